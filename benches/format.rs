@@ -1,0 +1,3 @@
+//! What the docs claim, measured.
+
+fn main() {}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Every check there is, on a fresh machine with Rust. Prints the seconds of each stage.
+source "$(dirname "$0")/setup.sh"
+
+LIMIT=720 # seconds for the whole run
+SECONDS=0
+stages=()
+
+stage() {
+    local name=$1 began=$SECONDS
+    shift
+    say "$name"
+    "$@"
+    stages+=("$(printf '%5d s  %s' $((SECONDS - began)) "$name")")
+}
+
+for tool in fmt clippy; do
+    cargo "$tool" --version >/dev/null 2>&1 || rustup component add rustfmt clippy
+done
+
+stage "format" cargo fmt --check
+stage "lints" cargo clippy --locked --all-targets -- -D warnings
+stage "tests" cargo test --locked --all-targets
+stage "doc tests" cargo test --locked --doc
+stage "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
+
+say "all passed"
+printf '%s\n' "${stages[@]}" "$(printf '%5d s  in all' $SECONDS)"
+if [ $SECONDS -gt $LIMIT ]; then
+    echo "error: the run took more than $LIMIT s" >&2
+    exit 1
+fi

@@ -1,0 +1,84 @@
+//! Exit codes, and failures that end a verb.
+
+use std::process::ExitCode;
+
+use crate::format::report::printable;
+use crate::project::NotAProject;
+
+/// What the exit code of a verb means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// It is done.
+    Done = 0,
+    /// Something was found, or failed.
+    Findings = 1,
+    /// The words of the call are off.
+    Usage = 2,
+    /// This is not a tx project.
+    NotAProject = 3,
+    /// No daemon runs, and one is needed.
+    NoDaemon = 4,
+    /// It took too long.
+    TimedOut = 5,
+    /// There is no such thing.
+    NoSuchThing = 6,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Why a verb could not do what it was asked: what, and what to do next.
+#[derive(Debug)]
+pub(super) struct Failure {
+    exit: Exit,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    pub(super) fn new(message: impl Into<String>) -> Self {
+        Failure {
+            exit: Exit::Findings,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(super) fn exit(self, exit: Exit) -> Self {
+        Failure { exit, ..self }
+    }
+
+    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
+        Failure {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    /// Tell the user, in a line or two.
+    pub(super) fn report(self) -> Exit {
+        let style = clap::builder::styling::Styles::styled();
+        let error = style.get_error();
+        let hint = self
+            .hint
+            .map(|hint| format!("\n  help: {}", printable(&hint)));
+        anstream::eprintln!(
+            "{error}error:{error:#} {}{}",
+            printable(&self.message),
+            hint.unwrap_or_default()
+        );
+        self.exit
+    }
+}
+
+impl From<NotAProject> for Failure {
+    fn from(error: NotAProject) -> Self {
+        Failure::new(error.to_string())
+            .exit(Exit::NotAProject)
+            .hint("`tx init` makes one here; `-C DIR` names another")
+    }
+}

@@ -1,0 +1,92 @@
+//! `tx init`: make a project.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::{Context, Exit, Failure, short};
+use crate::project::{BUILTIN, write_new};
+
+/// Make a tx project: folders, a commented config, a hello mesh
+#[derive(clap::Args)]
+#[command(after_help = "Example: tx init my-project")]
+pub(super) struct Init {
+    /// The folder, made if it is not there [default: this one]
+    dir: Option<PathBuf>,
+}
+
+const CONFIG: &str = "\
+# Settings of this project. Every setting is optional, and tx runs well with none.
+# docs/architecture.md of tx says what this folder holds.
+";
+
+const IGNORED: &str = "\
+# What tx writes while it runs is not for version control.
+/msgs/
+/state/
+/logs/
+/run/
+";
+
+pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Failure> {
+    let root = verb
+        .dir
+        .or(context.named.clone())
+        .unwrap_or_else(|| ".".into());
+    let hello = BUILTIN
+        .iter()
+        .filter(|(path, _)| path.starts_with("hello/"));
+    let files = [
+        (".ai/tx/config.yaml", CONFIG),
+        (".ai/tx/.gitignore", IGNORED),
+    ];
+    let files = files
+        .map(|(path, text)| (path.to_owned(), text))
+        .into_iter();
+    let files = files.chain(hello.map(|(path, text)| (format!("meshes/{path}"), *text)));
+
+    let messages = root.join(".ai/tx/msgs");
+    std::fs::create_dir_all(&messages).map_err(|error| cannot_write(&messages, &error))?;
+    let mut created = Vec::new();
+    let mut kept = Vec::new();
+    for (path, text) in files {
+        let path = root.join(path);
+        match write_new(&path, text) {
+            Ok(true) => created.push(path),
+            Ok(false) => kept.push(path),
+            Err(error) => return Err(cannot_write(&path, &error)),
+        }
+    }
+
+    if context.output.json {
+        let answer = json!({ "root": root, "created": created, "kept": kept });
+        context.output.say_json(&answer)?;
+    } else {
+        context.output.say(&report(&root, &created, &kept))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn report(root: &Path, created: &[PathBuf], kept: &[PathBuf]) -> String {
+    let mut text = String::new();
+    for path in created {
+        text += &format!("created  {}\n", short(path));
+    }
+    for path in kept {
+        text += &format!("kept     {}\n", short(path));
+    }
+    let enter = match root.to_str() {
+        Some(".") | None => String::new(),
+        Some(dir) => format!("  cd {dir}\n"),
+    };
+    text + &format!(
+        "\nNext:\n{enter}  tx mesh list                  the meshes there are\n  \
+         tx mesh graph hello           who sends what to whom\n  \
+         tx send hello \"Say hello\"     drop a message for it\n"
+    )
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{} cannot be written: {error}", short(path)))
+        .hint("see that the folder is yours and the disk has room, then try again")
+}

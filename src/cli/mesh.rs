@@ -1,0 +1,324 @@
+//! `tx mesh`: the meshes there are, and what is wrong with them.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::output::{diagnostic_json, findings, many, tally};
+use super::{Context, Exit, Failure, short};
+use crate::format::mesh::{Drawing, draw, in_words, schema};
+use crate::format::report::{printable, report};
+use crate::model::{Diagnostic, Name, did_you_mean};
+use crate::project::{Catalogue, Entry, Place};
+
+/// List, show, check and draw meshes
+#[derive(clap::Subcommand)]
+pub(super) enum Mesh {
+    /// The meshes there are, the project's own and the shipped ones
+    #[command(after_help = "Example: tx mesh list --json")]
+    List,
+    /// One mesh: its agents, and where their outcomes go
+    #[command(after_help = "Example: tx mesh show dev-review")]
+    Show {
+        /// The mesh
+        mesh: String,
+    },
+    /// Check meshes, their routing tables too
+    #[command(
+        after_help = "Example: tx mesh check --strict\n         tx mesh check meshes/mine/config.yaml"
+    )]
+    Check {
+        /// Meshes, or paths of configs [default: all of the project's]
+        meshes: Vec<String>,
+        /// Warnings count as findings
+        #[arg(long)]
+        strict: bool,
+    },
+    /// Draw who sends what to whom
+    #[command(after_help = "Example: tx mesh graph dev-review --format mermaid")]
+    Graph {
+        /// The mesh
+        mesh: String,
+        /// How to draw it
+        #[arg(long, value_enum, default_value = "text")]
+        format: Format,
+    },
+    /// The JSON schema of mesh configs, for editors
+    #[command(after_help = "Example: tx mesh schema > mesh.schema.json")]
+    Schema,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(super) enum Format {
+    Text,
+    Mermaid,
+    Dot,
+}
+
+pub(super) fn run(context: &Context, verb: Mesh) -> Result<Exit, Failure> {
+    match verb {
+        Mesh::List => list(context),
+        Mesh::Show { mesh } => show(context, &mesh),
+        Mesh::Check { meshes, strict } => check(context, &meshes, strict),
+        Mesh::Graph { mesh, format } => graph(context, &mesh, format),
+        Mesh::Schema => {
+            let schema = format!("{:#}\n", schema());
+            context.output.say(&schema).map(|()| Exit::Done)
+        }
+    }
+}
+
+fn list(context: &Context) -> Result<Exit, Failure> {
+    let catalogue = context.catalogue()?;
+    if context.output.json {
+        let entry = |entry: &Entry| {
+            let agents = entry.mesh.iter().flat_map(|mesh| mesh.agents.keys());
+            json!({
+                "name": entry.name,
+                "description": entry.mesh.as_ref().map(|mesh| &mesh.description),
+                "agents": agents.collect::<Vec<_>>(),
+                "entry_point": entry.mesh.as_ref().and_then(|mesh| mesh.entry_point.as_ref()),
+                "path": path(&entry.place),
+                "built_in": entry.place == Place::BuiltIn,
+                "ok": entry.is_ok(),
+            })
+        };
+        let meshes: Vec<Value> = catalogue.entries.iter().map(entry).collect();
+        context.output.say_json(&json!({ "meshes": meshes }))?;
+        return Ok(Exit::Done);
+    }
+    let width = catalogue
+        .entries
+        .iter()
+        .map(|e| e.name.len())
+        .max()
+        .unwrap_or(0);
+    let mut text = String::new();
+    for entry in &catalogue.entries {
+        let about = match &entry.mesh {
+            None => format!("does not load: `tx mesh check {}` says why", entry.name),
+            Some(mesh) => {
+                let agents = many(mesh.agents.len(), "agent");
+                let line = mesh.description.lines().next().unwrap_or_default();
+                let off = if mesh.disabled { "  [disabled]" } else { "" };
+                format!("{agents:9}  {line}{off}")
+            }
+        };
+        let shipped = if entry.place == Place::BuiltIn {
+            "  [built in]"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "{:width$}  {}{shipped}",
+            entry.name,
+            printable(&about)
+        );
+    }
+    context.output.say(&text)?;
+    Ok(Exit::Done)
+}
+
+fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
+    let catalogue = context.catalogue()?;
+    let (entry, mesh) = find(&catalogue, name)?;
+    if context.output.json {
+        let mut answer = json!(mesh);
+        answer["path"] = json!(path(&entry.place));
+        context.output.say_json(&answer)?;
+        return Ok(Exit::Done);
+    }
+    let mut text = format!(
+        "{}: {}\n{}\n",
+        mesh.name,
+        mesh.description.trim(),
+        place(&entry.place)
+    );
+    let names: Vec<&str> = mesh.completion_agents.iter().map(Name::as_str).collect();
+    let entry_point = mesh
+        .entry_point
+        .as_ref()
+        .map_or("none", |name| name.as_str());
+    let ends = if names.is_empty() {
+        "any agent".into()
+    } else {
+        names.join(", ")
+    };
+    let _ = writeln!(
+        text,
+        "entry point: {entry_point}; ends with: {ends}; routing: {} form",
+        mesh.routing.mode
+    );
+    for agent in mesh.agents.values() {
+        let model = agent
+            .model
+            .as_deref()
+            .map(|model| format!(", {model}"))
+            .unwrap_or_default();
+        let _ = writeln!(text, "\n{} ({}{model})", agent.name, agent.runtime);
+        if !agent.description.is_empty() {
+            let _ = writeln!(text, "  {}", agent.description.trim());
+        }
+        for line in in_words(mesh, &agent.name) {
+            let _ = writeln!(text, "  - {line}");
+        }
+    }
+    context.output.say(&lines_printable(&text))?;
+    Ok(Exit::Done)
+}
+
+fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Failure> {
+    let catalogue = context.catalogue()?;
+    let named: Vec<Entry>;
+    let entries: Vec<&Entry> = if names.is_empty() {
+        let own = catalogue
+            .entries
+            .iter()
+            .filter(|e| e.place != Place::BuiltIn);
+        let own: Vec<&Entry> = own.collect();
+        // Outside of a project, or in one without meshes: the shipped ones.
+        if own.is_empty() {
+            catalogue.entries.iter().collect()
+        } else {
+            own
+        }
+    } else {
+        named = read_paths(names);
+        let mut entries = Vec::new();
+        for name in names {
+            let by_path = named
+                .iter()
+                .find(|entry| entry.place == Place::File(name.into()));
+            match by_path.or_else(|| catalogue.get(name)) {
+                Some(entry) => entries.push(entry),
+                None => return Err(no_such_mesh(&catalogue, name)),
+            }
+        }
+        entries
+    };
+
+    let bad = |entry: &Entry| !entry.is_ok() || strict && !entry.diagnostics.is_empty();
+    let found = entries.iter().any(|entry| bad(entry));
+    if context.output.json {
+        let meshes: Vec<Value> = entries.iter().map(|entry| entry_json(entry)).collect();
+        context.output.say_json(&json!({ "meshes": meshes }))?;
+        return Ok(findings(found));
+    }
+    let mut text = String::new();
+    for entry in &entries {
+        if !entry.diagnostics.is_empty() {
+            let name = place(&entry.place);
+            text += &report(
+                &name,
+                &entry.text,
+                &entry.diagnostics,
+                context.output.styled(),
+            );
+            text.push('\n');
+        }
+    }
+    for entry in &entries {
+        let all: Vec<&Diagnostic> = entry.diagnostics.iter().collect();
+        let verdict = match (entry.is_ok(), all.is_empty()) {
+            (true, true) => "ok".to_owned(),
+            (true, false) => format!("ok ({})", tally(&all)),
+            (false, _) => format!("does not load ({})", tally(&all)),
+        };
+        let _ = writeln!(text, "{}: {verdict}", entry.name);
+    }
+    context.output.say(&text)?;
+    Ok(findings(found))
+}
+
+/// Those of the names that are paths of configs or of their folders.
+fn read_paths(names: &[String]) -> Vec<Entry> {
+    let paths = names.iter().filter_map(|name| {
+        let path = Path::new(name);
+        let config = match path.is_dir() {
+            true => crate::project::config_in(path)?,
+            false => path.exists().then(|| path.to_owned())?,
+        };
+        let mut entry = Entry::read(&config);
+        entry.place = Place::File(path.into());
+        Some(entry)
+    });
+    paths.collect()
+}
+
+fn graph(context: &Context, name: &str, format: Format) -> Result<Exit, Failure> {
+    let catalogue = context.catalogue()?;
+    let (_, mesh) = find(&catalogue, name)?;
+    let drawing = match format {
+        Format::Text => Drawing::Text,
+        Format::Mermaid => Drawing::Mermaid,
+        Format::Dot => Drawing::Dot,
+    };
+    let picture = lines_printable(&draw(mesh, drawing));
+    if context.output.json {
+        context
+            .output
+            .say_json(&json!({ "mesh": mesh.name, "graph": picture }))?;
+    } else {
+        context.output.say(&picture)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn find<'c>(
+    catalogue: &'c Catalogue,
+    name: &str,
+) -> Result<(&'c Entry, &'c crate::model::Mesh), Failure> {
+    let entry = catalogue
+        .get(name)
+        .ok_or_else(|| no_such_mesh(catalogue, name))?;
+    match &entry.mesh {
+        Some(mesh) => Ok((entry, mesh)),
+        None => Err(Failure::new(format!("mesh `{name}` does not load"))
+            .hint(format!("`tx mesh check {name}` says why"))),
+    }
+}
+
+fn no_such_mesh(catalogue: &Catalogue, name: &str) -> Failure {
+    let names = catalogue.entries.iter().map(|entry| entry.name.as_str());
+    let hint = did_you_mean(name, names, || {
+        "`tx mesh list` shows those there are".into()
+    });
+    Failure::new(format!("there is no mesh `{name}`"))
+        .hint(hint)
+        .exit(Exit::NoSuchThing)
+}
+
+fn entry_json(entry: &Entry) -> Value {
+    let at = path(&entry.place);
+    let diagnostics = entry
+        .diagnostics
+        .iter()
+        .map(|d| diagnostic_json(Path::new(&at), d));
+    json!({
+        "name": entry.name,
+        "path": at,
+        "ok": entry.is_ok(),
+        "diagnostics": diagnostics.collect::<Vec<_>>(),
+    })
+}
+
+fn path(place: &Place) -> String {
+    match place {
+        Place::File(path) => path.to_string_lossy().into(),
+        Place::BuiltIn => "built in".into(),
+    }
+}
+
+fn place(place: &Place) -> String {
+    match place {
+        Place::File(path) => short(path),
+        Place::BuiltIn => "built in".into(),
+    }
+}
+
+/// Control characters of a config must not reach the terminal; line breaks are ours.
+fn lines_printable(text: &str) -> String {
+    text.lines().map(|line| printable(line) + "\n").collect()
+}

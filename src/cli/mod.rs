@@ -1,0 +1,125 @@
+//! The verbs: one file each. Answers go to stdout, talk to stderr.
+
+mod check;
+mod exit;
+mod init;
+mod mesh;
+mod output;
+mod send;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Parser, Subcommand};
+
+use crate::project::{Catalogue, Project};
+pub use exit::Exit;
+use exit::Failure;
+use output::Output;
+
+/// The command line, for docs and tests.
+pub fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
+/// Run the verb that the arguments name.
+pub fn main() -> Exit {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version come this way too, and are no failure.
+            let exit = if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Done
+            };
+            let _ = error.print();
+            return exit;
+        }
+    };
+    let context = Context {
+        named: args.root,
+        output: Output { json: args.json },
+    };
+    let result = match args.verb {
+        Verb::Init(verb) => init::run(&context, verb),
+        Verb::Send(verb) => send::run(&context, verb),
+        Verb::Check(verb) => check::run(&context, verb),
+        Verb::Mesh(verb) => mesh::run(&context, verb),
+    };
+    result.unwrap_or_else(Failure::report)
+}
+
+/// A mesh orchestrator for coding agents.
+///
+/// Agents and people drop markdown messages into .ai/tx/msgs/; the routing table of
+/// a mesh says where each outcome goes.
+#[derive(Parser)]
+#[command(name = "tx", version, arg_required_else_help = true)]
+struct Args {
+    /// The project's folder [default: the nearest with .ai/tx or meshes]
+    #[arg(
+        short = 'C',
+        long = "root",
+        value_name = "DIR",
+        env = "TX_ROOT",
+        hide_env = true,
+        global = true
+    )]
+    root: Option<PathBuf>,
+
+    /// Answer in JSON
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Init(init::Init),
+    Send(send::Send),
+    Check(check::Check),
+    #[command(subcommand)]
+    Mesh(mesh::Mesh),
+}
+
+/// What every verb is given.
+struct Context {
+    /// The folder named by `-C` or `TX_ROOT`.
+    named: Option<PathBuf>,
+    output: Output,
+}
+
+impl Context {
+    fn project(&self) -> Result<Project, Failure> {
+        let here = std::env::current_dir()
+            .map_err(|error| Failure::new(format!("the current folder cannot be read: {error}")))?;
+        let named = self.named.as_deref().map(|dir| here.join(dir));
+        Ok(Project::find(named.as_deref(), &here)?)
+    }
+
+    /// The meshes of the project, or the shipped ones alone outside of any.
+    fn catalogue(&self) -> Result<Catalogue, Failure> {
+        let project = match self.project() {
+            Ok(project) => Some(project),
+            Err(failure) if self.named.is_some() => return Err(failure),
+            Err(_) => None,
+        };
+        self.catalogue_of(project.as_ref())
+    }
+
+    fn catalogue_of(&self, project: Option<&Project>) -> Result<Catalogue, Failure> {
+        Catalogue::load(project).map_err(|error| {
+            let folder = project.map(Project::meshes).unwrap_or_default();
+            Failure::new(format!("{} cannot be read: {error}", folder.display()))
+        })
+    }
+}
+
+/// A path as people would type it from here.
+fn short(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let path = path.strip_prefix(&here).unwrap_or(path);
+    crate::format::report::printable(&path.to_string_lossy())
+}

@@ -1,0 +1,84 @@
+//! How answers are written.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::exit::{Exit, Failure};
+use crate::model::Diagnostic;
+
+/// Where and how a verb answers.
+pub(super) struct Output {
+    pub(super) json: bool,
+}
+
+impl Output {
+    /// Write an answer to stdout. A reader that has gone away is no failure.
+    pub(super) fn say(&self, text: &str) -> Result<(), Failure> {
+        let mut stdout = anstream::stdout().lock();
+        let written = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush());
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::new(format!(
+                "the answer cannot be written: {error}"
+            ))),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Write one JSON document.
+    pub(super) fn say_json(&self, value: &Value) -> Result<(), Failure> {
+        self.say(&format!("{value}\n"))
+    }
+
+    /// Are reports coloured? `anstream` strips what the terminal does not want.
+    pub(super) fn styled(&self) -> bool {
+        !self.json && anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
+    }
+}
+
+/// Is a person watching stderr?
+pub(super) fn talks() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// A diagnostic as scripts read it.
+pub(super) fn diagnostic_json(path: &Path, diagnostic: &Diagnostic) -> Value {
+    json!({
+        "severity": diagnostic.code.severity(),
+        "code": diagnostic.code.id(),
+        "message": diagnostic.message,
+        "hint": diagnostic.hint,
+        "path": path.to_string_lossy(),
+        "line": diagnostic.place.line,
+        "column": diagnostic.place.column,
+    })
+}
+
+/// `1 error, 2 warnings`, or nothing.
+pub(super) fn tally(diagnostics: &[&Diagnostic]) -> String {
+    let errors = diagnostics.iter().filter(|d| d.is_error()).count();
+    let counts = [(errors, "error"), (diagnostics.len() - errors, "warning")];
+    let parts = counts.into_iter().filter(|(count, _)| *count > 0);
+    parts
+        .map(|(count, what)| many(count, what))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// `1 file`, `2 files`.
+pub(super) fn many(count: usize, what: &str) -> String {
+    let plural = match (count, what.strip_suffix("sh")) {
+        (1, _) => what.to_owned(),
+        (_, Some(_)) => format!("{what}es"),
+        (_, None) => format!("{what}s"),
+    };
+    format!("{count} {plural}")
+}
+
+/// Findings or none.
+pub(super) fn findings(any: bool) -> Exit {
+    if any { Exit::Findings } else { Exit::Done }
+}

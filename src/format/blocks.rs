@@ -1,0 +1,194 @@
+//! Where the three parts of a message file stand.
+//!
+//! Only the structure is decided here: which lines are exactly `---`, and which
+//! of them stand in a code fence. Whether the last block really is rearmatter
+//! depends on its YAML, so the caller decides that.
+
+use std::ops::Range;
+
+/// The parts of a file, as byte ranges.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// The lines between the two `---` of the frontmatter.
+    pub front: Range<usize>,
+    /// Everything after the frontmatter.
+    pub rest: Range<usize>,
+    /// The last block of the file opened by a `---` line, if there is one.
+    pub tail: Option<Tail>,
+    /// The line of a fence that is never closed.
+    pub open_fence: Option<Range<usize>>,
+}
+
+/// The last block of a file, which may be rearmatter.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Tail {
+    /// Where its opening `---` line starts: the end of the body, if it is rearmatter.
+    pub start: usize,
+    /// The lines in it.
+    pub content: Range<usize>,
+    /// Only white space follows a closing `---` line.
+    pub closed: bool,
+}
+
+/// Why a text has no frontmatter.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NoBlocks {
+    /// It does not start with `---`.
+    NoFrontmatter,
+    /// Its frontmatter is never closed, or it ends before it could be.
+    Unclosed,
+}
+
+/// Find the parts of a message file. A byte order mark and CRLF are tolerated.
+pub fn split(text: &str) -> Result<Blocks, NoBlocks> {
+    let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
+    let mut lines = Lines { text, at: start };
+    match lines.next() {
+        Some(first) if is_rule(text, &first) => {}
+        // Three bytes may still be on their way.
+        Some(first) if first.end == text.len() && "---".starts_with(&text[first.clone()]) => {
+            return Err(NoBlocks::Unclosed);
+        }
+        None => return Err(NoBlocks::Unclosed),
+        Some(_) => return Err(NoBlocks::NoFrontmatter),
+    }
+    let front_start = lines.at;
+    let Some(close) = lines.by_ref().find(|line| is_rule(text, line)) else {
+        return Err(NoBlocks::Unclosed);
+    };
+    let rest = lines.at..text.len();
+    let body: Vec<Range<usize>> = lines.collect();
+    let (rules, open_fence) = rules_outside_fences(text, &body);
+    Ok(Blocks {
+        front: front_start..close.start,
+        tail: tail(text, &body, &rules),
+        rest,
+        open_fence,
+    })
+}
+
+fn tail(text: &str, body: &[Range<usize>], rules: &[usize]) -> Option<Tail> {
+    let last = *rules.last()?;
+    let after = |rule: usize| body.get(rule + 1).map_or(text.len(), |line| line.start);
+    let closed = text[after(last)..].trim().is_empty();
+    if closed {
+        let &open = rules.iter().nth_back(1)?;
+        Some(Tail {
+            start: body[open].start,
+            content: after(open)..body[last].start,
+            closed,
+        })
+    } else {
+        Some(Tail {
+            start: body[last].start,
+            content: after(last)..text.len(),
+            closed,
+        })
+    }
+}
+
+/// Which lines are `---` outside a fence, and the first fence left open. A fence
+/// still open at the end of the file is no fence: the lines after it count.
+fn rules_outside_fences(text: &str, lines: &[Range<usize>]) -> (Vec<usize>, Option<Range<usize>>) {
+    let mut rules = Vec::new();
+    let mut open_fence = None;
+    // The longest closing fence of each sort from a line on: whether a fence is
+    // ever closed is known at once, so no text makes this quadratic.
+    let mut longest_after: Option<Vec<[usize; 2]>> = None;
+    let mut at = 0;
+    while at < lines.len() {
+        let line = &text[lines[at].clone()];
+        if let Some(fence) = Fence::of(line).filter(|fence| fence.opens) {
+            let longest_after = longest_after.get_or_insert_with(|| closers(text, lines));
+            if longest_after[at + 1][fence.sort()] >= fence.length {
+                let closes = |line: &Range<usize>| {
+                    Fence::of(&text[line.clone()]).is_some_and(|f| f.closes(&fence))
+                };
+                let close = lines[at + 1..].iter().position(closes);
+                at += 1 + close.expect("a closing fence of that length follows");
+            } else {
+                open_fence.get_or_insert(lines[at].clone());
+            }
+        } else if line == "---" {
+            rules.push(at);
+        }
+        at += 1;
+    }
+    (rules, open_fence)
+}
+
+fn closers(text: &str, lines: &[Range<usize>]) -> Vec<[usize; 2]> {
+    let mut longest = vec![[0, 0]; lines.len() + 1];
+    for at in (0..lines.len()).rev() {
+        longest[at] = longest[at + 1];
+        if let Some(fence) = Fence::of(&text[lines[at].clone()]).filter(|f| f.bare) {
+            let slot = &mut longest[at][fence.sort()];
+            *slot = fence.length.max(*slot);
+        }
+    }
+    longest
+}
+
+/// A line that opens or closes fenced code, by the rules of CommonMark.
+struct Fence {
+    mark: u8,
+    length: usize,
+    /// Nothing follows the marks.
+    bare: bool,
+    opens: bool,
+}
+
+impl Fence {
+    fn of(line: &str) -> Option<Fence> {
+        let marks = line.trim_start_matches(' ');
+        if line.len() - marks.len() > 3 {
+            return None;
+        }
+        let mark = *marks.as_bytes().first()?;
+        if mark != b'`' && mark != b'~' {
+            return None;
+        }
+        let length = marks.bytes().take_while(|&b| b == mark).count();
+        let info = &marks[length..];
+        (length >= 3).then(|| Fence {
+            mark,
+            length,
+            bare: info.trim().is_empty(),
+            opens: mark == b'~' || !info.contains('`'),
+        })
+    }
+
+    fn sort(&self) -> usize {
+        usize::from(self.mark == b'~')
+    }
+
+    fn closes(&self, open: &Fence) -> bool {
+        self.bare && self.mark == open.mark && self.length >= open.length
+    }
+}
+
+fn is_rule(text: &str, line: &Range<usize>) -> bool {
+    &text[line.clone()] == "---"
+}
+
+/// The lines of a text as ranges without their line breaks (LF or CRLF).
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let start = self.at;
+        let rest = self.text.get(start..).filter(|rest| !rest.is_empty())?;
+        let (line, next) = match rest.find('\n') {
+            Some(n) => (&rest[..n], start + n + 1),
+            None => (rest, self.text.len()),
+        };
+        self.at = next;
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        Some(start..start + line.len())
+    }
+}

@@ -1,0 +1,156 @@
+//! The routing table as a picture, and in words.
+
+use std::fmt::Write;
+
+use super::lint::{Edge, Label, edges};
+use crate::model::{Mesh, Name, RoutingMode, Target};
+
+/// How a table is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawing {
+    /// For a terminal.
+    Text,
+    /// For markdown.
+    Mermaid,
+    /// For Graphviz.
+    Dot,
+}
+
+/// Draw the table of a mesh.
+pub fn draw(mesh: &Mesh, drawing: Drawing) -> String {
+    match drawing {
+        Drawing::Text => text(mesh),
+        Drawing::Mermaid => mermaid(mesh),
+        Drawing::Dot => dot(mesh),
+    }
+}
+
+/// One agent's row in words: what it may say, and where that goes.
+pub fn in_words(mesh: &Mesh, agent: &Name) -> Vec<String> {
+    let mut lines = Vec::new();
+    for edge in edges(mesh).iter().filter(|edge| edge.from == agent) {
+        let to = edge.to.within(&mesh.name);
+        let what = match edge.label {
+            Label::Word(word) => format!("`{word}` goes to {to}"),
+            Label::Default => format!("any other status goes to {to}"),
+            Label::Always => format!("any status goes to {to}"),
+            Label::FanOut => format!("any status goes to {to}, beside the others"),
+            Label::Join => format!("with the results of the others, it goes to {to}"),
+            Label::Unlisted if mesh.routing.mode == RoutingMode::Dispatcher => {
+                format!("any status goes to {to}")
+            }
+            Label::Unlisted => format!("`complete` goes to {to}"),
+        };
+        lines.push(if edge.reason.is_empty() {
+            what
+        } else {
+            format!("{what}: {}", edge.reason)
+        });
+    }
+    lines
+}
+
+fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> &'m str {
+    match edge.label {
+        Label::Word(word) => word,
+        Label::Default => "otherwise",
+        Label::Always => "always",
+        Label::FanOut => "fan-out",
+        Label::Join => "join",
+        Label::Unlisted if mode == RoutingMode::Dispatcher => "always",
+        Label::Unlisted => "complete",
+    }
+}
+
+fn text(mesh: &Mesh) -> String {
+    let edges = edges(mesh);
+    let mode = mesh.routing.mode;
+    let width = edges
+        .iter()
+        .map(|e| label(e, mode).len())
+        .max()
+        .unwrap_or(0);
+    let mut out = format!("{}\n", mesh.name);
+    if let Some(entry) = &mesh.entry_point {
+        let _ = writeln!(out, "  core ─▶ {entry}");
+    }
+    for agent in mesh.agents.keys() {
+        let _ = writeln!(out, "\n  {agent}");
+        let own: Vec<&Edge> = edges.iter().filter(|edge| edge.from == agent).collect();
+        for (index, edge) in own.iter().enumerate() {
+            let branch = if index + 1 == own.len() { "└" } else { "├" };
+            let to = edge.to.within(&mesh.name);
+            let reason = edge.reason.lines().next().unwrap_or_default();
+            let line = format!("    {branch}─ {:width$} ─▶ {to}", label(edge, mode));
+            let _ = match reason {
+                "" => writeln!(out, "{line}"),
+                reason => writeln!(out, "{line}  ({reason})"),
+            };
+        }
+    }
+    out
+}
+
+fn mermaid(mesh: &Mesh) -> String {
+    let mut out = String::from("flowchart TD\n    core([core])\n");
+    let mut nodes: Vec<String> = vec!["core".into()];
+    let mut node = |out: &mut String, name: String| {
+        let index = nodes
+            .iter()
+            .position(|known| *known == name)
+            .unwrap_or_else(|| {
+                nodes.push(name.clone());
+                let _ = writeln!(out, "    n{}[\"{name}\"]", nodes.len() - 1);
+                nodes.len() - 1
+            });
+        if index == 0 {
+            "core".to_owned()
+        } else {
+            format!("n{index}")
+        }
+    };
+    for agent in mesh.agents.keys() {
+        node(&mut out, agent.to_string());
+    }
+    if let Some(entry) = &mesh.entry_point {
+        let entry = node(&mut out, entry.to_string());
+        let _ = writeln!(out, "    core --> {entry}");
+    }
+    for edge in edges(mesh) {
+        let from = node(&mut out, edge.from.to_string());
+        let to = node(&mut out, edge.to.within(&mesh.name));
+        let word = label(&edge, mesh.routing.mode).replace('"', "#quot;");
+        let _ = writeln!(out, "    {from} -->|\"{word}\"| {to}");
+    }
+    out
+}
+
+fn dot(mesh: &Mesh) -> String {
+    let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    let mut out = format!(
+        "digraph {} {{\n  \"core\" [shape=ellipse];\n",
+        quote(mesh.name.as_str())
+    );
+    for agent in mesh.agents.keys() {
+        let _ = writeln!(out, "  {} [shape=box];", quote(agent.as_str()));
+    }
+    if let Some(entry) = &mesh.entry_point {
+        let _ = writeln!(out, "  \"core\" -> {};", quote(entry.as_str()));
+    }
+    for edge in edges(mesh) {
+        let style = if edge.to == Target::Core {
+            ", style=dashed"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            out,
+            "  {} -> {} [label={}{style}];",
+            quote(edge.from.as_str()),
+            quote(&edge.to.within(&mesh.name)),
+            quote(label(&edge, mesh.routing.mode)),
+        );
+    }
+    out.push_str("}\n");
+    out
+}

@@ -1,0 +1,648 @@
+//! A mesh config as written: every field, in every shape that TX users write.
+//!
+//! These types only parse, and make the JSON schema that editors use. Nothing
+//! here is required and nothing is checked beyond its shape; `resolve` does
+//! that. Fields that tx reads and does not obey are listed in [`NOT_OBEYED`].
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value};
+use serde_json::{Map, Value};
+
+use crate::model::{Deliver, Mode, OnAsk, OnFail, RoutingMode};
+
+/// A mesh: a team of agents and the table that routes between them.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Mesh")]
+pub(super) struct RawMesh {
+    /// The mesh's name, the first part of its agents' addresses.
+    pub(super) mesh: Option<Scalar>,
+    /// What the mesh is for, in a line.
+    pub(super) description: Option<Scalar>,
+    /// The agents.
+    pub(super) agents: Option<Vec<RawAgent>>,
+    /// The agent that gets what is addressed to the mesh. Default: `worker`, or the only agent.
+    pub(super) entry_point: Option<Scalar>,
+    /// The agents whose outcome at core ends a run. Default: any.
+    pub(super) completion_agents: Option<OneOrMany>,
+    /// The same as `completion_agents`, for one.
+    pub(super) completion_agent: Option<OneOrMany>,
+    /// The same as `completion_agents`.
+    pub(super) boundary_agents: Option<OneOrMany>,
+    /// `agent`: several targets are alternatives for the agent. `dispatcher`: the table alone decides.
+    pub(super) routing_mode: Option<RoutingMode>,
+    /// Which outcome goes where: agent to row.
+    pub(super) routing: Option<IndexMap<String, RawRow>>,
+    /// Whom an ask to the human pauses. Default: `worker`.
+    pub(super) on_ask: Option<OnAsk>,
+    /// What the agents say of their own work.
+    pub(super) rearmatter: Option<RawRearmatter>,
+    /// Checks of the work. Not obeyed yet.
+    pub(super) quality: Option<Value>,
+    /// How often work is sent back by a failed check.
+    pub(super) iteration: Option<RawIteration>,
+    /// What runs before and after the mesh. Not obeyed yet.
+    pub(super) lifecycle: Option<RawLifecycle>,
+    /// Work in git worktrees. Not obeyed yet.
+    pub(super) worktree: Option<FlagOrMap>,
+    /// Where the agents work.
+    pub(super) workspace: Option<RawWorkspace>,
+    /// Whether agents go on in their session. Not obeyed yet.
+    pub(super) continuation: Option<FlagOrNames>,
+    /// The limits.
+    pub(super) guardrails: Option<RawGuardrails>,
+    /// The messages one run may cause.
+    pub(super) max_mesh_messages: Option<u32>,
+    /// Give every agent the message that began the run. Not obeyed yet.
+    #[serde(rename = "injectOriginalMessage")]
+    pub(super) inject_original_message: Option<bool>,
+    /// The first completion ends the run. Default: true.
+    pub(super) stop_on_first_complete: Option<bool>,
+    /// A run ends only when the mesh's queue is empty. Default: true.
+    pub(super) check_queue_on_complete: Option<bool>,
+    /// Loaded, listed, and given no work.
+    pub(super) disable: Option<bool>,
+    /// Words that call for this mesh. Not obeyed yet.
+    pub(super) intents: Option<RawIntents>,
+    /// The files that agents read and write. Not obeyed yet.
+    pub(super) manifest: Option<Vec<RawManifest>>,
+    /// Whether the manifest is enforced. Not obeyed yet.
+    pub(super) manifest_enforcement: Option<Value>,
+    /// How many work at once. Not obeyed yet.
+    pub(super) parallelism: Option<Value>,
+    /// Several agents on one task. Not obeyed yet.
+    pub(super) ensemble: Option<Value>,
+    /// How tasks are shared out. Not obeyed yet.
+    pub(super) task_distribution: Option<Value>,
+    /// A state machine over the agents. Not obeyed yet.
+    pub(super) fsm: Option<RawFsm>,
+    /// Retries and the like. Not obeyed yet.
+    pub(super) reliability: Option<Value>,
+    /// What the mesh remembers. Not obeyed yet.
+    pub(super) brain: Option<Value>,
+    /// Notes for people. Not obeyed yet.
+    pub(super) playbook_notes: Option<Scalar>,
+    /// Settings of the mesh's own. Not obeyed yet.
+    pub(super) config: Option<Value>,
+    /// The sort of mesh. Not obeyed yet.
+    #[serde(rename = "type")]
+    pub(super) kind: Option<Scalar>,
+    /// Whether agents read CLAUDE.md. Not obeyed yet.
+    pub(super) load_claude_md: Option<bool>,
+    /// When idle agents end, or `false`. Not obeyed yet.
+    pub(super) idle_timeout_minutes: Option<NumberOrFalse>,
+    /// What the mesh can do. Not obeyed yet.
+    pub(super) capabilities: Option<Value>,
+    /// The same as `capabilities`. Not obeyed yet.
+    pub(super) capability: Option<Value>,
+    /// Whether work is graded. Not obeyed yet.
+    pub(super) graded: Option<Value>,
+    /// Whether idle agents end by themselves. Not obeyed yet.
+    pub(super) auto_despawn: Option<Value>,
+}
+
+/// One agent of a mesh.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Agent")]
+pub(super) struct RawAgent {
+    /// The agent's name, the second part of its address.
+    pub(super) name: Option<Scalar>,
+    /// What the agent is for, in a line.
+    pub(super) description: Option<Scalar>,
+    /// The model, in the runtime's own words.
+    pub(super) model: Option<Scalar>,
+    /// Who the agent is: a file beside the config, or the text itself.
+    pub(super) prompt: Option<Scalar>,
+    /// A slash command put before the message.
+    pub(super) command: Option<Scalar>,
+    /// The agent CLI that runs it: `claude`, `codex`, `command` and so on.
+    pub(super) runtime: Option<Scalar>,
+    /// The program of a `command` agent and its arguments.
+    pub(super) run: Option<OneOrMany>,
+    /// Run the program through a shell.
+    pub(super) shell: Option<bool>,
+    /// How long one turn may take: seconds, or `90s`, `5m`, `1h`.
+    pub(super) timeout: Option<Scalar>,
+    /// `pane`: the program stays. `turn`: one process for each delivery.
+    pub(super) mode: Option<Mode>,
+    /// What a program in a pane is given. Default: `path`.
+    pub(super) deliver: Option<Deliver>,
+    /// Take all that waits in one delivery.
+    pub(super) batch: Option<bool>,
+    /// Files put before the message.
+    pub(super) load: Option<OneOrMany>,
+    /// Where the agent works, if not where the mesh does.
+    pub(super) workspace: Option<RawWorkspace>,
+    /// MCP servers of the agent. Not obeyed yet.
+    #[serde(rename = "mcpServers")]
+    pub(super) mcp_servers: Option<Map<String, Value>>,
+    /// What the agent may do. Not obeyed yet.
+    pub(super) permissions: Option<RawPermissions>,
+    /// The turns the agent may take. Not obeyed yet.
+    pub(super) max_turns: Option<Value>,
+    /// The messages the agent may send in one run.
+    pub(super) max_messages: Option<u32>,
+    /// Keep the agent's session. Not obeyed yet.
+    pub(super) checkpoint: Option<Value>,
+    /// Start from another agent's session. Not obeyed yet.
+    pub(super) fork_from: Option<Scalar>,
+    /// Let the model think aloud. Not obeyed yet.
+    pub(super) thinking: Option<Value>,
+    /// The agent leads the others. Not obeyed yet.
+    pub(super) orchestrator: Option<bool>,
+}
+
+/// Where one agent's outcomes go.
+#[derive(Debug)]
+pub(super) enum RawRow {
+    Always(String),
+    FanOut(Vec<RawMember>),
+    ByStatus(IndexMap<String, RawTargets>),
+}
+
+/// A member of a fan-out, or the options that end its list.
+#[derive(Debug)]
+pub(super) enum RawMember {
+    Agent(String),
+    Options(IndexMap<String, Value>),
+}
+
+/// The targets of one status.
+#[derive(Debug)]
+pub(super) enum RawTargets {
+    One(String),
+    Many(Vec<Scalar>),
+    Reasons(IndexMap<String, Option<Scalar>>),
+}
+
+/// What the agents say of their own work.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "true, false or a map")]
+#[schemars(rename = "Rearmatter")]
+pub(super) enum RawRearmatter {
+    Flag(bool),
+    Rules(RawRearmatterRules),
+}
+
+/// What the agents say of their own work.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "RearmatterRules")]
+pub(super) struct RawRearmatterRules {
+    /// The agents are told to write it. Default: true.
+    pub(super) enabled: Option<bool>,
+    /// Whether it must be there. Not obeyed yet.
+    pub(super) required: Option<bool>,
+    /// The fields they are told to write.
+    pub(super) fields: Option<Vec<Scalar>>,
+    /// Field to what it means. Not obeyed yet.
+    pub(super) schema: Option<Map<String, Value>>,
+    /// Field to the value it must reach: a number from 0.0 to 1.0, or a grade. Not obeyed yet.
+    pub(super) thresholds: Option<Map<String, Value>>,
+}
+
+/// How often work is sent back by a failed check.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Iteration")]
+pub(super) struct RawIteration {
+    /// At most so often. Default: 3.
+    #[serde(rename = "maxIterations")]
+    pub(super) max_iterations: Option<u32>,
+    /// What a failed check does. Default: `loop`.
+    #[serde(rename = "onFail")]
+    pub(super) on_fail: Option<OnFail>,
+}
+
+/// What runs before and after the mesh.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Lifecycle")]
+pub(super) struct RawLifecycle {
+    /// Before: `worktree:create` and so on.
+    pub(super) pre: Option<Vec<Value>>,
+    /// After: `commit:auto`, `worktree:cleanup`, `quality:*` and so on.
+    pub(super) post: Option<Vec<Value>>,
+}
+
+/// Where agents work.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a path or a map with `path`")]
+#[schemars(rename = "Workspace")]
+pub(super) enum RawWorkspace {
+    Path(String),
+    Rules(RawWorkspaceRules),
+}
+
+/// Where agents work.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "WorkspaceRules")]
+pub(super) struct RawWorkspaceRules {
+    /// The folder; `{feature}`, `{topic}` and `{task-id}` are filled in.
+    pub(super) path: Option<Scalar>,
+    /// Make it at the start.
+    pub(super) create_on_init: Option<bool>,
+    /// Named places in it.
+    pub(super) locations: Option<IndexMap<String, Scalar>>,
+    /// The files expected in it. Not obeyed yet.
+    pub(super) structure: Option<Value>,
+    /// What the agents are told of it.
+    pub(super) note: Option<Scalar>,
+}
+
+/// The limits of a mesh.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Guardrails")]
+pub(super) struct RawGuardrails {
+    /// Limits refuse instead of warning.
+    pub(super) strict: Option<bool>,
+    /// Where limits begin to warn. Not obeyed yet.
+    pub(super) warning: Option<Value>,
+    /// How long an ask to an agent stays open: seconds, or `90s`, `5m`, `1h`. Default: 300.
+    pub(super) ask_timeout: Option<Scalar>,
+    /// The messages one agent may send in a run.
+    pub(super) max_messages: Option<RawLimit>,
+    /// The turns one agent may take. Not obeyed yet.
+    pub(super) max_turns: Option<RawLimit>,
+    /// Limits of single agents. Not obeyed yet.
+    pub(super) agents: Option<Map<String, Value>>,
+    /// Commands that agents may not run. Not obeyed yet.
+    pub(super) bash_guard: Option<Value>,
+    /// What follows an outcome that the table does not allow.
+    pub(super) routing_error: Option<RawRoutingError>,
+}
+
+/// A limit: a number, or a map that has it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a number or a map with `limit`")]
+#[schemars(rename = "Limit")]
+pub(super) enum RawLimit {
+    Number(u32),
+    Map(Map<String, Value>),
+}
+
+/// What follows an outcome that the table does not allow.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "RoutingError")]
+pub(super) struct RawRoutingError {
+    /// Refuse a target that the table does not list.
+    pub(super) strict: Option<bool>,
+    /// Repair notes before the fallback.
+    pub(super) max_retries: Option<u32>,
+    /// The same as `max_retries`.
+    pub(super) routing_retry_max: Option<u32>,
+    /// Where the outcome goes then.
+    pub(super) routing_fallback: Option<Scalar>,
+    /// Where this begins to warn. Not obeyed yet.
+    pub(super) warning: Option<Value>,
+}
+
+/// Words that call for this mesh.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Intents")]
+pub(super) struct RawIntents {
+    /// Patterns of what a person says.
+    pub(super) patterns: Option<Vec<Value>>,
+    /// Commands by name.
+    pub(super) commands: Option<Map<String, Value>>,
+}
+
+/// A file that agents read or write.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "ManifestEntry")]
+pub(super) struct RawManifest {
+    /// Its name in prompts.
+    pub(super) id: Option<Scalar>,
+    /// Its path; `{workspace}` is filled in.
+    pub(super) location: Option<Scalar>,
+    /// What it is.
+    pub(super) description: Option<Scalar>,
+    /// Who reads it.
+    pub(super) reads: Option<Value>,
+    /// Who writes it.
+    pub(super) writes: Option<Value>,
+    /// Kept between runs.
+    pub(super) persistent: Option<bool>,
+    /// Put before the message.
+    #[serde(rename = "autoInject")]
+    pub(super) auto_inject: Option<Value>,
+}
+
+/// What an agent may do.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Permissions")]
+pub(super) struct RawPermissions {
+    /// The tools it may use.
+    #[serde(rename = "allowedTools")]
+    pub(super) allowed_tools: Option<Vec<Scalar>>,
+    /// The tools it may not use.
+    #[serde(rename = "disallowedTools")]
+    pub(super) disallowed_tools: Option<Vec<Scalar>>,
+}
+
+/// A state machine over the agents.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Fsm")]
+pub(super) struct RawFsm {
+    /// The first state.
+    pub(super) initial: Option<Scalar>,
+    /// Values that states set and test.
+    pub(super) context: Option<Map<String, Value>>,
+    /// Named scripts.
+    pub(super) scripts: Option<Map<String, Value>>,
+    /// The states by name.
+    pub(super) states: Option<IndexMap<String, RawFsmState>>,
+}
+
+/// A state of the state machine.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "FsmState")]
+pub(super) struct RawFsmState {
+    /// Who works in it.
+    pub(super) agents: Option<OneOrMany>,
+    /// `set`, `run` and `gates` on the way in.
+    pub(super) entry: Option<Map<String, Value>>,
+    /// `gates`, `set`, `when`, `run` and `default` on the way out.
+    pub(super) exit: Option<Map<String, Value>>,
+    /// Several agents on one task: `type`, `agents` or `agent` and `count`, `aggregation`, `timeout_ms`.
+    pub(super) ensemble: Option<Map<String, Value>>,
+    /// The machine ends here.
+    pub(super) terminal: Option<bool>,
+    /// Work below this state.
+    pub(super) subtask: Option<Value>,
+    /// The sort of state.
+    #[serde(rename = "type")]
+    pub(super) kind: Option<Scalar>,
+    /// What it is for.
+    pub(super) description: Option<Scalar>,
+}
+
+/// Text; a number or a truth value counts as its own text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Scalar(pub(super) String);
+
+/// One text or a list of them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "text or a list of texts")]
+pub(super) enum OneOrMany {
+    One(Scalar),
+    Many(Vec<Scalar>),
+}
+
+/// `true`, `false`, or settings.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "true, false or a map")]
+#[expect(dead_code, reason = "read for its shape; not obeyed yet")]
+pub(super) enum FlagOrMap {
+    Flag(bool),
+    Map(Map<String, Value>),
+}
+
+/// `true`, `false`, or the agents it holds for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "true, false or a list of agents")]
+#[expect(dead_code, reason = "read for its shape; not obeyed yet")]
+pub(super) enum FlagOrNames {
+    Flag(bool),
+    Names(Vec<Scalar>),
+}
+
+/// A number, or `false`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "a number or false")]
+#[expect(dead_code, reason = "read for its shape; not obeyed yet")]
+pub(super) enum NumberOrFalse {
+    Number(f64),
+    Flag(bool),
+}
+
+/// The fields that are read and not obeyed yet; `*` is any key or index. A
+/// setting must never look as if it worked, so each warns.
+pub(super) const NOT_OBEYED: &[&str] = &[
+    "quality",
+    "lifecycle",
+    "worktree",
+    "continuation",
+    "injectOriginalMessage",
+    "intents",
+    "manifest",
+    "manifest_enforcement",
+    "parallelism",
+    "ensemble",
+    "task_distribution",
+    "fsm",
+    "reliability",
+    "brain",
+    "playbook_notes",
+    "config",
+    "type",
+    "load_claude_md",
+    "idle_timeout_minutes",
+    "capabilities",
+    "capability",
+    "graded",
+    "auto_despawn",
+    "rearmatter.required",
+    "rearmatter.schema",
+    "rearmatter.thresholds",
+    "workspace.structure",
+    "guardrails.warning",
+    "guardrails.max_turns",
+    "guardrails.agents",
+    "guardrails.bash_guard",
+    "guardrails.routing_error.warning",
+    "agents.*.mcpServers",
+    "agents.*.permissions",
+    "agents.*.max_turns",
+    "agents.*.checkpoint",
+    "agents.*.fork_from",
+    "agents.*.thinking",
+    "agents.*.orchestrator",
+    "agents.*.workspace.structure",
+];
+
+impl OneOrMany {
+    pub(super) fn into_vec(self) -> Vec<String> {
+        match self {
+            OneOrMany::One(one) => vec![one.0],
+            OneOrMany::Many(many) => many.into_iter().map(|text| text.0).collect(),
+        }
+    }
+}
+
+/// A type read from text, a list or a map, by which of them it is. Unlike an
+/// untagged enum this does not buffer, so a fault deep inside has its own path.
+trait Shaped<'de>: Sized {
+    const EXPECTED: &'static str;
+
+    fn from_text(_: String) -> Option<Self> {
+        None
+    }
+
+    fn from_list<A: SeqAccess<'de>>(_: A) -> Result<Self, A::Error> {
+        Err(unexpected(de::Unexpected::Seq, Self::EXPECTED))
+    }
+
+    fn from_map<A: MapAccess<'de>>(_: A) -> Result<Self, A::Error> {
+        Err(unexpected(de::Unexpected::Map, Self::EXPECTED))
+    }
+}
+
+fn unexpected<E: de::Error>(found: de::Unexpected, expected: &'static str) -> E {
+    E::invalid_type(found, &expected)
+}
+
+struct ByShape<T>(PhantomData<T>);
+
+impl<'de, T: Shaped<'de>> Visitor<'de> for ByShape<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        T::from_text(text.into()).ok_or_else(|| unexpected(de::Unexpected::Str(text), T::EXPECTED))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::from_list(list)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::from_map(map)
+    }
+}
+
+impl<'de> Shaped<'de> for RawRow {
+    const EXPECTED: &'static str = "a target, a list of agents, or a map of statuses";
+
+    fn from_text(text: String) -> Option<Self> {
+        Some(RawRow::Always(text))
+    }
+
+    fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        Vec::deserialize(value::SeqAccessDeserializer::new(list)).map(RawRow::FanOut)
+    }
+
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        IndexMap::deserialize(value::MapAccessDeserializer::new(map)).map(RawRow::ByStatus)
+    }
+}
+
+impl<'de> Shaped<'de> for RawMember {
+    const EXPECTED: &'static str = "an agent, or a map of options at the end";
+
+    fn from_text(text: String) -> Option<Self> {
+        Some(RawMember::Agent(text))
+    }
+
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        IndexMap::deserialize(value::MapAccessDeserializer::new(map)).map(RawMember::Options)
+    }
+}
+
+impl<'de> Shaped<'de> for RawTargets {
+    const EXPECTED: &'static str = "a target, a list of targets, or a map of target to reason";
+
+    fn from_text(text: String) -> Option<Self> {
+        Some(RawTargets::One(text))
+    }
+
+    fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
+        Vec::deserialize(value::SeqAccessDeserializer::new(list)).map(RawTargets::Many)
+    }
+
+    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        IndexMap::deserialize(value::MapAccessDeserializer::new(map)).map(RawTargets::Reasons)
+    }
+}
+
+macro_rules! by_shape {
+    ($($type:ident, $name:literal, $shapes:expr;)*) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(ByShape(PhantomData))
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let shapes: fn(&mut SchemaGenerator) -> Schema = $shapes;
+                shapes(generator)
+            }
+        }
+    )*};
+}
+
+by_shape! {
+    RawRow, "Row", |g| json_schema!({
+        "description": "Where an agent's outcomes go: one target, a fan-out, or targets by status.",
+        "anyOf": [
+            {"type": "string", "description": "There, whatever the status."},
+            {"type": "array", "items": g.subschema_for::<RawMember>(), "description": "To all at once; `{ complete: agent }` at the end gets the results."},
+            {"type": "object", "additionalProperties": g.subschema_for::<RawTargets>(), "description": "By status; `default` for the others."},
+        ],
+    });
+    RawMember, "Member", |_| json_schema!({
+        "anyOf": [
+            {"type": "string"},
+            {"type": "object", "properties": {
+                "complete": {"type": "string", "description": "Who gets the results."},
+                "fan_in": {"type": "string", "description": "How they come: `batch`, all together."},
+            }},
+        ],
+    });
+    RawTargets, "Targets", |_| json_schema!({
+        "anyOf": [
+            {"type": "string"},
+            {"type": "array", "items": {"type": "string"}},
+            {"type": "object", "additionalProperties": {"type": ["string", "null"]}, "description": "Target to the reason that the agent is shown."},
+        ],
+    });
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(text) => Ok(Scalar(text)),
+            Value::Number(number) => Ok(Scalar(number.to_string())),
+            Value::Bool(flag) => Ok(Scalar(flag.to_string())),
+            Value::Null => Err(unexpected(de::Unexpected::Unit, "text")),
+            Value::Array(_) => Err(unexpected(de::Unexpected::Seq, "text")),
+            Value::Object(_) => Err(unexpected(de::Unexpected::Map, "text")),
+        }
+    }
+}
+
+impl JsonSchema for Scalar {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Scalar".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": ["string", "number", "boolean"]})
+    }
+}

@@ -1,0 +1,587 @@
+//! A raw config to a mesh: defaults filled in, every shape made one.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use super::document::{Document, at};
+use super::raw::{
+    OneOrMany, RawAgent, RawGuardrails, RawLimit, RawMember, RawMesh, RawRearmatter, RawRow,
+    RawTargets, RawWorkspace, Scalar,
+};
+use crate::format::message::found;
+use crate::format::yaml::Step;
+use crate::model::{
+    Address, Agent, AskTimeout, Code, Diagnostic, Grade, Guardrails, Iteration, Kind, Mesh, Name,
+    Prompt, RearmatterRules, Recipient, Routing, RoutingError, RoutingMode, Row, Status, Target,
+    Workspace, did_you_mean,
+};
+
+/// The mesh, or `None` if something keeps it from loading.
+pub(super) fn resolve(document: &mut Document, raw: RawMesh) -> Option<Mesh> {
+    check_thresholds(document, raw.rearmatter.as_ref());
+    let name = mesh_name(document, raw.mesh);
+    let agents = agents(document, raw.agents);
+    let (name, agents) = (name?, agents?);
+    let mut scope = Scope {
+        document,
+        mesh: &name,
+        agents: &agents,
+    };
+    let entry_point = scope.entry_point(raw.entry_point);
+    let completion_agents = [
+        ("completion_agents", raw.completion_agents),
+        ("completion_agent", raw.completion_agent),
+        ("boundary_agents", raw.boundary_agents),
+    ];
+    let completion_agents = scope.completion_agents(completion_agents);
+    let mode = raw.routing_mode.unwrap_or_default();
+    let rows = scope.rows(mode, raw.routing.unwrap_or_default());
+    let guardrails = scope.guardrails(raw.guardrails.unwrap_or_default());
+    let mesh = Mesh {
+        description: text(raw.description),
+        entry_point,
+        completion_agents,
+        routing: Routing { mode, rows },
+        on_ask: raw.on_ask.unwrap_or_default(),
+        rearmatter: rearmatter(raw.rearmatter),
+        iteration: raw
+            .iteration
+            .map_or_else(Iteration::default, |raw| Iteration {
+                max: raw.max_iterations.unwrap_or(Iteration::default().max),
+                on_fail: raw.on_fail.unwrap_or_default(),
+            }),
+        guardrails,
+        workspace: raw.workspace.map(workspace),
+        max_mesh_messages: raw.max_mesh_messages,
+        stop_on_first_complete: raw.stop_on_first_complete.unwrap_or(true),
+        check_queue_on_complete: raw.check_queue_on_complete.unwrap_or(true),
+        disabled: raw.disable.unwrap_or(false),
+        name: name.clone(),
+        agents: agents.clone(),
+    };
+    let failed = document.diagnostics.iter().any(Diagnostic::is_error);
+    (!failed).then_some(mesh)
+}
+
+fn text(scalar: Option<Scalar>) -> String {
+    scalar.map(|text| text.0).unwrap_or_default()
+}
+
+fn mesh_name(document: &mut Document, name: Option<Scalar>) -> Option<Name> {
+    let Some(Scalar(name)) = name else {
+        let hint = "add `mesh: name`, the name of its folder";
+        document.about_value(Code::MissingMesh, &[], "the mesh has no `mesh` name", hint);
+        return None;
+    };
+    match name.parse::<Name>() {
+        Ok(name) if !["core", "system"].contains(&name.as_str()) => Some(name),
+        parsed => {
+            let message = match parsed {
+                Ok(name) => format!("mesh: `{name}` is reserved"),
+                Err(error) => format!("mesh: {error}"),
+            };
+            document.about_value(Code::BadName, &at!["mesh"], message, "choose another name");
+            None
+        }
+    }
+}
+
+fn agents(document: &mut Document, raw: Option<Vec<RawAgent>>) -> Option<IndexMap<Name, Agent>> {
+    let raw = raw.unwrap_or_default();
+    if raw.is_empty() {
+        let hint = "add `agents:` with at least one `- name: worker`";
+        document.about_value(
+            Code::MissingAgents,
+            &at!["agents"],
+            "the mesh has no `agents`",
+            hint,
+        );
+        return None;
+    }
+    let mut agents = IndexMap::new();
+    for (index, raw) in raw.into_iter().enumerate() {
+        let at = at!["agents", index];
+        let name_at = at!["agents", index, "name"];
+        let name = match raw.name.as_ref().map(|name| name.0.parse::<Name>()) {
+            Some(Ok(name)) if name.as_str() != "dispatch" => name,
+            Some(Ok(name)) => {
+                let message = format!("name: `{name}` is reserved: it means \"route this for me\"");
+                document.about_value(Code::BadName, &name_at, message, "choose another name");
+                continue;
+            }
+            Some(Err(error)) => {
+                let hint = "letters, digits, `_`, `.` and `-`, so that `mesh/agent` is an address";
+                document.about_value(Code::BadName, &name_at, format!("name: {error}"), hint);
+                continue;
+            }
+            None => {
+                document.about_value(
+                    Code::BadName,
+                    &at,
+                    "the agent has no `name`",
+                    "add `name: worker`",
+                );
+                continue;
+            }
+        };
+        if agents.contains_key(&name) {
+            let message = format!("there are two agents `{name}`");
+            document.about_value(
+                Code::DuplicateAgent,
+                &name_at,
+                message,
+                "rename one of them",
+            );
+            continue;
+        }
+        let agent = agent(document, index, name.clone(), raw);
+        agents.insert(name, agent);
+    }
+    Some(agents)
+}
+
+fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Agent {
+    let shell = raw.shell.unwrap_or(false);
+    let run = run(document, index, shell, raw.run);
+    if raw.prompt.is_none() && raw.command.is_none() && run.is_empty() {
+        let message = format!("agent `{name}` has neither `prompt`, `command` nor `run`");
+        let hint = "add `prompt: prompts/…md`, or `runtime: command` and `run: [program]`";
+        document.about_value(
+            Code::NothingToRun,
+            &at!["agents", index, "name"],
+            message,
+            hint,
+        );
+    }
+    let timeout_at = at!["agents", index, "timeout"];
+    Agent {
+        description: text(raw.description),
+        model: raw.model.map(|model| model.0),
+        prompt: raw.prompt.map(|prompt| prompt_kind(prompt.0)),
+        command: raw.command.map(|command| command.0),
+        // A program to run and no runtime named: the program is the agent.
+        runtime: match raw.runtime {
+            Some(runtime) => runtime.0,
+            None if !run.is_empty() => "command".into(),
+            None => "claude".into(),
+        },
+        run,
+        shell,
+        timeout: raw
+            .timeout
+            .and_then(|text| duration(document, &timeout_at, &text.0)),
+        mode: raw.mode,
+        deliver: raw.deliver.unwrap_or_default(),
+        batch: raw.batch.unwrap_or(false),
+        load: raw.load.map(OneOrMany::into_vec).unwrap_or_default(),
+        workspace: raw.workspace.map(workspace),
+        max_messages: raw.max_messages,
+        name,
+    }
+}
+
+fn run(document: &mut Document, index: usize, shell: bool, run: Option<OneOrMany>) -> Vec<String> {
+    match run {
+        Some(OneOrMany::One(line)) if !shell => shlex::split(&line.0).unwrap_or_else(|| {
+            let message = "run: a quote is never closed";
+            let hint = "write a list: `run: [program, argument]`";
+            document.about_value(
+                Code::WrongShape,
+                &at!["agents", index, "run"],
+                message,
+                hint,
+            );
+            Vec::new()
+        }),
+        Some(run) => run.into_vec(),
+        None => Vec::new(),
+    }
+}
+
+/// A path has an ending or no white space; anything else is the prompt itself.
+fn prompt_kind(prompt: String) -> Prompt {
+    let line = prompt.trim();
+    let is_path = !line.contains('\n')
+        && (line.ends_with(".md") || line.ends_with(".txt") || !line.contains(char::is_whitespace));
+    if is_path {
+        Prompt::File(line.into())
+    } else {
+        Prompt::Text(prompt)
+    }
+}
+
+fn duration(document: &mut Document, at: &[Step], text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number: Option<u64> = text[..text.len() - unit.len()].parse().ok();
+    let seconds = match (number, unit.trim()) {
+        (Some(n), "" | "s") => Some(n),
+        (Some(n), "m") => n.checked_mul(60),
+        (Some(n), "h") => n.checked_mul(3600),
+        _ => None,
+    };
+    if seconds.is_none() {
+        let message = format!("expected a time such as 90, 90s, 5m or 1h, found {text:?}");
+        let hint = "until then the field is left out";
+        document.about_value(Code::WrongShape, at, message, hint);
+    }
+    seconds.map(Duration::from_secs)
+}
+
+fn workspace(raw: RawWorkspace) -> Workspace {
+    match raw {
+        RawWorkspace::Path(path) => Workspace {
+            path,
+            create: false,
+            locations: IndexMap::new(),
+            note: String::new(),
+        },
+        RawWorkspace::Rules(raw) => Workspace {
+            path: raw.path.map_or_else(|| ".".into(), |path| path.0),
+            create: raw.create_on_init.unwrap_or(false),
+            locations: raw
+                .locations
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(key, path)| (key, path.0))
+                .collect(),
+            note: text(raw.note),
+        },
+    }
+}
+
+fn rearmatter(raw: Option<RawRearmatter>) -> RearmatterRules {
+    match raw {
+        None => RearmatterRules::default(),
+        Some(RawRearmatter::Flag(enabled)) => RearmatterRules {
+            enabled,
+            fields: Vec::new(),
+        },
+        Some(RawRearmatter::Rules(rules)) => RearmatterRules {
+            enabled: rules.enabled.unwrap_or(true),
+            fields: rules
+                .fields
+                .unwrap_or_default()
+                .into_iter()
+                .map(|field| field.0)
+                .collect(),
+        },
+    }
+}
+
+/// Thresholds are not compared yet, but one that can never hold is an error already.
+fn check_thresholds(document: &mut Document, raw: Option<&RawRearmatter>) {
+    let Some(RawRearmatter::Rules(rules)) = raw else {
+        return;
+    };
+    for (field, value) in rules.thresholds.iter().flatten() {
+        let (good, expected) = match field.as_str() {
+            "grade" => (
+                value
+                    .as_str()
+                    .is_some_and(|text| text.parse::<Grade>().is_ok()),
+                "a letter from A to F",
+            ),
+            "confidence" => (
+                value.as_f64().is_some_and(|n| (0.0..=1.0).contains(&n)),
+                "a number from 0.0 to 1.0",
+            ),
+            _ => (
+                !value.is_number() || value.as_f64().is_some_and(|n| n >= 0.0),
+                "a number that is not negative",
+            ),
+        };
+        if !good {
+            let message = format!("{field}: expected {expected}, found {}", found(value));
+            let at = at!["rearmatter", "thresholds", field];
+            document.about_value(
+                Code::BadThreshold,
+                &at,
+                message,
+                format!("write {expected}"),
+            );
+        }
+    }
+}
+
+/// What the parts that refer to agents need to know.
+struct Scope<'d, 't, 'm> {
+    document: &'d mut Document<'t>,
+    mesh: &'m Name,
+    agents: &'m IndexMap<Name, Agent>,
+}
+
+impl Scope<'_, '_, '_> {
+    fn did_you_mean(&self, name: &str) -> String {
+        let agents = self.agents.keys().map(Name::as_str).chain(["core"]);
+        let all: Vec<&str> = agents.clone().collect();
+        did_you_mean(name, agents, || format!("one of: {}", all.join(", ")))
+    }
+
+    fn own_agent(&self, text: &str) -> Option<Name> {
+        let name: Name = text.trim().parse().ok()?;
+        self.agents.contains_key(&name).then_some(name)
+    }
+
+    fn entry_point(&mut self, raw: Option<Scalar>) -> Option<Name> {
+        if let Some(Scalar(wanted)) = raw {
+            let found = self.own_agent(&wanted);
+            if found.is_none() {
+                let message = format!("entry_point: there is no agent `{wanted}`");
+                let hint = self.did_you_mean(&wanted);
+                self.document
+                    .about_value(Code::UnknownEntry, &at!["entry_point"], message, hint);
+            }
+            return found;
+        }
+        if let Some(worker) = self.own_agent("worker") {
+            return Some(worker);
+        }
+        if self.agents.len() == 1 {
+            return self.agents.keys().next().cloned();
+        }
+        let message = format!(
+            "the mesh has {} agents and no `entry_point`",
+            self.agents.len()
+        );
+        let hint = "add `entry_point: agent`; until then only `mesh/agent` reaches them";
+        self.document
+            .about_value(Code::NoEntryPoint, &at!["agents"], message, hint);
+        None
+    }
+
+    fn completion_agents(&mut self, raw: [(&str, Option<OneOrMany>); 3]) -> Vec<Name> {
+        let mut names = Vec::new();
+        for (field, raw) in raw {
+            let many = matches!(raw, Some(OneOrMany::Many(_)));
+            for (index, wanted) in raw
+                .map(OneOrMany::into_vec)
+                .into_iter()
+                .flatten()
+                .enumerate()
+            {
+                match self.own_agent(&wanted) {
+                    Some(name) if names.contains(&name) => {}
+                    Some(name) => names.push(name),
+                    None => {
+                        let message = format!("{field}: there is no agent `{wanted}`");
+                        let hint = self.did_you_mean(&wanted);
+                        let at = if many {
+                            at![field, index].to_vec()
+                        } else {
+                            at![field].to_vec()
+                        };
+                        self.document
+                            .about_value(Code::UnknownComplete, &at, message, hint);
+                    }
+                }
+            }
+        }
+        names
+    }
+
+    fn guardrails(&mut self, raw: RawGuardrails) -> Guardrails {
+        let strict = raw.strict.unwrap_or(false);
+        let at = at!["guardrails", "ask_timeout"];
+        let ask_timeout = raw
+            .ask_timeout
+            .and_then(|text| duration(self.document, &at, &text.0));
+        let routing_error = raw.routing_error.unwrap_or_default();
+        let at = at!["guardrails", "routing_error", "routing_fallback"];
+        Guardrails {
+            strict,
+            ask_timeout: ask_timeout.map(AskTimeout).unwrap_or_default(),
+            max_messages: raw.max_messages.and_then(|limit| match limit {
+                RawLimit::Number(number) => Some(number),
+                RawLimit::Map(map) => self.limit(&map),
+            }),
+            routing_error: RoutingError {
+                strict: routing_error.strict.unwrap_or(strict),
+                max_retries: routing_error
+                    .max_retries
+                    .or(routing_error.routing_retry_max),
+                fallback: routing_error
+                    .routing_fallback
+                    .and_then(|text| self.target(RoutingMode::Agent, &text.0, &at)),
+            },
+        }
+    }
+
+    fn limit(&mut self, map: &serde_json::Map<String, Value>) -> Option<u32> {
+        let number = ["limit", "max", "value"]
+            .iter()
+            .find_map(|key| map.get(*key)?.as_u64());
+        if number.is_none() {
+            let message = "max_messages: expected a number, or a map with `limit`";
+            let hint = "write `max_messages: 30`; until then there is no limit";
+            let at = at!["guardrails", "max_messages"];
+            self.document
+                .about_value(Code::WrongShape, &at, message, hint);
+        }
+        number.and_then(|number| u32::try_from(number).ok())
+    }
+
+    fn rows(&mut self, mode: RoutingMode, raw: IndexMap<String, RawRow>) -> IndexMap<Name, Row> {
+        let mut rows = IndexMap::new();
+        for (key, raw) in raw {
+            let Some(agent) = self.own_agent(&key) else {
+                let message = format!("routing: there is no agent `{key}`");
+                let hint = self.did_you_mean(&key);
+                self.document
+                    .about_key(Code::UnknownRow, &at!["routing", &key], message, hint);
+                continue;
+            };
+            let at = at!["routing", &key];
+            let row = match raw {
+                RawRow::Always(target) => self.target(mode, &target, &at).map(Row::Always),
+                RawRow::FanOut(list) => self.fan_out(mode, list, &at),
+                RawRow::ByStatus(words) => Some(self.by_status(mode, words, &at)),
+            };
+            if let Some(row) = row {
+                rows.insert(agent, row);
+            }
+        }
+        rows
+    }
+
+    fn by_status(
+        &mut self,
+        mode: RoutingMode,
+        raw: IndexMap<String, RawTargets>,
+        at: &[Step],
+    ) -> Row {
+        let mut words = IndexMap::new();
+        let mut default = None;
+        for (word, raw) in raw {
+            let at = [at, &at![&word]].concat();
+            if let Ok(kind) = word.parse::<Kind>() {
+                let message =
+                    format!("`{kind}` is a kind of message, not an outcome; this row is not used");
+                let hint = "agents ask each other and the human without a row: leave it out";
+                self.document
+                    .about_key(Code::KindAsStatus, &at, message, hint);
+                continue;
+            }
+            let targets = self.targets(mode, raw, &at);
+            if word == "default" {
+                default = targets.into_keys().next();
+            } else if let (Ok(status), false) = (word.parse::<Status>(), targets.is_empty()) {
+                words.insert(status, targets);
+            }
+        }
+        Row::ByStatus { words, default }
+    }
+
+    fn targets(
+        &mut self,
+        mode: RoutingMode,
+        raw: RawTargets,
+        at: &[Step],
+    ) -> IndexMap<Target, String> {
+        let written: Vec<(String, Vec<Step>, String)> = match raw {
+            RawTargets::One(target) => vec![(target, at.to_vec(), String::new())],
+            RawTargets::Many(list) => list
+                .into_iter()
+                .enumerate()
+                .map(|(index, target)| (target.0, [at, &at![index]].concat(), String::new()))
+                .collect(),
+            RawTargets::Reasons(map) => map
+                .into_iter()
+                .map(|(target, reason)| {
+                    let at = [at, &at![&target]].concat();
+                    (target, at, text(reason))
+                })
+                .collect(),
+        };
+        if written.is_empty() {
+            let message = "this status has no target";
+            let hint = "name an agent or `core`, or leave the status out";
+            self.document
+                .about_key(Code::LeadsNowhere, at, message, hint);
+        }
+        let mut targets = IndexMap::new();
+        for (target, at, reason) in written {
+            if let Some(target) = self.target(mode, &target, &at) {
+                targets.insert(target, reason);
+            }
+        }
+        targets
+    }
+
+    fn fan_out(&mut self, mode: RoutingMode, raw: Vec<RawMember>, at: &[Step]) -> Option<Row> {
+        let mut members = Vec::new();
+        let mut join = None;
+        for (index, member) in raw.into_iter().enumerate() {
+            let at = [at, &at![index]].concat();
+            match member {
+                RawMember::Agent(name) => members.extend(self.target(mode, &name, &at)),
+                RawMember::Options(options) => {
+                    for (option, value) in options {
+                        let at = [&at[..], &at![&option]].concat();
+                        match (option.as_str(), value.as_str()) {
+                            ("complete", Some(target)) => join = self.target(mode, target, &at),
+                            ("fan_in", Some("batch")) => {}
+                            _ => {
+                                let message = format!(
+                                    "the fan-out option `{option}: {}` is not obeyed yet",
+                                    found(&value)
+                                );
+                                let hint =
+                                    "`complete: agent` names who gets the results, all together";
+                                self.document
+                                    .about_key(Code::NotObeyedYet, &at, message, hint);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        if members.is_empty() {
+            let hint = "list the agents that work side by side";
+            self.document
+                .about_key(Code::LeadsNowhere, at, "this fan-out has no members", hint);
+            return None;
+        }
+        if join.is_none() {
+            let message = "this fan-out names nobody who gets the results; core does";
+            let hint = "end the list with `{ complete: agent }`";
+            self.document.about_key(Code::NoJoin, at, message, hint);
+        }
+        Some(Row::FanOut {
+            members,
+            join: join.unwrap_or(Target::Core),
+        })
+    }
+
+    fn target(&mut self, mode: RoutingMode, text: &str, at: &[Step]) -> Option<Target> {
+        let recipient = text.trim().parse::<Recipient>();
+        match &recipient {
+            Ok(Recipient::Full(address)) if address.mesh == *self.mesh => {
+                if self.agents.contains_key(&address.agent) {
+                    return Some(Target::Agent(address.clone()));
+                }
+            }
+            Ok(Recipient::Full(address)) => return Some(address.clone().into()),
+            Ok(Recipient::Bare(name)) if self.agents.contains_key(name) => {
+                return Some(Target::Agent(Address {
+                    mesh: self.mesh.clone(),
+                    agent: name.clone(),
+                }));
+            }
+            Ok(Recipient::Bare(name))
+                if mode == RoutingMode::Dispatcher && name.as_str() == "complete" =>
+            {
+                return Some(Target::Core);
+            }
+            Ok(Recipient::Bare(_)) | Err(_) => {}
+        }
+        let message = format!("there is no agent `{text}` in this mesh; the route is left out");
+        let hint = self.did_you_mean(text);
+        // Where a map names the target it is a key, elsewhere a value.
+        self.document
+            .about_target(Code::UnknownTarget, at, text, message, hint);
+        None
+    }
+}

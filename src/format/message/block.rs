@@ -1,0 +1,75 @@
+//! A YAML block of a message: its fields, and where they stand.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use crate::format::Text;
+use crate::format::yaml::{Places, Step, is_identifier};
+
+/// One of the two YAML blocks: its fields, and where they stand.
+pub(super) struct Block<'a> {
+    pub(super) text: Text<'a>,
+    pub(super) span: Range<usize>,
+    pub(super) fields: Map<String, Value>,
+    pub(super) places: OnceCell<Places>,
+}
+
+impl<'a> Block<'a> {
+    pub(super) fn new(text: &'a str, span: Range<usize>, fields: Map<String, Value>) -> Self {
+        Block {
+            text: Text(text),
+            span,
+            fields,
+            places: OnceCell::new(),
+        }
+    }
+
+    pub(super) fn value_span(&self, path: &[Step]) -> Range<usize> {
+        self.offset(self.places().value(path))
+    }
+
+    pub(super) fn key_span(&self, path: &[Step]) -> Range<usize> {
+        self.offset(self.places().key(path))
+    }
+
+    fn places(&self) -> &Places {
+        self.places
+            .get_or_init(|| places_of(&self.text.0[self.span.clone()]))
+    }
+
+    fn offset(&self, span: Range<usize>) -> Range<usize> {
+        self.span.start + span.start..self.span.start + span.end
+    }
+
+    /// A value as its author wrote it. What YAML takes for a number or a date
+    /// (`msg-id: 007`) is text to us.
+    pub(super) fn scalar(&self, key: &str, value: &Value) -> Option<String> {
+        match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Bool(_) | Value::Number(_) => {
+                let written = &self.text.0[self.value_span(&[Step::Key(key.into())])];
+                Some(written.trim_matches(['"', '\'']).to_owned())
+            }
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+}
+
+/// Places, also in a block that only parses line by line.
+fn places_of(block: &str) -> Places {
+    let mut places = Places::of(block);
+    let mut at = 0;
+    for line in block.split_inclusive('\n') {
+        if let Some((key, rest)) = line.split_once(':')
+            && is_identifier(key)
+        {
+            let value = at + key.len() + 1 + (rest.len() - rest.trim_start().len());
+            let end = at + line.trim_end().len();
+            places.add(key, at..at + key.len(), value.min(end)..end);
+        }
+        at += line.len();
+    }
+    places
+}

@@ -1,0 +1,329 @@
+//! The frontmatter fields, each by its own rule.
+
+use std::str::FromStr;
+
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime};
+use serde_json::{Map, Value};
+
+use super::block::Block;
+use super::{Reading, found};
+use crate::format::yaml::Step;
+use crate::model::{Address, Code, Kind, MsgId, Recipient, Status, did_you_mean};
+
+/// The frontmatter fields, taken out one by one; what is left is extra.
+pub(super) struct Fields<'r, 'a> {
+    reading: &'r mut Reading<'a>,
+    block: Block<'a>,
+    /// Fields that were there and wrong.
+    failed: Vec<&'static str>,
+}
+
+/// The fields that have a meaning, in their right spelling.
+const KNOWN: [&str; 19] = [
+    "to",
+    "from",
+    "msg-id",
+    "headline",
+    "timestamp",
+    "type",
+    "status",
+    "outcome",
+    "in-reply-to",
+    "route_to",
+    "command",
+    "feature",
+    "headless",
+    "inject-response",
+    "default",
+    "expires",
+    "model",
+    "priority",
+    "session-id",
+];
+
+/// Fields of TX that have no effect here.
+const NOT_OBEYED: [&str; 4] = ["revision", "parallel", "human", "conversation-id"];
+
+impl<'r, 'a> Fields<'r, 'a> {
+    pub(super) fn new(reading: &'r mut Reading<'a>, mut block: Block<'a>) -> Self {
+        // `msg_id`, `In-Reply-To`: agents write these, and mean the field.
+        let other_spellings: Vec<(String, &str)> = block
+            .fields
+            .keys()
+            .filter(|key| !KNOWN.contains(&key.as_str()))
+            .filter_map(|key| {
+                let plain = |k: &str| k.to_ascii_lowercase().replace('_', "-");
+                let right = KNOWN.into_iter().find(|right| plain(right) == plain(key))?;
+                (!block.fields.contains_key(right)).then(|| (key.clone(), right))
+            })
+            .collect();
+        for (written, right) in other_spellings {
+            let span = block.key_span(&[Step::Key(written.clone())]);
+            reading.say(
+                Code::OtherSpelling,
+                span,
+                format!("`{written}` was read as `{right}`"),
+                format!("write `{right}`"),
+            );
+            if let Some(value) = block.fields.shift_remove(&written) {
+                block.fields.insert(right.into(), value);
+                if let Some(places) = block.places.get_mut() {
+                    places.rename(&written, right);
+                }
+            }
+        }
+        Fields {
+            reading,
+            block,
+            failed: Vec::new(),
+        }
+    }
+
+    /// Take a field out. A field without a value counts as absent.
+    fn take(&mut self, key: &str) -> Option<Value> {
+        let value = self.block.fields.shift_remove(key)?;
+        (!value.is_null()).then_some(value)
+    }
+
+    pub(super) fn failed(&self, key: &str) -> bool {
+        self.failed.contains(&key)
+    }
+
+    fn wrong(&mut self, code: Code, key: &'static str, expected: &str, value: &Value) {
+        let span = self.block.value_span(&[Step::Key(key.into())]);
+        self.failed.push(key);
+        self.reading.say(
+            code,
+            span,
+            format!("{key}: expected {expected}, found {}", found(value)),
+            format!("write {key} as {expected}"),
+        );
+    }
+
+    pub(super) fn text(&mut self, key: &'static str) -> Option<String> {
+        let value = self.take(key)?;
+        let text = self.block.scalar(key, &value);
+        if text.is_none() {
+            self.wrong(Code::WrongField, key, "text", &value);
+        }
+        text
+    }
+
+    pub(super) fn parsed<T: FromStr>(
+        &mut self,
+        key: &'static str,
+        code: Code,
+        expected: &str,
+    ) -> Option<T> {
+        let value = self.take(key)?;
+        let parsed = self
+            .block
+            .scalar(key, &value)
+            .and_then(|text| text.parse().ok());
+        if parsed.is_none() {
+            self.wrong(code, key, expected, &value);
+        }
+        parsed
+    }
+
+    pub(super) fn flag(&mut self, key: &'static str, code: Code) -> bool {
+        let Some(value) = self.take(key) else {
+            return false;
+        };
+        match self.block.scalar(key, &value).as_deref() {
+            Some("true" | "True" | "TRUE" | "yes") => true,
+            Some("false" | "False" | "FALSE" | "no") => false,
+            _ => {
+                self.wrong(code, key, "true or false", &value);
+                false
+            }
+        }
+    }
+
+    pub(super) fn time(&mut self, key: &'static str) -> Option<DateTime<FixedOffset>> {
+        let value = self.take(key)?;
+        let time = self
+            .block
+            .scalar(key, &value)
+            .and_then(|text| iso_8601(&text));
+        if time.is_none() {
+            let expected = "a time such as 2026-11-15T10:00:00Z";
+            self.wrong(Code::WrongField, key, expected, &value);
+        }
+        time
+    }
+
+    pub(super) fn kind(&mut self) -> Option<Kind> {
+        let value = self.take("type")?;
+        let kind = value
+            .as_str()
+            .and_then(|text| text.trim().to_lowercase().parse().ok());
+        if kind.is_none() {
+            let word = value.as_str().unwrap_or_default();
+            let kinds = Kind::ALL.map(Kind::as_str);
+            let hint = did_you_mean(word, kinds, || {
+                format!("leave it out, or use one of: {}", kinds.join(", "))
+            });
+            let span = self.block.value_span(&[Step::Key("type".into())]);
+            let message = format!(
+                "type: {} is no kind of message; it is inferred",
+                found(&value)
+            );
+            self.reading.say(Code::UnknownKind, span, message, hint);
+        }
+        kind
+    }
+
+    pub(super) fn status(&mut self) -> Option<Status> {
+        let outcome = self.parsed("outcome", Code::BadRouting, "a word");
+        let status = self.parsed("status", Code::BadRouting, "a word");
+        match (outcome, status) {
+            (Some(outcome), Some(status)) if outcome != status => {
+                let span = self.block.key_span(&[Step::Key("outcome".into())]);
+                self.reading.say(
+                    Code::BadRouting,
+                    span,
+                    format!("`outcome: {outcome}` and `status: {status}` contradict each other"),
+                    "they are the same field: keep one",
+                );
+                None
+            }
+            (outcome, status) => status.or(outcome),
+        }
+    }
+
+    pub(super) fn from(&mut self) -> Option<Address> {
+        let Some(value) = self.take("from") else {
+            let keys = self.block.fields.keys().map(String::as_str);
+            let hint = did_you_mean("from", keys, || {
+                "add `from: mesh/agent`, or `from: core` if you are the human".into()
+            });
+            let hint = hint.replace("did you mean", "`from` was expected; is it");
+            self.reading
+                .say_front(Code::MissingFrom, "there is no `from`", &hint);
+            return None;
+        };
+        let address = match self
+            .block
+            .scalar("from", &value)
+            .map(|text| text.trim().parse())
+        {
+            Some(Ok(Recipient::Full(address))) => Some(address),
+            Some(Ok(Recipient::Bare(_)) | Err(_)) | None => None,
+        };
+        if address.is_none() {
+            self.wrong(Code::BadAddress, "from", "mesh/agent", &value);
+        }
+        address
+    }
+
+    pub(super) fn missing_to(&mut self) {
+        self.reading.say_front(
+            Code::MissingTo,
+            "there is neither a `to` nor a `status`",
+            "add `to: mesh/agent`; or, if your work is done, `status: complete`",
+        );
+    }
+
+    /// Items of a field that may be one text or a list of them.
+    fn items(&mut self, key: &'static str) -> Vec<(Vec<Step>, Value)> {
+        match self.take(key) {
+            None => Vec::new(),
+            Some(Value::Array(items)) => {
+                let path = |at| vec![Step::Key(key.into()), Step::Index(at)];
+                items
+                    .into_iter()
+                    .enumerate()
+                    .map(|(at, v)| (path(at), v))
+                    .collect()
+            }
+            Some(value) => vec![(vec![Step::Key(key.into())], value)],
+        }
+    }
+
+    pub(super) fn recipients(&mut self, key: &'static str) -> Vec<Recipient> {
+        let mut recipients = Vec::new();
+        let many = key == "to";
+        for (path, value) in self.items(key) {
+            match value.as_str().map(|text| text.trim().parse()) {
+                Some(Ok(recipient)) if many || recipients.is_empty() => {
+                    if !recipients.contains(&recipient) {
+                        recipients.push(recipient);
+                    }
+                }
+                parsed => {
+                    let span = self.block.value_span(&path);
+                    let hint = match value.as_str() {
+                        Some(text) if many && text.contains([',', ';']) => {
+                            "several recipients are a list: `to: [a/b, c/d]`"
+                        }
+                        _ if matches!(parsed, Some(Ok(_))) => "name one target",
+                        _ => "a name has letters, digits, `_`, `.` and `-`: `mesh/agent`",
+                    };
+                    let message = format!("{key}: expected mesh/agent, found {}", found(&value));
+                    self.failed.push(key);
+                    self.reading.say(Code::BadAddress, span, message, hint);
+                }
+            }
+        }
+        recipients
+    }
+
+    pub(super) fn ids(&mut self, key: &'static str) -> Vec<MsgId> {
+        let mut ids = Vec::new();
+        for (path, value) in self.items(key) {
+            let text = match path.len() {
+                1 => self.block.scalar(key, &value),
+                _ => match &value {
+                    Value::String(text) => Some(text.clone()),
+                    Value::Number(_) => {
+                        Some(self.reading.text[self.block.value_span(&path)].into())
+                    }
+                    _ => None,
+                },
+            };
+            match text.and_then(|text| text.parse().ok()) {
+                Some(id) => ids.push(id),
+                None => self.wrong(Code::BadRouting, key, "a msg-id or a list of them", &value),
+            }
+        }
+        ids
+    }
+
+    pub(super) fn extra(mut self) -> Map<String, Value> {
+        for key in NOT_OBEYED {
+            if self.block.fields.contains_key(key) {
+                let span = self.block.key_span(&[Step::Key(key.into())]);
+                self.reading.say(
+                    Code::FieldNotObeyed,
+                    span,
+                    format!("`{key}` is kept and has no effect"),
+                    "leave it out",
+                );
+            }
+        }
+        std::mem::take(&mut self.block.fields)
+    }
+}
+
+/// ISO 8601 as people and agents write it. Without an offset it is UTC.
+fn iso_8601(text: &str) -> Option<DateTime<FixedOffset>> {
+    let text = text.trim();
+    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+        return Some(time);
+    }
+    let naive = [
+        "%Y-%m-%dT%H:%M:%S%.f",
+        "%Y-%m-%d %H:%M:%S%.f",
+        "%Y-%m-%dT%H:%M",
+        "%Y-%m-%d %H:%M",
+    ]
+    .iter()
+    .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())
+    .or_else(|| {
+        NaiveDate::parse_from_str(text, "%Y-%m-%d")
+            .ok()?
+            .and_hms_opt(0, 0, 0)
+    })?;
+    Some(naive.and_utc().fixed_offset())
+}

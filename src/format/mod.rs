@@ -1,0 +1,16 @@
+//! Text to nouns and back: message files, mesh YAML, and reports on both.
+//!
+//! Pure: bytes come in, values and diagnostics go out. A bad text is data here,
+//! a diagnostic with a place and a hint, never an error that climbs. What these
+//! parsers refuse: to guess where a message goes, to read past their limits,
+//! and to panic.
+
+pub mod blocks;
+pub mod mesh;
+pub mod message;
+pub mod render;
+pub mod report;
+mod text;
+mod yaml;
+
+pub use text::Text;

@@ -1,0 +1,73 @@
+//! Diagnostics as people read them: like a compiler's, with the line and a caret.
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+use crate::model::{Diagnostic, Severity};
+
+/// Render diagnostics of one file. `styled` adds terminal colours.
+pub fn report(path: &str, text: &str, diagnostics: &[Diagnostic], styled: bool) -> String {
+    let renderer = if styled {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    let path = printable(path);
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        let level = match diagnostic.code.severity() {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let place = &diagnostic.place;
+        // The line alone, so that a long file costs nothing and odd bytes
+        // elsewhere in it are never shown.
+        let start = text[..place.start.min(text.len())]
+            .rfind('\n')
+            .map_or(0, |n| n + 1);
+        let line = text[start..].split('\n').next().unwrap_or_default();
+        let line: String = line
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
+        let from = offset(&line, place.column - 1);
+        let end = (place.end - place.start + from).min(line.len()).max(from);
+        let end = (from..=end)
+            .rev()
+            .find(|&at| line.is_char_boundary(at))
+            .unwrap_or(from);
+        let message = printable(&diagnostic.message);
+        let hint = printable(&diagnostic.hint);
+        let group = level
+            .primary_title(&message)
+            .id(diagnostic.code.id())
+            .element(
+                Snippet::source(&line)
+                    .line_start(place.line)
+                    .path(&path)
+                    .annotation(AnnotationKind::Primary.span(from..end)),
+            )
+            .element(Level::HELP.message(&hint));
+        out.push_str(&renderer.render(&[group]));
+        out.push('\n');
+    }
+    out
+}
+
+/// Text without control characters, so that a file's name or content cannot
+/// drive the terminal it is shown on.
+pub fn printable(text: &str) -> String {
+    if !text.chars().any(char::is_control) {
+        return text.into();
+    }
+    let escape = |c: char| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    };
+    text.chars().map(escape).collect()
+}
+
+fn offset(line: &str, characters: usize) -> usize {
+    line.char_indices()
+        .nth(characters)
+        .map_or(line.len(), |(at, _)| at)
+}

@@ -1,0 +1,97 @@
+//! A file's text, and places in it.
+
+use std::ops::Range;
+
+use crate::model::{Code, Diagnostic, Place};
+
+/// A file's text: turns byte ranges into places that people can find.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a>(pub &'a str);
+
+impl Text<'_> {
+    /// The place of a byte range. A range past the end is cut to it.
+    pub fn place(&self, span: Range<usize>) -> Place {
+        let text = self.0;
+        let start = floor(text, span.start);
+        let end = floor(text, span.end).max(start);
+        let before = &text[..start];
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        Place {
+            start,
+            end,
+            line: before.matches('\n').count() + 1,
+            // A byte order mark has no width for whoever reads the column.
+            column: before[line_start..]
+                .trim_start_matches('\u{feff}')
+                .chars()
+                .count()
+                + 1,
+        }
+    }
+
+    /// A diagnostic at a byte range.
+    pub fn diagnose(
+        &self,
+        code: Code,
+        span: Range<usize>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic {
+            code,
+            message: message.into(),
+            hint: hint.into(),
+            place: self.place(span),
+        }
+    }
+
+    /// The line that a byte stands in, without its line break.
+    pub(crate) fn line_at(&self, at: usize) -> Range<usize> {
+        let at = floor(self.0, at);
+        let start = self.0[..at].rfind('\n').map_or(0, |n| n + 1);
+        let end = self.0[at..].find('\n').map_or(self.0.len(), |n| at + n);
+        start..end.max(start)
+    }
+}
+
+/// The bytes as text, or where they stop being text and whether more bytes could mend it.
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, (Diagnostic, bool)> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let good = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
+        let byte = bytes[error.valid_up_to()];
+        let diagnostic = Text(good).diagnose(
+            Code::NotText,
+            good.len()..good.len(),
+            format!("expected UTF-8 text, found the byte 0x{byte:02X}"),
+            "save the file as UTF-8",
+        );
+        (diagnostic, error.error_len().is_none())
+    })
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_from_one() {
+        let text = Text("a\n😀é: x\n");
+        let at = |span| {
+            let place = text.place(span);
+            (place.line, place.column)
+        };
+        assert_eq!(at(0..1), (1, 1));
+        assert_eq!(at(2..6), (2, 1));
+        assert_eq!(at(10..11), (2, 5));
+        assert_eq!(at(3..4), (2, 1), "inside a character: its start");
+        assert_eq!(at(999..1000), (3, 1), "past the end: the end");
+    }
+}

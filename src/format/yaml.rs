@@ -1,0 +1,517 @@
+//! YAML to JSON values, within limits, and where each value stands.
+//!
+//! Strict parsing is the YAML crate's. On top of it: a key that stands twice is
+//! a fault (elsewhere the last one silently wins), aliases cannot expand past a
+//! budget, tags are dropped, and keys become text. Places come from a second
+//! parser that is run only when there is something to say: parsing a good
+//! message never pays for them.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+
+use saphyr_parser::{Event, Parser};
+use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+/// Why a text is not YAML that we take.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    pub(crate) cause: Cause,
+    pub(crate) message: String,
+    /// Byte offset in the text.
+    pub(crate) at: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    Syntax,
+    Duplicate,
+    Limit,
+}
+
+/// One step into a value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Parse one YAML document. Nothing but comments and white space is `Null`.
+pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
+    guard_depth(text)?;
+    if text
+        .lines()
+        .all(|l| matches!(l.trim_start().chars().next(), None | Some('#')))
+    {
+        return Ok(Value::Null);
+    }
+    let limits = Limits {
+        // Without aliases no text holds more than itself; four times leaves
+        // room for honest ones.
+        left: Cell::new(text.len() * 4 + 1024),
+        broken: Cell::new(None),
+    };
+    let document = serde_yaml::Deserializer::from_str(text);
+    Node(&limits).deserialize(document).map_err(|error| {
+        let mut cause = limits.broken.get().unwrap_or(Cause::Syntax);
+        let full = error.to_string();
+        if full.starts_with("repetition limit") || full.contains("recursion limit") {
+            cause = Cause::Limit;
+        }
+        let at = match cause {
+            Cause::Duplicate => second_key(text).map(|span| span.start),
+            Cause::Syntax | Cause::Limit => {
+                open_bracket(&full, text).or_else(|| error.location().map(|l| l.index()))
+            }
+        };
+        Fault {
+            cause,
+            message: without_position(&full),
+            at: at.unwrap_or(0),
+        }
+    })
+}
+
+/// When strict parsing of a block fails: each `key: rest of line` on its own.
+///
+/// Entries that are YAML by themselves keep their meaning (`gaps: []` stays a
+/// list), others are the text after the colon. `None` if a line is no entry.
+pub(crate) fn parse_by_line(text: &str) -> Option<Map<String, Value>> {
+    let mut map = Map::new();
+    let mut lines = text.split_inclusive('\n').peekable();
+    let mut at = 0;
+    while let Some(line) = lines.next() {
+        let start = at;
+        at += line.len();
+        if matches!(line.trim_start().chars().next(), None | Some('#')) {
+            continue;
+        }
+        let (key, rest) = line.split_once(':')?;
+        if !is_identifier(key) || !rest.starts_with([' ', '\t', '\r', '\n']) && !rest.is_empty() {
+            return None;
+        }
+        let mut one_line = true;
+        while let Some(next) = lines.peek() {
+            let goes_on = next.starts_with([' ', '\t', '-']) || next.trim().is_empty();
+            if !goes_on {
+                break;
+            }
+            one_line &= next.trim().is_empty();
+            at += next.len();
+            lines.next();
+        }
+        let value = match parse(&text[start..at]) {
+            Ok(Value::Object(mut entry)) if entry.contains_key(key) => entry.remove(key)?,
+            _ if one_line && !rest.trim().chars().any(|c| c.is_control() && c != '\t') => {
+                Value::String(rest.trim().into())
+            }
+            _ => return None,
+        };
+        if map.insert(key.into(), value).is_some() {
+            return None;
+        }
+    }
+    Some(map)
+}
+
+/// `[A-Za-z_][A-Za-z0-9_-]*`.
+pub(crate) fn is_identifier(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+/// Where the values of a YAML text stand, as byte ranges.
+#[derive(Debug, Default)]
+pub(crate) struct Places {
+    spans: HashMap<Vec<Step>, Span>,
+    /// The second of two equal keys in one mapping, if there is one.
+    twice: Option<Range<usize>>,
+}
+
+#[derive(Clone, Debug)]
+struct Span {
+    key: Option<Range<usize>>,
+    value: Range<usize>,
+}
+
+impl Places {
+    pub(crate) fn of(text: &str) -> Places {
+        let mut places = Places::default();
+        let mut bytes: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        bytes.push(text.len());
+        let byte = |index: usize| bytes[index.min(bytes.len() - 1)];
+
+        /// A collection that is being read: for a mapping, the key whose value is due.
+        struct Open {
+            mapping: bool,
+            count: usize,
+            key: Option<(String, Range<usize>)>,
+            seen: Vec<String>,
+        }
+        let mut open: Vec<Open> = Vec::new();
+        let mut path: Vec<Step> = Vec::new();
+
+        // The parser repeats its error for ever: stop at the first.
+        for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
+            let span = byte(span.start.index())..byte(span.end.index());
+            let (scalar, collection) = match &event {
+                Event::Scalar(value, ..) => (Some(value.to_string()), None),
+                Event::Alias(_) => (None, None),
+                Event::MappingStart(..) => (None, Some(true)),
+                Event::SequenceStart(..) => (None, Some(false)),
+                Event::MappingEnd | Event::SequenceEnd => {
+                    open.pop();
+                    if !open.is_empty() {
+                        path.pop();
+                    }
+                    continue;
+                }
+                _ => continue,
+            };
+            let mut key_span = None;
+            if let Some(parent) = open.last_mut() {
+                if parent.mapping && parent.key.is_none() {
+                    let key = scalar.unwrap_or_default();
+                    if collection.is_some() || path.len() > 200 {
+                        // A collection as a key: no path of ours leads there.
+                        break;
+                    }
+                    if parent.seen.contains(&key) {
+                        places.twice.get_or_insert(span.clone());
+                    }
+                    parent.seen.push(key.clone());
+                    parent.key = Some((key, span));
+                    continue;
+                }
+                let step = match parent.key.take() {
+                    Some((key, span)) => {
+                        key_span = Some(span);
+                        Step::Key(key)
+                    }
+                    None => Step::Index(parent.count),
+                };
+                parent.count += 1;
+                path.push(step);
+            }
+            places.spans.entry(path.clone()).or_insert(Span {
+                key: key_span,
+                value: span,
+            });
+            match collection {
+                Some(mapping) => open.push(Open {
+                    mapping,
+                    count: 0,
+                    key: None,
+                    seen: Vec::new(),
+                }),
+                None => {
+                    path.pop();
+                }
+            }
+        }
+        places
+    }
+
+    /// Add a top-level field that the parser did not reach.
+    pub(crate) fn add(&mut self, key: &str, span: Range<usize>, value: Range<usize>) {
+        let path = vec![Step::Key(key.into())];
+        self.spans.entry(path).or_insert(Span {
+            key: Some(span),
+            value,
+        });
+    }
+
+    /// A top-level field is known by another name from now on.
+    pub(crate) fn rename(&mut self, from: &str, to: &str) {
+        if let Some(span) = self.spans.get(&[Step::Key(from.into())][..]).cloned() {
+            self.spans.insert(vec![Step::Key(to.into())], span);
+        }
+    }
+
+    pub(crate) fn knows(&self, path: &[Step]) -> bool {
+        self.spans.contains_key(path)
+    }
+
+    /// The value at a path, or the nearest thing above it that has a place.
+    pub(crate) fn value(&self, path: &[Step]) -> Range<usize> {
+        self.find(path, |span| {
+            if span.value.is_empty() {
+                span.key.clone().unwrap_or(span.value.clone())
+            } else {
+                span.value.clone()
+            }
+        })
+    }
+
+    /// The key at a path, or the nearest thing above it that has a place.
+    pub(crate) fn key(&self, path: &[Step]) -> Range<usize> {
+        self.find(path, |span| span.key.clone().unwrap_or(span.value.clone()))
+    }
+
+    fn find(&self, path: &[Step], pick: impl Fn(&Span) -> Range<usize>) -> Range<usize> {
+        let above = (0..=path.len()).rev().map(|n| &path[..n]);
+        let mut found = above.filter_map(|path| self.spans.get(path));
+        found.next().map_or(0..0, pick)
+    }
+}
+
+fn second_key(text: &str) -> Option<Range<usize>> {
+    Places::of(text).twice
+}
+
+/// libyaml's time grows with the square of the nesting of brackets, so absurd
+/// nesting is refused before it sees it. Brackets in quotes count too: a
+/// thousand of them unbalanced is no message.
+fn guard_depth(text: &str) -> Result<(), Fault> {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > 1000 {
+            return Err(Fault {
+                cause: Cause::Limit,
+                message: "brackets nest more than 1000 deep".into(),
+                at,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A bracket never closed is found at the end of the text. Where it opens is in
+/// the message alone: "while parsing a flow sequence at line 2 column 5".
+fn open_bracket(message: &str, text: &str) -> Option<usize> {
+    let (_, place) = message.split_once("while parsing a flow ")?;
+    let (_, place) = place.split_once(" at line ")?;
+    let (line, column) = place.split_once(" column ")?;
+    let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
+    let mut lines = text.split_inclusive('\n');
+    let before: usize = lines
+        .by_ref()
+        .take(line.checked_sub(1)?)
+        .map(str::len)
+        .sum();
+    let (within, _) = lines.next()?.char_indices().nth(column.checked_sub(1)?)?;
+    Some(before + within)
+}
+
+/// The YAML crate writes its own position into the message; ours is shown beside it.
+fn without_position(message: &str) -> String {
+    let cut = message.find(" at line ").unwrap_or(message.len());
+    message[..cut].into()
+}
+
+struct Limits {
+    left: Cell<usize>,
+    broken: Cell<Option<Cause>>,
+}
+
+impl Limits {
+    fn spend<E: de::Error>(&self, cost: usize) -> Result<(), E> {
+        match self.left.get().checked_sub(cost) {
+            Some(left) => {
+                self.left.set(left);
+                Ok(())
+            }
+            None => {
+                self.broken.set(Some(Cause::Limit));
+                Err(E::custom("aliases expand too far"))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Node<'l>(&'l Limits);
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.0.spend(1)?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("any YAML value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    // JSON numbers end here; larger ones, and .nan and .inf, are kept as text.
+    fn visit_i128<E>(self, value: i128) -> Result<Value, E> {
+        Ok(Value::String(value.to_string()))
+    }
+
+    fn visit_u128<E>(self, value: u128) -> Result<Value, E> {
+        Ok(Value::String(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(match Number::from_f64(value) {
+            Some(number) => Value::Number(number),
+            None => Value::String(value.to_string()),
+        })
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
+        self.visit_string(value.into())
+    }
+
+    fn visit_string<E: de::Error>(self, value: String) -> Result<Value, E> {
+        self.0.spend(value.len())?;
+        Ok(Value::String(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.deserialize(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = access.next_element_seed(self)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = access.next_key_seed(self)? {
+            let key = match key {
+                Value::String(key) => key,
+                other => other.to_string(),
+            };
+            let value = access.next_value_seed(self)?;
+            if map.contains_key(&key) {
+                self.0.broken.set(Some(Cause::Duplicate));
+                return Err(de::Error::custom(format!("`{key}` stands here twice")));
+            }
+            map.insert(key, value);
+        }
+        Ok(Value::Object(map))
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
+        let (_tag, content): (de::IgnoredAny, _) = access.variant()?;
+        de::VariantAccess::newtype_variant_seed(content, self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn path(steps: &[&str]) -> Vec<Step> {
+        let step = |s: &&str| match s.parse() {
+            Ok(index) => Step::Index(index),
+            Err(_) => Step::Key((*s).into()),
+        };
+        steps.iter().map(step).collect()
+    }
+
+    #[test]
+    fn values_arrive_as_json_with_tags_dropped_and_keys_as_text() {
+        let text = "a: !tag [1, 2.5, yes, ~, x]\n1: {true: .nan}\nbig: 99999999999999999999\n";
+        assert_eq!(
+            parse(text).unwrap(),
+            json!({"a": [1, 2.5, "yes", null, "x"], "1": {"true": "NaN"}, "big": "99999999999999999999"})
+        );
+        assert_eq!(parse("# only\n\n").unwrap(), Value::Null);
+    }
+
+    #[test]
+    fn a_key_twice_is_a_fault_at_the_second_one() {
+        let fault = parse("a: 1\nb:\n  c: 1\n  c: 2\n").unwrap_err();
+        assert_eq!((fault.cause, fault.at), (Cause::Duplicate, 17));
+    }
+
+    #[test]
+    fn aliases_are_followed_and_bombs_are_not() {
+        assert_eq!(
+            parse("a: &x [1]\nb: *x\n").unwrap(),
+            json!({"a": [1], "b": [1]})
+        );
+        let level = |n: usize| {
+            format!(
+                "l{n}: &l{n} [{}]\n",
+                vec![format!("*l{}", n - 1); 9].join(",")
+            )
+        };
+        let bomb: String = (1..9).map(level).collect();
+        let fault = parse(&format!("l0: &l0 [x,x,x,x,x,x,x,x,x]\n{bomb}")).unwrap_err();
+        assert_eq!(fault.cause, Cause::Limit);
+        let long = "x".repeat(10_000);
+        let fault = parse(&format!("a: &a {long}\nb: [{}]\n", ["*a"; 500].join(","))).unwrap_err();
+        assert_eq!(fault.cause, Cause::Limit);
+        for deep in [
+            "[".repeat(60_000),
+            "{a: ".repeat(15_000),
+            "- ".repeat(30_000),
+        ] {
+            assert_eq!(parse(&deep).unwrap_err().cause, Cause::Limit);
+        }
+    }
+
+    #[test]
+    fn places_are_byte_ranges_of_keys_and_values() {
+        let text = "é: 😀\nlist:\n  - url: x\n    type: bad\nflow: {a: [1, 2]}\nempty:\n";
+        let places = Places::of(text);
+        let value = |steps: &[&str]| &text[places.value(&path(steps))];
+        assert_eq!(value(&["é"]), "😀");
+        assert_eq!(value(&["list", "0", "type"]), "bad");
+        assert_eq!(value(&["flow", "a", "1"]), "2");
+        assert_eq!(value(&["flow", "a", "1", "gone"]), "2", "the nearest above");
+        assert_eq!(value(&["empty"]), "empty", "no value: its key");
+        assert_eq!(&text[places.key(&path(&["list", "0", "type"]))], "type");
+    }
+
+    #[test]
+    fn line_by_line_keeps_what_is_yaml_and_takes_the_rest_as_text() {
+        let text = "headline: Fix: login\nto: [a, b]\n# note\nn: 0.5\ngaps:\n  - one\n  - two\n";
+        assert_eq!(
+            Value::Object(parse_by_line(text).unwrap()),
+            json!({"headline": "Fix: login", "to": ["a", "b"], "n": 0.5, "gaps": ["one", "two"]})
+        );
+        for bad in [
+            "just prose\n",
+            "a: b: c\na: 2\n",
+            "x y: 1: 2\n",
+            "a: \u{1}b: c\n",
+            "a: b: c\n  d\n",
+        ] {
+            assert!(parse_by_line(bad).is_none(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! `tx`: a mesh orchestrator for coding agents.
+//!
+//! Messages are facts; the world is reached only through effects. The rooms,
+//! in reading order, each importing only from those before it:
+//!
+//! - [`model`]: the nouns. Addresses, messages, meshes, diagnostics.
+//! - [`format`]: text to nouns and back. Message files, mesh YAML, reports.
+//! - [`project`]: the folder. Where a project's files are, read and written.
+//! - [`cli`]: the verbs.
+//!
+//! `docs/architecture.md` has the picture and the rules of the rooms.
+
+pub mod cli;
+pub mod format;
+pub mod model;
+pub mod project;

@@ -1,0 +1,150 @@
+//! Diagnostics: what is wrong with a text, where, and what to do about it.
+
+use serde::{Deserialize, Serialize};
+
+/// One finding in a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// Which finding; it also tells the severity.
+    pub code: Code,
+    /// What was expected and what was found.
+    pub message: String,
+    /// What to do about it. Never empty.
+    pub hint: String,
+    /// Where.
+    pub place: Place,
+}
+
+/// A place in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// First byte.
+    pub start: usize,
+    /// The byte after the last.
+    pub end: usize,
+    /// Line of the first byte, from 1.
+    pub line: usize,
+    /// Column of the first byte, from 1, in characters.
+    pub column: usize,
+}
+
+/// What a diagnostic means for the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The file is not accepted.
+    Error,
+    /// The file is accepted; something in it is not as its author may think.
+    Warning,
+}
+
+impl Diagnostic {
+    /// Does it keep the file from being accepted?
+    pub fn is_error(&self) -> bool {
+        self.code.severity() == Severity::Error
+    }
+}
+
+/// One row a code: name, stable id, severity, and what it means.
+macro_rules! codes {
+    ($($name:ident $id:literal $severity:ident $meaning:literal)*) => {
+        /// The stable code of a diagnostic. Codes are never reused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Code {
+            $(#[doc = $meaning] #[serde(rename = $id)] $name,)*
+        }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &[Code] = &[$(Code::$name),*];
+
+            /// The code as shown: `TX0102`.
+            pub fn id(self) -> &'static str {
+                match self { $(Code::$name => $id),* }
+            }
+
+            /// What it means for the file.
+            pub fn severity(self) -> Severity {
+                match self { $(Code::$name => Severity::$severity),* }
+            }
+
+            /// What it means, in a line, for the docs.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Code::$name => $meaning),* }
+            }
+        }
+    };
+}
+
+codes! {
+    // The file.
+    NotText          "TX0001" Error   "The file is not UTF-8 text."
+    NoFrontmatter    "TX0002" Error   "The file does not start with a `---` line."
+    FrontmatterOpen  "TX0003" Error   "The frontmatter is never closed by a `---` line."
+    FileTooLarge     "TX0004" Error   "The file is larger than its limit (a message 1 MiB, a mesh config 256 KiB)."
+    BlockTooLarge    "TX0005" Error   "The frontmatter or rearmatter is larger than 64 KiB."
+    NotAFile         "TX0006" Error   "A folder, link, pipe or device, not a regular file."
+    Unreadable       "TX0007" Error   "The file cannot be read."
+    Empty            "TX0008" Error   "The file is empty."
+    NotYaml          "TX0010" Error   "A block, or a mesh config, is not YAML."
+    ReadByLine       "TX0011" Warning "A block is not YAML; each line was read as `key: text`."
+    DuplicateKey     "TX0012" Error   "A key stands twice in one mapping."
+    NotAMapping      "TX0013" Error   "`key: value` lines were expected."
+    FenceOpen        "TX0014" Warning "A code fence is never closed, so it is no fence."
+    NotRearmatter    "TX0015" Warning "The last block looks like rearmatter and is not; it is part of the body."
+    YamlTooDeep      "TX0016" Error   "The YAML nests too deep, or its aliases expand too far."
+    // The fields of a message.
+    WrongField       "TX0101" Warning "A frontmatter field has a value it cannot have; it is left out."
+    WrongRearmatter  "TX0102" Warning "A rearmatter field has a value it should not have."
+    MissingFrom      "TX0103" Error   "There is no `from`."
+    MissingTo        "TX0104" Error   "There is neither a `to` nor a `status` to route by."
+    BadAddress       "TX0105" Error   "An address is not of the form `mesh/agent`."
+    MissingId        "TX0106" Warning "There is no `msg-id`; one was derived."
+    MissingHeadline  "TX0107" Warning "There is no `headline`; the first line of the body is taken."
+    MissingTimestamp "TX0108" Warning "There is no `timestamp`; the file's own time is taken."
+    UnknownKind      "TX0109" Warning "The `type` is none that is known; it is inferred."
+    FieldNotObeyed   "TX0110" Warning "A field of TX that tx keeps and does not obey."
+    BadFeature       "TX0111" Error   "The `feature` is not of the form `[a-z0-9][a-z0-9-]*`."
+    OtherSpelling    "TX0112" Warning "A field in another spelling (`msg_id`), read as the right one."
+    BadRouting       "TX0113" Error   "A field that decides where the message goes has a value it cannot have."
+    // Addresses, looked up.
+    UnknownAddress   "TX0201" Error   "There is no such agent or mesh."
+    // A mesh that does not load.
+    MissingMesh      "TX0303" Error   "The mesh has no `mesh` name."
+    MissingAgents    "TX0304" Error   "The mesh has no `agents`."
+    DuplicateAgent   "TX0305" Error   "Two agents have the same name."
+    UnknownEntry     "TX0306" Error   "The `entry_point` is none of the agents."
+    BadThreshold     "TX0307" Error   "A threshold is out of range."
+    NothingToRun     "TX0308" Error   "An agent has neither `prompt`, `command` nor `run`."
+    BadName          "TX0309" Error   "A mesh or agent has no name, or one that no address can hold."
+    // A mesh that loads, with something to say.
+    UnknownField     "TX0311" Warning "A field that tx does not know."
+    NotObeyedYet     "TX0312" Warning "A field that is read and not obeyed yet."
+    WrongShape       "TX0313" Warning "A field has a value of the wrong shape; it is left out."
+    PromptMissing    "TX0314" Warning "A prompt file is not there."
+    NameNotFolder    "TX0315" Warning "The mesh is not named like its folder."
+    MeshTwice        "TX0316" Warning "Two folders have a mesh of this name; the first one is used."
+    // The routing table, checked as a program.
+    UnknownTarget    "TX0401" Warning "A route leads to an agent that does not exist."
+    UnknownRow       "TX0402" Warning "A routing row is for an agent that does not exist."
+    Unreachable      "TX0403" Warning "Nothing in the table leads to this agent."
+    LeadsNowhere     "TX0404" Warning "A status has no target."
+    NoWayOut         "TX0405" Warning "A loop of agents that no outcome leaves."
+    NeverCompletes   "TX0406" Warning "No completion agent can reach core."
+    UnknownComplete  "TX0407" Warning "A completion agent does not exist."
+    NoJoin           "TX0408" Warning "A fan-out names no agent that takes the results."
+    NoEntryPoint     "TX0409" Warning "A mesh of several agents has no entry point."
+    KindAsStatus     "TX0410" Warning "A message kind stands where an outcome word belongs; the row is not used."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_in_order() {
+        let ids: Vec<_> = Code::ALL.iter().map(|code| code.id()).collect();
+        assert!(ids.is_sorted());
+        assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+}

@@ -1,0 +1,165 @@
+//! The directory: which meshes and agents there are, and what an address means.
+
+use indexmap::IndexMap;
+
+use super::{Address, Mesh, Name, Recipient, nearest};
+
+/// The meshes known now, as far as addresses need them.
+#[derive(Clone, Debug, Default)]
+pub struct Directory {
+    meshes: IndexMap<Name, Listing>,
+}
+
+#[derive(Clone, Debug)]
+struct Listing {
+    agents: Vec<Name>,
+    entry_point: Option<Name>,
+}
+
+/// What a recipient turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// This agent, or core.
+    To(Address),
+    /// "Route this for me": the sender's own mesh decides.
+    Dispatch,
+}
+
+/// Why a recipient could not be resolved. Never a guess.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unresolved {
+    /// No mesh or agent of that name.
+    #[error("there is no agent or mesh `{wanted}`")]
+    Unknown {
+        /// The recipient as written.
+        wanted: String,
+        /// The names nearest to it, best first.
+        nearest: Vec<String>,
+    },
+    /// The mesh has several agents and names no entry point.
+    #[error("mesh `{mesh}` has no entry point")]
+    NoEntryPoint {
+        /// The mesh.
+        mesh: Name,
+        /// Its agents, one of which must be named.
+        agents: Vec<Name>,
+    },
+    /// `system/*` is tx itself and takes no mail.
+    #[error("`{0}` is tx itself and takes no messages")]
+    System(Address),
+}
+
+impl<'a> FromIterator<&'a Mesh> for Directory {
+    fn from_iter<I: IntoIterator<Item = &'a Mesh>>(meshes: I) -> Self {
+        let listing = |mesh: &Mesh| Listing {
+            agents: mesh.agents.keys().cloned().collect(),
+            entry_point: mesh.entry_point.clone(),
+        };
+        let meshes = meshes.into_iter().map(|m| (m.name.clone(), listing(m)));
+        Directory {
+            meshes: meshes.collect(),
+        }
+    }
+}
+
+impl Directory {
+    /// Is this core or a known agent?
+    pub fn knows(&self, address: &Address) -> bool {
+        address.is_core()
+            || self
+                .meshes
+                .get(&address.mesh)
+                .is_some_and(|mesh| mesh.agents.contains(&address.agent))
+    }
+
+    /// Look up what `sender` meant by `to`.
+    pub fn resolve(&self, to: &Recipient, sender: &Address) -> Result<Resolved, Unresolved> {
+        match to {
+            Recipient::Full(address) if address.is_system() => {
+                Err(Unresolved::System(address.clone()))
+            }
+            Recipient::Full(address) if self.knows(address) => Ok(Resolved::To(address.clone())),
+            Recipient::Full(address) if address.is_dispatch() => {
+                if address.mesh == sender.mesh {
+                    Ok(Resolved::Dispatch)
+                } else {
+                    self.entry_point(&address.mesh, to)
+                }
+            }
+            Recipient::Full(_) => Err(self.unknown(to)),
+            Recipient::Bare(name) => {
+                let local = Address {
+                    mesh: sender.mesh.clone(),
+                    agent: name.clone(),
+                };
+                if self.knows(&local) {
+                    Ok(Resolved::To(local))
+                } else {
+                    self.entry_point(name, to)
+                }
+            }
+        }
+    }
+
+    fn entry_point(&self, mesh: &Name, written: &Recipient) -> Result<Resolved, Unresolved> {
+        let listing = self.meshes.get(mesh).ok_or_else(|| self.unknown(written))?;
+        match &listing.entry_point {
+            Some(agent) => Ok(Resolved::To(Address {
+                mesh: mesh.clone(),
+                agent: agent.clone(),
+            })),
+            None => Err(Unresolved::NoEntryPoint {
+                mesh: mesh.clone(),
+                agents: listing.agents.clone(),
+            }),
+        }
+    }
+
+    fn unknown(&self, written: &Recipient) -> Unresolved {
+        let wanted = written.to_string();
+        let known: Vec<String> = self
+            .meshes
+            .iter()
+            .flat_map(|(mesh, listing)| {
+                let agents = listing.agents.iter().map(move |a| format!("{mesh}/{a}"));
+                agents.chain([mesh.to_string()])
+            })
+            .chain(["core".into()])
+            .collect();
+        let mut close: Vec<String> = nearest(&wanted, known.iter().map(String::as_str))
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        // `dev/wrker` is far from `dev/worker` only if the mesh is wrong too:
+        // for a known mesh, its own agents are the best suggestion.
+        if let (true, Recipient::Full(address)) = (close.is_empty(), written)
+            && let Some(listing) = self.meshes.get(&address.mesh)
+        {
+            let agents = listing.agents.iter().take(5);
+            close = agents.map(|a| format!("{}/{a}", address.mesh)).collect();
+        }
+        Unresolved::Unknown {
+            wanted,
+            nearest: close,
+        }
+    }
+}
+
+impl Unresolved {
+    /// What the author can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Unresolved::Unknown { nearest, .. } if nearest.is_empty() => {
+                "`tx mesh list` shows the meshes and agents there are".into()
+            }
+            Unresolved::Unknown { nearest, .. } => {
+                format!("did you mean `{}`?", nearest.join("` or `"))
+            }
+            Unresolved::NoEntryPoint { mesh, agents } => {
+                let agents: Vec<String> = agents.iter().map(|a| format!("`{mesh}/{a}`")).collect();
+                format!("name an agent: {}", agents.join(", "))
+            }
+            Unresolved::System(_) => "write to `core` to reach the human".into(),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a message is, and the words of its outcome.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Address;
+
+/// What a message is to its recipient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Work to do.
+    Task,
+    /// An outcome: the work is done, or handed on.
+    TaskComplete,
+    /// A question to an agent; its sender waits.
+    Ask,
+    /// The answer to an ask.
+    AskResponse,
+    /// A question to the human; its sender waits.
+    AskHuman,
+    /// News that wakes nobody.
+    Update,
+    /// tx's own notes.
+    Lifecycle,
+}
+
+/// An outcome word: `complete`, `error`, `blocked` or one of the mesh's own. Lower case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Status(String);
+
+/// A text that is not one of the words allowed here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a word known here")]
+pub struct BadWord(pub String);
+
+impl Kind {
+    /// Every kind, in the order of the protocol.
+    pub const ALL: [Kind; 7] = [
+        Kind::Task,
+        Kind::TaskComplete,
+        Kind::Ask,
+        Kind::AskResponse,
+        Kind::AskHuman,
+        Kind::Update,
+        Kind::Lifecycle,
+    ];
+
+    /// The word in `type:` and in file names.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Task => "task",
+            Kind::TaskComplete => "task-complete",
+            Kind::Ask => "ask",
+            Kind::AskResponse => "ask-response",
+            Kind::AskHuman => "ask-human",
+            Kind::Update => "update",
+            Kind::Lifecycle => "lifecycle",
+        }
+    }
+
+    /// The kind as far as sender, recipient and status alone tell it: the rows
+    /// of the inference table that need no history. `to` is `None` where the
+    /// routing table decides.
+    pub fn by_address(from: &Address, to: Option<&Address>, status: Option<&Status>) -> Kind {
+        let to_core = to.is_some_and(Address::is_core);
+        match (from.is_core(), status) {
+            (false, Some(status)) if to_core && status.as_str() == "blocked" => Kind::AskHuman,
+            (false, Some(_)) => Kind::TaskComplete,
+            (_, _) if to_core => Kind::AskHuman,
+            (true, _) => Kind::Task,
+            (false, None) => Kind::Ask,
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<Self, BadWord> {
+        let known = Kind::ALL.into_iter().find(|kind| kind.as_str() == text);
+        known.ok_or_else(|| BadWord(text.into()))
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Status {
+    /// The word as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Status {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<Self, BadWord> {
+        let word = text.trim().to_lowercase();
+        if word.is_empty() || word.chars().any(char::is_control) {
+            Err(BadWord(text.into()))
+        } else {
+            Ok(Status(word))
+        }
+    }
+}
+
+impl TryFrom<String> for Status {
+    type Error = BadWord;
+
+    fn try_from(text: String) -> Result<Self, BadWord> {
+        text.parse()
+    }
+}
+
+impl From<Status> for String {
+    fn from(status: Status) -> String {
+        status.0
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_follows_from_the_addresses_and_the_status() {
+        let core = Address::core();
+        let agent: Address = "dev/worker".parse().unwrap();
+        let other: Address = "dev/tester".parse().unwrap();
+        let status = |s: &str| Some(s.parse::<Status>().unwrap());
+        for (from, to, word, expected) in [
+            (&core, Some(&agent), None, Kind::Task),
+            (&core, Some(&agent), status("complete"), Kind::Task),
+            (&agent, Some(&core), None, Kind::AskHuman),
+            (&agent, Some(&core), status("blocked"), Kind::AskHuman),
+            (&agent, Some(&core), status("complete"), Kind::TaskComplete),
+            (&agent, Some(&other), status("blocked"), Kind::TaskComplete),
+            (&agent, None, status("failed"), Kind::TaskComplete),
+            (&agent, Some(&other), None, Kind::Ask),
+        ] {
+            assert_eq!(
+                Kind::by_address(from, to, word.as_ref()),
+                expected,
+                "{from} {to:?} {word:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! A mesh, resolved: every default filled in, every shape made one.
+//!
+//! It holds what tx obeys, and nothing else: a field that is only read lives in
+//! the raw config alone.
+
+use std::fmt;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::{Address, Name, Status};
+
+/// A team of agents and the table that routes between them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mesh {
+    /// Its name, the first part of its agents' addresses.
+    pub name: Name,
+    /// What it is for.
+    pub description: String,
+    /// Its agents, in the order of the config.
+    pub agents: IndexMap<Name, Agent>,
+    /// Who gets what is addressed to the mesh; `None` if that is ambiguous.
+    pub entry_point: Option<Name>,
+    /// Whose outcome at core ends a run; empty: anyone's.
+    pub completion_agents: Vec<Name>,
+    /// The routing table.
+    pub routing: Routing,
+    /// Whom an ask to the human pauses.
+    pub on_ask: OnAsk,
+    /// What the agents say of their work.
+    pub rearmatter: RearmatterRules,
+    /// How often work is sent back by a failed check.
+    pub iteration: Iteration,
+    /// The limits.
+    pub guardrails: Guardrails,
+    /// Where the agents work.
+    pub workspace: Option<Workspace>,
+    /// The messages one run may cause.
+    pub max_mesh_messages: Option<u32>,
+    /// The first completion ends the run; else all of them.
+    pub stop_on_first_complete: bool,
+    /// A run ends only when the mesh's queue is empty.
+    pub check_queue_on_complete: bool,
+    /// Loaded, listed, and given no work.
+    pub disabled: bool,
+}
+
+/// One agent of a mesh.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Agent {
+    /// Its name, the second part of its address.
+    pub name: Name,
+    /// What it is for.
+    pub description: String,
+    /// The model, in the runtime's own words.
+    pub model: Option<String>,
+    /// Who it is.
+    pub prompt: Option<Prompt>,
+    /// A slash command put before the message.
+    pub command: Option<String>,
+    /// The agent CLI that runs it.
+    pub runtime: String,
+    /// The program of a `command` agent: arguments, split before they are filled.
+    pub run: Vec<String>,
+    /// Run it through a shell.
+    pub shell: bool,
+    /// How long one turn may take.
+    pub timeout: Option<Duration>,
+    /// One process for each turn, or one that stays; `None`: the runtime's own.
+    pub mode: Option<Mode>,
+    /// What a program in a pane is given.
+    pub deliver: Deliver,
+    /// Take all that waits in one delivery.
+    pub batch: bool,
+    /// Files put before the message.
+    pub load: Vec<String>,
+    /// Where it works, if not where the mesh does.
+    pub workspace: Option<Workspace>,
+    /// The messages it may send in one run.
+    pub max_messages: Option<u32>,
+}
+
+/// Where a prompt is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Prompt {
+    /// A file, relative to the mesh's folder.
+    File(String),
+    /// The text itself.
+    Text(String),
+}
+
+/// How an agent's process lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// The program stays in its pane between messages.
+    Pane,
+    /// One process for each delivery.
+    Turn,
+}
+
+/// What a program in a pane is given.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Deliver {
+    /// One line: the path of the message file.
+    #[default]
+    Path,
+    /// The text of the message.
+    Text,
+}
+
+/// The routing table: which outcome goes where.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Routing {
+    /// Which of TX's two forms the table has.
+    pub mode: RoutingMode,
+    /// One row an agent.
+    pub rows: IndexMap<Name, Row>,
+}
+
+/// Who chooses among targets, and what an agent without a row does.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum RoutingMode {
+    /// Several targets under a word are alternatives for the agent.
+    #[default]
+    Agent,
+    /// The table alone decides; no row means core.
+    Dispatcher,
+}
+
+/// Where one agent's outcomes go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Row {
+    /// There, whatever the word.
+    Always(Target),
+    /// By the outcome word.
+    ByStatus {
+        /// Word to targets, each with the reason that its agent is shown.
+        words: IndexMap<Status, IndexMap<Target, String>>,
+        /// For words not listed.
+        default: Option<Target>,
+    },
+    /// To all members at once, then all results to one.
+    FanOut {
+        /// Who works side by side.
+        members: Vec<Target>,
+        /// Who gets the results.
+        join: Target,
+    },
+}
+
+/// Where a route leads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "Address", into = "Address")]
+pub enum Target {
+    /// The human.
+    Core,
+    /// An agent of this or another mesh.
+    Agent(Address),
+}
+
+/// Whom an ask to the human pauses.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum OnAsk {
+    /// The agent that asked.
+    #[default]
+    Worker,
+    /// The whole mesh.
+    Mesh,
+}
+
+/// What the agents of a mesh say of their work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RearmatterRules {
+    /// The agents are told to write it.
+    pub enabled: bool,
+    /// The fields they are told to write.
+    pub fields: Vec<String>,
+}
+
+/// How often work is sent back by a failed check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Iteration {
+    /// At most so often.
+    pub max: u32,
+    /// What follows then.
+    pub on_fail: OnFail,
+}
+
+/// What a failed check does to the work.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFail {
+    /// Back to its author.
+    #[default]
+    Loop,
+    /// Stop and tell core.
+    Halt,
+}
+
+/// The limits of a mesh.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Guardrails {
+    /// Limits refuse instead of warning, unless one says otherwise itself.
+    pub strict: bool,
+    /// How long an ask to an agent stays open while nobody works on it.
+    pub ask_timeout: AskTimeout,
+    /// The messages one agent may send in a run.
+    pub max_messages: Option<u32>,
+    /// What follows an outcome that the table does not allow.
+    pub routing_error: RoutingError,
+}
+
+/// How long an ask to an agent stays open: 300 s unless set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskTimeout(pub Duration);
+
+/// What follows an outcome that the table does not allow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RoutingError {
+    /// Refuse a target that the table does not list.
+    pub strict: bool,
+    /// Repair notes before the fallback.
+    pub max_retries: Option<u32>,
+    /// Where the outcome goes then.
+    pub fallback: Option<Target>,
+}
+
+/// Where agents work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workspace {
+    /// The folder; `{feature}` and the like are filled in.
+    pub path: String,
+    /// Make it at the start.
+    pub create: bool,
+    /// Named places in it.
+    pub locations: IndexMap<String, String>,
+    /// What the agents are told of it.
+    pub note: String,
+}
+
+impl Default for AskTimeout {
+    fn default() -> Self {
+        AskTimeout(Duration::from_secs(300))
+    }
+}
+
+impl Default for Iteration {
+    fn default() -> Self {
+        Iteration {
+            max: 3,
+            on_fail: OnFail::Loop,
+        }
+    }
+}
+
+impl From<Address> for Target {
+    fn from(address: Address) -> Self {
+        if address.is_core() {
+            Target::Core
+        } else {
+            Target::Agent(address)
+        }
+    }
+}
+
+impl From<Target> for Address {
+    fn from(target: Target) -> Address {
+        match target {
+            Target::Core => Address::core(),
+            Target::Agent(address) => address,
+        }
+    }
+}
+
+impl Target {
+    /// As a person of that mesh would write it: `writer`, `core`, `other/agent`.
+    pub fn within(&self, mesh: &Name) -> String {
+        match self {
+            Target::Core => "core".into(),
+            Target::Agent(address) if address.mesh == *mesh => address.agent.to_string(),
+            Target::Agent(address) => address.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for RoutingMode {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.pad(match self {
+            RoutingMode::Agent => "agent",
+            RoutingMode::Dispatcher => "dispatcher",
+        })
+    }
+}

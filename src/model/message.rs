@@ -1,0 +1,332 @@
+//! A message: envelope, body, rearmatter.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, FixedOffset};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Address, BadWord, Kind, Recipient, Status};
+
+/// A message as its author wrote it. It exists once; routing adds deliveries, never copies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// The frontmatter: who, to whom, what for.
+    pub envelope: Envelope,
+    /// The markdown between the two blocks.
+    pub body: Body,
+    /// What the author says of the quality of the work; empty if nothing.
+    pub rearmatter: Rearmatter,
+}
+
+/// The frontmatter of a message, with what was absent filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Envelope {
+    /// The sender.
+    pub from: Address,
+    /// The recipients as written; empty where the routing table decides.
+    pub to: Vec<Recipient>,
+    /// Unique per sender; what `in-reply-to` names.
+    pub id: MsgId,
+    /// One line for people.
+    pub headline: Line,
+    /// When it was written, with the author's own offset.
+    pub timestamp: DateTime<FixedOffset>,
+    /// The explicit kind (`type`); `None`: inferred from the routing context.
+    pub kind: Option<Kind>,
+    /// The outcome word, which routes.
+    pub status: Option<Status>,
+    /// The messages that this one answers.
+    pub in_reply_to: Vec<MsgId>,
+    /// The target wanted, for tx to route to.
+    pub route_to: Option<Recipient>,
+    /// A slash command put before the prompt.
+    pub command: Option<String>,
+    /// The feature, for meshes that work in worktrees.
+    pub feature: Option<Feature>,
+    /// Recorded, never dispatched.
+    pub headless: bool,
+    /// The result is put into the core session.
+    pub inject_response: bool,
+    /// On an ask to core: the answer taken when it expires.
+    pub default: Option<String>,
+    /// On an ask to core: when the default is taken.
+    pub expires: Option<DateTime<FixedOffset>>,
+    /// The model for this message alone.
+    pub model: Option<String>,
+    /// The place in the recipient's queue.
+    pub priority: Priority,
+    /// The agent's session to resume.
+    pub session_id: Option<String>,
+    /// Everything else: kept and shown.
+    pub extra: Map<String, Value>,
+}
+
+/// A message id: any text of one line, without surrounding white space.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct MsgId(String);
+
+/// A text of one line: line breaks and control characters become spaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Line(String);
+
+/// The body, without the blank lines around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Body(String);
+
+/// A feature name: `[a-z0-9][a-z0-9-]*`. It becomes part of branch and folder names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Feature(String);
+
+/// How urgent a message is among those that wait for the same worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Priority {
+    /// Before the others.
+    High,
+    /// In order of arrival.
+    #[default]
+    Normal,
+    /// After the others.
+    Low,
+}
+
+/// What an author says of the quality of its work, as written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Rearmatter(pub Map<String, Value>);
+
+/// A claimed grade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Grade {
+    /// The best.
+    A,
+    /// Good.
+    B,
+    /// Fair.
+    C,
+    /// Poor.
+    D,
+    /// Bad.
+    E,
+    /// Failed.
+    F,
+}
+
+impl Rearmatter {
+    /// The fields known everywhere; a mesh may name more in `rearmatter.fields`.
+    pub const KNOWN: [&'static str; 10] = [
+        "grade",
+        "confidence",
+        "status",
+        "iteration",
+        "gaps",
+        "assumptions",
+        "speculation",
+        "sources",
+        "toolCalls",
+        "limitations",
+    ];
+
+    /// The claimed grade, if it is one.
+    pub fn grade(&self) -> Option<Grade> {
+        self.0.get("grade")?.as_str()?.parse().ok()
+    }
+
+    /// The claimed confidence, if it is from 0.0 to 1.0.
+    pub fn confidence(&self) -> Option<f64> {
+        let value = self.0.get("confidence")?.as_f64()?;
+        (0.0..=1.0).contains(&value).then_some(value)
+    }
+}
+
+impl MsgId {
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for MsgId {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<Self, BadWord> {
+        let id = text.trim();
+        if id.is_empty() || id.len() > 256 || id.chars().any(char::is_control) {
+            Err(BadWord(text.into()))
+        } else {
+            Ok(MsgId(id.into()))
+        }
+    }
+}
+
+impl FromStr for Feature {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<Self, BadWord> {
+        let lower = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+        let mut bytes = text.bytes();
+        if bytes.next().is_some_and(lower) && bytes.all(|b| lower(b) || b == b'-') {
+            Ok(Feature(text.into()))
+        } else {
+            Err(BadWord(text.into()))
+        }
+    }
+}
+
+impl Line {
+    /// The line as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Line {
+    fn from(text: String) -> Self {
+        let text = text.trim();
+        Line(if text.chars().any(char::is_control) {
+            let spaced = text.replace(char::is_control, " ");
+            spaced.split_whitespace().collect::<Vec<_>>().join(" ")
+        } else {
+            text.into()
+        })
+    }
+}
+
+impl Body {
+    /// The body as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Body {
+    fn from(text: &str) -> Self {
+        let text = text.trim_end();
+        let mut rest = text;
+        // Leading blank lines go; the indentation of the first full line stays.
+        while let Some((line, after)) = rest.split_once('\n') {
+            if !line.trim().is_empty() {
+                break;
+            }
+            rest = after;
+        }
+        Body(rest.into())
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl Priority {
+    /// The word in `priority:`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Priority::High => "high",
+            Priority::Normal => "normal",
+            Priority::Low => "low",
+        }
+    }
+}
+
+impl FromStr for Priority {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<Self, BadWord> {
+        [Priority::High, Priority::Normal, Priority::Low]
+            .into_iter()
+            .find(|p| p.as_str().eq_ignore_ascii_case(text.trim()))
+            .ok_or_else(|| BadWord(text.into()))
+    }
+}
+
+impl FromStr for Grade {
+    type Err = BadWord;
+
+    fn from_str(text: &str) -> Result<Self, BadWord> {
+        Ok(match text.trim() {
+            "A" | "a" => Grade::A,
+            "B" | "b" => Grade::B,
+            "C" | "c" => Grade::C,
+            "D" | "d" => Grade::D,
+            "E" | "e" => Grade::E,
+            "F" | "f" => Grade::F,
+            _ => return Err(BadWord(text.into())),
+        })
+    }
+}
+
+/// Serde and display of the one-string types.
+macro_rules! one_string {
+    (checked: $($type:ident),*) => {$(
+        impl TryFrom<String> for $type {
+            type Error = BadWord;
+            fn try_from(text: String) -> Result<Self, BadWord> {
+                text.parse()
+            }
+        }
+        one_string!($type);
+    )*};
+    ($($type:ident),*) => {$(
+        impl From<$type> for String {
+            fn from(value: $type) -> String {
+                value.0
+            }
+        }
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+    )*};
+}
+one_string!(checked: MsgId, Feature);
+one_string!(Line, Body);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_loses_the_blank_lines_around_it_and_nothing_else() {
+        for (text, expected) in [
+            ("", ""),
+            ("\n \n\t\n", ""),
+            ("\n\n    code\nmore\n\n", "    code\nmore"),
+            ("a\r\nb\r\n", "a\r\nb"),
+            ("one", "one"),
+        ] {
+            assert_eq!(Body::from(text).as_str(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_line() {
+        assert_eq!(Line::from(" a\nb\tc ".to_owned()).as_str(), "a b c");
+        assert_eq!(Line::from("a  b".to_owned()).as_str(), "a  b");
+    }
+
+    #[test]
+    fn a_feature_cannot_leave_its_folder() {
+        for (text, good) in [
+            ("login-2", true),
+            ("a", true),
+            ("", false),
+            ("-a", false),
+            ("Login", false),
+            ("../x", false),
+            ("a/b", false),
+            ("a b", false),
+        ] {
+            assert_eq!(text.parse::<Feature>().is_ok(), good, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The nouns: what the rest of the program talks about.
+//!
+//! No IO, no clock, no async. Values are parsed into these types at the border
+//! and never checked again inside.
+
+mod address;
+mod diagnostic;
+mod directory;
+mod kind;
+mod mesh;
+mod message;
+mod nearest;
+
+pub use address::{Address, BadName, Name, Recipient};
+pub use diagnostic::{Code, Diagnostic, Place, Severity};
+pub use directory::{Directory, Resolved, Unresolved};
+pub use kind::{BadWord, Kind, Status};
+pub use mesh::{
+    Agent, AskTimeout, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Prompt,
+    RearmatterRules, Routing, RoutingError, RoutingMode, Row, Target, Workspace,
+};
+pub use message::{Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter};
+pub use nearest::{did_you_mean, nearest};

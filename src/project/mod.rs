@@ -1,0 +1,14 @@
+//! The folder: where a project's files are, and how they are read and written.
+//!
+//! This room knows paths and the file system, and nothing of processes, clocks
+//! or decisions. It never edits, moves or deletes what somebody else wrote.
+
+mod builtin;
+mod files;
+mod meshes;
+mod root;
+
+pub use builtin::BUILTIN;
+pub use files::{read_regular, unreadable, write_atomically, write_new};
+pub use meshes::{Catalogue, Entry, Place, config_in};
+pub use root::{NotAProject, Project};

@@ -1,0 +1,1 @@
+//! The verbs, run as a user would.
