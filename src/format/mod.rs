@@ -8,6 +8,8 @@
 pub mod blocks;
 pub mod mesh;
 pub mod message;
+#[cfg(test)]
+mod properties;
 pub mod render;
 pub mod report;
 mod text;

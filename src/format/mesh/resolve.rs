@@ -139,7 +139,7 @@ fn agents(document: &mut Document, raw: Option<Vec<RawAgent>>) -> Option<IndexMa
         let agent = agent(document, index, name.clone(), raw);
         agents.insert(name, agent);
     }
-    Some(agents)
+    (!agents.is_empty()).then_some(agents)
 }
 
 fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Agent {

@@ -1,5 +1,7 @@
 //! The JSON schema of a mesh config, made from the types that parse it.
 
+use std::sync::LazyLock;
+
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
@@ -17,15 +19,16 @@ pub fn schema() -> Value {
 
 /// The fields that a mapping at a path may have.
 pub(super) fn fields_at(path: &[Step]) -> Vec<String> {
-    let root = schema();
-    let mut at = Some(&root);
+    static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
+    let root: &Value = &SCHEMA;
+    let mut at = Some(root);
     for step in path {
         at = at.and_then(|schema| match step {
-            Step::Key(key) => properties(&root, schema)?.get(key),
-            Step::Index(_) => find(&root, schema, &|s| s.get("items")),
+            Step::Key(key) => properties(root, schema)?.get(key),
+            Step::Index(_) => find(root, schema, &|s| s.get("items")),
         });
     }
-    let fields = at.and_then(|schema| properties(&root, schema)?.as_object());
+    let fields = at.and_then(|schema| properties(root, schema)?.as_object());
     fields
         .map(|map| map.keys().cloned().collect())
         .unwrap_or_default()

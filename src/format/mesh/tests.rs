@@ -1,1 +1,717 @@
+//! Every rule of mesh configs, every shape seen in the wild, and the lint.
 
+use std::time::Duration;
+
+use super::*;
+use crate::format::report::report;
+use crate::model::{Deliver, Mode, Name, OnAsk, OnFail, Prompt, RoutingMode, Row, Target};
+use serde_json::json;
+
+fn loads(text: &str) -> (Mesh, Vec<Diagnostic>) {
+    let (mesh, diagnostics) = parse(text.as_bytes());
+    match mesh {
+        Some(mesh) => (mesh, diagnostics),
+        None => panic!(
+            "{text}\ndoes not load:\n{}",
+            report("config.yaml", text, &diagnostics, false)
+        ),
+    }
+}
+
+/// `code line:column` of each finding.
+fn places(diagnostics: &[Diagnostic]) -> Vec<String> {
+    let show = |d: &Diagnostic| format!("{} {}:{}", d.code.id(), d.place.line, d.place.column);
+    diagnostics.iter().map(show).collect()
+}
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn agent_target(text: &str) -> Target {
+    Target::Agent(text.parse().unwrap())
+}
+
+/// A mesh of these agents, with these other lines.
+fn mesh_of(agents: &[&str], lines: &str) -> String {
+    let agents: String = agents
+        .iter()
+        .map(|a| format!("  - {{name: {a}, model: opus, prompt: p.md}}\n"))
+        .collect();
+    format!("mesh: m\ndescription: d\nagents:\n{agents}{lines}")
+}
+
+/// A mesh of one agent, with these other lines: they start at line 4.
+fn with(lines: &str) -> String {
+    format!("mesh: m\nagents:\n  - {{name: worker, prompt: p.md}}\n{lines}")
+}
+
+#[test]
+fn defaults_are_filled_in() {
+    let (mesh, diagnostics) = loads(&with(""));
+    assert_eq!(diagnostics, []);
+    assert_eq!(mesh.entry_point, Some(name("worker")));
+    assert!(mesh.completion_agents.is_empty());
+    assert_eq!(mesh.routing.mode, RoutingMode::Agent);
+    assert_eq!(mesh.on_ask, OnAsk::Worker);
+    assert_eq!(
+        (mesh.iteration.max, mesh.iteration.on_fail),
+        (3, OnFail::Loop)
+    );
+    assert_eq!(mesh.guardrails.ask_timeout.0, Duration::from_secs(300));
+    assert!(mesh.stop_on_first_complete && mesh.check_queue_on_complete && !mesh.disabled);
+    let agent = &mesh.agents[0];
+    assert_eq!(agent.runtime, "claude");
+    assert_eq!(agent.prompt, Some(Prompt::File("p.md".into())));
+    assert_eq!(
+        (agent.mode, agent.deliver, agent.batch),
+        (None, Deliver::Path, false)
+    );
+}
+
+#[test]
+fn every_field_that_is_obeyed_arrives() {
+    let (mesh, diagnostics) = loads(
+        "mesh: Lab\ndescription: what for\nentry_point: B\ncompletion_agents: [a]\nrouting_mode: dispatcher\n\
+         on_ask: mesh\nmax_mesh_messages: 40\nstop_on_first_complete: false\ncheck_queue_on_complete: false\ndisable: true\n\
+         iteration: {maxIterations: 5, onFail: halt}\nrearmatter: {enabled: true, fields: [grade, mood]}\n\
+         workspace: {path: 'out/{feature}', create_on_init: true, locations: {notes: n.md}, note: keep tidy}\n\
+         guardrails: {strict: true, ask_timeout: 5m, max_messages: 9, routing_error: {max_retries: 2, routing_fallback: core}}\n\
+         routing: {b: a, a: {approved: complete, default: b}}\n\
+         agents:\n  - name: a\n    description: about a\n    model: opus\n    prompt: |\n      You are a.\n    command: /know {feature}\n    timeout: 90\n    batch: true\n    load: [x.md, y.md]\n    workspace: sub\n    max_messages: 3\n\
+         \x20 - name: b\n    run: \"python3 'a b.py' {msg_file}\"\n    mode: pane\n    deliver: text\n    shell: false\n    timeout: 1h\n",
+    );
+    assert_eq!(diagnostics, []);
+    assert_eq!(
+        (mesh.name, mesh.entry_point),
+        (name("lab"), Some(name("b")))
+    );
+    assert_eq!(mesh.completion_agents, [name("a")]);
+    assert_eq!(
+        (mesh.on_ask, mesh.max_mesh_messages),
+        (OnAsk::Mesh, Some(40))
+    );
+    assert!(!mesh.stop_on_first_complete && !mesh.check_queue_on_complete && mesh.disabled);
+    assert_eq!(
+        (mesh.iteration.max, mesh.iteration.on_fail),
+        (5, OnFail::Halt)
+    );
+    assert_eq!(mesh.rearmatter.fields, ["grade", "mood"]);
+    let workspace = mesh.workspace.unwrap();
+    assert_eq!(
+        (
+            workspace.path.as_str(),
+            workspace.create,
+            workspace.note.as_str()
+        ),
+        ("out/{feature}", true, "keep tidy")
+    );
+    let rails = mesh.guardrails;
+    assert_eq!(
+        (rails.ask_timeout.0.as_secs(), rails.max_messages),
+        (300, Some(9))
+    );
+    assert!(rails.strict && rails.routing_error.strict);
+    assert_eq!(
+        (
+            rails.routing_error.max_retries,
+            rails.routing_error.fallback
+        ),
+        (Some(2), Some(Target::Core))
+    );
+    let (a, b) = (&mesh.agents[0], &mesh.agents[1]);
+    assert_eq!(a.prompt, Some(Prompt::Text("You are a.\n".into())));
+    assert_eq!(
+        (a.command.as_deref(), a.timeout),
+        (Some("/know {feature}"), Some(Duration::from_secs(90)))
+    );
+    assert_eq!((a.batch, a.max_messages, a.load.len()), (true, Some(3), 2));
+    assert_eq!(
+        (b.runtime.as_str(), b.run.as_slice()),
+        (
+            "command",
+            &["python3", "a b.py", "{msg_file}"].map(String::from)[..]
+        )
+    );
+    assert_eq!(
+        (b.mode, b.deliver, b.timeout),
+        (
+            Some(Mode::Pane),
+            Deliver::Text,
+            Some(Duration::from_secs(3600))
+        )
+    );
+    assert_eq!(
+        mesh.routing.rows[&name("b")],
+        Row::Always(agent_target("lab/a"))
+    );
+    let Row::ByStatus { words, default } = &mesh.routing.rows[&name("a")] else {
+        panic!()
+    };
+    assert_eq!(
+        words[0].keys().collect::<Vec<_>>(),
+        [&Target::Core],
+        "`complete` as a target is core"
+    );
+    assert_eq!(default, &Some(agent_target("lab/b")));
+}
+
+/// One config for each row of shapes that TX users write: all load, and each
+/// field that is not obeyed is named.
+#[test]
+fn every_shape_in_the_wild_loads() {
+    let two = |lines: &str| mesh_of(&["a", "b"], &format!("entry_point: a\n{lines}"));
+    let routed = |lines: &str| {
+        two(&format!(
+            "routing:\n  a: {{complete: {{b: next}}}}\n{lines}"
+        ))
+    };
+    let agent =
+        |line: &str| format!("mesh: m\nagents:\n  - name: worker\n    prompt: p.md\n    {line}\n");
+    let not_obeyed: &[Code] = &[Code::NotObeyedYet];
+    for (row, text, expected) in [
+        ("top level", routed(""), &[][..]),
+        ("an agent with a command alone", "mesh: m\nagents: [{name: x, command: '/know:prebuild {feature}'}]\n".into(), &[]),
+        ("permissions", agent("permissions: {allowedTools: [Read, 'Bash(git:*)']}"), not_obeyed),
+        ("description of an agent", agent("description: finds sources"), &[]),
+        ("mcpServers", agent("mcpServers: {fs: {command: npx, args: [a]}}"), not_obeyed),
+        ("fork_from", agent("fork_from: other"), not_obeyed),
+        ("thinking", agent("thinking: true"), not_obeyed),
+        ("orchestrator", agent("orchestrator: true"), not_obeyed),
+        ("checkpoint", agent("checkpoint: true"), not_obeyed),
+        ("load", agent("load: [docs/a.md]"), &[]),
+        ("routing, agent form", two("routing:\n  a:\n    complete: {b: \"Analysis complete\"}\n    blocked: {b: x, core: \"Human needed\"}\n  b:\n    complete: {core: Done}\n"), &[]),
+        ("status to a plain target", two("routing: {a: {complete: b}, b: {complete: core}}\n"), &[]),
+        ("status to a list of targets", two("routing: {a: {complete: [b, core]}}\n"), &[]),
+        ("agent to plain text", two("routing: {a: b}\n"), &[]),
+        ("agent to a list with options", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nrouting_mode: dispatcher\nrouting: {a: [b, c, {complete: d, fan_in: batch}]}\n"), &[]),
+        ("a fan-out option of another sort", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nrouting_mode: dispatcher\nrouting: {a: [b, c, {complete: d, fan_in: first}]}\n"), not_obeyed),
+        ("old kinds as statuses", routed("  b: {ask: {a: why}, ask-response: {a: x}, ask-human: core, complete: core}\n"), &[Code::KindAsStatus; 3]),
+        ("own status words", routed("  b: {needs-more-data: a, low-confidence: a, needs_work: a, approved: core}\n"), &[]),
+        ("a target in another mesh", routed("  b: {complete: other-mesh/agent, blocked: core}\n"), &[]),
+        ("routing_mode", two("routing_mode: dispatcher\nrouting: {a: b}\n"), &[]),
+        ("completion_agents", routed("completion_agents: [b]\n"), &[]),
+        ("completion_agent", routed("completion_agent: b\n"), &[]),
+        ("boundary_agents", routed("boundary_agents: [b]\n"), &[]),
+        ("workspace with a path", with("workspace: {path: 'out/{topic}/$name/{task-id}', create_on_init: true}\n"), &[]),
+        ("workspace locations", with("workspace: {path: x, locations: {spec: s.md}, note: n}\n"), &[]),
+        ("workspace structure", with("workspace: {path: x, structure: [{dir: a}, {file: b}]}\n"), not_obeyed),
+        ("intents", with("intents: {patterns: [build, make it], commands: {build: /build}}\n"), not_obeyed),
+        ("rearmatter fields", with("rearmatter: {enabled: true, fields: [grade, confidence]}\n"), &[]),
+        ("rearmatter schema", with("rearmatter: {required: true, schema: {grade: how good it is}}\n"), &[Code::NotObeyedYet, Code::NotObeyedYet]),
+        ("rearmatter thresholds", with("rearmatter: {enabled: true, thresholds: {confidence: 0.8, grade: B}}\n"), not_obeyed),
+        ("guardrails, empty", with("guardrails: {}\n"), &[]),
+        ("guardrails at the top", with("guardrails: {strict: true, warning: true}\n"), not_obeyed),
+        ("guardrails, numbers", with("guardrails: {max_messages: 20, max_turns: 30}\n"), not_obeyed),
+        ("guardrails, maps", with("guardrails: {max_messages: {limit: 20, strict: true}, max_turns: {limit: 9}}\n"), not_obeyed),
+        ("guardrails of agents", with("guardrails: {agents: {worker: {max_turns: 3}}}\n"), not_obeyed),
+        ("bash_guard", with("guardrails: {bash_guard: {deny: [rm]}}\n"), not_obeyed),
+        ("routing_error", with("guardrails: {routing_error: {strict: true, max_retries: 2, routing_retry_max: 3, routing_fallback: core}}\n"), &[]),
+        ("lifecycle", with("lifecycle: {pre: ['worktree:create'], post: ['commit:auto', brain-update, 'worktree:cleanup', 'quality:lint']}\n"), not_obeyed),
+        ("continuation, a flag", with("continuation: false\n"), not_obeyed),
+        ("continuation, agents", with("continuation: [worker]\n"), not_obeyed),
+        ("manifest", with("manifest: [{id: spec, location: '{workspace}/s.md', description: d, reads: [a], writes: [b], persistent: true, autoInject: true}]\n"), not_obeyed),
+        ("fsm", with("fsm:\n  initial: s\n  context: {n: 0}\n  scripts: {check: run.sh}\n  states:\n    s:\n      agents: [worker]\n      entry: {set: {a: 1}, run: check, gates: [g]}\n      exit: {gates: [h], set: {b: 2}, when: [{condition: 'n > 1', target: t}], run: check, default: t}\n      ensemble: {type: vote, agents: [worker], agent: worker, count: 3, aggregation: all, timeout_ms: 5}\n      description: d\n      type: x\n    t: {terminal: true, subtask: s}\n"), not_obeyed),
+        ("parallelism", with("parallelism: {max: 3}\n"), not_obeyed),
+        ("ensemble", with("ensemble: {agents: [worker]}\n"), not_obeyed),
+        ("task_distribution", with("task_distribution: round-robin\n"), not_obeyed),
+        ("iteration", with("iteration: {maxIterations: 2, onFail: loop}\n"), &[]),
+        ("injectOriginalMessage", with("injectOriginalMessage: true\n"), not_obeyed),
+        ("brain", with("brain: true\n"), not_obeyed),
+        ("graded", with("graded: true\n"), not_obeyed),
+        ("type", with("type: persistent\n"), not_obeyed),
+        ("load_claude_md", with("load_claude_md: true\n"), not_obeyed),
+        ("idle_timeout_minutes", with("idle_timeout_minutes: false\n"), not_obeyed),
+        ("auto_despawn", with("auto_despawn: true\n"), not_obeyed),
+        ("capability", with("capability: research\n"), not_obeyed),
+        ("capabilities", with("capabilities: [research]\n"), not_obeyed),
+        ("config", with("config: {a: 1}\n"), not_obeyed),
+        ("playbook_notes", with("playbook_notes: |\n  Long text: with a colon.\n\n  And a second part.\n"), not_obeyed),
+        ("quality", with("quality: [{run: lint}]\n"), not_obeyed),
+        ("worktree", with("worktree: {branch: x}\n"), not_obeyed),
+        ("reliability", with("reliability: {retries: 2}\n"), not_obeyed),
+        ("manifest_enforcement", with("manifest_enforcement: strict\n"), not_obeyed),
+        ("comments, quotes, inline, unicode", "# hi\nmesh: \"m\" # name\ndescription: 'naïve: 😀 → ok'\nagents: [{name: 'a', prompt: \"p.md\"}]\n".into(), &[]),
+        ("JSON", r#"{"mesh": "m", "agents": [{"name": "a", "prompt": "p.md"}]}"#.into(), &[]),
+        ("JSON with tabs", "{\n\t\"mesh\": \"m\",\n\t\"agents\": [{\"name\": \"a\", \"prompt\": \"p.md\"}]\n}\n".into(), &[]),
+        ("BOM and CRLF", format!("\u{feff}{}", with("").replace('\n', "\r\n")), &[]),
+        ("anchors", "mesh: m\nagents:\n  - {name: a, prompt: &p p.md}\n  - {name: worker, prompt: *p}\nrouting: {worker: a}\n".into(), &[]),
+    ] {
+        let (_, diagnostics) = loads(&text);
+        let codes: Vec<Code> = diagnostics.iter().map(|d| d.code).collect();
+        assert_eq!(codes, expected, "{row}\n{}", report("config.yaml", &text, &diagnostics, false));
+    }
+}
+
+#[test]
+fn what_keeps_a_mesh_from_loading() {
+    for (name, text, expected) in [
+        ("empty", "".to_owned(), vec!["TX0013 1:1"]),
+        ("not a mapping", "- a\n- b\n".into(), vec!["TX0013 1:1"]),
+        (
+            "not YAML",
+            "mesh: [\nagents: }\n".into(),
+            vec!["TX0010 2:9"],
+        ),
+        ("a key twice", with("mesh: n\n"), vec!["TX0012 4:1"]),
+        (
+            "no mesh",
+            "agents: [{name: a, prompt: p}]\n".into(),
+            vec!["TX0303 1:1"],
+        ),
+        ("no agents", "mesh: m\n".into(), vec!["TX0304 1:1"]),
+        (
+            "agents empty",
+            "mesh: m\nagents: []\n".into(),
+            vec!["TX0304 2:9"],
+        ),
+        (
+            "agents not a list",
+            "mesh: m\nagents: worker\n".into(),
+            vec!["TX0304 2:9", "TX0313 2:9"],
+        ),
+        (
+            "two of a name",
+            "mesh: m\nagents:\n  - {name: a, prompt: p}\n  - {name: A, prompt: p}\n".into(),
+            vec!["TX0305 4:12"],
+        ),
+        (
+            "unknown entry_point",
+            with("entry_point: workr\n"),
+            vec!["TX0306 4:14"],
+        ),
+        (
+            "nothing to run",
+            "mesh: m\nagents:\n  - name: é😀\n  - name: b\n".into(),
+            vec!["TX0309 3:11", "TX0308 4:11"],
+        ),
+        (
+            "no name",
+            "mesh: m\nagents: [{prompt: p}]\n".into(),
+            vec!["TX0309 2:10"],
+        ),
+        (
+            "reserved",
+            "mesh: core\nagents: [{name: dispatch, prompt: p}]\n".into(),
+            vec!["TX0309 1:7", "TX0309 2:17"],
+        ),
+        (
+            "confidence out of range",
+            with("rearmatter: {thresholds: {confidence: 7}}\n"),
+            vec!["TX0307 4:39", "TX0312 4:14"],
+        ),
+        (
+            "grade out of range",
+            with("rearmatter:\n  thresholds:\n    grade: Z\n"),
+            vec!["TX0307 6:12", "TX0312 5:3"],
+        ),
+        (
+            "negative threshold",
+            with("rearmatter: {thresholds: {mood: -1}}\n"),
+            vec!["TX0307 4:33", "TX0312 4:14"],
+        ),
+        (
+            "deep",
+            with(&format!("config: {}\n", "[".repeat(2000))),
+            vec!["TX0016 4:1009"],
+        ),
+        ("not text", "".into(), vec!["TX0013 1:1"]),
+    ] {
+        let (mesh, mut diagnostics) = parse(text.as_bytes());
+        assert!(mesh.is_none(), "{name}");
+        diagnostics.sort_by_key(|d| {
+            (
+                d.code.severity() != crate::model::Severity::Error,
+                d.place.line,
+            )
+        });
+        assert_eq!(
+            places(&diagnostics),
+            expected,
+            "{name}\n{}",
+            report("config.yaml", &text, &diagnostics, false)
+        );
+    }
+    assert_eq!(places(&parse(b"mesh: \xff").1), ["TX0001 1:7"]);
+    let large = format!("{}# {}", with(""), "x".repeat(MAX_FILE));
+    assert_eq!(places(&parse(large.as_bytes()).1), ["TX0004 1:1"]);
+}
+
+#[test]
+fn what_is_only_a_warning() {
+    for (name, text, expected, hint) in [
+        (
+            "unknown field",
+            with("entry_pont: worker\n"),
+            "TX0311 4:1",
+            "`entry_point`",
+        ),
+        (
+            "unknown field of an agent",
+            "mesh: m\nagents:\n  - name: a\n    promt: x\n    prompt: p\n".into(),
+            "TX0311 4:5",
+            "`prompt`",
+        ),
+        (
+            "unknown field of guardrails",
+            with("guardrails: {ask_time_out: 3}\n"),
+            "TX0311 4:14",
+            "`ask_timeout`",
+        ),
+        (
+            "unknown field, nothing near",
+            with("zebra: 1\n"),
+            "TX0311 4:1",
+            "tx mesh schema",
+        ),
+        (
+            "wrong shape",
+            with("description: [a]\n"),
+            "TX0313 4:14",
+            "text",
+        ),
+        (
+            "wrong shape of a flag",
+            with("disable: maybe\n"),
+            "TX0313 4:10",
+            "boolean",
+        ),
+        (
+            "wrong word",
+            with("on_ask: nobody\n"),
+            "TX0313 4:9",
+            "worker",
+        ),
+        (
+            "wrong shape of an agent's field",
+            "mesh: m\nagents:\n  - name: a\n    prompt: p\n    batch: [1]\n".into(),
+            "TX0313 5:12",
+            "boolean",
+        ),
+        (
+            "wrong shape in the table",
+            with("routing: {worker: {complete: 5, blocked: core}}\n"),
+            "TX0313 4:30",
+            "target",
+        ),
+        (
+            "wrong time",
+            with("guardrails: {ask_timeout: soon}\n"),
+            "TX0313 4:27",
+            "left out",
+        ),
+        (
+            "wrong limit",
+            with("guardrails: {max_messages: {soft: 1}}\n"),
+            "TX0313 4:28",
+            "max_messages: 30",
+        ),
+        (
+            "an open quote in run",
+            "mesh: m\nagents: [{name: a, prompt: p, run: \"x 'y\"}]\n".into(),
+            "TX0313 2:36",
+            "list",
+        ),
+        (
+            "unknown target",
+            with("routing: {worker: {complete: {wroker: x}}}\n"),
+            "TX0401 4:31",
+            "`worker`",
+        ),
+        (
+            "unknown target, text",
+            with("routing:\n  worker:\n    complete: wroker\n"),
+            "TX0401 6:15",
+            "`worker`",
+        ),
+        (
+            "unknown row",
+            with("routing: {wroker: core}\n"),
+            "TX0402 4:11",
+            "`worker`",
+        ),
+        (
+            "unreachable",
+            mesh_of(
+                &["a", "b", "c"],
+                "entry_point: a\nrouting: {a: {complete: b}}\n",
+            ),
+            "TX0403 6:12",
+            "`c`",
+        ),
+        (
+            "no target",
+            with("routing: {worker: {complete: {}}}\n"),
+            "TX0404 4:20",
+            "core",
+        ),
+        (
+            "no members",
+            with("routing: {worker: []}\n"),
+            "TX0404 4:11",
+            "side by side",
+        ),
+        (
+            "unknown completion agent",
+            with("completion_agents: [worker, workr]\n"),
+            "TX0407 4:29",
+            "`worker`",
+        ),
+        (
+            "no join",
+            mesh_of(&["a", "b", "c"], "entry_point: a\nrouting: {a: [b, c]}\n"),
+            "TX0408 8:11",
+            "complete: agent",
+        ),
+        (
+            "no entry point",
+            mesh_of(&["a", "b"], "routing: {a: b}\n"),
+            "TX0409 3:1",
+            "entry_point",
+        ),
+        (
+            "a kind as a status",
+            with("routing: {worker: {ask: core}}\n"),
+            "TX0410 4:20",
+            "leave it out",
+        ),
+    ] {
+        let (_, diagnostics) = loads(&text);
+        let shown = report("config.yaml", &text, &diagnostics, false);
+        assert_eq!(places(&diagnostics), [expected], "{name}\n{shown}");
+        assert!(diagnostics[0].hint.contains(hint), "{name}\n{shown}");
+    }
+}
+
+#[test]
+fn one_wrong_field_costs_itself_alone() {
+    let (mesh, diagnostics) = loads(
+        "mesh: m\ndescription: {}\nagents:\n  - name: worker\n    prompt: p\n    batch: 3\n    timeout: [x]\nrouting:\n  worker: {complete: 5, blocked: core}\n",
+    );
+    assert_eq!(
+        places(&diagnostics),
+        ["TX0313 2:14", "TX0313 6:12", "TX0313 7:14", "TX0313 9:22"]
+    );
+    let Row::ByStatus { words, .. } = &mesh.routing.rows[&name("worker")] else {
+        panic!()
+    };
+    assert_eq!(words.len(), 1);
+}
+
+#[test]
+fn loops_need_a_way_out_and_runs_an_end() {
+    let lint = |agents: &[&str], lines: &str| {
+        let (_, diagnostics) = loads(&mesh_of(agents, &format!("entry_point: a\n{lines}")));
+        let mut codes: Vec<Code> = diagnostics.iter().map(|d| d.code).collect();
+        codes.dedup();
+        codes
+    };
+    let ab = &["a", "b"];
+    for (name, agents, lines, expected) in [
+        (
+            "a loop with a way out",
+            &ab[..],
+            "routing: {a: {complete: b}, b: {failed: a, complete: core}}\n",
+            vec![],
+        ),
+        (
+            "`complete` is not listed: core",
+            ab,
+            "routing: {a: {complete: b}, b: {failed: a}}\n",
+            vec![],
+        ),
+        (
+            "no way out",
+            ab,
+            "routing: {a: {complete: b}, b: {complete: a}}\n",
+            vec![Code::NeverCompletes, Code::NoWayOut],
+        ),
+        (
+            "blocked and error are no way out",
+            ab,
+            "routing: {a: {complete: b}, b: {complete: a, blocked: core, error: core}}\n",
+            vec![Code::NeverCompletes, Code::NoWayOut],
+        ),
+        (
+            "to itself",
+            &["a"],
+            "routing: {a: {complete: a}}\n",
+            vec![Code::NeverCompletes, Code::NoWayOut],
+        ),
+        (
+            "dispatcher, nothing unlisted",
+            ab,
+            "routing_mode: dispatcher\nrouting: {a: b, b: {again: a}}\n",
+            vec![Code::NeverCompletes, Code::NoWayOut],
+        ),
+        (
+            "dispatcher, no row is the end",
+            ab,
+            "routing_mode: dispatcher\nrouting: {a: b}\n",
+            vec![],
+        ),
+        (
+            "another mesh may end it",
+            ab,
+            "routing: {a: {complete: b}, b: {complete: x/y}}\n",
+            vec![],
+        ),
+        (
+            "the completion agent does not reach core",
+            ab,
+            "completion_agents: [a]\nrouting: {a: {complete: b}}\n",
+            vec![Code::NeverCompletes],
+        ),
+        (
+            "a loop beside the way",
+            &["a", "b", "c"],
+            "routing: {a: {complete: core, x: b}, b: {complete: c}, c: {complete: b}}\n",
+            vec![Code::NoWayOut],
+        ),
+        (
+            "fan-out and join",
+            &["a", "b", "c", "d"],
+            "routing_mode: dispatcher\nrouting: {a: [b, c, {complete: d}]}\n",
+            vec![],
+        ),
+        (
+            "a join back to the start",
+            &["a", "b", "c"],
+            "routing_mode: dispatcher\nrouting: {a: [b, c, {complete: a}]}\n",
+            vec![Code::NeverCompletes, Code::NoWayOut],
+        ),
+        (
+            "no table: what others are for",
+            ab,
+            "",
+            vec![Code::Unreachable],
+        ),
+    ] {
+        let mut codes = lint(agents, lines);
+        codes.sort();
+        let mut expected = expected;
+        expected.sort();
+        assert_eq!(codes, expected, "{name}");
+    }
+}
+
+#[test]
+fn routes_into_other_meshes_are_looked_up() {
+    let text = mesh_of(
+        &["a"],
+        "routing:\n  a:\n    complete: {other/agnt: x}\n    blocked: none/such\n    error: other\n",
+    );
+    let (mesh, diagnostics) = loads(&text);
+    assert_eq!(
+        places(&diagnostics),
+        ["TX0401 9:12"],
+        "a bare name is an agent of this mesh"
+    );
+    let (other, _) = loads("mesh: other\nagents: [{name: agent, prompt: p}]\n");
+    let directory = [&mesh, &other].into_iter().collect();
+    let found = check_targets(&text, &mesh, &directory);
+    assert_eq!(places(&found), ["TX0401 7:16", "TX0401 8:14"]);
+    assert!(found[0].hint.contains("other/agent"), "{found:?}");
+}
+
+#[test]
+fn a_report_on_a_mesh_shows_the_line() {
+    let text = with("rearmatter: {thresholds: {confidence: 7}}\n");
+    let (_, diagnostics) = parse(text.as_bytes());
+    let error = diagnostics.iter().find(|d| d.is_error()).unwrap();
+    assert_eq!(
+        report(
+            "meshes/m/config.yaml",
+            &text,
+            std::slice::from_ref(error),
+            false
+        ),
+        "error[TX0307]: confidence: expected a number from 0.0 to 1.0, found 7\n \
+          --> meshes/m/config.yaml:4:39\n  |\n\
+         4 | rearmatter: {thresholds: {confidence: 7}}\n  |                                       ^\n  |\n  \
+           = help: write a number from 0.0 to 1.0\n"
+    );
+}
+
+#[test]
+fn the_shipped_meshes_have_nothing_to_say() {
+    let mut names = Vec::new();
+    for (path, text) in crate::project::BUILTIN {
+        if let Some(folder) = path.strip_suffix("/config.yaml") {
+            let (mesh, diagnostics) = loads(text);
+            assert_eq!(diagnostics, [], "{path}");
+            assert_eq!(mesh.name.as_str(), folder);
+            for agent in mesh.agents.values() {
+                let Some(Prompt::File(file)) = &agent.prompt else {
+                    panic!("{path}: {}", agent.name)
+                };
+                let prompt = format!("{folder}/{file}");
+                assert!(
+                    crate::project::BUILTIN
+                        .iter()
+                        .any(|(path, _)| *path == prompt),
+                    "{prompt}"
+                );
+            }
+            names.push(folder.to_owned());
+        }
+    }
+    assert_eq!(
+        names,
+        ["council", "deep-research", "dev-review", "hello", "triage"]
+    );
+}
+
+#[test]
+fn the_schema_takes_what_loads_and_knows_every_field() {
+    let schema = schema();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for (path, text) in crate::project::BUILTIN {
+        if path.ends_with("config.yaml") {
+            let value = yaml::parse(text).unwrap();
+            assert!(validator.is_valid(&value), "{path}");
+        }
+    }
+    assert!(
+        !validator.is_valid(&json!({"mesh": "m"})),
+        "agents are required"
+    );
+    assert!(!validator.is_valid(&json!({"mesh": "m", "agents": [], "on_ask": "nobody"})));
+    for pattern in raw::NOT_OBEYED {
+        let steps: Vec<yaml::Step> = pattern
+            .split('.')
+            .map(|key| {
+                if key == "*" {
+                    yaml::Step::Index(0)
+                } else {
+                    key.into()
+                }
+            })
+            .collect();
+        let (last, above) = steps.split_last().unwrap();
+        let yaml::Step::Key(last) = last else {
+            panic!()
+        };
+        assert!(schema::fields_at(above).contains(last), "{pattern}");
+    }
+}
+
+#[test]
+fn drawings_show_every_route() {
+    let (mesh, _) = loads(&mesh_of(
+        &["chair", "x", "y", "end"],
+        "entry_point: chair\nrouting_mode: dispatcher\nrouting: {chair: [x, y, {complete: end}]}\n",
+    ));
+    assert_eq!(
+        draw(&mesh, Drawing::Text),
+        "m\n  core ─▶ chair\n\n  chair\n    ├─ fan-out ─▶ x\n    └─ fan-out ─▶ y\n\n  x\n    └─ join    ─▶ end\n\n  y\n    └─ join    ─▶ end\n\n  end\n    └─ always  ─▶ core\n"
+    );
+    assert_eq!(
+        draw(&mesh, Drawing::Mermaid),
+        "flowchart TD\n    core([core])\n    n1[\"chair\"]\n    n2[\"x\"]\n    n3[\"y\"]\n    n4[\"end\"]\n    core --> n1\n    n1 -->|\"fan-out\"| n2\n    n1 -->|\"fan-out\"| n3\n    n2 -->|\"join\"| n4\n    n3 -->|\"join\"| n4\n    n4 -->|\"always\"| core\n"
+    );
+    assert!(
+        draw(&mesh, Drawing::Dot).contains("\"end\" -> \"core\" [label=\"always\", style=dashed];")
+    );
+    assert_eq!(in_words(&mesh, &name("end")), ["any status goes to core"]);
+}
