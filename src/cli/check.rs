@@ -44,7 +44,6 @@ pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Failure> {
         let mut text = String::new();
         for file in checked.iter().filter(|file| !file.diagnostics.is_empty()) {
             text += &report(&short(&file.path), &file.text, &file.diagnostics, styled);
-            text.push('\n');
         }
         text += &summary(&checked, rejected);
         context.output.say(&text)?;

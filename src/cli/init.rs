@@ -29,10 +29,9 @@ const IGNORED: &str = "\
 ";
 
 pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Failure> {
-    let root = verb
-        .dir
-        .or(context.named.clone())
-        .unwrap_or_else(|| ".".into());
+    let dir = verb.dir.or(context.named.clone());
+    let root = std::path::absolute(dir.as_deref().unwrap_or(Path::new(".")))
+        .map_err(|error| Failure::new(format!("the current folder cannot be read: {error}")))?;
     let hello = BUILTIN
         .iter()
         .filter(|(path, _)| path.starts_with("hello/"));
@@ -62,23 +61,23 @@ pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Failure> {
         let answer = json!({ "root": root, "created": created, "kept": kept });
         context.output.say_json(&answer)?;
     } else {
-        context.output.say(&report(&root, &created, &kept))?;
+        context
+            .output
+            .say(&report(dir.as_deref(), &created, &kept))?;
     }
     Ok(Exit::Done)
 }
 
-fn report(root: &Path, created: &[PathBuf], kept: &[PathBuf]) -> String {
+fn report(dir: Option<&Path>, created: &[PathBuf], kept: &[PathBuf]) -> String {
     let mut text = String::new();
-    for path in created {
-        text += &format!("created  {}\n", short(path));
+    for (what, paths) in [("created", created), ("kept", kept)] {
+        for path in paths {
+            text += &format!("{what:7}  {}\n", short(path));
+        }
     }
-    for path in kept {
-        text += &format!("kept     {}\n", short(path));
-    }
-    let enter = match root.to_str() {
-        Some(".") | None => String::new(),
-        Some(dir) => format!("  cd {dir}\n"),
-    };
+    let enter = dir
+        .map(|dir| format!("  cd {}\n", short(dir)))
+        .unwrap_or_default();
     text + &format!(
         "\nNext:\n{enter}  tx mesh list                  the meshes there are\n  \
          tx mesh graph hello           who sends what to whom\n  \

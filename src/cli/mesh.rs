@@ -216,7 +216,6 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Fail
                 &entry.diagnostics,
                 context.output.styled(),
             );
-            text.push('\n');
         }
     }
     for entry in &entries {

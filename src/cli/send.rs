@@ -189,12 +189,25 @@ fn compose(verb: &Send, sender: &Address, to: &[Address]) -> Result<String, Fail
         front.insert("in-reply-to".into(), verb.reply_to.clone().into());
     }
     for (key, value) in &verb.front {
-        let value = serde_yaml::from_str::<Value>(value).unwrap_or_else(|_| value.clone().into());
-        front.insert(key.clone(), value);
+        if key.eq_ignore_ascii_case("to") {
+            let message = "the recipients are given as TO, not with --front";
+            return Err(Failure::new(message).exit(Exit::Usage));
+        }
+        front.insert(key.clone(), front_value(value));
     }
     let front = serde_yaml::to_string(&front)
         .map_err(|error| Failure::new(format!("the frontmatter cannot be written: {error}")))?;
     Ok(format!("---\n{front}---\n\n{body}\n"))
+}
+
+/// A value as YAML, so that flags, numbers and lists arrive as such; text with a
+/// colon in it is text.
+fn front_value(text: &str) -> Value {
+    match serde_yaml::from_str::<Value>(text) {
+        Ok(Value::Object(_)) if !text.trim_start().starts_with('{') => text.into(),
+        Ok(value) => value,
+        Err(_) => text.into(),
+    }
 }
 
 fn read_stdin() -> Result<String, Failure> {

@@ -4,7 +4,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use crate::model::{Diagnostic, Severity};
 
-/// Render diagnostics of one file. `styled` adds terminal colours.
+/// Render diagnostics of one file, each with a blank line after it. `styled` adds terminal colours.
 pub fn report(path: &str, text: &str, diagnostics: &[Diagnostic], styled: bool) -> String {
     let renderer = if styled {
         Renderer::styled()
@@ -48,7 +48,7 @@ pub fn report(path: &str, text: &str, diagnostics: &[Diagnostic], styled: bool) 
             )
             .element(Level::HELP.message(&hint));
         out.push_str(&renderer.render(&[group]));
-        out.push('\n');
+        out.push_str("\n\n");
     }
     out
 }

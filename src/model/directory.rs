@@ -163,3 +163,73 @@ impl Unresolved {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory() -> Directory {
+        let names = |names: &[&str]| names.iter().map(|n| n.parse().unwrap()).collect();
+        let listing = |agents: &[&str], entry: Option<&str>| Listing {
+            agents: names(agents),
+            entry_point: entry.map(|name| name.parse().unwrap()),
+        };
+        let meshes = [
+            (
+                "dev",
+                listing(&["implementer", "tester"], Some("implementer")),
+            ),
+            ("hello", listing(&["worker"], Some("worker"))),
+            ("tester", listing(&["only"], Some("only"))),
+            ("open", listing(&["a", "b"], None)),
+        ];
+        let meshes = meshes.map(|(name, listing)| (name.parse().unwrap(), listing));
+        Directory {
+            meshes: meshes.into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn a_recipient_is_resolved_from_where_its_sender_stands() {
+        let directory = directory();
+        for (from, to, expected) in [
+            ("core/core", "dev/tester", Ok("dev/tester")),
+            ("core/core", "DEV/Tester", Ok("dev/tester")),
+            ("core/core", "dev", Ok("dev/implementer")),
+            ("core/core", "hello", Ok("hello/worker")),
+            ("core/core", "core", Ok("core/core")),
+            ("dev/tester", "core/core", Ok("core/core")),
+            ("dev/implementer", "tester", Ok("dev/tester")),
+            ("core/core", "tester", Ok("tester/only")),
+            ("hello/worker", "tester", Ok("tester/only")),
+            ("dev/tester", "dev/dispatch", Ok("(dispatch)")),
+            ("hello/worker", "dev/dispatch", Ok("dev/implementer")),
+            ("core/core", "dev/dispatch", Ok("dev/implementer")),
+            ("core/core", "worker", Err("`tx mesh list`")),
+            ("core/core", "dve", Err("`dev`")),
+            ("core/core", "dev/testr", Err("`dev/tester`")),
+            (
+                "core/core",
+                "dev/zebra",
+                Err("`dev/implementer` or `dev/tester`"),
+            ),
+            ("core/core", "zebra/dispatch", Err("`tx mesh list`")),
+            ("core/core", "open", Err("`open/a`, `open/b`")),
+            ("core/core", "system/consumer", Err("`core`")),
+            ("core/core", "core/other", Err("`tx mesh list`")),
+        ] {
+            let resolved = directory.resolve(&to.parse().unwrap(), &from.parse().unwrap());
+            match (resolved, expected) {
+                (Ok(Resolved::To(address)), Ok(expected)) => {
+                    assert_eq!(address.to_string(), expected, "{from} to {to}");
+                }
+                (Ok(Resolved::Dispatch), Ok(expected)) => assert_eq!(expected, "(dispatch)"),
+                (Err(unresolved), Err(hint)) => {
+                    let said = unresolved.hint();
+                    assert!(said.contains(hint), "{from} to {to}: {said}");
+                }
+                (resolved, _) => panic!("{from} to {to}: {resolved:?}"),
+            }
+        }
+    }
+}

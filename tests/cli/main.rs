@@ -1,1 +1,15 @@
-//! The verbs, run as a user would.
+//! The verbs, run as a user would run them: the real program, real files.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
+mod check;
+mod docs;
+mod faults;
+mod layering;
+mod mesh;
+mod project;
+mod send;
+mod tx;

@@ -629,7 +629,7 @@ fn a_report_on_a_mesh_shows_the_line() {
         "error[TX0307]: confidence: expected a number from 0.0 to 1.0, found 7\n \
           --> meshes/m/config.yaml:4:39\n  |\n\
          4 | rearmatter: {thresholds: {confidence: 7}}\n  |                                       ^\n  |\n  \
-           = help: write a number from 0.0 to 1.0\n"
+           = help: write a number from 0.0 to 1.0\n\n"
     );
 }
 

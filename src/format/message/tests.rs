@@ -559,7 +559,7 @@ fn wrong_rearmatter_is_a_warning_at_the_value() {
         "warning[TX0102]: confidence: expected a number from 0.0 to 1.0, found 7\n  \
            --> x.md:12:13\n   |\n\
          12 | confidence: 7\n   |             ^\n   |\n   \
-            = help: write confidence as a number from 0.0 to 1.0\n"
+            = help: write confidence as a number from 0.0 to 1.0\n\n"
     );
 }
 

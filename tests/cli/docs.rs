@@ -1,0 +1,334 @@
+//! The docs are true: commands run, examples parse, tables match the code.
+//!
+//! In a ```` ```console ```` block a line `$ command` is run in a folder of the
+//! file's own, `> ` continues it, and the lines after it are what it prints:
+//! `[..]` stands for anything in a line, a line `...` for any lines. A block
+//! marked `markdown` or `yaml` with `ok` or codes after it is a message or mesh
+//! with just these diagnostics. `TX_UPDATE=1 cargo test` writes the generated
+//! files anew.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use chrono::DateTime;
+use tx::format::mesh;
+use tx::format::message::{Origin, Parsed, parse};
+use tx::model::{Code, Diagnostic, Severity};
+
+use crate::tx::{Sandbox, TX};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// README.md and everything in docs/.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = vec![root().join("README.md")];
+    for entry in fs::read_dir(root().join("docs")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "md") {
+            pages.push(path);
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// A fenced block of a page.
+struct Block {
+    info: String,
+    text: String,
+    place: String,
+}
+
+fn blocks(page: &Path) -> Vec<Block> {
+    let text = fs::read_to_string(page).unwrap();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut fence: Option<String> = None;
+    for (number, line) in text.lines().enumerate() {
+        let marks: String = line.chars().take_while(|c| *c == '`').collect();
+        match &fence {
+            None if marks.len() >= 3 => {
+                fence = Some(marks.clone());
+                blocks.push(Block {
+                    info: line[marks.len()..].trim().into(),
+                    text: String::new(),
+                    place: format!(
+                        "{}:{}",
+                        page.file_name().unwrap().to_string_lossy(),
+                        number + 1
+                    ),
+                });
+            }
+            Some(open) if marks.len() >= open.len() && line.trim() == marks => fence = None,
+            Some(_) => {
+                let block = blocks.last_mut().unwrap();
+                block.text += line;
+                block.text.push('\n');
+            }
+            None => {}
+        }
+    }
+    assert!(
+        fence.is_none(),
+        "{} has a fence never closed",
+        page.display()
+    );
+    blocks
+}
+
+/// Compare a generated text with its file, or write it.
+pub(crate) fn same_as_file(path: &str, text: &str) {
+    let file = root().join(path);
+    if std::env::var_os("TX_UPDATE").is_some() {
+        fs::write(&file, text).unwrap();
+    }
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        found == text,
+        "{path} is not what the program makes: TX_UPDATE=1 cargo test writes it anew"
+    );
+}
+
+#[test]
+fn every_command_in_the_docs_runs_and_prints_what_they_say() {
+    let mut count = 0;
+    for page in pages() {
+        let sandbox = Sandbox::empty();
+        for block in blocks(&page).iter().filter(|block| block.info == "console") {
+            for (command, expected) in steps(&block.text) {
+                let printed = shell(&sandbox, &command);
+                assert!(
+                    matches(&expected, &printed),
+                    "{}: `{command}` should print\n{expected}\nand prints\n{printed}",
+                    block.place
+                );
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 10, "only {count} commands were found in the docs");
+}
+
+/// Commands, each with what it prints.
+fn steps(block: &str) -> Vec<(String, String)> {
+    let mut steps: Vec<(String, String)> = Vec::new();
+    for line in block.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            steps.push((command.into(), String::new()));
+        } else if let Some((command, printed)) = steps.last_mut() {
+            match line
+                .strip_prefix("> ")
+                .or(line.strip_prefix('>').filter(|rest| rest.is_empty()))
+            {
+                Some(more) if printed.is_empty() => *command += &format!("\n{more}"),
+                _ => *printed += &format!("{line}\n"),
+            }
+        }
+    }
+    steps
+}
+
+fn shell(sandbox: &Sandbox, command: &str) -> String {
+    let programs = Path::new(TX).parent().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .current_dir(sandbox.path())
+        .env_clear()
+        .env("HOME", sandbox.path())
+        .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn matches(expected: &str, printed: &str) -> bool {
+    let expected: Vec<&str> = expected.trim_end().lines().collect();
+    let printed: Vec<&str> = printed.trim_end().lines().collect();
+    lines_match(&expected, &printed)
+}
+
+fn lines_match(expected: &[&str], printed: &[&str]) -> bool {
+    match (expected.split_first(), printed.split_first()) {
+        (None, None) => true,
+        (Some((&"...", rest)), _) => (0..=printed.len()).any(|n| lines_match(rest, &printed[n..])),
+        (Some((first, rest)), Some((line, others))) => {
+            line_matches(first, line) && lines_match(rest, others)
+        }
+        (None, Some(_)) | (Some(_), None) => false,
+    }
+}
+
+fn line_matches(expected: &str, line: &str) -> bool {
+    match expected.split_once("[..]") {
+        None => expected.trim_end() == line.trim_end(),
+        Some((before, after)) => line.strip_prefix(before).is_some_and(|rest| {
+            let starts = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+            starts
+                .into_iter()
+                .any(|at| line_matches(after, &rest[at..]))
+        }),
+    }
+}
+
+#[test]
+fn every_example_in_the_docs_has_just_the_diagnostics_it_names() {
+    let mut shown = BTreeSet::new();
+    for page in pages() {
+        for block in blocks(&page) {
+            let mut words = block.info.split_whitespace();
+            let diagnostics = match words.next() {
+                Some("markdown") => message_diagnostics(&block.text),
+                Some("yaml") => mesh::parse(block.text.as_bytes()).1,
+                _ => continue,
+            };
+            let expected: BTreeSet<&str> = words.filter(|word| *word != "ok").collect();
+            if expected.is_empty() && !block.info.ends_with(" ok") {
+                continue;
+            }
+            // Examples are short: what a message takes from its file is not their subject.
+            let filled_in = [
+                Code::MissingId,
+                Code::MissingHeadline,
+                Code::MissingTimestamp,
+            ];
+            let found: BTreeSet<&str> = diagnostics
+                .iter()
+                .filter(|d| expected.contains(d.code.id()) || !filled_in.contains(&d.code))
+                .map(|d| d.code.id())
+                .collect();
+            assert_eq!(found, expected, "{}: {diagnostics:#?}", block.place);
+            shown.extend(found.iter().map(|code| (*code).to_owned()));
+        }
+    }
+    // Those that a text alone cannot show.
+    let elsewhere = [
+        Code::NotText,
+        Code::FileTooLarge,
+        Code::BlockTooLarge,
+        Code::NotAFile,
+        Code::Unreadable,
+        Code::YamlTooDeep,
+        Code::UnknownAddress,
+        Code::PromptMissing,
+        Code::NameNotFolder,
+        Code::MeshTwice,
+    ];
+    for code in Code::ALL.iter().filter(|code| !elsewhere.contains(code)) {
+        assert!(
+            shown.contains(code.id()),
+            "no example in the docs shows {} ({code:?})",
+            code.id()
+        );
+    }
+}
+
+fn message_diagnostics(text: &str) -> Vec<Diagnostic> {
+    let origin = Origin {
+        name: "example.md".into(),
+        modified: DateTime::UNIX_EPOCH.fixed_offset(),
+    };
+    match parse(text.as_bytes(), &origin) {
+        Parsed::Message(_, diagnostics)
+        | Parsed::Rejected { diagnostics, .. }
+        | Parsed::Incomplete(diagnostics) => diagnostics,
+    }
+}
+
+#[test]
+fn the_page_of_diagnostics_lists_every_code() {
+    let mut page = String::from(
+        "# Diagnostics\n\n\
+         What `tx check`, `tx mesh check` and the repair notes say. Every diagnostic has one of\n\
+         these codes, a place (`file:line:column`, columns in characters) and a hint that says what\n\
+         to do. An *error* keeps a file from being accepted; with a *warning* it is accepted. Codes\n\
+         never change their meaning and are never used again.\n\n\
+         | code | severity | meaning |\n|---|---|---|\n",
+    );
+    for code in Code::ALL {
+        let severity = match code.severity() {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        page += &format!("| {} | {severity} | {} |\n", code.id(), code.meaning());
+    }
+    page += "\nThis page is made from the code by a test.\n";
+    same_as_file("docs/diagnostics.md", &page);
+}
+
+#[test]
+fn the_page_of_the_mesh_format_names_every_field() {
+    let page = fs::read_to_string(root().join("docs/mesh-format.md")).unwrap();
+    let schema = mesh::schema();
+    let mut fields: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    for name in [
+        "Agent",
+        "RearmatterRules",
+        "Iteration",
+        "WorkspaceRules",
+        "Guardrails",
+        "RoutingError",
+    ] {
+        let part = &schema["definitions"][name]["properties"];
+        fields.extend(
+            part.as_object()
+                .unwrap_or_else(|| panic!("no {name} in the schema"))
+                .keys(),
+        );
+    }
+    for field in fields {
+        assert!(
+            page.contains(&format!("`{field}`")),
+            "docs/mesh-format.md does not name `{field}`"
+        );
+    }
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            let target = link.split('#').next().unwrap();
+            if !target.is_empty() && !target.contains("://") {
+                assert!(
+                    page.parent().unwrap().join(target).exists(),
+                    "{}: {link}",
+                    page.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_shipped_meshes_are_all_built_in() {
+    fn files(folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        entries
+            .flat_map(|path| {
+                if path.is_dir() {
+                    files(&path)
+                } else {
+                    vec![path]
+                }
+            })
+            .collect()
+    }
+    let meshes = root().join("meshes");
+    let mut found: Vec<String> = files(&meshes)
+        .iter()
+        .map(|p| p.strip_prefix(&meshes).unwrap().to_str().unwrap().into())
+        .collect();
+    found.sort();
+    let built_in: Vec<&str> = tx::project::BUILTIN.iter().map(|(path, _)| *path).collect();
+    assert_eq!(found, built_in);
+}

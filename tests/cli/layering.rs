@@ -1,0 +1,101 @@
+//! The rule of the rooms: who may import whom.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A room and those it may import from. A room not listed here is a failure.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("format", &["model"]),
+    ("project", &["model", "format"]),
+    ("cli", &["model", "format", "project"]),
+];
+
+/// What the pure rooms may not touch.
+const IMPURE: &[&str] = &[
+    "std::fs",
+    "std::process",
+    "std::net",
+    "std::env",
+    "std::thread",
+    "tokio",
+    "Utc::now",
+    "SystemTime",
+    "Instant::now",
+];
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|e| e == "rs")
+            && path.file_name().is_some_and(|n| n != "tests.rs")
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The code of a file without comments and unit tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    text[..end]
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .map(|line| format!("{line}\n"))
+        .collect()
+}
+
+#[test]
+fn rooms_import_only_what_they_may() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for entry in fs::read_dir(&src).unwrap() {
+        let folder = entry.unwrap().path();
+        let room = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        if !folder.is_dir() {
+            assert!(
+                ["lib.rs", "main.rs"].contains(&room.as_str()),
+                "{room} stands outside of the rooms"
+            );
+            continue;
+        }
+        let (_, may) = ROOMS
+            .iter()
+            .find(|(name, _)| *name == room)
+            .unwrap_or_else(|| panic!("no rule for the room {room}"));
+        for path in sources(&folder) {
+            let code = code(&path);
+            for (other, _) in ROOMS
+                .iter()
+                .filter(|(name, _)| *name != room && !may.contains(name))
+            {
+                let used = code.contains(&format!("crate::{other}"));
+                assert!(
+                    !used,
+                    "{} imports {other}; {room} may import {may:?}",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_pure_rooms_touch_nothing() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for room in ["model", "format"] {
+        for path in sources(&src.join(room)) {
+            if path.file_name().is_some_and(|name| name == "properties.rs") {
+                continue;
+            }
+            let code = code(&path);
+            for word in IMPURE {
+                assert!(!code.contains(word), "{} uses {word}", path.display());
+            }
+        }
+    }
+}

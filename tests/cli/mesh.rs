@@ -1,0 +1,187 @@
+//! `tx mesh`.
+
+use crate::tx::Sandbox;
+use serde_json::json;
+
+const TWO: &str = "mesh: two\nagents:\n  - {name: a, prompt: p.md}\n  - {name: b, prompt: p.md}\nentry_point: a\nrouting: {a: {complete: b}}\n";
+
+#[test]
+fn list_has_the_projects_own_and_the_shipped_ones() {
+    let sandbox = Sandbox::empty();
+    sandbox.write(
+        "meshes/hello/config.yml",
+        "mesh: hello\ndescription: mine\nagents: [{name: x, command: /x}]\n",
+    );
+    sandbox.write(
+        "meshes/research/deep/config.json",
+        r#"{"mesh": "deep", "agents": [{"name": "x", "command": "/x"}]}"#,
+    );
+    sandbox.write("meshes/broken/config.yaml", "mesh: [");
+    sandbox.write("meshes/.hidden/config.yaml", "mesh: [");
+    sandbox.write("meshes/notes.md", "no mesh");
+    let answer = sandbox.tx(["mesh", "list", "--json"]).ok().json();
+    let meshes = answer["meshes"].as_array().unwrap();
+    let names: Vec<&str> = meshes.iter().map(|m| m["name"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "broken",
+            "council",
+            "deep",
+            "deep-research",
+            "dev-review",
+            "hello",
+            "triage"
+        ]
+    );
+    let hello = &meshes[5];
+    assert_eq!(
+        (&hello["description"], &hello["built_in"]),
+        (&json!("mine"), &json!(false))
+    );
+    assert_eq!(meshes[0]["ok"], false);
+    let ran = sandbox.tx(["mesh", "list"]).ok();
+    assert!(
+        ran.stdout.contains("tx mesh check broken"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        Sandbox::empty()
+            .tx(["mesh", "list"])
+            .ok()
+            .stdout
+            .contains("council"),
+        "outside of a project too"
+    );
+}
+
+#[test]
+fn check_tells_errors_from_warnings() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("meshes/two/config.yaml", TWO);
+    sandbox.write("meshes/two/p.md", "You are one of two.");
+    sandbox.tx(["mesh", "check", "--strict"]).ok();
+    sandbox.write("meshes/two/config.yaml", format!("{TWO}thinking: true\n"));
+    let ran = sandbox.tx(["mesh", "check"]).ok();
+    assert!(
+        ran.stdout.ends_with("two: ok (1 warning)\n"),
+        "{}",
+        ran.stdout
+    );
+    sandbox.tx(["mesh", "check", "--strict"]).exits(1);
+    sandbox.write(
+        "meshes/two/config.yaml",
+        TWO.replace("entry_point: a", "entry_point: c"),
+    );
+    let answer = sandbox.tx(["mesh", "check", "--json"]).exits(1).json();
+    let mesh = &answer["meshes"][0];
+    assert_eq!((&mesh["name"], &mesh["ok"]), (&json!("two"), &json!(false)));
+    let found = &mesh["diagnostics"][0];
+    assert_eq!(
+        (&found["code"], &found["severity"]),
+        (&json!("TX0306"), &json!("error"))
+    );
+    assert_eq!((&found["line"], &found["column"]), (&json!(5), &json!(14)));
+    assert!(
+        found["path"]
+            .as_str()
+            .unwrap()
+            .ends_with("meshes/two/config.yaml")
+    );
+}
+
+#[test]
+fn check_takes_names_and_paths() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("meshes/two/config.yaml", TWO);
+    sandbox.write("elsewhere/mine/config.yaml", "mesh: mine\nagents: []\n");
+    sandbox.tx(["mesh", "check", "TWO", "council"]).ok();
+    for path in ["elsewhere/mine", "elsewhere/mine/config.yaml"] {
+        let ran = sandbox.tx(["mesh", "check", path]).exits(1);
+        assert!(ran.stdout.contains("error[TX0304]"), "{}", ran.stdout);
+    }
+    sandbox
+        .tx(["mesh", "check", "tow"])
+        .exits(6)
+        .complains("`two`", 2);
+    sandbox
+        .tx([
+            "mesh",
+            "check",
+            "council",
+            "dev-review",
+            "deep-research",
+            "hello",
+            "triage",
+            "--strict",
+        ])
+        .ok();
+}
+
+#[test]
+fn what_only_the_folder_can_tell_is_checked_too() {
+    let sandbox = Sandbox::empty();
+    sandbox.write(
+        "meshes/other/config.yaml",
+        TWO.replace("complete: b", "complete: b, failed: coucil/chair"),
+    );
+    sandbox.write(
+        "meshes/x/one/config.yaml",
+        "mesh: same\nagents: [{name: a, command: /x}]\n",
+    );
+    sandbox.write(
+        "meshes/x/two/config.yaml",
+        "mesh: same\nagents: [{name: a, command: /x}]\n",
+    );
+    let ran = sandbox.tx(["mesh", "check"]).ok();
+    for code in ["TX0314", "TX0315", "TX0316", "TX0401"] {
+        assert!(ran.stdout.contains(code), "{code} in {}", ran.stdout);
+    }
+    assert!(ran.stdout.contains("`council/chair`"), "{}", ran.stdout);
+}
+
+#[test]
+fn show_and_graph_tell_where_outcomes_go() {
+    let sandbox = Sandbox::empty();
+    let ran = sandbox.tx(["mesh", "show", "dev-review"]).ok();
+    assert!(
+        ran.stdout.contains("`failed` goes to implementer"),
+        "{}",
+        ran.stdout
+    );
+    let json = sandbox
+        .tx(["mesh", "show", "dev-review", "--json"])
+        .ok()
+        .json();
+    assert_eq!(json["agents"]["tester"]["model"], "sonnet");
+    assert_eq!(
+        json["routing"]["rows"]["tester"]["by-status"]["words"]["failed"],
+        json!({"dev-review/implementer": "Something fails; fix what the report shows"})
+    );
+    for (format, words) in [
+        ("text", "├─ failed"),
+        ("mermaid", "flowchart TD"),
+        ("dot", "digraph"),
+    ] {
+        let ran = sandbox
+            .tx(["mesh", "graph", "dev-review", "--format", format])
+            .ok();
+        assert!(ran.stdout.contains(words), "{}", ran.stdout);
+    }
+    sandbox
+        .tx(["mesh", "graph", "dev-reveiw"])
+        .exits(6)
+        .complains("`dev-review`", 2);
+    sandbox.write("meshes/broken/config.yaml", "mesh: [");
+    sandbox
+        .tx(["mesh", "show", "broken"])
+        .exits(1)
+        .complains("tx mesh check broken", 2);
+}
+
+#[test]
+fn the_schema_in_the_repository_is_the_one_the_program_prints() {
+    let printed = Sandbox::empty().tx(["mesh", "schema"]).ok().stdout;
+    crate::docs::same_as_file("docs/mesh.schema.json", &printed);
+}

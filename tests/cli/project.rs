@@ -1,0 +1,129 @@
+//! `tx init`, finding the project, and the words of the command line.
+
+use crate::tx::{Sandbox, run};
+use serde_json::json;
+use std::fs;
+
+#[test]
+fn init_makes_a_project_that_passes_its_own_checks() {
+    let sandbox = Sandbox::empty();
+    let ran = sandbox.tx(["init"]).ok();
+    assert!(
+        ran.stdout.contains("tx send hello"),
+        "it says what to do next"
+    );
+    for path in [
+        ".ai/tx/config.yaml",
+        ".ai/tx/msgs",
+        "meshes/hello/config.yaml",
+        "meshes/hello/prompts/worker.md",
+    ] {
+        assert!(sandbox.path().join(path).exists(), "{path}");
+    }
+    sandbox.tx(["mesh", "check", "--strict"]).ok();
+    sandbox.tx(["send", "hello", "Hi"]).ok();
+}
+
+#[test]
+fn init_never_overwrites() {
+    let sandbox = Sandbox::empty();
+    let config = sandbox.write("meshes/hello/config.yaml", "mine");
+    let answer = sandbox.tx(["init", "--json"]).ok().json();
+    assert_eq!(answer["kept"], json!([config]));
+    assert_eq!(fs::read_to_string(config).unwrap(), "mine");
+    let again = sandbox.tx(["init", "--json"]).ok().json();
+    assert_eq!(again["created"], json!([]));
+}
+
+#[test]
+fn init_makes_the_folder_it_is_given() {
+    let sandbox = Sandbox::empty();
+    let ran = sandbox.tx(["init", "a/b"]).ok();
+    assert!(ran.stdout.contains("cd a/b"), "{}", ran.stdout);
+    assert!(sandbox.path().join("a/b/.ai/tx/msgs").is_dir());
+    sandbox.write("file", "x");
+    sandbox
+        .tx(["init", "file"])
+        .exits(1)
+        .complains("cannot be written", 2);
+}
+
+#[test]
+fn the_project_is_the_nearest_above_or_the_one_named() {
+    let sandbox = Sandbox::project();
+    fs::create_dir_all(sandbox.path().join("src/deep")).unwrap();
+    let below = || {
+        let mut command = sandbox.command(["send", "hello", "Hi", "--json"]);
+        command.current_dir(sandbox.path().join("src/deep"));
+        command
+    };
+    run(&mut below()).ok();
+    let other = Sandbox::empty();
+    let root = sandbox.path().to_str().unwrap();
+    other.tx(["-C", root, "send", "hello", "Hi"]).ok();
+    other.tx(["send", "hello", "Hi", "-C", root]).ok();
+    run(other.command(["send", "hello", "Hi"]).env("TX_ROOT", root)).ok();
+    assert_eq!(sandbox.bus().len(), 4);
+    other
+        .tx(["send", "hello", "Hi"])
+        .exits(3)
+        .complains("tx init", 2);
+    other
+        .tx(["-C", "nowhere", "mesh", "list"])
+        .exits(3)
+        .complains("nowhere", 2);
+}
+
+#[test]
+fn words_that_are_off_are_usage_errors_with_a_suggestion() {
+    let sandbox = Sandbox::project();
+    sandbox.tx(["chekc", "x"]).exits(2).complains("'check'", 10);
+    sandbox
+        .tx(["mesh", "grahp"])
+        .exits(2)
+        .complains("'graph'", 10);
+    sandbox.tx(["check"]).exits(2);
+    sandbox.tx::<&str>([]).exits(2);
+    sandbox
+        .tx(["send", "hello"])
+        .exits(2)
+        .complains("there is no text", 2);
+    sandbox
+        .tx(["send", "hello", "x", "--front", "novalue"])
+        .exits(2);
+}
+
+#[test]
+fn help_and_version_are_answers_and_every_verb_has_an_example() {
+    let sandbox = Sandbox::empty();
+    assert!(sandbox.tx(["--version"]).ok().stdout.starts_with("tx "));
+    sandbox.tx(["--help"]).ok();
+    for verb in [
+        "init",
+        "send",
+        "check",
+        "mesh list",
+        "mesh show",
+        "mesh check",
+        "mesh graph",
+        "mesh schema",
+    ] {
+        let ran = sandbox.tx(verb.split(' ').chain(["--help"])).ok();
+        assert!(
+            ran.stdout.contains(&format!("Example: tx {verb}")),
+            "{verb}: {}",
+            ran.stdout
+        );
+    }
+}
+
+#[test]
+fn colour_is_for_terminals_and_no_color_is_obeyed() {
+    let sandbox = Sandbox::project();
+    let bad = sandbox.write("bad.md", "x");
+    let plain = sandbox.tx(["check", bad.to_str().unwrap()]).exits(1);
+    assert!(!plain.stdout.contains('\x1b'));
+    let mut forced = sandbox.command(["check", "bad.md"]);
+    let coloured = run(forced.env("CLICOLOR_FORCE", "1")).exits(1);
+    assert!(coloured.stdout.contains('\x1b'));
+}

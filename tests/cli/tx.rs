@@ -1,0 +1,142 @@
+//! A temporary folder and the program to run in it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program under test.
+pub(crate) const TX: &str = env!("CARGO_BIN_EXE_tx");
+
+/// A folder of a test's own, removed with it.
+pub(crate) struct Sandbox {
+    dir: TempDir,
+}
+
+/// What a run of the program gave.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Sandbox {
+    /// An empty folder.
+    pub(crate) fn empty() -> Self {
+        Sandbox {
+            dir: TempDir::new().expect("a temporary folder can be made"),
+        }
+    }
+
+    /// A folder after `tx init`.
+    pub(crate) fn project() -> Self {
+        let sandbox = Sandbox::empty();
+        sandbox.tx(["init"]).ok();
+        sandbox
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().expect("a file has a folder"))
+            .expect("folders can be made");
+        fs::write(&path, text).expect("a file can be written");
+        path
+    }
+
+    /// The program, in this folder, with nothing of the tester's environment.
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(TX);
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env_clear()
+            .env("HOME", self.path())
+            .env("PATH", "/usr/bin:/bin")
+            .stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn tx<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+        run(&mut self.command(args))
+    }
+
+    /// The program with a text on standard input.
+    pub(crate) fn tx_with_input(&self, args: &[&str], input: &[u8]) -> Ran {
+        let mut command = self.command(args);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        // It may stop reading early: that is its right.
+        let _ = child.stdin.take().expect("stdin is piped").write_all(input);
+        child.wait_with_output().expect("the program ends").into()
+    }
+
+    /// The message files on the bus, sorted; dotfiles too.
+    pub(crate) fn bus(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(self.path().join(".ai/tx/msgs"))
+            .map(|entries| {
+                entries
+                    .map(|e| e.expect("an entry").file_name().to_string_lossy().into())
+                    .collect()
+            })
+            .unwrap_or_default();
+        names.sort();
+        names
+    }
+}
+
+pub(crate) fn run(command: &mut Command) -> Ran {
+    command.output().expect("the program starts").into()
+}
+
+impl From<std::process::Output> for Ran {
+    fn from(output: std::process::Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
+        Ran {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+impl Ran {
+    /// It ended well.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        self.exits(0)
+    }
+
+    /// It ended with this code, and without a panic.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert!(!self.stderr.contains("panicked"), "{self:#?}");
+        self
+    }
+
+    /// Its answer as JSON: one document.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+
+    /// It complained in so many words, and in so few lines.
+    #[track_caller]
+    pub(crate) fn complains(self, words: &str, lines: usize) -> Self {
+        assert!(self.stderr.contains(words), "{self:#?}");
+        assert!(self.stderr.lines().count() <= lines, "{self:#?}");
+        self
+    }
+}
