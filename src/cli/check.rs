@@ -24,18 +24,20 @@ pub(super) struct Check {
     files: Vec<PathBuf>,
 }
 
-/// One file, judged.
-struct Checked {
-    path: PathBuf,
-    /// Kept only where a report needs it.
+/// One file, judged. What the answer does not show is not kept.
+struct Checked<'a> {
+    path: &'a Path,
+    ok: bool,
+    /// For reports: the text of a file with diagnostics.
     text: String,
-    message: Option<Box<Message>>,
+    /// For `--json`: the message as scripts read it.
+    message: Option<Value>,
     diagnostics: Vec<Diagnostic>,
 }
 
 pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Failure> {
-    let checked = check_all(&verb.files);
-    let rejected = checked.iter().filter(|file| file.message.is_none()).count();
+    let checked = check_all(&verb.files, context.output.json);
+    let rejected = checked.iter().filter(|file| !file.ok).count();
     if context.output.json {
         let files: Vec<Value> = checked.iter().map(file_json).collect();
         context.output.say_json(&json!({ "files": files }))?;
@@ -43,7 +45,7 @@ pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Failure> {
         let styled = context.output.styled();
         let mut text = String::new();
         for file in checked.iter().filter(|file| !file.diagnostics.is_empty()) {
-            text += &report(&short(&file.path), &file.text, &file.diagnostics, styled);
+            text += &report(&short(file.path), &file.text, &file.diagnostics, styled);
         }
         text += &summary(&checked, rejected);
         context.output.say(&text)?;
@@ -52,35 +54,36 @@ pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Failure> {
 }
 
 /// Check the files, on all cores, in the order given.
-fn check_all(paths: &[PathBuf]) -> Vec<Checked> {
+fn check_all(paths: &[PathBuf], json: bool) -> Vec<Checked<'_>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = cores.min(paths.len().div_ceil(64)).max(1);
-    let done = AtomicUsize::new(0);
-    let work = |paths: &[PathBuf]| -> Vec<Checked> {
-        let counted = paths.iter().map(|path| {
-            done.fetch_add(1, Ordering::Relaxed);
-            check(path)
-        });
-        counted.collect()
-    };
+    let done = &AtomicUsize::new(0);
     if threads == 1 {
-        return work(paths);
+        return check_each(paths, json, done);
     }
     let (finished, waiting) = std::sync::mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        let (done, all) = (&done, paths.len());
-        scope.spawn(move || show_progress(&waiting, done, all));
+        scope.spawn(move || show_progress(&waiting, done, paths.len()));
         let chunks = paths.chunks(paths.len().div_ceil(threads));
-        let running: Vec<_> = chunks.map(|chunk| scope.spawn(|| work(chunk))).collect();
-        let all = running.into_iter().flat_map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let running: Vec<_> = chunks
+            .map(|chunk| scope.spawn(move || check_each(chunk, json, done)))
+            .collect();
+        let checked = running.into_iter().flat_map(|thread| {
+            let result = thread.join();
+            result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        let all = all.collect();
+        let checked = checked.collect();
         drop(finished);
-        all
+        checked
     })
+}
+
+fn check_each<'a>(paths: &'a [PathBuf], json: bool, done: &AtomicUsize) -> Vec<Checked<'a>> {
+    let checked = paths.iter().map(|path| {
+        done.fetch_add(1, Ordering::Relaxed);
+        check(path, json)
+    });
+    checked.collect()
 }
 
 /// After the first second, say how far it is.
@@ -98,7 +101,7 @@ fn show_progress(finished: &std::sync::mpsc::Receiver<()>, done: &AtomicUsize, a
     }
 }
 
-fn check(path: &Path) -> Checked {
+fn check(path: &Path, json: bool) -> Checked<'_> {
     let read = if path == Path::new("-") {
         read_stdin()
     } else {
@@ -108,7 +111,8 @@ fn check(path: &Path) -> Checked {
         Ok(read) => read,
         Err(diagnostic) => {
             return Checked {
-                path: path.into(),
+                path,
+                ok: false,
                 text: String::new(),
                 message: None,
                 diagnostics: vec![diagnostic],
@@ -131,9 +135,10 @@ fn check(path: &Path) -> Checked {
         _ => String::from_utf8_lossy(&bytes).into(),
     };
     Checked {
-        path: path.into(),
+        path,
+        ok: message.is_some(),
         text,
-        message,
+        message: message.filter(|_| json).as_deref().map(message_json),
         diagnostics,
     }
 }
@@ -169,12 +174,12 @@ fn file_json(file: &Checked) -> Value {
     let diagnostics: Vec<Value> = file
         .diagnostics
         .iter()
-        .map(|diagnostic| diagnostic_json(&file.path, diagnostic))
+        .map(|diagnostic| diagnostic_json(file.path, diagnostic))
         .collect();
     json!({
         "path": file.path.to_string_lossy(),
-        "ok": file.message.is_some(),
-        "message": file.message.as_deref().map(message_json),
+        "ok": file.ok,
+        "message": file.message,
         "diagnostics": diagnostics,
     })
 }

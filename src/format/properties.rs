@@ -11,6 +11,14 @@ use crate::model::{
     Body, Diagnostic, Envelope, Kind, Line, Message, Priority, Rearmatter, Recipient,
 };
 
+/// So many cases, or as many as `PROPTEST_CASES` asks for.
+pub(crate) fn cases(count: u32) -> ProptestConfig {
+    match std::env::var("PROPTEST_CASES") {
+        Ok(_) => ProptestConfig::default(),
+        Err(_) => ProptestConfig::with_cases(count),
+    }
+}
+
 fn origin() -> Origin {
     Origin {
         name: "x.md".into(),
@@ -321,7 +329,7 @@ fn check_any(bytes: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn what_is_rendered_parses_back_equal(message in message()) {

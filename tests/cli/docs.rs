@@ -23,9 +23,12 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// README.md and everything in docs/.
+/// README.md, everything in docs/, and the README of each example.
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md")];
+    for entry in fs::read_dir(root().join("examples")).unwrap() {
+        pages.push(entry.unwrap().path().join("README.md"));
+    }
     for entry in fs::read_dir(root().join("docs")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "md") {
@@ -97,6 +100,15 @@ fn every_command_in_the_docs_runs_and_prints_what_they_say() {
     let mut count = 0;
     for page in pages() {
         let sandbox = Sandbox::empty();
+        if page.components().any(|part| part.as_os_str() == "examples") {
+            let from = page.parent().unwrap().join(".");
+            let copied = Command::new("cp")
+                .arg("-R")
+                .arg(from)
+                .arg(sandbox.path())
+                .status();
+            assert!(copied.unwrap().success());
+        }
         for block in blocks(&page).iter().filter(|block| block.info == "console") {
             for (command, expected) in steps(&block.text) {
                 let printed = shell(&sandbox, &command);

@@ -1,19 +1,23 @@
 //! YAML to JSON values, within limits, and where each value stands.
 //!
-//! Strict parsing is the YAML crate's. On top of it: a key that stands twice is
+//! Strict parsing is the YAML crate's, and `plain` reads the part of YAML that
+//! nearly every message is written in without it. On top of both: a key that stands twice is
 //! a fault (elsewhere the last one silently wins), aliases cannot expand past a
 //! budget, tags are dropped, and keys become text. Places come from a second
 //! parser that is run only when there is something to say: parsing a good
 //! message never pays for them.
 
+mod places;
+mod plain;
+
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
-use saphyr_parser::{Event, Parser};
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+
+pub(crate) use places::Places;
 
 /// Why a text is not YAML that we take.
 #[derive(Debug)]
@@ -40,6 +44,14 @@ pub(crate) enum Step {
 
 /// Parse one YAML document. Nothing but comments and white space is `Null`.
 pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
+    match plain::parse(text) {
+        Some(map) => Ok(Value::Object(map)),
+        None => parse_any(text),
+    }
+}
+
+/// Parse with the YAML crate.
+fn parse_any(text: &str) -> Result<Value, Fault> {
     guard_depth(text)?;
     if text
         .lines()
@@ -123,141 +135,6 @@ pub(crate) fn is_identifier(text: &str) -> bool {
         .next()
         .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-}
-
-/// Where the values of a YAML text stand, as byte ranges.
-#[derive(Debug, Default)]
-pub(crate) struct Places {
-    spans: HashMap<Vec<Step>, Span>,
-    /// The second of two equal keys in one mapping, if there is one.
-    twice: Option<Range<usize>>,
-}
-
-#[derive(Clone, Debug)]
-struct Span {
-    key: Option<Range<usize>>,
-    value: Range<usize>,
-}
-
-impl Places {
-    pub(crate) fn of(text: &str) -> Places {
-        let mut places = Places::default();
-        let mut bytes: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-        bytes.push(text.len());
-        let byte = |index: usize| bytes[index.min(bytes.len() - 1)];
-
-        /// A collection that is being read: for a mapping, the key whose value is due.
-        struct Open {
-            mapping: bool,
-            count: usize,
-            key: Option<(String, Range<usize>)>,
-            seen: Vec<String>,
-        }
-        let mut open: Vec<Open> = Vec::new();
-        let mut path: Vec<Step> = Vec::new();
-
-        // The parser repeats its error for ever: stop at the first.
-        for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
-            let span = byte(span.start.index())..byte(span.end.index());
-            let (scalar, collection) = match &event {
-                Event::Scalar(value, ..) => (Some(value.to_string()), None),
-                Event::Alias(_) => (None, None),
-                Event::MappingStart(..) => (None, Some(true)),
-                Event::SequenceStart(..) => (None, Some(false)),
-                Event::MappingEnd | Event::SequenceEnd => {
-                    open.pop();
-                    if !open.is_empty() {
-                        path.pop();
-                    }
-                    continue;
-                }
-                _ => continue,
-            };
-            let mut key_span = None;
-            if let Some(parent) = open.last_mut() {
-                if parent.mapping && parent.key.is_none() {
-                    let key = scalar.unwrap_or_default();
-                    if collection.is_some() || path.len() > 200 {
-                        // A collection as a key: no path of ours leads there.
-                        break;
-                    }
-                    if parent.seen.contains(&key) {
-                        places.twice.get_or_insert(span.clone());
-                    }
-                    parent.seen.push(key.clone());
-                    parent.key = Some((key, span));
-                    continue;
-                }
-                let step = match parent.key.take() {
-                    Some((key, span)) => {
-                        key_span = Some(span);
-                        Step::Key(key)
-                    }
-                    None => Step::Index(parent.count),
-                };
-                parent.count += 1;
-                path.push(step);
-            }
-            places.spans.entry(path.clone()).or_insert(Span {
-                key: key_span,
-                value: span,
-            });
-            match collection {
-                Some(mapping) => open.push(Open {
-                    mapping,
-                    count: 0,
-                    key: None,
-                    seen: Vec::new(),
-                }),
-                None => {
-                    path.pop();
-                }
-            }
-        }
-        places
-    }
-
-    /// Add a top-level field that the parser did not reach.
-    pub(crate) fn add(&mut self, key: &str, span: Range<usize>, value: Range<usize>) {
-        let path = vec![Step::Key(key.into())];
-        self.spans.entry(path).or_insert(Span {
-            key: Some(span),
-            value,
-        });
-    }
-
-    /// A top-level field is known by another name from now on.
-    pub(crate) fn rename(&mut self, from: &str, to: &str) {
-        if let Some(span) = self.spans.get(&[Step::Key(from.into())][..]).cloned() {
-            self.spans.insert(vec![Step::Key(to.into())], span);
-        }
-    }
-
-    pub(crate) fn knows(&self, path: &[Step]) -> bool {
-        self.spans.contains_key(path)
-    }
-
-    /// The value at a path, or the nearest thing above it that has a place.
-    pub(crate) fn value(&self, path: &[Step]) -> Range<usize> {
-        self.find(path, |span| {
-            if span.value.is_empty() {
-                span.key.clone().unwrap_or(span.value.clone())
-            } else {
-                span.value.clone()
-            }
-        })
-    }
-
-    /// The key at a path, or the nearest thing above it that has a place.
-    pub(crate) fn key(&self, path: &[Step]) -> Range<usize> {
-        self.find(path, |span| span.key.clone().unwrap_or(span.value.clone()))
-    }
-
-    fn find(&self, path: &[Step], pick: impl Fn(&Span) -> Range<usize>) -> Range<usize> {
-        let above = (0..=path.len()).rev().map(|n| &path[..n]);
-        let mut found = above.filter_map(|path| self.spans.get(path));
-        found.next().map_or(0..0, pick)
-    }
 }
 
 fn second_key(text: &str) -> Option<Range<usize>> {
@@ -433,14 +310,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn path(steps: &[&str]) -> Vec<Step> {
-        let step = |s: &&str| match s.parse() {
-            Ok(index) => Step::Index(index),
-            Err(_) => Step::Key((*s).into()),
-        };
-        steps.iter().map(step).collect()
-    }
-
     #[test]
     fn values_arrive_as_json_with_tags_dropped_and_keys_as_text() {
         let text = "a: !tag [1, 2.5, yes, ~, x]\n1: {true: .nan}\nbig: 99999999999999999999\n";
@@ -482,19 +351,6 @@ mod tests {
         ] {
             assert_eq!(parse(&deep).unwrap_err().cause, Cause::Limit);
         }
-    }
-
-    #[test]
-    fn places_are_byte_ranges_of_keys_and_values() {
-        let text = "é: 😀\nlist:\n  - url: x\n    type: bad\nflow: {a: [1, 2]}\nempty:\n";
-        let places = Places::of(text);
-        let value = |steps: &[&str]| &text[places.value(&path(steps))];
-        assert_eq!(value(&["é"]), "😀");
-        assert_eq!(value(&["list", "0", "type"]), "bad");
-        assert_eq!(value(&["flow", "a", "1"]), "2");
-        assert_eq!(value(&["flow", "a", "1", "gone"]), "2", "the nearest above");
-        assert_eq!(value(&["empty"]), "empty", "no value: its key");
-        assert_eq!(&text[places.key(&path(&["list", "0", "type"]))], "type");
     }
 
     #[test]

@@ -1,0 +1,27 @@
+//! Any bytes as a message file: no panic, and what is accepted renders and parses back equal.
+#![no_main]
+
+use chrono::DateTime;
+use libfuzzer_sys::fuzz_target;
+use tx::format::message::{Origin, Parsed, parse};
+use tx::format::render::render;
+use tx::format::report::report;
+
+fuzz_target!(|bytes: &[u8]| {
+    let origin = Origin {
+        name: "x.md".into(),
+        modified: DateTime::UNIX_EPOCH.fixed_offset(),
+    };
+    let text = String::from_utf8_lossy(bytes);
+    match parse(bytes, &origin) {
+        Parsed::Message(message, diagnostics) => {
+            report("x.md", &text, &diagnostics, false);
+            let again = parse(render(&message).as_bytes(), &origin);
+            assert!(matches!(&again, Parsed::Message(second, _) if *second == message));
+        }
+        Parsed::Rejected { diagnostics, .. } | Parsed::Incomplete(diagnostics) => {
+            assert!(!diagnostics.is_empty());
+            report("x.md", &text, &diagnostics, false);
+        }
+    }
+});

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# What takes too long for every run: scripts/soak.sh [CASES], default 20000 for each property.
+source "$(dirname "$0")/setup.sh"
+
+cases=${1:-20000}
+say "properties of the formats, $cases cases each"
+PROPTEST_CASES=$cases cargo test --locked --release --lib -- properties plain
+
+if cargo +nightly fuzz --version >/dev/null 2>&1; then
+    for target in message mesh; do
+        say "fuzzing $target for a minute"
+        cargo +nightly fuzz run "$target" -- -max_total_time=60
+    done
+else
+    say "skipped: fuzzing (it needs a nightly compiler and cargo-fuzz)"
+fi
