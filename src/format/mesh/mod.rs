@@ -1,7 +1,7 @@
 //! Mesh configs: raw YAML to a resolved [`Mesh`], and the table checked as a program.
 //!
-//! `raw` parses every shape, `resolve` makes one shape of them, `lint` walks
-//! the routing table as a graph, `graph` draws it, `schema` describes it to
+//! `raw` parses every shape, `resolve` and `table` make one shape of them, `lint`
+//! walks the routing table as a graph, `graph` draws it, `schema` describes it to
 //! editors. Few things keep a mesh from loading; all else is a warning.
 
 mod document;
@@ -10,6 +10,8 @@ mod lint;
 mod raw;
 mod resolve;
 mod schema;
+mod shapes;
+mod table;
 #[cfg(test)]
 mod tests;
 
