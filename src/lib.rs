@@ -4,7 +4,7 @@
 //! in reading order, each importing only from those before it:
 //!
 //! - [`model`]: the nouns. Addresses, messages, meshes, diagnostics.
-//! - [`format`]: text to nouns and back. Message files, mesh YAML, reports.
+//! - [`mod@format`]: text to nouns and back. Message files, mesh YAML, reports.
 //! - [`project`]: the folder. Where a project's files are, read and written.
 //! - [`cli`]: the verbs.
 //!

@@ -39,11 +39,12 @@ pub fn parse(bytes: &[u8]) -> (Option<Mesh>, Vec<Diagnostic>) {
         Err((diagnostic, _)) => return (None, vec![diagnostic]),
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let value = match yaml::parse(text) {
+    let mut value = match yaml::parse(text) {
         Ok(value @ Value::Object(_)) => value,
         Ok(_) => return (None, vec![not_a_mapping(text)]),
         Err(fault) => return (None, vec![yaml_fault(text, 0, &fault)]),
     };
+    yaml::merge(&mut value);
     let mut document = Document::new(text);
     let raw = document.raw(value);
     let mesh = resolve::resolve(&mut document, raw);

@@ -235,6 +235,7 @@ fn every_shape_in_the_wild_loads() {
         ("JSON", r#"{"mesh": "m", "agents": [{"name": "a", "prompt": "p.md"}]}"#.into(), &[]),
         ("JSON with tabs", "{\n\t\"mesh\": \"m\",\n\t\"agents\": [{\"name\": \"a\", \"prompt\": \"p.md\"}]\n}\n".into(), &[]),
         ("BOM and CRLF", format!("\u{feff}{}", with("").replace('\n', "\r\n")), &[]),
+        ("merge keys", "mesh: m\nagents:\n  - &w {name: worker, prompt: p.md, model: opus}\n  - {<<: *w, name: b}\nrouting: {worker: b}\n".into(), &[]),
         ("anchors", "mesh: m\nagents:\n  - {name: a, prompt: &p p.md}\n  - {name: worker, prompt: *p}\nrouting: {worker: a}\n".into(), &[]),
     ] {
         let (_, diagnostics) = loads(&text);

@@ -128,6 +128,29 @@ pub(crate) fn parse_by_line(text: &str) -> Option<Map<String, Value>> {
     Some(map)
 }
 
+/// Put in what YAML's merge key names: `<<: *defaults` brings the fields of
+/// `defaults` that are not there already.
+pub(crate) fn merge(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(merge),
+        Value::Object(map) => {
+            let sources = match map.shift_remove("<<") {
+                Some(Value::Array(sources)) => sources,
+                source => source.into_iter().collect(),
+            };
+            for source in sources {
+                if let Value::Object(fields) = source {
+                    for (key, value) in fields {
+                        map.entry(key).or_insert(value);
+                    }
+                }
+            }
+            map.values_mut().for_each(merge);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// `[A-Za-z_][A-Za-z0-9_-]*`.
 pub(crate) fn is_identifier(text: &str) -> bool {
     let mut bytes = text.bytes();
@@ -351,6 +374,15 @@ mod tests {
         ] {
             assert_eq!(parse(&deep).unwrap_err().cause, Cause::Limit);
         }
+    }
+
+    #[test]
+    fn merge_keys_bring_what_is_not_there() {
+        let text = "base: &b {x: 1, y: {<<: {z: 3}}}\none: {<<: *b, x: 2}\ntwo: {<<: [{p: 1}, {p: 2, q: 3}]}\n";
+        let mut value = parse(text).unwrap();
+        merge(&mut value);
+        assert_eq!(value["one"], json!({"x": 2, "y": {"z": 3}}));
+        assert_eq!(value["two"], json!({"p": 1, "q": 3}));
     }
 
     #[test]
