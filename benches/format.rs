@@ -25,7 +25,11 @@ fn main() {
     if judged {
         kept &= parsing_ratio(&message);
     }
-    kept &= checking(&message, if judged { 10_000 } else { 100 }, judged);
+    let files = if judged { 10_000 } else { 100 };
+    kept &= checking("", &message, files, judged);
+    // Not judged: an unquoted colon costs a second parser and a report.
+    let sloppy = message.replace("headline: \"", "headline: Note: \"");
+    checking(" with an unquoted colon", &sloppy, files, judged);
     kept &= starting(judged);
     if judged && !kept {
         eprintln!("error: a limit was not kept");
@@ -33,12 +37,13 @@ fn main() {
     }
 }
 
-/// A message of 2 KB as agents write them: both blocks, a body with code.
+/// A message of 2 KB as agents write them: both blocks, a body with code, and a
+/// dash and an accent that are not ASCII.
 fn message() -> String {
     let front = "to: dev-review/reviewer\nfrom: dev-review/tester\nmsg-id: login-redirect-tested-3\n\
-                 headline: \"Login redirect: tests pass, review the change\"\ntimestamp: 2026-11-15T10:00:00.000Z\n\
+                 headline: \"Login redirect: tests pass — review the change\"\ntimestamp: 2026-11-15T10:00:00.000Z\n\
                  status: complete\nin-reply-to: login-redirect-built-2\npriority: high\nfeature: login-redirect\n";
-    let rear = "grade: A\nconfidence: 0.95\niteration: 2\ngaps:\n  - No test with a proxy in between\n  - Only Linux\n\
+    let rear = "grade: A\nconfidence: 0.95\niteration: 2\ngaps:\n  - No test with a proxy in between, à la nginx\n  - Only Linux\n\
                 assumptions:\n  - The session cookie is set before the redirect\nspeculation: []\nsources:\n  \
                 - url: docs/login.md\n    type: first-party\n    title: How login works\n    verified: true\n  \
                 - url: src/login.rs\n    type: first-party\n    verified: true\ntoolCalls: [cargo test, git diff]\nlimitations: []\n";
@@ -111,7 +116,7 @@ fn parsing_ratio(message: &str) -> bool {
     )
 }
 
-fn checking(message: &str, count: usize, judged: bool) -> bool {
+fn checking(what: &str, message: &str, count: usize, judged: bool) -> bool {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let files: Vec<PathBuf> = (0..count)
         .map(|n| {
@@ -135,7 +140,7 @@ fn checking(message: &str, count: usize, judged: bool) -> bool {
     };
     let (floor, ours) = alternate(if judged { 15 } else { 1 }, read, check);
     judge(
-        &format!("tx check of {count} files / reading them"),
+        &format!("tx check of {count} files{what} / reading them"),
         floor,
         ours,
         4.0,

@@ -6,6 +6,12 @@ cases=${1:-20000}
 say "properties of the formats, $cases cases each"
 PROPTEST_CASES=$cases cargo test --locked --release --lib -- properties plain
 
+say "the verbs: 20,000 files, 4,000 sends at once, 2,000 kills"
+TX_SOAK=1 cargo test --locked --release --test cli
+
+say "benchmarks, with their limits"
+cargo bench --locked --bench format
+
 if cargo +nightly fuzz --version >/dev/null 2>&1; then
     for target in message mesh; do
         say "fuzzing $target for a minute"

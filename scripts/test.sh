@@ -2,7 +2,7 @@
 # Every check there is, on a fresh machine with Rust. Prints the seconds of each stage.
 source "$(dirname "$0")/setup.sh"
 
-LIMIT=720 # seconds for the whole run
+LIMIT=720 # seconds for the whole run; what is not done by then has failed
 SECONDS=0
 stages=()
 
@@ -10,7 +10,7 @@ stage() {
     local name=$1 began=$SECONDS
     shift
     say "$name"
-    "$@"
+    timeout --foreground $((LIMIT - SECONDS)) "$@"
     stages+=("$(printf '%5d s  %s' $((SECONDS - began)) "$name")")
 }
 
@@ -26,7 +26,3 @@ stage "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
 
 say "all passed"
 printf '%s\n' "${stages[@]}" "$(printf '%5d s  in all' $SECONDS)"
-if [ $SECONDS -gt $LIMIT ]; then
-    echo "error: the run took more than $LIMIT s" >&2
-    exit 1
-fi

@@ -19,9 +19,9 @@ fuzz_target!(|bytes: &[u8]| {
             let again = parse(render(&message).as_bytes(), &origin);
             assert!(matches!(&again, Parsed::Message(second, _) if *second == message));
         }
-        Parsed::Rejected { diagnostics, .. } | Parsed::Incomplete(diagnostics) => {
-            assert!(!diagnostics.is_empty());
-            report("x.md", &text, &diagnostics, false);
+        Parsed::Rejected(why) | Parsed::Incomplete(why) => {
+            assert!(!why.diagnostics.is_empty());
+            report("x.md", &text, &why.diagnostics, false);
         }
     }
 });

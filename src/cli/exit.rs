@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use super::output::talk;
 use crate::format::report::printable;
 use crate::project::NotAProject;
 
@@ -66,19 +67,23 @@ impl Failure {
         let hint = self
             .hint
             .map(|hint| format!("\n  help: {}", printable(&hint)));
-        anstream::eprintln!(
-            "{error}error:{error:#} {}{}",
+        talk(&format!(
+            "{error}error:{error:#} {}{}\n",
             printable(&self.message),
             hint.unwrap_or_default()
-        );
+        ));
         self.exit
     }
 }
 
 impl From<NotAProject> for Failure {
     fn from(error: NotAProject) -> Self {
+        let hint = match &error {
+            NotAProject::Named(dir) => format!("`tx init {}` makes it one", dir.display()),
+            NotAProject::Here(_) => "`tx init` makes one here; `-C DIR` names another".into(),
+        };
         Failure::new(error.to_string())
             .exit(Exit::NotAProject)
-            .hint("`tx init` makes one here; `-C DIR` names another")
+            .hint(hint)
     }
 }

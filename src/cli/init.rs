@@ -17,7 +17,9 @@ pub(super) struct Init {
 
 const CONFIG: &str = "\
 # Settings of this project. Every setting is optional, and tx runs well with none.
-# docs/architecture.md of tx says what this folder holds.
+#
+# This folder: msgs/ is the bus, where messages are dropped as *.md files. While tx
+# runs it adds state/, logs/ and run/, which are its own.
 ";
 
 const IGNORED: &str = "\
@@ -29,7 +31,10 @@ const IGNORED: &str = "\
 ";
 
 pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Failure> {
-    let dir = verb.dir.or(context.named.clone());
+    let dir = match (&context.named, verb.dir) {
+        (Some(named), Some(dir)) => Some(named.join(dir)),
+        (named, dir) => dir.or(named.clone()),
+    };
     let root = std::path::absolute(dir.as_deref().unwrap_or(Path::new(".")))
         .map_err(|error| Failure::new(format!("the current folder cannot be read: {error}")))?;
     let hello = BUILTIN
@@ -58,7 +63,17 @@ pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Failure> {
     }
 
     if context.output.json {
-        let answer = json!({ "root": root, "created": created, "kept": kept });
+        let lossy = |paths: &[PathBuf]| -> Vec<String> {
+            paths
+                .iter()
+                .map(|path| path.to_string_lossy().into())
+                .collect()
+        };
+        let answer = json!({
+            "root": root.to_string_lossy(),
+            "created": lossy(&created),
+            "kept": lossy(&kept),
+        });
         context.output.say_json(&answer)?;
     } else {
         context

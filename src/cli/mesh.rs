@@ -9,8 +9,8 @@ use super::output::{diagnostic_json, findings, many, tally};
 use super::{Context, Exit, Failure, short};
 use crate::format::mesh::{Drawing, draw, in_words, schema};
 use crate::format::report::{printable, report};
-use crate::model::{Diagnostic, Name, did_you_mean};
-use crate::project::{Catalogue, Entry, Place};
+use crate::model::{Name, did_you_mean};
+use crate::project::{Catalogue, Entry, Place, config_in};
 
 /// List, show, check and draw meshes
 #[derive(clap::Subcommand)]
@@ -105,17 +105,19 @@ fn list(context: &Context) -> Result<Exit, Failure> {
                 format!("{agents:9}  {line}{off}")
             }
         };
-        let shipped = if entry.place == Place::BuiltIn {
-            "  [built in]"
-        } else {
-            ""
+        let twin = catalogue
+            .entries
+            .iter()
+            .filter(|e| e.name == entry.name)
+            .count()
+            > 1;
+        let shipped = match &entry.place {
+            Place::BuiltIn => "  [built in]".into(),
+            Place::File(path) if twin => format!("  [{}]", short(path)),
+            Place::File(_) => String::new(),
         };
-        let _ = writeln!(
-            text,
-            "{:width$}  {}{shipped}",
-            entry.name,
-            printable(&about)
-        );
+        let line = format!("{:width$}  {about}{shipped}", entry.name);
+        let _ = writeln!(text, "{}", printable(line.trim_end()));
     }
     context.output.say(&text)?;
     Ok(Exit::Done)
@@ -130,10 +132,11 @@ fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
         context.output.say_json(&answer)?;
         return Ok(Exit::Done);
     }
+    let off = if mesh.disabled { "disabled, " } else { "" };
     let mut text = format!(
-        "{}: {}\n{}\n",
+        "{}: {}\n{off}{}\n",
         mesh.name,
-        mesh.description.trim(),
+        one_line(&mesh.description),
         place(&entry.place)
     );
     let names: Vec<&str> = mesh.completion_agents.iter().map(Name::as_str).collect();
@@ -159,10 +162,10 @@ fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
             .unwrap_or_default();
         let _ = writeln!(text, "\n{} ({}{model})", agent.name, agent.runtime);
         if !agent.description.is_empty() {
-            let _ = writeln!(text, "  {}", agent.description.trim());
+            let _ = writeln!(text, "  {}", one_line(&agent.description));
         }
         for line in in_words(mesh, &agent.name) {
-            let _ = writeln!(text, "  - {line}");
+            let _ = writeln!(text, "  - {}", one_line(&line));
         }
     }
     context.output.say(&lines_printable(&text))?;
@@ -171,7 +174,7 @@ fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
 
 fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Failure> {
     let catalogue = context.catalogue()?;
-    let named: Vec<Entry>;
+    let named: Vec<Option<Entry>>;
     let entries: Vec<&Entry> = if names.is_empty() {
         let own = catalogue
             .entries
@@ -185,13 +188,10 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Fail
             own
         }
     } else {
-        named = read_paths(names);
+        named = read_paths(names, &catalogue);
         let mut entries = Vec::new();
-        for name in names {
-            let by_path = named
-                .iter()
-                .find(|entry| entry.place == Place::File(name.into()));
-            match by_path.or_else(|| catalogue.get(name)) {
+        for (name, by_path) in names.iter().zip(&named) {
+            match by_path.as_ref().or_else(|| catalogue.get(name)) {
                 Some(entry) => entries.push(entry),
                 None => return Err(no_such_mesh(&catalogue, name)),
             }
@@ -219,31 +219,40 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Fail
         }
     }
     for entry in &entries {
-        let all: Vec<&Diagnostic> = entry.diagnostics.iter().collect();
-        let verdict = match (entry.is_ok(), all.is_empty()) {
-            (true, true) => "ok".to_owned(),
-            (true, false) => format!("ok ({})", tally(&all)),
-            (false, _) => format!("does not load ({})", tally(&all)),
+        let errors = entry.diagnostics.iter().filter(|d| d.is_error()).count();
+        let counts = tally(errors, entry.diagnostics.len() - errors);
+        let verdict = match (entry.is_ok(), counts.as_str()) {
+            (true, "") => "ok".to_owned(),
+            (true, counts) => format!("ok ({counts})"),
+            (false, counts) => format!("does not load ({counts})"),
         };
-        let _ = writeln!(text, "{}: {verdict}", entry.name);
+        let _ = writeln!(text, "{}: {verdict}", printable(&entry.name));
     }
     context.output.say(&text)?;
     Ok(findings(found))
 }
 
-/// Those of the names that are paths of configs or of their folders.
-fn read_paths(names: &[String]) -> Vec<Entry> {
-    let paths = names.iter().filter_map(|name| {
-        let path = Path::new(name);
+/// Those of the names that are paths of configs or of their folders: they have a
+/// slash, a dot, or an ending, which no name of a mesh that is meant would have.
+fn read_paths(names: &[String], catalogue: &Catalogue) -> Vec<Option<Entry>> {
+    let directory = catalogue.directory();
+    let read = |name: &String| {
+        let ending = [".yaml", ".yml", ".json"]
+            .iter()
+            .any(|end| name.ends_with(end));
+        if !(name.contains('/') || name.starts_with('.') || ending) {
+            return None;
+        }
+        let path = std::path::absolute(name).ok()?;
         let config = match path.is_dir() {
-            true => crate::project::config_in(path)?,
-            false => path.exists().then(|| path.to_owned())?,
+            true => config_in(&path)?,
+            false => path.exists().then_some(path)?,
         };
         let mut entry = Entry::read(&config);
-        entry.place = Place::File(path.into());
+        entry.check_targets(&directory);
         Some(entry)
-    });
-    paths.collect()
+    };
+    names.iter().map(read).collect()
 }
 
 fn graph(context: &Context, name: &str, format: Format) -> Result<Exit, Failure> {
@@ -284,7 +293,8 @@ fn no_such_mesh(catalogue: &Catalogue, name: &str) -> Failure {
     let hint = did_you_mean(name, names, || {
         "`tx mesh list` shows those there are".into()
     });
-    Failure::new(format!("there is no mesh `{name}`"))
+    let what = if name.contains('/') { "config" } else { "mesh" };
+    Failure::new(format!("there is no {what} `{name}`"))
         .hint(hint)
         .exit(Exit::NoSuchThing)
 }
@@ -315,6 +325,10 @@ fn place(place: &Place) -> String {
         Place::File(path) => short(path),
         Place::BuiltIn => "built in".into(),
     }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Control characters of a config must not reach the terminal; line breaks are ours.

@@ -16,11 +16,6 @@ pub use exit::Exit;
 use exit::Failure;
 use output::Output;
 
-/// The command line, for docs and tests.
-pub fn command() -> clap::Command {
-    <Args as clap::CommandFactory>::command()
-}
-
 /// Run the verb that the arguments name.
 pub fn main() -> Exit {
     let args = match Args::try_parse() {
@@ -36,8 +31,9 @@ pub fn main() -> Exit {
             return exit;
         }
     };
+    let from_environment = std::env::var_os("TX_ROOT").filter(|root| !root.is_empty());
     let context = Context {
-        named: args.root,
+        named: args.root.or(from_environment.map(PathBuf::from)),
         output: Output { json: args.json },
     };
     let result = match args.verb {
@@ -56,15 +52,8 @@ pub fn main() -> Exit {
 #[derive(Parser)]
 #[command(name = "tx", version, arg_required_else_help = true)]
 struct Args {
-    /// The project's folder [default: the nearest with .ai/tx or meshes]
-    #[arg(
-        short = 'C',
-        long = "root",
-        value_name = "DIR",
-        env = "TX_ROOT",
-        hide_env = true,
-        global = true
-    )]
+    /// The project's folder, or TX_ROOT [default: the nearest with .ai/tx or meshes]
+    #[arg(short = 'C', long = "root", value_name = "DIR", global = true)]
     root: Option<PathBuf>,
 
     /// Answer in JSON
@@ -101,19 +90,11 @@ impl Context {
 
     /// The meshes of the project, or the shipped ones alone outside of any.
     fn catalogue(&self) -> Result<Catalogue, Failure> {
-        let project = match self.project() {
-            Ok(project) => Some(project),
-            Err(failure) if self.named.is_some() => return Err(failure),
-            Err(_) => None,
-        };
-        self.catalogue_of(project.as_ref())
-    }
-
-    fn catalogue_of(&self, project: Option<&Project>) -> Result<Catalogue, Failure> {
-        Catalogue::load(project).map_err(|error| {
-            let folder = project.map(Project::meshes).unwrap_or_default();
-            Failure::new(format!("{} cannot be read: {error}", folder.display()))
-        })
+        match self.project() {
+            Ok(project) => Ok(Catalogue::load(Some(&project))),
+            Err(failure) if self.named.is_some() => Err(failure),
+            Err(_) => Ok(Catalogue::load(None)),
+        }
     }
 }
 

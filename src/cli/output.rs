@@ -1,6 +1,6 @@
 //! How answers are written.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -39,9 +39,23 @@ impl Output {
     }
 }
 
+/// Talk to whoever watches. If nobody can be told, nothing else is the worse for it.
+pub(super) fn talk(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes());
+}
+
 /// Is a person watching stderr?
-pub(super) fn talks() -> bool {
+pub(super) fn is_watched() -> bool {
     io::stderr().is_terminal()
+}
+
+/// Standard input, up to a byte over the limit: enough to see that it is over.
+pub(super) fn read_stdin(limit: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut stdin = io::stdin().lock().take(limit as u64 + 1);
+    stdin.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A diagnostic as scripts read it.
@@ -58,24 +72,19 @@ pub(super) fn diagnostic_json(path: &Path, diagnostic: &Diagnostic) -> Value {
 }
 
 /// `1 error, 2 warnings`, or nothing.
-pub(super) fn tally(diagnostics: &[&Diagnostic]) -> String {
-    let errors = diagnostics.iter().filter(|d| d.is_error()).count();
-    let counts = [(errors, "error"), (diagnostics.len() - errors, "warning")];
+pub(super) fn tally(errors: usize, warnings: usize) -> String {
+    let counts = [(errors, "error"), (warnings, "warning")];
     let parts = counts.into_iter().filter(|(count, _)| *count > 0);
-    parts
-        .map(|(count, what)| many(count, what))
-        .collect::<Vec<_>>()
-        .join(", ")
+    let parts: Vec<String> = parts.map(|(count, what)| many(count, what)).collect();
+    parts.join(", ")
 }
 
 /// `1 file`, `2 files`.
 pub(super) fn many(count: usize, what: &str) -> String {
-    let plural = match (count, what.strip_suffix("sh")) {
-        (1, _) => what.to_owned(),
-        (_, Some(_)) => format!("{what}es"),
-        (_, None) => format!("{what}s"),
-    };
-    format!("{count} {plural}")
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
 }
 
 /// Findings or none.

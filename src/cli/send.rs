@@ -1,19 +1,20 @@
 //! `tx send`: write a message into the bus, whole or not at all.
 
 use std::fs;
-use std::io::{self, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::{SecondsFormat, Utc};
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
+use super::output::{read_stdin, talk};
 use super::{Context, Exit, Failure, short};
-use crate::format::message::{MAX_FILE, Origin, Parsed, parse};
+use crate::format::message::{MAX_FILE, Origin, Parsed, field_named, headline_of, parse};
 use crate::format::render::{file_name, render};
 use crate::format::report::report;
-use crate::model::{Address, Directory, Kind, Message, Recipient, Resolved};
-use crate::project::write_atomically;
+use crate::model::{Address, Body, Directory, Kind, Message, Recipient, Resolved, Unresolved};
+use crate::project::{Catalogue, write_atomically};
 
 /// Write a message for an agent, a mesh or core
 #[derive(clap::Args)]
@@ -25,8 +26,8 @@ pub(super) struct Send {
     #[arg(value_name = "TO")]
     to: String,
 
-    /// The body; `-` reads it from standard input
-    #[arg(value_name = "TEXT|-")]
+    /// The body, which may end in a rearmatter block; `-` reads it from standard input
+    #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
 
     /// The kind, if it is not to be inferred
@@ -38,7 +39,7 @@ pub(super) struct Send {
     status: Option<String>,
 
     /// One line for people [default: the first line of the body]
-    #[arg(long, value_name = "LINE")]
+    #[arg(long, value_name = "LINE", allow_hyphen_values = true)]
     headline: Option<String>,
 
     /// The message that this answers
@@ -59,119 +60,146 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 
 pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
     let project = context.project()?;
-    let directory = context.catalogue_of(Some(&project))?.directory();
-    let sender = sender(&verb)?;
-    let to = resolve(&verb.to, &sender, &directory)?;
-    let text = compose(&verb, &sender, &to)?;
-    let message = match check(&text) {
-        Ok(message) => message,
-        Err(shown) => {
-            // What the author gave cannot be a message: the reasons are the answer.
-            anstream::eprint!("{shown}");
-            return Err(Failure::new("the message was not written"));
-        }
-    };
+    let catalogue = Catalogue::load(Some(&project));
+    let sender = sender(&verb, &catalogue.directory())?;
+    let to = resolve(&verb, &sender, &catalogue)?;
+    let message = check(&compose(&verb, &sender, &to)?)?;
+    let text = render(&message);
+    // Rendering may have made it longer: what is written is what was judged.
+    check(&text)?;
     let kind = kind(&message, &to);
     let folder = project.messages();
     let name = file_name(&message, kind);
     let path = fs::create_dir_all(&folder)
-        .and_then(|()| write_atomically(&folder, &name, &render(&message)))
+        .and_then(|()| write_atomically(&folder, &name, &text))
         .map_err(|error| {
-            Failure::new(format!("{} cannot be written to: {error}", short(&folder)))
-                .hint("nothing was sent; see that the folder is yours and the disk has room")
+            let hint = match folder.is_dir() {
+                true => "nothing was sent; see that the folder is yours and the disk has room",
+                false => "nothing was sent; see that it is a folder, and not something else",
+            };
+            Failure::new(format!("{} cannot be written to: {error}", short(&folder))).hint(hint)
         })?;
 
     let id = &message.envelope.id;
     if context.output.json {
         let to: Vec<String> = to.iter().map(ToString::to_string).collect();
+        let path = path.to_string_lossy();
         let answer = json!({ "id": id, "path": path, "to": to, "kind": kind });
         context.output.say_json(&answer)?;
     } else {
-        context.output.say(&format!("{id}\n"))?;
-        eprintln!("{kind} written to {}", short(&path));
+        context.output.say(&format!("{id}\n")).map_err(|failure| {
+            failure.hint(format!("the message was sent, as {}", short(&path)))
+        })?;
+        talk(&format!("{kind} written to {}\n", short(&path)));
     }
     Ok(Exit::Done)
 }
 
 /// Who speaks: the agent whose environment this is, else the human.
-fn sender(verb: &Send) -> Result<Address, Failure> {
-    let agent = match std::env::var("TX_AGENT") {
-        Ok(agent) if !agent.is_empty() => Some(agent.parse::<Address>().map_err(|error| {
-            Failure::new(format!("TX_AGENT: {error}")).hint("it is `mesh/agent`")
-        })?),
-        Ok(_) | Err(_) => None,
+fn sender(verb: &Send, directory: &Directory) -> Result<Address, Failure> {
+    let agent = match std::env::var_os("TX_AGENT").filter(|agent| !agent.is_empty()) {
+        None => None,
+        Some(agent) => {
+            let agent = agent.to_string_lossy();
+            let address = agent.parse::<Address>().map_err(|_| {
+                Failure::new(format!("TX_AGENT: expected mesh/agent, found {agent:?}"))
+            })?;
+            Some(address)
+        }
     };
-    let named = verb.front.iter().rev().find(|(key, _)| key == "from");
-    let named = match named.map(|(_, from)| from.parse::<Recipient>()) {
+    let named = verb
+        .front
+        .iter()
+        .rev()
+        .find(|(key, _)| is_field(key, "from"));
+    let named = match named.map(|(_, from)| from.trim().parse::<Recipient>()) {
         None => None,
         Some(Ok(Recipient::Full(address))) => Some(address),
         Some(Ok(Recipient::Bare(_)) | Err(_)) => {
             return Err(Failure::new("from: expected mesh/agent").exit(Exit::Usage));
         }
     };
-    match (agent, named) {
-        (Some(agent), Some(named)) if agent != named => Err(Failure::new(format!(
-            "this is the environment of {agent} (TX_AGENT), which cannot speak as {named}"
-        ))),
-        (Some(agent), _) => Ok(agent),
-        (None, named) => Ok(named.unwrap_or_else(Address::core)),
+    let sender = match (agent, named) {
+        (Some(agent), Some(named)) if agent != named => {
+            return Err(Failure::new(format!(
+                "this is the environment of {agent} (TX_AGENT), which cannot speak as {named}"
+            )));
+        }
+        (Some(agent), _) => agent,
+        (None, named) => named.unwrap_or_else(Address::core),
+    };
+    if !directory.knows(&sender) {
+        let message = format!("there is no agent `{sender}` to speak as");
+        let hint = "`tx mesh list` shows the meshes there are";
+        return Err(Failure::new(message).hint(hint).exit(Exit::NoSuchThing));
     }
+    Ok(sender)
+}
+
+fn is_field(key: &str, field: &str) -> bool {
+    field_named(key) == Some(field)
 }
 
 /// The recipients, looked up: unknown ones are never written.
-fn resolve(to: &str, sender: &Address, directory: &Directory) -> Result<Vec<Address>, Failure> {
-    let mut addresses = Vec::new();
-    for part in to.split(',').map(str::trim) {
+fn resolve(verb: &Send, sender: &Address, catalogue: &Catalogue) -> Result<Vec<Address>, Failure> {
+    let directory = catalogue.directory();
+    let status = verb.status.as_ref().and_then(|word| word.parse().ok());
+    let mut addresses = IndexSet::new();
+    for part in verb.to.split(',').map(str::trim) {
         let recipient: Recipient = part.parse().map_err(|error| {
             let hint = "write mesh/agent, a mesh, or core";
             Failure::new(format!("{error}"))
                 .hint(hint)
                 .exit(Exit::NoSuchThing)
         })?;
-        let address = match directory.resolve(&recipient, sender) {
+        let address = match directory.resolve(&recipient, sender, status.as_ref()) {
             Ok(Resolved::To(address)) => address,
-            Ok(Resolved::Dispatch) => match recipient {
-                Recipient::Full(address) => address,
-                Recipient::Bare(_) => sender.clone(),
-            },
-            Err(unresolved) => {
-                return Err(Failure::new(unresolved.to_string())
-                    .hint(unresolved.hint())
-                    .exit(Exit::NoSuchThing));
-            }
+            Ok(Resolved::Dispatch) => Address::dispatch(&sender.mesh),
+            Err(unresolved) => return Err(unknown(&unresolved, part, catalogue)),
         };
+        if address == *sender && !sender.is_core() {
+            let hint = "nobody wakes by their own message";
+            return Err(Failure::new(format!("{sender} would write to itself")).hint(hint));
+        }
         if sender.is_core() && address.is_core() {
             let hint = "write to a mesh or an agent: `tx mesh list`";
             return Err(Failure::new("core does not write to itself").hint(hint));
         }
-        addresses.push(address);
+        addresses.insert(address);
     }
-    Ok(addresses)
+    Ok(addresses.into_iter().collect())
+}
+
+fn unknown(unresolved: &Unresolved, written: &str, catalogue: &Catalogue) -> Failure {
+    let mesh = written.split('/').next().unwrap_or(written);
+    let failure = match catalogue.get(mesh).filter(|entry| !entry.is_ok()) {
+        Some(entry) => Failure::new(format!("mesh `{}` does not load", entry.name))
+            .hint(format!("`tx mesh check {}` says why", entry.name)),
+        None => Failure::new(unresolved.to_string()).hint(unresolved.hint()),
+    };
+    failure.exit(Exit::NoSuchThing)
 }
 
 /// The text of the message, as if its author had typed it: the parser judges it.
 fn compose(verb: &Send, sender: &Address, to: &[Address]) -> Result<String, Failure> {
     let body = match verb.text.as_deref() {
-        Some("-") => read_stdin()?,
+        Some("-") => read_body()?,
         Some(text) => text.to_owned(),
-        None if verb.headline.is_some() => String::new(),
-        None => {
-            let hint = "tx send TO \"text\", or `-` to read it from standard input";
-            return Err(Failure::new("there is no text")
-                .hint(hint)
-                .exit(Exit::Usage));
-        }
+        None => String::new(),
     };
-    let first_line = body
-        .lines()
-        .find(|line| !line.trim().is_empty() && line.trim() != "---");
-    let headline = verb.headline.clone().unwrap_or_else(|| {
-        let line = first_line
-            .unwrap_or("(no text)")
-            .trim_start_matches('#')
-            .trim();
-        line.chars().take(120).collect()
-    });
+    if body.trim().is_empty() && verb.headline.is_none() {
+        let hint = "tx send TO \"text\", or `-` to read it from standard input";
+        return Err(Failure::new("there is no text")
+            .hint(hint)
+            .exit(Exit::Usage));
+    }
+    if verb.r#type.as_deref() == Some(Kind::Lifecycle.as_str()) {
+        return Err(Failure::new("`lifecycle` messages are tx's own"));
+    }
+    let headline = match &verb.headline {
+        Some(headline) => headline.clone(),
+        None => headline_of(&Body::from(body.as_str())).to_string(),
+    };
     let mut front = Map::new();
     let to: Vec<String> = to.iter().map(ToString::to_string).collect();
     front.insert("to".into(), to.into());
@@ -188,35 +216,55 @@ fn compose(verb: &Send, sender: &Address, to: &[Address]) -> Result<String, Fail
     if !verb.reply_to.is_empty() {
         front.insert("in-reply-to".into(), verb.reply_to.clone().into());
     }
+    let mut given: Vec<&str> = Vec::new();
+    let options = [
+        ("type", verb.r#type.is_some()),
+        ("status", verb.status.is_some()),
+        ("headline", verb.headline.is_some()),
+        ("in-reply-to", !verb.reply_to.is_empty()),
+        ("to", true),
+    ];
+    given.extend(
+        options
+            .iter()
+            .filter(|(_, given)| *given)
+            .map(|(key, _)| *key),
+    );
     for (key, value) in &verb.front {
-        if key.eq_ignore_ascii_case("to") {
-            let message = "the recipients are given as TO, not with --front";
+        let key = match field_named(key) {
+            Some("outcome") => "status",
+            Some(field) => field,
+            None => key,
+        };
+        if given.contains(&key) {
+            let message = format!("`{key}` is given twice");
             return Err(Failure::new(message).exit(Exit::Usage));
         }
-        front.insert(key.clone(), front_value(value));
+        given.push(key);
+        front.insert(key.into(), front_value(key, value));
     }
     let front = serde_yaml::to_string(&front)
         .map_err(|error| Failure::new(format!("the frontmatter cannot be written: {error}")))?;
     Ok(format!("---\n{front}---\n\n{body}\n"))
 }
 
-/// A value as YAML, so that flags, numbers and lists arrive as such; text with a
-/// colon in it is text.
-fn front_value(text: &str) -> Value {
-    match serde_yaml::from_str::<Value>(text) {
-        Ok(Value::Object(_)) if !text.trim_start().starts_with('{') => text.into(),
-        Ok(value) => value,
-        Err(_) => text.into(),
+/// A list stays a list, and what has no meaning to tx may be a flag, a number or a
+/// map. All else is text, as it was given.
+fn front_value(key: &str, text: &str) -> Value {
+    let parsed = serde_yaml::from_str::<Value>(text).unwrap_or_default();
+    let known = field_named(key).is_some();
+    match parsed {
+        Value::Array(_) => parsed,
+        Value::Object(_) if !known && text.trim_start().starts_with('{') => parsed,
+        Value::Bool(_) if !known => parsed,
+        Value::Number(ref number) if !known && number.to_string() == text => parsed,
+        _ => text.into(),
     }
 }
 
-fn read_stdin() -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    let read = io::stdin()
-        .lock()
-        .take(MAX_FILE as u64 + 1)
-        .read_to_end(&mut bytes);
-    read.map_err(|error| Failure::new(format!("standard input cannot be read: {error}")))?;
+fn read_body() -> Result<String, Failure> {
+    let bytes = read_stdin(MAX_FILE)
+        .map_err(|error| Failure::new(format!("standard input cannot be read: {error}")))?;
     String::from_utf8(bytes).map_err(|_| Failure::new("standard input is not UTF-8 text"))
 }
 
@@ -242,22 +290,18 @@ fn new_id(headline: &str) -> String {
     slug + &hex
 }
 
-fn check(text: &str) -> Result<Message, String> {
+/// The message that a text is. What is wrong with it is shown as `tx check` would.
+fn check(text: &str) -> Result<Message, Failure> {
     let origin = Origin {
         name: "message".into(),
         modified: Utc::now().fixed_offset(),
     };
-    match parse(text.as_bytes(), &origin) {
-        Parsed::Message(message, diagnostics) => {
-            if !diagnostics.is_empty() {
-                anstream::eprint!("{}", report("message", text, &diagnostics, true));
-            }
-            Ok(*message)
-        }
-        Parsed::Rejected { diagnostics, .. } | Parsed::Incomplete(diagnostics) => {
-            Err(report("message", text, &diagnostics, true))
-        }
-    }
+    let (message, diagnostics) = match parse(text.as_bytes(), &origin) {
+        Parsed::Message(message, diagnostics) => (Some(*message), diagnostics),
+        Parsed::Rejected(why) | Parsed::Incomplete(why) => (None, why.diagnostics),
+    };
+    talk(&report("message", text, &diagnostics, true));
+    message.ok_or_else(|| Failure::new("the message was not written"))
 }
 
 /// The kind as far as it can be told without history.

@@ -8,31 +8,31 @@ use std::ops::Range;
 
 /// The parts of a file, as byte ranges.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Blocks {
+pub(super) struct Blocks {
     /// The lines between the two `---` of the frontmatter.
-    pub front: Range<usize>,
+    pub(super) front: Range<usize>,
     /// Everything after the frontmatter.
-    pub rest: Range<usize>,
+    pub(super) rest: Range<usize>,
     /// The last block of the file opened by a `---` line, if there is one.
-    pub tail: Option<Tail>,
+    pub(super) tail: Option<Tail>,
     /// The line of a fence that is never closed.
-    pub open_fence: Option<Range<usize>>,
+    pub(super) open_fence: Option<Range<usize>>,
 }
 
 /// The last block of a file, which may be rearmatter.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Tail {
+pub(super) struct Tail {
     /// Where its opening `---` line starts: the end of the body, if it is rearmatter.
-    pub start: usize,
+    pub(super) start: usize,
     /// The lines in it.
-    pub content: Range<usize>,
+    pub(super) content: Range<usize>,
     /// Only white space follows a closing `---` line.
-    pub closed: bool,
+    pub(super) closed: bool,
 }
 
 /// Why a text has no frontmatter.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NoBlocks {
+pub(super) enum NoBlocks {
     /// It does not start with `---`.
     NoFrontmatter,
     /// Its frontmatter is never closed, or it ends before it could be.
@@ -40,7 +40,7 @@ pub enum NoBlocks {
 }
 
 /// Find the parts of a message file. A byte order mark and CRLF are tolerated.
-pub fn split(text: &str) -> Result<Blocks, NoBlocks> {
+pub(super) fn split(text: &str) -> Result<Blocks, NoBlocks> {
     let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
     let mut lines = Lines { text, at: start };
     match lines.next() {

@@ -5,7 +5,8 @@
 //! parsers refuse: to guess where a message goes, to read past their limits,
 //! and to panic.
 
-pub mod blocks;
+mod blocks;
+mod findings;
 pub mod mesh;
 pub mod message;
 #[cfg(test)]
@@ -15,4 +16,5 @@ pub mod report;
 mod text;
 mod yaml;
 
+pub(crate) use findings::too_large;
 pub use text::Text;

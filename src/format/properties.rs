@@ -4,7 +4,7 @@ use chrono::{DateTime, FixedOffset};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
-use super::message::{MAX_BLOCK, MAX_FILE, Origin, Parsed, parse};
+use super::message::{MAX_BLOCK, MAX_FILE, Origin, Parsed, Rejection, field_named, parse};
 use super::render::{file_name, render};
 use super::report::report;
 use crate::model::{
@@ -192,42 +192,6 @@ fn time() -> impl Strategy<Value = DateTime<FixedOffset>> {
         })
 }
 
-/// A frontmatter key that no known field is spelled like.
-fn is_extra(key: &str) -> bool {
-    let message = format!("---\n{key}: 1\n---\n");
-    match parse(message.as_bytes(), &origin()) {
-        Parsed::Message(..) | Parsed::Incomplete(_) => false,
-        Parsed::Rejected { diagnostics, .. } => {
-            let plain = key.to_ascii_lowercase().replace('_', "-");
-            let said = diagnostics
-                .iter()
-                .any(|d| d.message.contains("was read as"));
-            let known = [
-                "to",
-                "from",
-                "msg-id",
-                "headline",
-                "timestamp",
-                "type",
-                "status",
-                "outcome",
-                "in-reply-to",
-                "route-to",
-                "command",
-                "feature",
-                "headless",
-                "inject-response",
-                "default",
-                "expires",
-                "model",
-                "priority",
-                "session-id",
-            ];
-            !said && !known.contains(&plain.as_str())
-        }
-    }
-}
-
 prop_compose! {
     fn envelope()(
         from in "[a-z0-9]{1,5}/[a-z0-9]{1,5}",
@@ -276,7 +240,7 @@ prop_compose! {
             model,
             priority,
             session_id,
-            extra: extra.into_iter().filter(|(key, _)| is_extra(key)).collect(),
+            extra: extra.into_iter().filter(|(key, _)| field_named(key).is_none()).collect(),
         }
     }
 }
@@ -292,8 +256,8 @@ fn message() -> impl Strategy<Value = Message> {
 fn diagnostics(parsed: &Parsed) -> &[Diagnostic] {
     match parsed {
         Parsed::Message(_, diagnostics)
-        | Parsed::Rejected { diagnostics, .. }
-        | Parsed::Incomplete(diagnostics) => diagnostics,
+        | Parsed::Rejected(Rejection { diagnostics, .. })
+        | Parsed::Incomplete(Rejection { diagnostics, .. }) => diagnostics,
     }
 }
 
@@ -322,7 +286,8 @@ fn check_any(bytes: &[u8]) {
             };
             assert_eq!(*again, **message);
         }
-        Parsed::Rejected { diagnostics, .. } | Parsed::Incomplete(diagnostics) => {
+        Parsed::Rejected(Rejection { diagnostics, .. })
+        | Parsed::Incomplete(Rejection { diagnostics, .. }) => {
             assert!(diagnostics.iter().any(Diagnostic::is_error));
         }
     }
@@ -360,7 +325,7 @@ proptest! {
     fn no_lines_break_the_mesh_parser(text in lines(), value in value()) {
         super::mesh::parse(text.as_bytes());
         let config = format!("mesh: m\nagents: [{{name: a, prompt: p}}]\nrouting: {value}\n{text}");
-        let (_, diagnostics) = super::mesh::parse(config.as_bytes());
+        let diagnostics = super::mesh::parse(config.as_bytes()).diagnostics;
         report("config.yaml", &config, &diagnostics, true);
         for diagnostic in diagnostics {
             prop_assert!(!diagnostic.hint.is_empty() && diagnostic.place.end <= config.len());
@@ -373,6 +338,9 @@ proptest! {
         let front = "---\nto: a\nfrom: b/c\n---\n";
         let whole = format!("{front}{}", "x".repeat(size(MAX_FILE) - front.len()));
         prop_assert_eq!(matches!(parse(whole.as_bytes(), &origin()), Parsed::Message(..)), over <= 0);
+        let pad = "x".repeat(size(MAX_BLOCK) - "grade: A\np: \n".len());
+        let rear = format!("{front}B\n---\ngrade: A\np: {pad}\n---\n");
+        prop_assert_eq!(matches!(parse(rear.as_bytes(), &origin()), Parsed::Message(..)), over <= 0);
         let pad = "x".repeat(size(MAX_BLOCK) - "to: a\nfrom: b/c\np: \n".len());
         let block = format!("---\nto: a\nfrom: b/c\np: {pad}\n---\n");
         prop_assert_eq!(matches!(parse(block.as_bytes(), &origin()), Parsed::Message(..)), over <= 0);

@@ -6,12 +6,17 @@ use chrono::SecondsFormat;
 use serde_json::{Map, Value};
 
 use super::blocks;
+use super::message::MAX_BLOCK;
 use crate::model::{Envelope, Kind, Message};
 
 /// The text of a message file.
 pub fn render(message: &Message) -> String {
     let front = frontmatter(&message.envelope);
-    let mut text = format!("---\n{}---\n", yaml_block(&front));
+    let mut block = yaml_block(&front);
+    if block.len() > MAX_BLOCK {
+        block = flat_block(&front);
+    }
+    let mut text = format!("---\n{block}---\n");
     let body = message.body.as_str();
     if !body.is_empty() {
         let _ = write!(text, "\n{body}\n");
@@ -28,7 +33,8 @@ pub fn render(message: &Message) -> String {
         let pretty = format!("{text}\n---\n{}---\n", yaml_block(rear));
         // A fence in the body must not swallow the rearmatter, or be closed by it.
         let found = blocks::split(&pretty).ok().and_then(|blocks| blocks.tail);
-        if found.is_some_and(|tail| tail.closed && tail.start == start) {
+        let fits = |tail: &blocks::Tail| tail.closed && tail.content.len() <= MAX_BLOCK;
+        if found.is_some_and(|tail| fits(&tail) && tail.start == start) {
             return pretty;
         }
         let _ = write!(text, "\n---\n{}---\n", flat_block(rear));
@@ -152,11 +158,40 @@ fn yaml_block(map: &Map<String, Value>) -> String {
     }
 }
 
-/// One `key: JSON` a line: less pretty, and no line of it can be taken for anything else.
+/// One `key: value` a line: less pretty, as short as can be, and no line of it
+/// can be taken for anything else.
 fn flat_block(map: &Map<String, Value>) -> String {
     let mut block = String::new();
     for (key, value) in map {
-        let _ = writeln!(block, "{key}: {value}");
+        let _ = write!(block, "{key}: ");
+        flow(value, &mut block);
+        block.push('\n');
     }
     block
+}
+
+/// JSON, without quotes where YAML needs none.
+fn flow(value: &Value, out: &mut String) {
+    match value {
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                flow(item, out);
+            }
+            out.push(']');
+        }
+        Value::String(text) if is_plain(text) => out.push_str(text),
+        other => {
+            let _ = write!(out, "{other}");
+        }
+    }
+}
+
+/// Beyond doubt the same text without quotes.
+fn is_plain(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b"_-./".contains(&b))
+        && !["true", "false", "null"].contains(&text.to_ascii_lowercase().as_str())
 }

@@ -27,7 +27,7 @@ pub fn report(path: &str, text: &str, diagnostics: &[Diagnostic], styled: bool) 
         let line = text[start..].split('\n').next().unwrap_or_default();
         let line: String = line
             .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
+            .map(|c| if is_unsafe(c) { ' ' } else { c })
             .collect();
         let from = offset(&line, place.column - 1);
         let end = (place.end - place.start + from).min(line.len()).max(from);
@@ -54,16 +54,23 @@ pub fn report(path: &str, text: &str, diagnostics: &[Diagnostic], styled: bool) 
 }
 
 /// Text without control characters, so that a file's name or content cannot
-/// drive the terminal it is shown on.
+/// drive the terminal it is shown on, nor hide or reorder what is read there.
 pub fn printable(text: &str) -> String {
-    if !text.chars().any(char::is_control) {
+    if !text.chars().any(is_unsafe) {
         return text.into();
     }
-    let escape = |c: char| match c.is_control() {
+    let escape = |c: char| match is_unsafe(c) {
         true => c.escape_default().to_string(),
         false => c.to_string(),
     };
     text.chars().map(escape).collect()
+}
+
+/// Control characters, and those without width or that turn the direction.
+fn is_unsafe(c: char) -> bool {
+    let invisible = matches!(c,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    c.is_control() || invisible
 }
 
 fn offset(line: &str, characters: usize) -> usize {

@@ -12,8 +12,8 @@ impl Text<'_> {
     /// The place of a byte range. A range past the end is cut to it.
     pub fn place(&self, span: Range<usize>) -> Place {
         let text = self.0;
-        let start = floor(text, span.start);
-        let end = floor(text, span.end).max(start);
+        let start = text.floor_char_boundary(span.start);
+        let end = text.floor_char_boundary(span.end).max(start);
         let before = &text[..start];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Place {
@@ -47,7 +47,7 @@ impl Text<'_> {
 
     /// The line that a byte stands in, without its line break.
     pub(crate) fn line_at(&self, at: usize) -> Range<usize> {
-        let at = floor(self.0, at);
+        let at = self.0.floor_char_boundary(at);
         let start = self.0[..at].rfind('\n').map_or(0, |n| n + 1);
         let end = self.0[at..].find('\n').map_or(self.0.len(), |n| at + n);
         start..end.max(start)
@@ -67,14 +67,6 @@ pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, (Diagnostic, bool)> {
         );
         (diagnostic, error.error_len().is_none())
     })
-}
-
-fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -66,6 +66,14 @@ impl Address {
         }
     }
 
+    /// "Route this for me", in this mesh.
+    pub fn dispatch(mesh: &Name) -> Self {
+        Address {
+            mesh: mesh.clone(),
+            agent: Name("dispatch".into()),
+        }
+    }
+
     /// Is this the human?
     pub fn is_core(&self) -> bool {
         self.mesh.0 == "core" && self.agent.0 == "core"

@@ -41,7 +41,7 @@ pub enum Severity {
 impl Diagnostic {
     /// Does it keep the file from being accepted?
     pub fn is_error(&self) -> bool {
-        self.code.severity() == Severity::Error
+        self.code.is_error()
     }
 }
 
@@ -66,6 +66,11 @@ macro_rules! codes {
             /// What it means for the file.
             pub fn severity(self) -> Severity {
                 match self { $(Code::$name => Severity::$severity),* }
+            }
+
+            /// Does it keep the file from being accepted?
+            pub fn is_error(self) -> bool {
+                self.severity() == Severity::Error
             }
 
             /// What it means, in a line, for the docs.
@@ -93,6 +98,7 @@ codes! {
     FenceOpen        "TX0014" Warning "A code fence is never closed, so it is no fence."
     NotRearmatter    "TX0015" Warning "The last block looks like rearmatter and is not; it is part of the body."
     YamlTooDeep      "TX0016" Error   "The YAML nests too deep, or its aliases expand too far."
+    MoreFindings     "TX0017" Warning "There are more findings than are shown."
     // The fields of a message.
     WrongField       "TX0101" Warning "A frontmatter field has a value it cannot have; it is left out."
     WrongRearmatter  "TX0102" Warning "A rearmatter field has a value it should not have."
@@ -100,13 +106,14 @@ codes! {
     MissingTo        "TX0104" Error   "There is neither a `to` nor a `status` to route by."
     BadAddress       "TX0105" Error   "An address is not of the form `mesh/agent`."
     MissingId        "TX0106" Warning "There is no `msg-id`; one was derived."
-    MissingHeadline  "TX0107" Warning "There is no `headline`; the first line of the body is taken."
+    MissingHeadline  "TX0107" Warning "There is no `headline`; the first heading or line of the body is taken."
     MissingTimestamp "TX0108" Warning "There is no `timestamp`; the file's own time is taken."
     UnknownKind      "TX0109" Warning "The `type` is none that is known; it is inferred."
     FieldNotObeyed   "TX0110" Warning "A field of TX that tx keeps and does not obey."
     BadFeature       "TX0111" Error   "The `feature` is not of the form `[a-z0-9][a-z0-9-]*`."
     OtherSpelling    "TX0112" Warning "A field in another spelling (`msg_id`), read as the right one."
     BadRouting       "TX0113" Error   "A field that decides where the message goes has a value it cannot have."
+    NearMiss         "TX0114" Warning "A field that is none, and spelled almost like one."
     // Addresses, looked up.
     UnknownAddress   "TX0201" Error   "There is no such agent or mesh."
     // A mesh that does not load.
@@ -123,7 +130,8 @@ codes! {
     WrongShape       "TX0313" Warning "A field has a value of the wrong shape; it is left out."
     PromptMissing    "TX0314" Warning "A prompt file is not there."
     NameNotFolder    "TX0315" Warning "The mesh is not named like its folder."
-    MeshTwice        "TX0316" Warning "Two folders have a mesh of this name; the first one is used."
+    MeshTwice        "TX0316" Warning "Two folders have a mesh of this name; one of them is used."
+    Runtime          "TX0317" Warning "The runtime is not one that tx has, or cannot run this agent."
     // The routing table, checked as a program.
     UnknownTarget    "TX0401" Warning "A route leads to an agent that does not exist."
     UnknownRow       "TX0402" Warning "A routing row is for an agent that does not exist."
@@ -135,6 +143,7 @@ codes! {
     NoJoin           "TX0408" Warning "A fan-out names no agent that takes the results."
     NoEntryPoint     "TX0409" Warning "A mesh of several agents has no entry point."
     KindAsStatus     "TX0410" Warning "A message kind stands where an outcome word belongs; the row is not used."
+    SaidTwice        "TX0411" Warning "A row, a status or a default is given twice; the first one counts."
 }
 
 #[cfg(test)]

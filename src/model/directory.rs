@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{Address, Mesh, Name, Recipient, nearest};
+use super::{Address, Mesh, Name, Recipient, Status, nearest};
 
 /// The meshes known now, as far as addresses need them.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +14,7 @@ pub struct Directory {
 struct Listing {
     agents: Vec<Name>,
     entry_point: Option<Name>,
+    disabled: bool,
 }
 
 /// What a recipient turned out to be.
@@ -44,6 +45,9 @@ pub enum Unresolved {
         /// Its agents, one of which must be named.
         agents: Vec<Name>,
     },
+    /// The mesh is disabled.
+    #[error("mesh `{0}` is disabled")]
+    Disabled(Name),
     /// `system/*` is tx itself and takes no mail.
     #[error("`{0}` is tx itself and takes no messages")]
     System(Address),
@@ -54,6 +58,7 @@ impl<'a> FromIterator<&'a Mesh> for Directory {
         let listing = |mesh: &Mesh| Listing {
             agents: mesh.agents.keys().cloned().collect(),
             entry_point: mesh.entry_point.clone(),
+            disabled: mesh.disabled,
         };
         let meshes = meshes.into_iter().map(|m| (m.name.clone(), listing(m)));
         Directory {
@@ -72,8 +77,35 @@ impl Directory {
                 .is_some_and(|mesh| mesh.agents.contains(&address.agent))
     }
 
-    /// Look up what `sender` meant by `to`.
-    pub fn resolve(&self, to: &Recipient, sender: &Address) -> Result<Resolved, Unresolved> {
+    /// Look up what `sender` meant by `to`. With a status, the sender's own mesh
+    /// means "route this for me".
+    pub fn resolve(
+        &self,
+        to: &Recipient,
+        sender: &Address,
+        status: Option<&Status>,
+    ) -> Result<Resolved, Unresolved> {
+        let resolved = self.look_up(to, sender, status)?;
+        match &resolved {
+            Resolved::To(address) if self.is_disabled(&address.mesh) => {
+                Err(Unresolved::Disabled(address.mesh.clone()))
+            }
+            Resolved::To(_) | Resolved::Dispatch => Ok(resolved),
+        }
+    }
+
+    fn is_disabled(&self, mesh: &Name) -> bool {
+        self.meshes
+            .get(mesh)
+            .is_some_and(|listing| listing.disabled)
+    }
+
+    fn look_up(
+        &self,
+        to: &Recipient,
+        sender: &Address,
+        status: Option<&Status>,
+    ) -> Result<Resolved, Unresolved> {
         match to {
             Recipient::Full(address) if address.is_system() => {
                 Err(Unresolved::System(address.clone()))
@@ -94,6 +126,8 @@ impl Directory {
                 };
                 if self.knows(&local) {
                     Ok(Resolved::To(local))
+                } else if *name == sender.mesh && status.is_some() {
+                    Ok(Resolved::Dispatch)
                 } else {
                     self.entry_point(name, to)
                 }
@@ -159,6 +193,9 @@ impl Unresolved {
                 let agents: Vec<String> = agents.iter().map(|a| format!("`{mesh}/{a}`")).collect();
                 format!("name an agent: {}", agents.join(", "))
             }
+            Unresolved::Disabled(mesh) => {
+                format!("take `disable` out of the config of `{mesh}`, or write to another mesh")
+            }
             Unresolved::System(_) => "write to `core` to reach the human".into(),
         }
     }
@@ -173,6 +210,7 @@ mod tests {
         let listing = |agents: &[&str], entry: Option<&str>| Listing {
             agents: names(agents),
             entry_point: entry.map(|name| name.parse().unwrap()),
+            disabled: agents == ["sleeper"],
         };
         let meshes = [
             (
@@ -182,6 +220,7 @@ mod tests {
             ("hello", listing(&["worker"], Some("worker"))),
             ("tester", listing(&["only"], Some("only"))),
             ("open", listing(&["a", "b"], None)),
+            ("off", listing(&["sleeper"], Some("sleeper"))),
         ];
         let meshes = meshes.map(|(name, listing)| (name.parse().unwrap(), listing));
         Directory {
@@ -205,6 +244,9 @@ mod tests {
             ("dev/tester", "dev/dispatch", Ok("(dispatch)")),
             ("hello/worker", "dev/dispatch", Ok("dev/implementer")),
             ("core/core", "dev/dispatch", Ok("dev/implementer")),
+            ("dev/tester", "dev", Ok("dev/implementer")),
+            ("core/core", "off", Err("`disable`")),
+            ("core/core", "off/sleeper", Err("`disable`")),
             ("core/core", "worker", Err("`tx mesh list`")),
             ("core/core", "dve", Err("`dev`")),
             ("core/core", "dev/testr", Err("`dev/tester`")),
@@ -218,7 +260,7 @@ mod tests {
             ("core/core", "system/consumer", Err("`core`")),
             ("core/core", "core/other", Err("`tx mesh list`")),
         ] {
-            let resolved = directory.resolve(&to.parse().unwrap(), &from.parse().unwrap());
+            let resolved = directory.resolve(&to.parse().unwrap(), &from.parse().unwrap(), None);
             match (resolved, expected) {
                 (Ok(Resolved::To(address)), Ok(expected)) => {
                     assert_eq!(address.to_string(), expected, "{from} to {to}");
@@ -231,5 +273,20 @@ mod tests {
                 (resolved, _) => panic!("{from} to {to}: {resolved:?}"),
             }
         }
+    }
+
+    #[test]
+    fn an_outcome_to_ones_own_mesh_is_for_the_table_to_route() {
+        let status = Some("complete".parse().unwrap());
+        let resolve = |from: &str| {
+            directory().resolve(
+                &"dev".parse().unwrap(),
+                &from.parse().unwrap(),
+                status.as_ref(),
+            )
+        };
+        assert_eq!(resolve("dev/tester"), Ok(Resolved::Dispatch));
+        let entry = Resolved::To("dev/implementer".parse().unwrap());
+        assert_eq!(resolve("hello/worker"), Ok(entry));
     }
 }

@@ -4,7 +4,6 @@
 //! the raw config alone.
 
 use std::fmt;
-use std::time::Duration;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -66,7 +65,7 @@ pub struct Agent {
     /// Run it through a shell.
     pub shell: bool,
     /// How long one turn may take.
-    pub timeout: Option<Duration>,
+    pub timeout: Option<Seconds>,
     /// One process for each turn, or one that stays; `None`: the runtime's own.
     pub mode: Option<Mode>,
     /// What a program in a pane is given.
@@ -213,21 +212,22 @@ pub enum OnFail {
 }
 
 /// The limits of a mesh.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guardrails {
     /// Limits refuse instead of warning, unless one says otherwise itself.
     pub strict: bool,
     /// How long an ask to an agent stays open while nobody works on it.
-    pub ask_timeout: AskTimeout,
+    pub ask_timeout: Seconds,
     /// The messages one agent may send in a run.
     pub max_messages: Option<u32>,
     /// What follows an outcome that the table does not allow.
     pub routing_error: RoutingError,
 }
 
-/// How long an ask to an agent stays open: 300 s unless set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AskTimeout(pub Duration);
+/// A time that somebody set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seconds(pub u64);
 
 /// What follows an outcome that the table does not allow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -253,9 +253,14 @@ pub struct Workspace {
     pub note: String,
 }
 
-impl Default for AskTimeout {
+impl Default for Guardrails {
     fn default() -> Self {
-        AskTimeout(Duration::from_secs(300))
+        Guardrails {
+            strict: false,
+            ask_timeout: Seconds(300),
+            max_messages: None,
+            routing_error: RoutingError::default(),
+        }
     }
 }
 

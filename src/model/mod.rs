@@ -16,8 +16,8 @@ pub use diagnostic::{Code, Diagnostic, Place, Severity};
 pub use directory::{Directory, Resolved, Unresolved};
 pub use kind::{BadWord, Kind, Status};
 pub use mesh::{
-    Agent, AskTimeout, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Prompt,
-    RearmatterRules, Routing, RoutingError, RoutingMode, Row, Target, Workspace,
+    Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Prompt, RearmatterRules,
+    Routing, RoutingError, RoutingMode, Row, Seconds, Target, Workspace,
 };
 pub use message::{Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter};
 pub use nearest::{did_you_mean, nearest};

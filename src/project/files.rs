@@ -2,13 +2,14 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, FixedOffset, Utc};
 use rustix::fs::OFlags;
+use tempfile::NamedTempFile;
 
-use crate::format::{Text, message};
+use crate::format::{Text, too_large};
 use crate::model::{Code, Diagnostic};
 
 /// Read a regular file of at most `limit` bytes, and when it was written.
@@ -34,7 +35,7 @@ pub fn read_regular(
         return Err(not_a_file(found.file_type()));
     }
     if found.len() > limit as u64 {
-        return Err(message::too_large(found.len(), limit));
+        return Err(too_large(limit));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1);
     file.take(limit as u64 + 1)
@@ -52,7 +53,7 @@ fn not_a_file(found: fs::FileType) -> Diagnostic {
     } else if found.is_symlink() {
         (
             "a symbolic link",
-            "copy the file, or make a hard link: links are not followed",
+            "links are not followed: copy the file, or give it on standard input as `-`",
         )
     } else {
         ("a pipe, socket or device", "write a regular file")
@@ -84,29 +85,15 @@ pub fn unreadable(error: &io::Error) -> Diagnostic {
 /// watches the folder sees the whole file or none. An existing file is never
 /// replaced: the name gets a number instead. Returns the path written.
 pub fn write_atomically(folder: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".tx-")
-        .tempfile_in(folder)?;
-    temporary.write_all(text.as_bytes())?;
-    // Readable like any file that its owner writes, whatever tempfile's care.
-    let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    temporary.as_file().set_permissions(open_to_all)?;
-    temporary.as_file().sync_all()?;
+    let mut temporary = prepare(folder, text)?;
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
     let mut path = folder.join(name);
     let mut count = 1;
-    loop {
-        match temporary.persist_noclobber(&path) {
-            Ok(_) => break,
-            Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
-                temporary = failed.file;
-                count += 1;
-                path = folder.join(format!("{stem}-{count}.{ending}"));
-            }
-            Err(failed) => return Err(failed.error),
-        }
+    while let Some(kept) = place(temporary, &path)? {
+        temporary = kept;
+        count += 1;
+        path = folder.join(format!("{stem}-{count}.{ending}"));
     }
-    File::open(folder)?.sync_all()?;
     Ok(path)
 }
 
@@ -117,7 +104,48 @@ pub fn write_new(path: &Path, text: &str) -> io::Result<bool> {
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    write_atomically(folder, &name, text)?;
-    Ok(true)
+    let kept = place(prepare(folder, text)?, path)?;
+    Ok(kept.is_none())
+}
+
+/// The text in a synced dotfile of the folder, which goes if it is not placed.
+fn prepare(folder: &Path, text: &str) -> io::Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new()
+        .prefix(".tx-")
+        .permissions(fs::Permissions::from_mode(0o666)) // less the umask, like any file
+        .tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+/// Give it its name, durably. The file comes back if something has that name.
+fn place(file: NamedTempFile, path: &Path) -> io::Result<Option<NamedTempFile>> {
+    match file.persist_noclobber(path) {
+        Ok(_) => {}
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
+            return Ok(Some(failed.file));
+        }
+        Err(failed) => return Err(failed.error),
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()?;
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_read_than_the_limit_whatever_the_size_says() {
+        // A file of the kernel's says it is empty and is not.
+        let path = Path::new("/proc/self/maps");
+        let (bytes, _) = read_regular(path, 10).unwrap();
+        assert_eq!(
+            bytes.len(),
+            11,
+            "a byte over the limit tells that it is over"
+        );
+    }
 }

@@ -1,13 +1,13 @@
 //! The meshes there are: the project's own, then the shipped ones.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{BUILTIN, Project, read_regular};
-use crate::format::mesh;
-use crate::format::{Text, mesh::MAX_FILE};
-use crate::model::{Code, Diagnostic, Directory, Mesh, Prompt};
+use super::{BUILTIN, Project, read_regular, unreadable};
+use crate::format::mesh::{self, Loaded, MAX_FILE, Part};
+use crate::model::{self, Address, Code, Diagnostic, Directory, Mesh, Prompt, Recipient};
 
 /// The file names of a mesh config, in order of preference.
 const CONFIGS: [&str; 3] = ["config.yaml", "config.yml", "config.json"];
@@ -32,6 +32,8 @@ pub struct Entry {
     pub mesh: Option<Mesh>,
     /// What there is to say about it.
     pub diagnostics: Vec<Diagnostic>,
+    /// Its routes into other meshes.
+    elsewhere: Vec<(Address, model::Place)>,
 }
 
 /// Where a mesh config comes from.
@@ -45,13 +47,11 @@ pub enum Place {
 
 impl Catalogue {
     /// All meshes of a project and the shipped ones; a project's own wins over a shipped one.
-    pub fn load(project: Option<&Project>) -> io::Result<Catalogue> {
-        let mut entries = Vec::new();
-        if let Some(project) = project {
-            for path in configs(&project.meshes())? {
-                entries.push(Entry::read(&path));
-            }
-        }
+    pub fn load(project: Option<&Project>) -> Catalogue {
+        let mut entries = match project {
+            Some(project) => own_entries(&project.meshes()),
+            None => Vec::new(),
+        };
         for (path, text) in BUILTIN {
             if let Some(folder) = path.strip_suffix("/config.yaml")
                 && !entries.iter().any(|entry: &Entry| entry.name == folder)
@@ -59,11 +59,16 @@ impl Catalogue {
                 entries.push(Entry::parse(folder, Place::BuiltIn, text.as_bytes()));
             }
         }
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        // Of two that have one name, one that loads, and whose folder has that name
+        // too, comes first and is used: a copy never takes over its original.
+        entries.sort_by_cached_key(|entry| (entry.name.clone(), !entry.is_ok(), !entry.is_home()));
         let mut catalogue = Catalogue { entries };
         catalogue.note_twins();
-        catalogue.check_targets();
-        Ok(catalogue)
+        let directory = catalogue.directory();
+        for entry in &mut catalogue.entries {
+            entry.check_targets(&directory);
+        }
+        catalogue
     }
 
     /// The entry of this name; of two, the one that is used.
@@ -72,44 +77,22 @@ impl Catalogue {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// The meshes that load.
-    pub fn meshes(&self) -> impl Iterator<Item = &Mesh> {
-        let mut seen = Vec::new();
-        self.entries.iter().filter_map(move |entry| {
-            let mesh = entry.mesh.as_ref()?;
-            let first = !seen.contains(&&mesh.name);
-            seen.push(&mesh.name);
-            first.then_some(mesh)
-        })
-    }
-
     /// The addresses there are.
     pub fn directory(&self) -> Directory {
-        self.meshes().filter(|mesh| !mesh.disabled).collect()
+        let mut seen = HashSet::new();
+        let used = self.entries.iter().filter(|entry| seen.insert(&entry.name));
+        used.filter_map(|entry| entry.mesh.as_ref()).collect()
     }
 
-    /// Two of one name: the second says so.
+    /// Two of one name: each says so.
     fn note_twins(&mut self) {
-        for index in 1..self.entries.len() {
-            let (before, rest) = self.entries.split_at_mut(index);
-            let (first, second) = (&before[index - 1], &mut rest[0]);
-            if first.name == second.name {
-                let message = format!(
-                    "there is another mesh `{}`, and that one is used",
-                    first.name
-                );
-                let hint = format!("rename one of them; the other is {}", first.place);
-                second.say(Code::MeshTwice, message, hint);
-            }
-        }
-    }
-
-    fn check_targets(&mut self) {
-        let directory = self.directory();
-        for entry in &mut self.entries {
-            if let Some(mesh) = &entry.mesh {
-                let found = mesh::check_targets(&entry.text, mesh, &directory);
-                entry.diagnostics.extend(found);
+        let names = self.entries.chunk_by_mut(|a, b| a.name == b.name);
+        for twins in names.filter(|twins| twins.len() > 1) {
+            let used = twins[0].place.clone();
+            for entry in twins {
+                let message = format!("there is more than one mesh `{}`", entry.name);
+                let hint = format!("rename one of them; the one used is {used}");
+                entry.say(Part::Name, Code::MeshTwice, message, hint);
             }
         }
     }
@@ -118,18 +101,14 @@ impl Catalogue {
 impl Entry {
     /// Read a config file.
     pub fn read(path: &Path) -> Entry {
+        let place = Place::File(path.into());
+        // A link to a config is its author's choice: what it leads to is read.
+        let real = path.canonicalize().unwrap_or_else(|_| path.into());
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
         let folder = folder.to_string_lossy().to_ascii_lowercase();
-        let place = Place::File(path.into());
-        let mut entry = match read_regular(path, MAX_FILE) {
+        let mut entry = match read_regular(&real, MAX_FILE) {
             Ok((bytes, _)) => Entry::parse(&folder, place, &bytes),
-            Err(diagnostic) => Entry {
-                name: folder.clone(),
-                place,
-                text: String::new(),
-                mesh: None,
-                diagnostics: vec![diagnostic],
-            },
+            Err(diagnostic) => Entry::unreadable(folder.clone(), place, diagnostic),
         };
         entry.check_name(&folder);
         entry.check_prompts(path.parent().unwrap_or(Path::new(".")));
@@ -137,17 +116,31 @@ impl Entry {
     }
 
     fn parse(folder: &str, place: Place, bytes: &[u8]) -> Entry {
-        let (mesh, diagnostics) = mesh::parse(bytes);
-        Entry {
-            name: mesh
-                .as_ref()
-                .map_or_else(|| folder.into(), |mesh| mesh.name.to_string()),
-            place,
-            text: String::from_utf8_lossy(bytes)
-                .trim_start_matches('\u{feff}')
-                .into(),
+        let Loaded {
             mesh,
             diagnostics,
+            elsewhere,
+        } = mesh::parse(bytes);
+        let name = mesh.as_ref().map(|mesh| mesh.name.to_string());
+        let text = String::from_utf8_lossy(bytes);
+        Entry {
+            name: name.unwrap_or_else(|| folder.into()),
+            place,
+            text: text.trim_start_matches('\u{feff}').into(),
+            mesh,
+            diagnostics,
+            elsewhere,
+        }
+    }
+
+    fn unreadable(name: String, place: Place, diagnostic: Diagnostic) -> Entry {
+        Entry {
+            name,
+            place,
+            text: String::new(),
+            mesh: None,
+            diagnostics: vec![diagnostic],
+            elsewhere: Vec::new(),
         }
     }
 
@@ -156,49 +149,61 @@ impl Entry {
         self.mesh.is_some()
     }
 
+    /// Is its folder named like the mesh?
+    fn is_home(&self) -> bool {
+        !self
+            .diagnostics
+            .iter()
+            .any(|d| d.code == Code::NameNotFolder)
+    }
+
+    /// Look up the routes into other meshes.
+    pub fn check_targets(&mut self, directory: &Directory) {
+        // A table of thousands that are wrong is told by its first fifty.
+        for (address, place) in std::mem::take(&mut self.elsewhere).into_iter().take(50) {
+            let wanted = Recipient::Full(address);
+            if let Err(unresolved) = directory.resolve(&wanted, &Address::core(), None) {
+                self.diagnostics.push(Diagnostic {
+                    code: Code::UnknownTarget,
+                    message: unresolved.to_string(),
+                    hint: unresolved.hint(),
+                    place,
+                });
+            }
+        }
+    }
+
     fn check_name(&mut self, folder: &str) {
-        if self.mesh.is_some() && self.name != folder {
+        if self.is_ok() && self.name != folder {
             let message = format!(
                 "the mesh is named `{}` and its folder `{folder}`",
                 self.name
             );
-            self.say(
-                Code::NameNotFolder,
-                message,
-                "give both one name; the mesh's counts",
-            );
+            let hint = "give both one name; the mesh's counts";
+            self.say(Part::Name, Code::NameNotFolder, message, hint);
         }
     }
 
     fn check_prompts(&mut self, folder: &Path) {
-        let Some(mesh) = &self.mesh else {
-            return;
-        };
-        let mut missing = Vec::new();
-        for agent in mesh.agents.values() {
-            if let Some(Prompt::File(file)) = &agent.prompt
-                && !file.contains('{')
-                && !folder.join(file).is_file()
-            {
-                missing.push((
-                    file.clone(),
-                    format!("agent `{}`: there is no prompt file {file}", agent.name),
-                ));
-            }
-        }
-        for (file, message) in missing {
+        let agents = self.mesh.iter().flat_map(|mesh| mesh.agents.values());
+        let missing: Vec<(usize, String)> = agents
+            .enumerate()
+            .filter_map(|(index, agent)| match &agent.prompt {
+                Some(Prompt::File(file)) if !file.contains('{') && !folder.join(file).is_file() => {
+                    let message = format!("agent `{}`: there is no prompt file {file}", agent.name);
+                    Some((index, message))
+                }
+                Some(Prompt::File(_) | Prompt::Text(_)) | None => None,
+            })
+            .collect();
+        for (index, message) in missing {
             let hint = "the path is relative to the mesh's folder";
-            let at = self.text.find(&file).unwrap_or(0);
-            let span = at..at + file.len();
-            let diagnostic = Text(&self.text).diagnose(Code::PromptMissing, span, message, hint);
-            self.diagnostics.push(diagnostic);
+            self.say(Part::Prompt(index), Code::PromptMissing, message, hint);
         }
     }
 
-    /// Something about its name.
-    fn say(&mut self, code: Code, message: String, hint: impl Into<String>) {
-        let at = self.text.find("mesh:").unwrap_or(0);
-        let diagnostic = Text(&self.text).diagnose(code, at..at + 4, message, hint);
+    fn say(&mut self, part: Part, code: Code, message: String, hint: impl Into<String>) {
+        let diagnostic = mesh::diagnose(&self.text, part, code, message, hint);
         self.diagnostics.push(diagnostic);
     }
 }
@@ -213,20 +218,20 @@ impl std::fmt::Display for Place {
 }
 
 /// The configs below `meshes/`: `name/config.yaml`, or `category/name/config.yaml`.
-fn configs(meshes: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for folder in folders(meshes)? {
-        if let Some(config) = config_in(&folder) {
-            found.push(config);
-        } else {
-            found.extend(
-                folders(&folder)?
-                    .iter()
-                    .filter_map(|folder| config_in(folder)),
-            );
+/// A folder that cannot be read is an entry that says so.
+fn own_entries(meshes: &Path) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for folder in folders(meshes, &mut entries) {
+        match config_in(&folder) {
+            Some(config) => entries.push(Entry::read(&config)),
+            None => {
+                let within = folders(&folder, &mut entries);
+                let configs = within.iter().filter_map(|folder| config_in(folder));
+                entries.extend(configs.map(|config| Entry::read(&config)));
+            }
         }
     }
-    Ok(found)
+    entries
 }
 
 /// The config of a mesh's folder.
@@ -237,22 +242,25 @@ pub fn config_in(folder: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-fn folders(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = match fs::read_dir(path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut folders = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        let hidden = path
-            .file_name()
-            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if path.is_dir() && !hidden {
-            folders.push(path);
+fn folders(path: &Path, entries: &mut Vec<Entry>) -> Vec<PathBuf> {
+    let listed = match fs::read_dir(path) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let place = Place::File(path.into());
+            entries.push(Entry::unreadable(name.into(), place, unreadable(&error)));
+            return Vec::new();
         }
-    }
+    };
+    let hidden = |path: &Path| {
+        let name = path.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(b".")
+    };
+    let paths = listed.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut folders: Vec<PathBuf> = paths
+        .filter(|path| path.is_dir() && !hidden(path))
+        .collect();
     folders.sort();
-    Ok(folders)
+    folders
 }

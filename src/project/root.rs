@@ -9,23 +9,30 @@ pub struct Project {
     pub root: PathBuf,
 }
 
-/// Neither a folder nor any above it is a project.
+/// There is no project where one was looked for.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is not in a tx project: neither it nor a folder above has `.ai/tx` or `meshes`", .0.display())]
-pub struct NotAProject(pub PathBuf);
+pub enum NotAProject {
+    /// Not in the folder that was named.
+    #[error("{} is not a tx project: it has neither `.ai/tx` nor `meshes`", .0.display())]
+    Named(PathBuf),
+    /// Not here, nor in any folder above.
+    #[error("{} is not in a tx project: neither it nor a folder above has `.ai/tx` or `meshes`", .0.display())]
+    Here(PathBuf),
+}
 
 impl Project {
     /// The project that `named` is, or else the nearest at or above `here`.
     pub fn find(named: Option<&Path>, here: &Path) -> Result<Project, NotAProject> {
         let is_project = |dir: &Path| dir.join(".ai/tx").is_dir() || dir.join("meshes").is_dir();
-        let found = match named {
-            Some(dir) => Some(dir).filter(|dir| is_project(dir)),
-            None => here.ancestors().find(|dir| is_project(dir)),
+        let root = match named {
+            Some(dir) if is_project(dir) => dir,
+            Some(dir) => return Err(NotAProject::Named(dir.into())),
+            None => match here.ancestors().find(|dir| is_project(dir)) {
+                Some(root) => root,
+                None => return Err(NotAProject::Here(here.into())),
+            },
         };
-        match found {
-            Some(root) => Ok(Project { root: root.into() }),
-            None => Err(NotAProject(named.unwrap_or(here).into())),
-        }
+        Ok(Project { root: root.into() })
     }
 
     /// The bus: the folder that messages are dropped into.

@@ -16,19 +16,28 @@ fn the_json_has_the_shape_that_scripts_rely_on() {
         .tx(["check", "--json", "good.md", "bad.md"])
         .exits(1)
         .json();
+    let good = &answer["files"][0];
     assert_eq!(
-        answer["files"][0],
-        json!({
-            "path": "good.md",
-            "ok": true,
-            "message": {
-                "to": ["dev/worker"], "from": "core/core", "id": "m1", "headline": "H",
-                "timestamp": "2026-11-15T10:00:00Z", "type": null, "status": null, "in_reply_to": [],
-                "body": "Body.", "rearmatter": {"grade": "A"}, "extra": {"mine": 1},
-            },
-            "diagnostics": [],
-        })
+        (&good["path"], &good["ok"], &good["diagnostics"]),
+        (&json!("good.md"), &json!(true), &json!([]))
     );
+    for (field, value) in [
+        ("to", json!(["dev/worker"])),
+        ("from", json!("core/core")),
+        ("id", json!("m1")),
+        ("headline", json!("H")),
+        ("timestamp", json!("2026-11-15T10:00:00Z")),
+        ("type", json!(null)),
+        ("status", json!(null)),
+        ("priority", json!("normal")),
+        ("headless", json!(false)),
+        ("in_reply_to", json!([])),
+        ("body", json!("Body.")),
+        ("rearmatter", json!({"grade": "A"})),
+        ("extra", json!({"mine": 1})),
+    ] {
+        assert_eq!(good["message"][field], value, "{field}");
+    }
     let bad = &answer["files"][1];
     assert_eq!((&bad["ok"], &bad["message"]), (&json!(false), &json!(null)));
     assert_eq!(
@@ -90,7 +99,7 @@ fn what_is_no_message_file_is_said_so_and_never_opened_for_long() {
         ("gone.md", "TX0007", "No such file"),
         ("empty.md", "TX0008", "empty"),
         ("junk.md", "TX0001", "0x9F"),
-        ("large.md", "TX0004", "1048577"),
+        ("large.md", "TX0004", "more than 1048576"),
     ] {
         let ran = sandbox.tx(["check", file]).exits(1);
         assert!(ran.stdout.contains(&format!("error[{code}]")), "{ran:#?}");
@@ -130,7 +139,8 @@ fn standard_input_is_a_file_too() {
 #[test]
 fn many_files_are_answered_in_order() {
     let sandbox = Sandbox::empty();
-    let names: Vec<String> = (0..500).map(|n| format!("{n}.md")).collect();
+    let count = crate::tx::soak(2500, 20_000);
+    let names: Vec<String> = (0..count).map(|n| format!("{n}.md")).collect();
     for name in &names {
         sandbox.write(name, GOOD);
     }
@@ -151,8 +161,10 @@ fn many_files_are_answered_in_order() {
         .tx(["check".to_owned()].into_iter().chain(names))
         .exits(1);
     assert!(
-        ran.stdout
-            .ends_with("500 files: 499 ok, 1 rejected (1 error)\n"),
+        ran.stdout.ends_with(&format!(
+            "{count} files: {} ok, 1 rejected (1 error)\n",
+            count - 1
+        )),
         "{}",
         ran.stdout
     );
@@ -168,4 +180,38 @@ fn a_reader_that_goes_away_is_no_failure() {
     let mut command = std::process::Command::new("sh");
     let ran = run(command.args(["-c", &script]).current_dir(sandbox.path())).ok();
     assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn a_file_on_the_bus_is_judged_by_whom_it_names_too() {
+    let sandbox = Sandbox::project();
+    let message = |from: &str, to: &str| {
+        format!("---\nto: {to}\nfrom: {from}\nmsg-id: m\nheadline: h\ntimestamp: 2026-11-15\n---\n")
+    };
+    for (from, to, place, hint) in [
+        ("core", "hello/wroker", "2:5", "hello/worker"),
+        ("core", "[hello, nope]", "2:13", "tx mesh list"),
+        ("nope/x", "hello", "3:7", "tx mesh list"),
+        ("system/x", "hello", "3:7", "core"),
+        ("core", "system/x", "2:5", "core"),
+        ("core", "core", "2:5", "tx mesh list"),
+    ] {
+        sandbox.write(".ai/tx/msgs/m.md", message(from, to));
+        let answer = sandbox
+            .tx(["check", "--json", ".ai/tx/msgs/m.md"])
+            .exits(1)
+            .json();
+        let found = &answer["files"][0]["diagnostics"][0];
+        assert_eq!(found["code"], "TX0201", "{from} to {to}");
+        assert_eq!(
+            format!("{}:{}", found["line"], found["column"]),
+            place,
+            "{from} to {to}"
+        );
+        assert!(found["hint"].as_str().unwrap().contains(hint), "{found}");
+        sandbox.write("elsewhere.md", message(from, to));
+        sandbox.tx(["check", "elsewhere.md"]).ok();
+    }
+    sandbox.write(".ai/tx/msgs/m.md", message("hello/worker", "core"));
+    sandbox.tx(["check", ".ai/tx/msgs/m.md"]).ok();
 }

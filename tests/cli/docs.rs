@@ -1,7 +1,7 @@
 //! The docs are true: commands run, examples parse, tables match the code.
 //!
 //! In a ```` ```console ```` block a line `$ command` is run in a folder of the
-//! file's own, `> ` continues it, and the lines after it are what it prints:
+//! file's own (a here-document ends at `END`), and the lines after it are what it prints:
 //! `[..]` stands for anything in a line, a line `...` for any lines. A block
 //! marked `markdown` or `yaml` with `ok` or codes after it is a message or mesh
 //! with just these diagnostics. `TX_UPDATE=1 cargo test` writes the generated
@@ -127,17 +127,22 @@ fn every_command_in_the_docs_runs_and_prints_what_they_say() {
 /// Commands, each with what it prints.
 fn steps(block: &str) -> Vec<(String, String)> {
     let mut steps: Vec<(String, String)> = Vec::new();
+    let mut here_document = false;
     for line in block.lines() {
+        if here_document {
+            let (command, _) = steps.last_mut().unwrap();
+            *command += &format!("\n{line}");
+            here_document = line != "END";
+            continue;
+        }
+        here_document = line.ends_with("<<'END'");
         if let Some(command) = line.strip_prefix("$ ") {
             steps.push((command.into(), String::new()));
-        } else if let Some((command, printed)) = steps.last_mut() {
-            match line
-                .strip_prefix("> ")
-                .or(line.strip_prefix('>').filter(|rest| rest.is_empty()))
-            {
-                Some(more) if printed.is_empty() => *command += &format!("\n{more}"),
-                _ => *printed += &format!("{line}\n"),
-            }
+        } else if let Some((_, printed)) = steps.last_mut() {
+            *printed += &format!(
+                "{line}
+"
+            );
         }
     }
     steps
@@ -193,7 +198,7 @@ fn every_example_in_the_docs_has_just_the_diagnostics_it_names() {
             let mut words = block.info.split_whitespace();
             let diagnostics = match words.next() {
                 Some("markdown") => message_diagnostics(&block.text),
-                Some("yaml") => mesh::parse(block.text.as_bytes()).1,
+                Some("yaml") => mesh::parse(block.text.as_bytes()).diagnostics,
                 _ => continue,
             };
             let expected: BTreeSet<&str> = words.filter(|word| *word != "ok").collect();
@@ -223,6 +228,7 @@ fn every_example_in_the_docs_has_just_the_diagnostics_it_names() {
         Code::NotAFile,
         Code::Unreadable,
         Code::YamlTooDeep,
+        Code::MoreFindings,
         Code::UnknownAddress,
         Code::PromptMissing,
         Code::NameNotFolder,
@@ -243,9 +249,8 @@ fn message_diagnostics(text: &str) -> Vec<Diagnostic> {
         modified: DateTime::UNIX_EPOCH.fixed_offset(),
     };
     match parse(text.as_bytes(), &origin) {
-        Parsed::Message(_, diagnostics)
-        | Parsed::Rejected { diagnostics, .. }
-        | Parsed::Incomplete(diagnostics) => diagnostics,
+        Parsed::Message(_, diagnostics) => diagnostics,
+        Parsed::Rejected(why) | Parsed::Incomplete(why) => why.diagnostics,
     }
 }
 

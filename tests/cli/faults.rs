@@ -35,6 +35,15 @@ fn unprivileged(sandbox: &Sandbox, args: &[&str]) -> Ran {
     run(&mut command)
 }
 
+/// Past the test harness, which hides what a passing test says.
+fn skip_loudly(why: &str) {
+    let tty = fs::OpenOptions::new().write(true).open("/proc/self/fd/2");
+    let line = format!("SKIPPED: {why}\n");
+    let written =
+        tty.and_then(|mut stderr| std::io::Write::write_all(&mut stderr, line.as_bytes()));
+    written.unwrap_or_else(|_| eprint!("{line}"));
+}
+
 fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|found| std::os::unix::fs::MetadataExt::uid(&found) == 0)
 }
@@ -67,19 +76,90 @@ fn an_unreadable_file_is_said_so() {
     fs::set_permissions(&config, fs::Permissions::from_mode(0o000)).unwrap();
     let ran = unprivileged(&sandbox, &["mesh", "check"]).exits(1);
     assert!(ran.stdout.contains("TX0007"), "{ran:#?}");
-    fs::set_permissions(
-        sandbox.path().join("meshes"),
-        fs::Permissions::from_mode(0o000),
-    )
-    .unwrap();
-    unprivileged(&sandbox, &["mesh", "list"])
+    // One folder that cannot be read takes nothing from the others.
+    let meshes = sandbox.path().join("meshes/hello");
+    fs::set_permissions(&meshes, fs::Permissions::from_mode(0o000)).unwrap();
+    let list = unprivileged(&sandbox, &["mesh", "list"]).ok();
+    assert!(
+        list.stdout.contains("hello          does not load"),
+        "{}",
+        list.stdout
+    );
+    assert!(list.stdout.contains("council"), "{}", list.stdout);
+    let check = unprivileged(&sandbox, &["mesh", "check"]).exits(1);
+    assert!(
+        check.stdout.contains("meshes/hello:1:1"),
+        "{}",
+        check.stdout
+    );
+    unprivileged(&sandbox, &["send", "hello", "x"])
+        .exits(6)
+        .complains("tx mesh check hello", 2);
+    fs::set_permissions(&meshes, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn nobody_to_talk_to_is_no_reason_to_fail() {
+    let sandbox = Sandbox::project();
+    let full = || {
+        fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap()
+    };
+    for (args, code) in [
+        (&["send", "hello", "x"][..], 0),
+        (&["send", "nosuch", "x"], 6),
+        (&["send", "hello", "x", "--front", "feature=../x"], 1),
+    ] {
+        run(sandbox.command(args).stderr(full())).exits(code);
+    }
+    assert_eq!(sandbox.bus().len(), 1);
+    let unheard = run(sandbox.command(["send", "hello", "x"]).stdout(full())).exits(1);
+    assert!(
+        unheard.stderr.contains("the message was sent"),
+        "{unheard:#?}"
+    );
+    assert_eq!(sandbox.bus().len(), 2);
+}
+
+#[test]
+fn a_folder_whose_name_is_not_utf_8_is_a_folder() {
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::empty();
+    let odd = sandbox.path().join(std::ffi::OsStr::from_bytes(b"n\xff"));
+    fs::create_dir(&odd).unwrap();
+    for args in [
+        &["init", "--json"][..],
+        &["send", "hello", "x", "--json"],
+        &["mesh", "check", "--json"],
+    ] {
+        run(sandbox.command(args).current_dir(&odd)).ok().json();
+    }
+}
+
+#[test]
+fn the_umask_is_obeyed() {
+    let sandbox = Sandbox::project();
+    let script = "umask 077; exec \"$0\" send hello secret";
+    run(Command::new("sh")
+        .args(["-c", script, TX])
+        .current_dir(sandbox.path()))
+    .ok();
+    let file = sandbox.path().join(".ai/tx/msgs").join(&sandbox.bus()[0]);
+    let mode = fs::metadata(file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_bus_that_is_no_folder_is_said_so() {
+    let sandbox = Sandbox::project();
+    fs::remove_dir(sandbox.path().join(".ai/tx/msgs")).unwrap();
+    sandbox.write(".ai/tx/msgs", "a file");
+    sandbox
+        .tx(["send", "hello", "x"])
         .exits(1)
-        .complains("Permission denied", 2);
-    fs::set_permissions(
-        sandbox.path().join("meshes"),
-        fs::Permissions::from_mode(0o755),
-    )
-    .unwrap();
+        .complains("see that it is a folder", 2);
 }
 
 /// A limit on file sizes fails a write half-way, as a full disk does.
@@ -110,8 +190,8 @@ fn a_full_disk_is_one_clear_line() {
         .output()
         .is_ok_and(|output| output.status.success());
     if !mounted {
-        eprintln!(
-            "SKIPPED: a small file system cannot be mounted here; the file-size limit stands in for it"
+        skip_loudly(
+            "a small file system cannot be mounted here; the file-size limit stands in for it",
         );
         return;
     }
@@ -141,35 +221,52 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
 fn a_killed_send_leaves_no_half_message() {
     let sandbox = Sandbox::project();
     let input = sandbox.write("body", "x".repeat(900_000));
-    for wait in 0..40 {
-        let mut child = sandbox
-            .command(["send", "hello", "-"])
-            .stdin(fs::File::open(&input).unwrap())
+    let rounds = crate::tx::soak(60, 2000);
+    // The moments of the kills are spread over the time that one send takes.
+    let send = || {
+        let mut command = sandbox.command(["send", "hello", "-"]);
+        command.stdin(fs::File::open(&input).unwrap());
+        command
             .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+            .stderr(std::process::Stdio::null());
+        command.spawn().unwrap()
+    };
+    let began = std::time::Instant::now();
+    assert!(send().wait().unwrap().success());
+    let whole = began.elapsed();
+    let mut killed = 0;
+    for round in 0..rounds {
+        let mut child = send();
         let began = std::time::Instant::now();
-        while began.elapsed().as_micros() < wait * 250 {
+        let moment = whole.mul_f64(1.2 * round as f64 / rounds as f64);
+        while began.elapsed() < moment {
             std::hint::spin_loop();
         }
         child.kill().unwrap();
-        child.wait().unwrap();
+        killed += usize::from(!child.wait().unwrap().success());
     }
-    let whole: Vec<String> = sandbox
+    let (temporary, sent): (Vec<String>, Vec<String>) = sandbox
         .bus()
         .into_iter()
-        .filter(|name| !name.starts_with('.'))
+        .partition(|name| name.starts_with('.'));
+    assert!(
+        killed > rounds / 4 && !sent.is_empty(),
+        "{killed} killed, {} sent",
+        sent.len()
+    );
+    assert!(temporary.iter().all(|name| name.starts_with(".tx-")));
+    let paths: Vec<String> = sent
+        .iter()
+        .map(|name| format!(".ai/tx/msgs/{name}"))
         .collect();
-    for name in &whole {
-        let path = format!(".ai/tx/msgs/{name}");
-        let answer = sandbox.tx(["check", "--json", &path]).ok().json();
-        assert_eq!(
-            answer["files"][0]["message"]["body"]
-                .as_str()
-                .unwrap()
-                .len(),
-            900_000
-        );
+    let answer = sandbox
+        .tx(["check", "--json"]
+            .map(String::from)
+            .into_iter()
+            .chain(paths))
+        .ok()
+        .json();
+    for file in answer["files"].as_array().unwrap() {
+        assert_eq!(file["message"]["body"].as_str().unwrap().len(), 900_000);
     }
 }

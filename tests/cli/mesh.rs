@@ -120,25 +120,133 @@ fn check_takes_names_and_paths() {
 }
 
 #[test]
+fn a_path_is_checked_like_a_name() {
+    let sandbox = Sandbox::empty();
+    let config = TWO.replace("complete: b", "complete: b, failed: coucil/chair");
+    sandbox.write("meshes/two/config.yaml", &config);
+    sandbox.write("meshes/two/p.md", "You are one of two.");
+    // A file named like the mesh is no config.
+    sandbox.write("two", "not a mesh");
+    let found = |args: &[&str], dir: &str| {
+        let mut command = sandbox.command(["mesh", "check", "--json"].iter().chain(args));
+        let answer = crate::tx::run(command.current_dir(sandbox.path().join(dir)))
+            .ok()
+            .json();
+        let mesh = answer["meshes"][0].clone();
+        assert_eq!(mesh["name"], "two");
+        assert!(
+            mesh["path"]
+                .as_str()
+                .unwrap()
+                .ends_with("meshes/two/config.yaml"),
+            "{mesh}"
+        );
+        mesh["diagnostics"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|d| d["code"].clone())
+            .collect::<Vec<_>>()
+    };
+    for (args, dir) in [
+        (&["two"][..], ""),
+        (&["meshes/two"], ""),
+        (&["./meshes/two/config.yaml"], ""),
+        (&["config.yaml"], "meshes/two"),
+        (&["."], "meshes/two"),
+    ] {
+        assert_eq!(found(args, dir), ["TX0401"], "{args:?} in {dir:?}");
+    }
+    sandbox
+        .tx(["mesh", "check", "no/such.yaml"])
+        .exits(6)
+        .complains("no config `no/such.yaml`", 2);
+}
+
+#[test]
 fn what_only_the_folder_can_tell_is_checked_too() {
     let sandbox = Sandbox::empty();
+    let config = "# prompts: p.md and q.md; mesh: two\nmesh: two\nagents:\n  - {name: a, prompt: p.md}\n  - {name: b, prompt: q.md}\n\
+                  entry_point: a\nrouting: {a: {complete: b, failed: coucil/chair}}\n";
+    sandbox.write("meshes/other/config.yaml", config);
     sandbox.write(
-        "meshes/other/config.yaml",
-        TWO.replace("complete: b", "complete: b, failed: coucil/chair"),
+        "meshes/x/same/config.yaml",
+        "mesh: same\ndescription: the original\nagents: [{name: a, command: /x}]\n",
     );
     sandbox.write(
-        "meshes/x/one/config.yaml",
+        "meshes/a-copy/config.yaml",
         "mesh: same\nagents: [{name: a, command: /x}]\n",
     );
-    sandbox.write(
-        "meshes/x/two/config.yaml",
-        "mesh: same\nagents: [{name: a, command: /x}]\n",
-    );
-    let ran = sandbox.tx(["mesh", "check"]).ok();
-    for code in ["TX0314", "TX0315", "TX0316", "TX0401"] {
-        assert!(ran.stdout.contains(code), "{code} in {}", ran.stdout);
+    let answer = sandbox.tx(["mesh", "check", "--json"]).ok().json();
+    let mut found = Vec::new();
+    for mesh in answer["meshes"].as_array().unwrap() {
+        for d in mesh["diagnostics"].as_array().unwrap() {
+            found.push(format!(
+                "{} {} {}:{}",
+                mesh["name"].as_str().unwrap(),
+                d["code"].as_str().unwrap(),
+                d["line"],
+                d["column"]
+            ));
+        }
     }
-    assert!(ran.stdout.contains("`council/chair`"), "{}", ran.stdout);
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "same TX0315 1:7",
+            "same TX0316 1:7",
+            "same TX0316 1:7",
+            "two TX0314 4:23",
+            "two TX0314 5:23",
+            "two TX0315 2:7",
+            "two TX0401 7:36",
+        ]
+    );
+    let shown = sandbox.tx(["mesh", "show", "same"]).ok().stdout;
+    assert!(
+        shown.contains("the original"),
+        "a copy never takes over: {shown}"
+    );
+    let list = sandbox.tx(["mesh", "list"]).ok().stdout;
+    assert!(
+        list.contains("[meshes/a-copy/config.yaml]"),
+        "twins can be told apart: {list}"
+    );
+}
+
+#[test]
+fn a_link_to_a_config_is_followed() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("elsewhere/two.yaml", TWO);
+    std::fs::create_dir_all(sandbox.path().join("meshes/two")).unwrap();
+    std::os::unix::fs::symlink(
+        "../../elsewhere/two.yaml",
+        sandbox.path().join("meshes/two/config.yaml"),
+    )
+    .unwrap();
+    sandbox.tx(["mesh", "show", "two"]).ok();
+}
+
+#[test]
+fn names_and_texts_of_meshes_cannot_drive_the_terminal() {
+    let sandbox = Sandbox::empty();
+    sandbox.write("meshes/e\x1b[31mvil\x07/config.yaml", "mesh: [");
+    sandbox.write("meshes/m/config.yaml", "mesh: m\ndescription: \"a\\e[31m\\u202Eb\"\nagents: [{name: a, description: \"x\\ny\\e[1m\", command: /x}]\n");
+    for args in [
+        &["mesh", "list"][..],
+        &["mesh", "check"],
+        &["mesh", "show", "m"],
+        &["mesh", "graph", "m"],
+    ] {
+        let ran = sandbox.tx(args);
+        assert!(
+            !ran.stdout.contains(['\x1b', '\x07', '\u{202e}']),
+            "{ran:#?}"
+        );
+    }
+    let shown = sandbox.tx(["mesh", "show", "m"]).ok().stdout;
+    assert!(shown.contains("  x y"), "{shown}");
 }
 
 #[test]

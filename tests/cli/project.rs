@@ -126,4 +126,44 @@ fn colour_is_for_terminals_and_no_color_is_obeyed() {
     let mut forced = sandbox.command(["check", "bad.md"]);
     let coloured = run(forced.env("CLICOLOR_FORCE", "1")).exits(1);
     assert!(coloured.stdout.contains('\x1b'));
+    // On a terminal, which `script` makes; `NO_COLOR` turns it off there too.
+    let on_terminal = |no_color: &str| {
+        let line = format!("{} check bad.md", crate::tx::TX);
+        let mut script = std::process::Command::new("script");
+        script
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(sandbox.path());
+        script.env("TERM", "xterm").env_remove("NO_COLOR");
+        if !no_color.is_empty() {
+            script.env("NO_COLOR", no_color);
+        }
+        run(&mut script).stdout
+    };
+    assert!(on_terminal("").contains("\x1b["), "{:?}", on_terminal(""));
+    assert!(
+        !on_terminal("1").contains("\x1b["),
+        "{:?}",
+        on_terminal("1")
+    );
+}
+
+#[test]
+fn twenty_at_once_make_one_project() {
+    let sandbox = Sandbox::empty();
+    let created: usize = std::thread::scope(|scope| {
+        let init = || {
+            sandbox.tx(["init", "--json"]).ok().json()["created"]
+                .as_array()
+                .unwrap()
+                .len()
+        };
+        let running: Vec<_> = (0..20).map(|_| scope.spawn(init)).collect();
+        running
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .sum()
+    });
+    assert_eq!(created, 4, "each file is created once");
+    let names = |dir: &str| std::fs::read_dir(sandbox.path().join(dir)).unwrap().count();
+    assert_eq!((names("meshes/hello"), names(".ai/tx")), (2, 3));
 }

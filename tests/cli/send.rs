@@ -120,20 +120,41 @@ fn an_agent_speaks_as_itself_and_nobody_else() {
     as_agent(&["send", "hello", "x", "--front", "from=core"])
         .exits(1)
         .complains("cannot speak as core", 2);
-    let answer = as_agent(&["send", "hello", "x", "--front", "From=core", "--json"])
-        .ok()
-        .json();
-    let checked = sandbox
-        .tx(["check", "--json", answer["path"].as_str().unwrap()])
-        .ok()
-        .json();
-    assert_eq!(checked["files"][0]["message"]["from"], "dev-review/tester");
+    as_agent(&["send", "hello", "x", "--front", "From=core"])
+        .exits(1)
+        .complains("cannot speak as core", 2);
+    as_agent(&["send", "tester", "x"])
+        .exits(1)
+        .complains("to itself", 2);
+    let to = |args: &[&str]| as_agent(args).ok().json()["to"].clone();
+    assert_eq!(
+        to(&["send", "dev-review", "ok", "--status", "complete", "--json"]),
+        json!(["dev-review/dispatch"]),
+        "the table routes it"
+    );
+    assert_eq!(
+        to(&["send", "dev-review", "help me", "--json"]),
+        json!(["dev-review/implementer"])
+    );
+    for agent in ["system/x", "nope/x", "dev-review/nope"] {
+        run(sandbox
+            .command(["send", "hello", "x"])
+            .env("TX_AGENT", agent))
+        .exits(6)
+        .complains(agent, 2);
+    }
+    let not_utf8 = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"\xff");
+    run(sandbox
+        .command(["send", "hello", "x"])
+        .env("TX_AGENT", not_utf8))
+    .exits(1)
+    .complains("TX_AGENT", 2);
     run(sandbox
         .command(["send", "hello", "x"])
         .env("TX_AGENT", "nonsense"))
     .exits(1)
     .complains("TX_AGENT", 2);
-    assert_eq!(sandbox.bus().len(), count + 1);
+    assert_eq!(sandbox.bus().len(), count + 2);
 }
 
 #[test]
@@ -162,10 +183,73 @@ fn what_cannot_be_a_message_is_not_written() {
             2,
             "mesh/agent",
         ),
-        (&["send", "hello", "x", "--front", "to=other/one"], 2, "TO"),
+        (
+            &["send", "hello", "x", "--front", "to=other/one"],
+            2,
+            "`to`",
+        ),
     ] {
         sandbox.tx(args).exits(code).complains(words, 12);
     }
+    for (args, code, words) in [
+        (
+            &["send", "hello", "x", "--front", "from=system/consumer"][..],
+            6,
+            "system/consumer",
+        ),
+        (
+            &["send", "hello", "x", "--front", "from=no/such"],
+            6,
+            "no/such",
+        ),
+        (
+            &["send", "hello", "x", "--type", "lifecycle"],
+            1,
+            "tx's own",
+        ),
+        (&["send", "hello", ""], 2, "no text"),
+        (&["send", "hello", "  "], 2, "no text"),
+        (&["send", "hello", "-"], 2, "no text"),
+        (
+            &[
+                "send",
+                "hello",
+                "x",
+                "--status",
+                "a",
+                "--front",
+                "outcome=b",
+            ],
+            2,
+            "`status`",
+        ),
+        (
+            &["send", "hello", "x", "--front", "y=1", "--front", "y=2"],
+            2,
+            "`y`",
+        ),
+    ] {
+        sandbox.tx(args).exits(code).complains(words, 12);
+    }
+    // What grows beyond a limit when it is written out is judged as it would be written.
+    let rule = format!("---\n\n{}", "x".repeat(1024 * 1024 - 190));
+    sandbox
+        .tx_with_input(&["send", "hello", "-"], rule.as_bytes())
+        .exits(1)
+        .complains("TX0004", 12);
+    sandbox.write("meshes/broken/config.yaml", "mesh: [");
+    sandbox
+        .tx(["send", "broken", "x"])
+        .exits(6)
+        .complains("tx mesh check broken", 2);
+    sandbox.write(
+        "meshes/off/config.yaml",
+        "mesh: off\ndisable: true\nagents: [{name: a, command: /x}]\n",
+    );
+    sandbox
+        .tx(["send", "off", "x"])
+        .exits(6)
+        .complains("disabled", 2);
     let large = vec![b'x'; 1024 * 1024];
     sandbox
         .tx_with_input(&["send", "hello", "-"], &large)
@@ -179,19 +263,20 @@ fn what_cannot_be_a_message_is_not_written() {
 }
 
 #[test]
-fn two_hundred_at_once_are_two_hundred_files() {
+fn many_at_once_are_as_many_files() {
     let sandbox = Sandbox::project();
+    let each = crate::tx::soak(25, 500);
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                for _ in 0..25 {
+                for _ in 0..each {
                     sandbox.tx(["send", "hello", "the same"]).ok();
                 }
             });
         }
     });
     let names = sandbox.bus();
-    assert_eq!(names.len(), 200);
+    assert_eq!(names.len(), 8 * each);
     assert!(
         names
             .iter()
@@ -231,4 +316,62 @@ fn text_arrives_as_it_was_given() {
         };
         assert_eq!(whole, expected);
     }
+}
+
+#[test]
+fn what_is_legal_stays_legal_when_it_is_written_out() {
+    let sandbox = Sandbox::project();
+    // A list of 40 KB on one line would be 80 KB with an item a line.
+    let list = vec!["a"; 20_000].join(",");
+    let body = format!("B\n\n---\ngrade: A\ngaps: [{list}]\n---\n");
+    let answer = sandbox
+        .tx_with_input(&["send", "hello", "-", "--json"], body.as_bytes())
+        .ok()
+        .json();
+    sandbox.tx(["check", answer["path"].as_str().unwrap()]).ok();
+}
+
+#[test]
+fn front_values_arrive_as_they_were_given() {
+    let sandbox = Sandbox::project();
+    let mut args = vec![
+        "send",
+        "hello,hello/worker",
+        "- a list\n- of two",
+        "--json",
+        "--headline",
+        "-v is broken",
+    ];
+    for value in [
+        "msg_id=1e3",
+        "commit=1234e5",
+        "n=16",
+        "hex=0x10",
+        "empty=",
+        "flag=true",
+        "colon=a: b",
+        "map={a: 1}",
+        "headless=true",
+    ] {
+        args.extend(["--front", value]);
+    }
+    let answer = sandbox.tx(&args).ok().json();
+    assert_eq!(
+        (&answer["id"], &answer["to"]),
+        (&json!("1e3"), &json!(["hello/worker"]))
+    );
+    let checked = sandbox
+        .tx(["check", "--json", answer["path"].as_str().unwrap()])
+        .ok()
+        .json();
+    let message = &checked["files"][0]["message"];
+    assert_eq!(
+        message["extra"],
+        json!({"commit": "1234e5", "n": 16, "hex": "0x10", "empty": "", "flag": true, "colon": "a: b", "map": {"a": 1}})
+    );
+    assert_eq!(
+        (&message["headless"], &message["headline"]),
+        (&json!(true), &json!("-v is broken"))
+    );
+    assert_eq!(message["body"], "- a list\n- of two");
 }

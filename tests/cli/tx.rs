@@ -96,6 +96,15 @@ impl Sandbox {
     }
 }
 
+/// How much of something: so much in every run, so much in `scripts/soak.sh`.
+pub(crate) fn soak(every_run: usize, full: usize) -> usize {
+    if std::env::var_os("TX_SOAK").is_some() {
+        full
+    } else {
+        every_run
+    }
+}
+
 pub(crate) fn run(command: &mut Command) -> Ran {
     command.output().expect("the program starts").into()
 }

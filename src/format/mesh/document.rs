@@ -1,20 +1,23 @@
 //! A mesh config's text, its values, and where each stands.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 use serde_json::Value;
 
 use super::raw::{NOT_OBEYED, RawMesh};
 use crate::format::Text;
-use crate::format::message::path_name;
+use crate::format::findings::{Findings, path_name};
 use crate::format::yaml::{Places, Step};
-use crate::model::{Code, Diagnostic, did_you_mean};
+use crate::model::{Address, Code, Place, did_you_mean};
 
 /// The text under examination and what was found in it so far.
 pub(super) struct Document<'a> {
     text: Text<'a>,
     places: OnceCell<Places>,
-    pub(super) diagnostics: Vec<Diagnostic>,
+    pub(super) findings: Findings<'a>,
+    /// Routes into other meshes, to be looked up where those are known.
+    pub(super) elsewhere: Vec<(Address, Place)>,
 }
 
 /// `at!["agents", 3, "name"]`.
@@ -28,7 +31,8 @@ impl<'a> Document<'a> {
         Document {
             text: Text(text),
             places: OnceCell::new(),
-            diagnostics: Vec::new(),
+            findings: Findings::new(text),
+            elsewhere: Vec::new(),
         }
     }
 
@@ -41,8 +45,7 @@ impl<'a> Document<'a> {
         hint: impl Into<String>,
     ) {
         let span = self.places().value(path);
-        let diagnostic = self.text.diagnose(code, span, message, hint);
-        self.diagnostics.push(diagnostic);
+        self.findings.say(code, span, message, hint);
     }
 
     /// Something about the key at a path.
@@ -54,27 +57,26 @@ impl<'a> Document<'a> {
         hint: impl Into<String>,
     ) {
         let span = self.places().key(path);
-        let diagnostic = self.text.diagnose(code, span, message, hint);
-        self.diagnostics.push(diagnostic);
+        self.findings.say(code, span, message, hint);
     }
 
-    /// Something about a target, which is a key of a map with reasons and a value elsewhere.
-    pub(super) fn about_target(
-        &mut self,
-        code: Code,
-        path: &[Step],
-        target: &str,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) {
-        let below = [path, &at![target]].concat();
-        if path.last() == Some(&Step::from(target)) {
-            self.about_key(code, path, message, hint);
-        } else if self.places().knows(&below) {
-            self.about_key(code, &below, message, hint);
-        } else {
-            self.about_value(code, path, message, hint);
+    /// Where a target stands: it is a key in a map with reasons, a value elsewhere.
+    pub(super) fn target_span(&self, path: &[Step], target: &str) -> Range<usize> {
+        match path.last() {
+            Some(Step::Key(key)) if key == target => self.places().key(path),
+            Some(_) | None => self.places().value(path),
         }
+    }
+
+    /// Note a route into another mesh.
+    pub(super) fn leads_elsewhere(&mut self, address: &Address, path: &[Step], target: &str) {
+        let place = self.text.place(self.target_span(path, target));
+        self.elsewhere.push((address.clone(), place));
+    }
+
+    /// Does the config have this field?
+    pub(super) fn has(&self, field: &str) -> bool {
+        self.places().knows(&at![field])
     }
 
     fn places(&self) -> &Places {
@@ -97,10 +99,9 @@ impl<'a> Document<'a> {
                     return raw;
                 }
                 Err(error) => {
-                    let path = field_of(&track.path());
+                    let path = steps_to(&track.path());
                     self.wrong_shape(&path, &error.to_string());
-                    // Without a path the whole is wrong; then nothing is left of it.
-                    if path.is_empty() || !remove(&mut value, &path) {
+                    if self.findings.is_full() || !leave_out(&mut value, &path) {
                         return RawMesh::default();
                     }
                 }
@@ -110,16 +111,17 @@ impl<'a> Document<'a> {
 
     fn wrong_shape(&mut self, path: &[Step], error: &str) {
         let name = path_name(path);
-        let error = error.strip_prefix("invalid type: ").unwrap_or(error);
-        let error = error.strip_prefix("invalid value: ").unwrap_or(error);
         let (message, hint) = match error.split_once(", expected ") {
-            Some((found, expected)) => (
-                format!("{name}: expected {expected}, found {found}"),
-                format!("write {expected}; until then the field is left out"),
-            ),
+            Some((found, expected)) => {
+                let expected = in_our_words(expected);
+                (
+                    format!("{name}: expected {expected}, found {}", in_our_words(found)),
+                    format!("write {expected}; until then it is left out"),
+                )
+            }
             None => (
                 format!("{name}: {error}"),
-                "mend it; until then the field is left out".to_owned(),
+                "mend it; until then it is left out".to_owned(),
             ),
         };
         self.about_value(Code::WrongShape, path, message, hint);
@@ -129,6 +131,9 @@ impl<'a> Document<'a> {
         let Some(Step::Key(key)) = path.last() else {
             return;
         };
+        if self.findings.leave_out() {
+            return;
+        }
         let known = super::schema::fields_at(&path[..path.len() - 1]);
         let hint = did_you_mean(key, known.iter().map(String::as_str), || {
             "`tx mesh schema` lists the fields".into()
@@ -141,7 +146,8 @@ impl<'a> Document<'a> {
         for pattern in NOT_OBEYED {
             let keys: Vec<&str> = pattern.split('.').collect();
             let mut found = Vec::new();
-            matching(value, &keys, &mut Vec::new(), &mut found);
+            let asks = |value: &Value| asks_for_something(pattern, value);
+            matching(value, &keys, &asks, &mut Vec::new(), &mut found);
             for path in found {
                 let message = format!("`{}` is read and not obeyed yet", path_name(&path));
                 let hint = "the mesh runs as if it were not there";
@@ -169,16 +175,58 @@ impl From<usize> for Step {
     }
 }
 
-fn matching(value: &Value, keys: &[&str], path: &mut Vec<Step>, found: &mut Vec<Vec<Step>>) {
+/// What serde says, without its types.
+fn in_our_words(text: &str) -> String {
+    let text = ["invalid type: ", "invalid value: ", "unknown variant "]
+        .iter()
+        .fold(text, |text, prefix| {
+            text.strip_prefix(prefix).unwrap_or(text)
+        });
+    let text = ["string ", "integer ", "boolean ", "floating point "]
+        .iter()
+        .fold(text, |text, prefix| {
+            text.strip_prefix(prefix).unwrap_or(text)
+        });
+    match text {
+        "sequence" | "a sequence" => "a list".into(),
+        "map" => "a map".into(),
+        "null" | "unit value" => "nothing".into(),
+        "u32" => "a whole number".into(),
+        "f64" => "a number".into(),
+        "a boolean" => "true or false".into(),
+        text => text.replace("one of ", ""),
+    }
+}
+
+/// A setting that asks for nothing cannot look as if it worked.
+fn asks_for_something(pattern: &str, value: &Value) -> bool {
+    match value {
+        // The one that is on by default.
+        Value::Bool(on) if pattern == "continuation" => !on,
+        Value::Null | Value::Bool(false) => false,
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        Value::Bool(true) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+/// The paths that match a pattern, where the value passes a test.
+fn matching(
+    value: &Value,
+    keys: &[&str],
+    test: &dyn Fn(&Value) -> bool,
+    path: &mut Vec<Step>,
+    found: &mut Vec<Vec<Step>>,
+) {
     let Some((&key, rest)) = keys.split_first() else {
-        if !value.is_null() {
+        if test(value) {
             found.push(path.clone());
         }
         return;
     };
     let mut go = |step: Step, value: &Value| {
         path.push(step);
-        matching(value, rest, path, found);
+        matching(value, rest, test, path, found);
         path.pop();
     };
     match value {
@@ -208,38 +256,34 @@ fn steps(path: &serde_ignored::Path) -> Vec<Step> {
     }
 }
 
-/// The innermost field that a fault is in: what is left out for it.
-fn field_of(path: &serde_path_to_error::Path) -> Vec<Step> {
+fn steps_to(path: &serde_path_to_error::Path) -> Vec<Step> {
     use serde_path_to_error::Segment;
-    let mut steps: Vec<Step> = path
-        .iter()
+    path.iter()
         .filter_map(|segment| match segment {
             Segment::Seq { index } => Some(Step::Index(*index)),
             Segment::Map { key } => Some(Step::Key(key.clone())),
             Segment::Enum { .. } | Segment::Unknown => None,
         })
-        .collect();
-    while matches!(steps.last(), Some(Step::Index(_))) {
-        steps.pop();
-    }
-    steps
+        .collect()
 }
 
-fn remove(value: &mut Value, path: &[Step]) -> bool {
-    let Some((Step::Key(last), above)) = path.split_last() else {
+/// Leave out what is wrong: an item of a list becomes nothing, so that the others
+/// keep their index; else the innermost field goes. False if nothing could go.
+fn leave_out(value: &mut Value, path: &[Step]) -> bool {
+    let Some((last, above)) = path.split_last() else {
         return false;
     };
-    let mut at = value;
-    for step in above {
-        let next = match step {
-            Step::Key(key) => at.get_mut(key),
-            Step::Index(index) => at.get_mut(index),
-        };
-        match next {
-            Some(next) => at = next,
-            None => return false,
+    let inner = above.iter().try_fold(&mut *value, |at, step| match step {
+        Step::Key(key) => at.get_mut(key),
+        Step::Index(index) => at.get_mut(index),
+    });
+    match (inner, last) {
+        (Some(Value::Object(map)), Step::Key(key)) => map.shift_remove(key).is_some(),
+        (Some(Value::Array(items)), Step::Index(index)) if !items[*index].is_null() => {
+            items[*index] = Value::Null;
+            true
         }
+        // Nothing was no better there: the whole list goes.
+        (Some(_) | None, _) => leave_out(value, above),
     }
-    at.as_object_mut()
-        .is_some_and(|map| map.shift_remove(last).is_some())
 }

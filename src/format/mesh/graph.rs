@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::lint::{Edge, Label, edges};
-use crate::model::{Mesh, Name, RoutingMode, Target};
+use super::lint::{Edge, Label, edges, own_agent};
+use crate::model::{Mesh, Name, RoutingMode, Row, Target};
 
 /// How a table is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub fn draw(mesh: &Mesh, drawing: Drawing) -> String {
 /// One agent's row in words: what it may say, and where that goes.
 pub fn in_words(mesh: &Mesh, agent: &Name) -> Vec<String> {
     let mut lines = Vec::new();
-    for edge in edges(mesh).iter().filter(|edge| edge.from == agent) {
+    for edge in ways(mesh).iter().filter(|edge| edge.from == agent) {
         let to = edge.to.within(&mesh.name);
         let what = match edge.label {
             Label::Word(word) => format!("`{word}` goes to {to}"),
@@ -50,6 +50,29 @@ pub fn in_words(mesh: &Mesh, agent: &Name) -> Vec<String> {
     lines
 }
 
+/// The ways as people see them: the results of a fan-out go from its members to
+/// who gets them.
+fn ways(mesh: &Mesh) -> Vec<Edge<'_>> {
+    let mut ways = Vec::new();
+    for edge in edges(mesh) {
+        let members = match mesh.routing.rows.get(edge.from) {
+            Some(Row::FanOut { members, .. }) if edge.label == Label::Join => members.as_slice(),
+            Some(_) | None => &[],
+        };
+        let own = members.iter().filter_map(|member| own_agent(mesh, member));
+        let own = own.map(|index| Edge {
+            from: &mesh.agents[index].name,
+            ..edge.clone()
+        });
+        let before = ways.len();
+        ways.extend(own);
+        if ways.len() == before {
+            ways.push(edge);
+        }
+    }
+    ways
+}
+
 fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> &'m str {
     match edge.label {
         Label::Word(word) => word,
@@ -63,7 +86,7 @@ fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> &'m str {
 }
 
 fn text(mesh: &Mesh) -> String {
-    let edges = edges(mesh);
+    let edges = ways(mesh);
     let mode = mesh.routing.mode;
     let width = edges
         .iter()
@@ -116,7 +139,7 @@ fn mermaid(mesh: &Mesh) -> String {
         let entry = node(&mut out, entry.to_string());
         let _ = writeln!(out, "    core --> {entry}");
     }
-    for edge in edges(mesh) {
+    for edge in ways(mesh) {
         let from = node(&mut out, edge.from.to_string());
         let to = node(&mut out, edge.to.within(&mesh.name));
         let word = label(&edge, mesh.routing.mode).replace('"', "#quot;");
@@ -137,7 +160,7 @@ fn dot(mesh: &Mesh) -> String {
     if let Some(entry) = &mesh.entry_point {
         let _ = writeln!(out, "  \"core\" -> {};", quote(entry.as_str()));
     }
-    for edge in edges(mesh) {
+    for edge in ways(mesh) {
         let style = if edge.to == Target::Core {
             ", style=dashed"
         } else {

@@ -7,7 +7,7 @@ use petgraph::graphmap::DiGraphMap;
 use petgraph::visit::Bfs;
 
 use super::document::{Document, at};
-use crate::model::{Address, Code, Directory, Mesh, Name, Routing, RoutingMode, Row, Target};
+use crate::model::{Code, Mesh, Name, Routing, RoutingMode, Row, Target};
 
 /// One way that an outcome can go.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,16 +29,18 @@ pub(super) enum Label<'m> {
     Always,
     /// To one of several that work side by side.
     FanOut,
-    /// From one of them to who gets the results.
+    /// All their results, to who gets them.
     Join,
     /// Nothing is listed, so it goes to core.
     Unlisted,
 }
 
 impl Label<'_> {
-    /// Does an outcome that goes well take this way?
-    fn goes_on(self) -> bool {
+    /// Does an outcome that goes well take this way? `escalate` asks the human
+    /// where the table alone decides.
+    fn goes_on(self, mode: RoutingMode) -> bool {
         match self {
+            Label::Word("escalate") => mode == RoutingMode::Agent,
             Label::Word(word) => word != "blocked" && word != "error",
             Label::Default | Label::Always | Label::FanOut | Label::Join | Label::Unlisted => true,
         }
@@ -51,7 +53,7 @@ pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
     let mut edges = Vec::new();
     let mut joined = HashSet::new();
     for (from, row) in rows {
-        let mut add = |label, to: &Target, reason| {
+        let mut add = |from, label, to: &Target, reason| {
             edges.push(Edge {
                 from,
                 label,
@@ -60,44 +62,32 @@ pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
             });
         };
         match row {
-            Row::Always(target) => add(Label::Always, target, ""),
+            Row::Always(target) => add(from, Label::Always, target, ""),
             Row::ByStatus { words, default } => {
                 for (word, targets) in words {
                     for (target, reason) in targets {
-                        add(Label::Word(word.as_str()), target, reason);
+                        add(from, Label::Word(word.as_str()), target, reason);
                     }
                 }
                 if let Some(target) = default {
-                    add(Label::Default, target, "");
+                    add(from, Label::Default, target, "");
                 }
                 let complete = words.keys().any(|word| word.as_str() == "complete");
                 if *mode == RoutingMode::Agent && !complete && default.is_none() {
-                    add(Label::Unlisted, &Target::Core, "");
+                    add(from, Label::Unlisted, &Target::Core, "");
                 }
             }
             Row::FanOut { members, join } => {
                 for member in members {
-                    add(Label::FanOut, member, "");
+                    add(from, Label::FanOut, member, "");
                 }
-                for member in members {
-                    if let Target::Agent(address) = member
-                        && let Some((name, _)) = mesh.agents.get_key_value(&address.agent)
-                        && address.mesh == mesh.name
-                    {
-                        joined.insert(name);
-                        edges.push(Edge {
-                            from: name,
-                            label: Label::Join,
-                            to: join.clone(),
-                            reason: "",
-                        });
-                    }
-                }
+                add(from, Label::Join, join, "");
+                joined.extend(members.iter().filter_map(|member| own_agent(mesh, member)));
             }
         }
     }
-    for agent in mesh.agents.keys() {
-        if !rows.contains_key(agent) && !joined.contains(agent) {
+    for (index, agent) in mesh.agents.keys().enumerate() {
+        if !rows.contains_key(agent) && !joined.contains(&index) {
             edges.push(Edge {
                 from: agent,
                 label: Label::Unlisted,
@@ -109,47 +99,63 @@ pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
     edges
 }
 
-/// Say what the table cannot do.
-pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
-    let edges = edges(mesh);
-    let within = |target: &Target| match target {
+/// The index of an agent of this mesh.
+pub(super) fn own_agent(mesh: &Mesh, target: &Target) -> Option<usize> {
+    match target {
         Target::Agent(address) if address.mesh == mesh.name => {
             mesh.agents.get_index_of(&address.agent)
         }
         Target::Agent(_) | Target::Core => None,
-    };
-    let index = |name: &Name| mesh.agents.get_index_of(name);
-    let mut graph = DiGraphMap::<usize, ()>::new();
-    let mut going_well = DiGraphMap::<usize, ()>::new();
-    for agent in 0..mesh.agents.len() {
-        graph.add_node(agent);
-        going_well.add_node(agent);
     }
+}
+
+/// Say what the table cannot do.
+pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
+    let edges = edges(mesh);
+    let index = |name: &Name| mesh.agents.get_index_of(name);
+    let entry = mesh.entry_point.as_ref().and_then(index);
+    let routed = routed_agents(mesh, &edges, entry);
+    // What an agent's row says counts only where work is routed to it: a
+    // member's outcome goes to the join and nowhere else.
+    let counts = |edge: &&Edge| index(edge.from).is_some_and(|from| routed.contains(&from));
+    let edges: Vec<&Edge> = edges.iter().filter(counts).collect();
+
+    let mut graph = DiGraphMap::<usize, ()>::new();
+    for agent in &routed {
+        graph.add_node(*agent);
+    }
+    let mut reached = routed.clone();
     for edge in &edges {
-        if let (Some(from), Some(to)) = (index(edge.from), within(&edge.to)) {
-            graph.add_edge(from, to, ());
-            if edge.label.goes_on() {
-                going_well.add_edge(from, to, ());
+        if let (Some(from), Some(to)) = (index(edge.from), own_agent(mesh, &edge.to)) {
+            reached.insert(to);
+            if edge.label.goes_on(mesh.routing.mode) && edge.label != Label::FanOut {
+                graph.add_edge(from, to, ());
             }
         }
     }
-
-    let reached = mesh
-        .entry_point
-        .as_ref()
-        .and_then(index)
-        .map(|entry| reach(&graph, entry));
-    if let Some(reached) = &reached {
-        unreachable_agents(document, mesh, reached);
+    if entry.is_some() {
+        unreachable_agents(document, mesh, &reached);
     }
-    loops_without_exit(document, mesh, &edges, &going_well);
-    let reached = reached.unwrap_or_else(|| (0..mesh.agents.len()).collect());
-    never_completes(document, mesh, &edges, &reached);
+    loops_without_exit(document, mesh, &edges, &graph);
+    never_completes(document, mesh, &edges);
 }
 
-fn reach(graph: &DiGraphMap<usize, ()>, from: usize) -> HashSet<usize> {
-    let mut walk = Bfs::new(graph, from);
-    std::iter::from_fn(|| walk.next(graph)).collect()
+/// The agents that work is routed to from the entry point: not those who only
+/// work as members of a fan-out. Without an entry point, all.
+fn routed_agents(mesh: &Mesh, edges: &[Edge], entry: Option<usize>) -> HashSet<usize> {
+    let Some(entry) = entry else {
+        return (0..mesh.agents.len()).collect();
+    };
+    let mut graph = DiGraphMap::<usize, ()>::new();
+    graph.add_node(entry);
+    for edge in edges.iter().filter(|edge| edge.label != Label::FanOut) {
+        let from = mesh.agents.get_index_of(edge.from);
+        if let (Some(from), Some(to)) = (from, own_agent(mesh, &edge.to)) {
+            graph.add_edge(from, to, ());
+        }
+    }
+    let mut walk = Bfs::new(&graph, entry);
+    std::iter::from_fn(|| walk.next(&graph)).collect()
 }
 
 fn unreachable_agents(document: &mut Document, mesh: &Mesh, reached: &HashSet<usize>) {
@@ -166,7 +172,7 @@ fn unreachable_agents(document: &mut Document, mesh: &Mesh, reached: &HashSet<us
 fn loops_without_exit(
     document: &mut Document,
     mesh: &Mesh,
-    edges: &[Edge],
+    edges: &[&Edge],
     graph: &DiGraphMap<usize, ()>,
 ) {
     for members in tarjan_scc(graph) {
@@ -179,9 +185,10 @@ fn loops_without_exit(
         let leaves = |edge: &Edge| {
             let stays =
                 matches!(&edge.to, Target::Agent(a) if a.mesh == mesh.name && inside(&a.agent));
-            inside(edge.from) && edge.label.goes_on() && !stays
+            let goes_on = edge.label.goes_on(mesh.routing.mode) && edge.label != Label::FanOut;
+            inside(edge.from) && goes_on && !stays
         };
-        if is_loop && !edges.iter().any(leaves) {
+        if is_loop && !edges.iter().any(|edge| leaves(edge)) {
             let mut sorted = members.clone();
             sorted.sort_unstable();
             let names: Vec<String> = sorted
@@ -196,64 +203,31 @@ fn loops_without_exit(
     }
 }
 
-fn never_completes(document: &mut Document, mesh: &Mesh, edges: &[Edge], reached: &HashSet<usize>) {
-    let completes = |edge: &Edge| {
+fn never_completes(document: &mut Document, mesh: &Mesh, edges: &[&Edge]) {
+    let completes = |edge: &&Edge| {
         let elsewhere = matches!(&edge.to, Target::Agent(a) if a.mesh != mesh.name);
         let named = mesh.completion_agents.is_empty() || mesh.completion_agents.contains(edge.from);
-        let reached = mesh
-            .agents
-            .get_index_of(edge.from)
-            .is_some_and(|i| reached.contains(&i));
         // What another mesh does with it cannot be seen from here.
-        reached && edge.label.goes_on() && (elsewhere || named && edge.to == Target::Core)
+        let ends = elsewhere || named && edge.to == Target::Core;
+        ends && edge.label.goes_on(mesh.routing.mode)
     };
     if edges.iter().any(completes) {
         return;
     }
+    let fields = ["completion_agents", "completion_agent", "boundary_agents"];
+    let named = fields.into_iter().find(|field| document.has(field));
     let (who, field) = match mesh.completion_agents.as_slice() {
         [] => ("no agent".to_owned(), "routing"),
         [one] => (
             format!("the completion agent `{one}` never"),
-            "completion_agents",
+            named.unwrap_or("routing"),
         ),
         _ => (
             "none of the completion agents".to_owned(),
-            "completion_agents",
+            named.unwrap_or("routing"),
         ),
     };
     let message = format!("{who} reaches core with an outcome other than `blocked` or `error`");
     let hint = "let a completion agent send `complete` to core";
     document.about_key(Code::NeverCompletes, &at![field], message, hint);
-}
-
-/// Routes into other meshes.
-pub(super) fn targets_elsewhere(document: &mut Document, mesh: &Mesh, directory: &Directory) {
-    for edge in edges(mesh) {
-        let Target::Agent(address) = &edge.to else {
-            continue;
-        };
-        if address.mesh == mesh.name || directory.knows(address) {
-            continue;
-        }
-        let sender = Address {
-            mesh: mesh.name.clone(),
-            agent: edge.from.clone(),
-        };
-        if let Err(unresolved) =
-            directory.resolve(&crate::model::Recipient::Full(address.clone()), &sender)
-        {
-            let mut at = at!["routing", edge.from.as_str()].to_vec();
-            if let Label::Word(word) = edge.label {
-                at.push(word.into());
-            }
-            let text = address.to_string();
-            document.about_target(
-                Code::UnknownTarget,
-                &at,
-                &text,
-                unresolved.to_string(),
-                unresolved.hint(),
-            );
-        }
-    }
 }

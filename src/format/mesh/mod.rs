@@ -17,11 +17,10 @@ mod tests;
 
 use serde_json::Value;
 
-use super::Text;
-use super::message::{too_large, yaml_fault};
+use super::findings::{Findings, too_large};
 use super::yaml;
-use crate::model::{Code, Diagnostic, Directory, Mesh};
-use document::Document;
+use crate::model::{Address, Code, Diagnostic, Mesh, Place};
+use document::{Document, at};
 
 pub use graph::{Drawing, draw, in_words};
 pub use schema::schema;
@@ -29,20 +28,53 @@ pub use schema::schema;
 /// The largest mesh config, in bytes.
 pub const MAX_FILE: usize = 256 * 1024;
 
-/// Parse a mesh config. `None` if it does not load; the diagnostics say why.
-pub fn parse(bytes: &[u8]) -> (Option<Mesh>, Vec<Diagnostic>) {
+/// A mesh config, read.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The mesh; `None` if it does not load, and the diagnostics say why.
+    pub mesh: Option<Mesh>,
+    /// What there is to say about it.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Routes into other meshes, and where they stand: only who knows those can look them up.
+    pub elsewhere: Vec<(Address, Place)>,
+}
+
+/// A part of a config that others have something to say about.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// The mesh's name.
+    Name,
+    /// The prompt of the agent with this index.
+    Prompt(usize),
+}
+
+/// Parse a mesh config.
+pub fn parse(bytes: &[u8]) -> Loaded {
+    let failed = |diagnostics| Loaded {
+        diagnostics,
+        ..Loaded::default()
+    };
     if bytes.len() > MAX_FILE {
-        return (None, vec![too_large(bytes.len() as u64, MAX_FILE)]);
+        return failed(vec![too_large(MAX_FILE)]);
     }
     let text = match super::text::utf8(bytes) {
-        Ok(text) => text,
-        Err((diagnostic, _)) => return (None, vec![diagnostic]),
+        Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+        Err((diagnostic, _)) => return failed(vec![diagnostic]),
     };
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut findings = Findings::new(text);
     let mut value = match yaml::parse(text) {
         Ok(value @ Value::Object(_)) => value,
-        Ok(_) => return (None, vec![not_a_mapping(text)]),
-        Err(fault) => return (None, vec![yaml_fault(text, 0, &fault)]),
+        Ok(_) => {
+            let end = text.find('\n').unwrap_or(text.len());
+            let message = "expected a mapping with `mesh` and `agents`";
+            let hint = "see docs/mesh-format.md, or start from `tx init`";
+            findings.say(Code::NotAMapping, 0..end, message, hint);
+            return failed(findings.finish());
+        }
+        Err(fault) => {
+            findings.yaml_fault(0, &fault);
+            return failed(findings.finish());
+        }
     };
     yaml::merge(&mut value);
     let mut document = Document::new(text);
@@ -51,24 +83,27 @@ pub fn parse(bytes: &[u8]) -> (Option<Mesh>, Vec<Diagnostic>) {
     if let Some(mesh) = &mesh {
         lint::lint(&mut document, mesh);
     }
-    let mut diagnostics = document.diagnostics;
-    diagnostics.sort_by_key(|d| (d.place.line, d.place.column));
-    (mesh, diagnostics)
+    Loaded {
+        mesh,
+        diagnostics: document.findings.finish(),
+        elsewhere: document.elsewhere,
+    }
 }
 
-/// Routes into other meshes, looked up among those that there are.
-pub fn check_targets(text: &str, mesh: &Mesh, directory: &Directory) -> Vec<Diagnostic> {
+/// A diagnostic about a part of a config that loads.
+pub fn diagnose(
+    text: &str,
+    part: Part,
+    code: Code,
+    message: impl Into<String>,
+    hint: impl Into<String>,
+) -> Diagnostic {
     let mut document = Document::new(text);
-    lint::targets_elsewhere(&mut document, mesh, directory);
-    document.diagnostics
-}
-
-fn not_a_mapping(text: &str) -> Diagnostic {
-    let text = Text(text);
-    text.diagnose(
-        Code::NotAMapping,
-        text.line_at(0),
-        "expected a mapping with `mesh` and `agents`",
-        "see docs/mesh-format.md, or start from `tx init`",
-    )
+    match part {
+        Part::Name => document.about_value(code, &at!["mesh"], message, hint),
+        Part::Prompt(index) => {
+            document.about_value(code, &at!["agents", index, "prompt"], message, hint);
+        }
+    }
+    document.findings.finish().swap_remove(0)
 }

@@ -9,12 +9,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::shapes::{FlagOrMap, FlagOrNames, NumberOrFalse, OneOrMany, RawRow, Scalar};
+use super::shapes::{
+    FlagOrMap, FlagOrNames, NumberOrFalse, OneOrMany, RawLimit, RawRearmatter, RawRow,
+    RawWorkspace, Scalar,
+};
 use crate::model::{Deliver, Mode, OnAsk, OnFail, RoutingMode};
 
 /// A mesh: a team of agents and the table that routes between them.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "Mesh")]
 pub(super) struct RawMesh {
     /// The mesh's name, the first part of its agents' addresses.
@@ -22,7 +25,8 @@ pub(super) struct RawMesh {
     /// What the mesh is for, in a line.
     pub(super) description: Option<Scalar>,
     /// The agents.
-    pub(super) agents: Option<Vec<RawAgent>>,
+    #[schemars(with = "Option<Vec<RawAgent>>")]
+    pub(super) agents: Option<Vec<Option<RawAgent>>>,
     /// The agent that gets what is addressed to the mesh. Default: `worker`, or the only agent.
     pub(super) entry_point: Option<Scalar>,
     /// The agents whose outcome at core ends a run. Default: any.
@@ -41,7 +45,7 @@ pub(super) struct RawMesh {
     pub(super) rearmatter: Option<RawRearmatter>,
     /// Checks of the work. Not obeyed yet.
     pub(super) quality: Option<Value>,
-    /// How often work is sent back by a failed check.
+    /// How often work is sent back by a failed check. Not obeyed yet.
     pub(super) iteration: Option<RawIteration>,
     /// What runs before and after the mesh. Not obeyed yet.
     pub(super) lifecycle: Option<RawLifecycle>,
@@ -105,7 +109,7 @@ pub(super) struct RawMesh {
 
 /// One agent of a mesh.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "Agent")]
 pub(super) struct RawAgent {
     /// The agent's name, the second part of its address.
@@ -156,17 +160,8 @@ pub(super) struct RawAgent {
 }
 
 /// What the agents say of their own work.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "true, false or a map")]
-#[schemars(rename = "Rearmatter")]
-pub(super) enum RawRearmatter {
-    Flag(bool),
-    Rules(RawRearmatterRules),
-}
-
-/// What the agents say of their own work.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "RearmatterRules")]
 pub(super) struct RawRearmatterRules {
     /// The agents are told to write it. Default: true.
@@ -174,7 +169,7 @@ pub(super) struct RawRearmatterRules {
     /// Whether it must be there. Not obeyed yet.
     pub(super) required: Option<bool>,
     /// The fields they are told to write.
-    pub(super) fields: Option<Vec<Scalar>>,
+    pub(super) fields: Option<Vec<Option<Scalar>>>,
     /// Field to what it means. Not obeyed yet.
     pub(super) schema: Option<Map<String, Value>>,
     /// Field to the value it must reach: a number from 0.0 to 1.0, or a grade. Not obeyed yet.
@@ -183,7 +178,7 @@ pub(super) struct RawRearmatterRules {
 
 /// How often work is sent back by a failed check.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "Iteration")]
 pub(super) struct RawIteration {
     /// At most so often. Default: 3.
@@ -196,7 +191,7 @@ pub(super) struct RawIteration {
 
 /// What runs before and after the mesh.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "Lifecycle")]
 pub(super) struct RawLifecycle {
     /// Before: `worktree:create` and so on.
@@ -206,17 +201,8 @@ pub(super) struct RawLifecycle {
 }
 
 /// Where agents work.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "a path or a map with `path`")]
-#[schemars(rename = "Workspace")]
-pub(super) enum RawWorkspace {
-    Path(String),
-    Rules(RawWorkspaceRules),
-}
-
-/// Where agents work.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "WorkspaceRules")]
 pub(super) struct RawWorkspaceRules {
     /// The folder; `{feature}`, `{topic}` and `{task-id}` are filled in.
@@ -233,7 +219,7 @@ pub(super) struct RawWorkspaceRules {
 
 /// The limits of a mesh.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "Guardrails")]
 pub(super) struct RawGuardrails {
     /// Limits refuse instead of warning.
@@ -254,18 +240,24 @@ pub(super) struct RawGuardrails {
     pub(super) routing_error: Option<RawRoutingError>,
 }
 
-/// A limit: a number, or a map that has it.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "a number or a map with `limit`")]
-#[schemars(rename = "Limit")]
-pub(super) enum RawLimit {
-    Number(u32),
-    Map(Map<String, Value>),
+/// A limit with its settings.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a map")]
+#[schemars(rename = "LimitRules")]
+pub(super) struct RawLimitRules {
+    /// At most so many.
+    pub(super) limit: Option<u32>,
+    /// The same as `limit`.
+    pub(super) max: Option<u32>,
+    /// Refuse instead of warning. Not obeyed yet.
+    pub(super) strict: Option<Value>,
+    /// Where it begins to warn. Not obeyed yet.
+    pub(super) warning: Option<Value>,
 }
 
 /// What follows an outcome that the table does not allow.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "RoutingError")]
 pub(super) struct RawRoutingError {
     /// Refuse a target that the table does not list.
@@ -282,7 +274,7 @@ pub(super) struct RawRoutingError {
 
 /// Words that call for this mesh.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "Intents")]
 pub(super) struct RawIntents {
     /// Patterns of what a person says.
@@ -293,7 +285,7 @@ pub(super) struct RawIntents {
 
 /// A file that agents read or write.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "ManifestEntry")]
 pub(super) struct RawManifest {
     /// Its name in prompts.
@@ -315,7 +307,7 @@ pub(super) struct RawManifest {
 
 /// What an agent may do.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "Permissions")]
 pub(super) struct RawPermissions {
     /// The tools it may use.
@@ -328,7 +320,7 @@ pub(super) struct RawPermissions {
 
 /// A state machine over the agents.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "Fsm")]
 pub(super) struct RawFsm {
     /// The first state.
@@ -343,7 +335,7 @@ pub(super) struct RawFsm {
 
 /// A state of the state machine.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default)]
+#[serde(default, expecting = "a map")]
 #[schemars(rename = "FsmState")]
 pub(super) struct RawFsmState {
     /// Who works in it.
@@ -369,6 +361,7 @@ pub(super) struct RawFsmState {
 /// setting must never look as if it worked, so each warns.
 pub(super) const NOT_OBEYED: &[&str] = &[
     "quality",
+    "iteration",
     "lifecycle",
     "worktree",
     "continuation",
@@ -396,6 +389,8 @@ pub(super) const NOT_OBEYED: &[&str] = &[
     "rearmatter.thresholds",
     "workspace.structure",
     "guardrails.warning",
+    "guardrails.max_messages.strict",
+    "guardrails.max_messages.warning",
     "guardrails.max_turns",
     "guardrails.agents",
     "guardrails.bash_guard",

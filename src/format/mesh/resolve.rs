@@ -1,18 +1,15 @@
 //! A raw config to a mesh: defaults filled in, every shape made one.
 
-use std::time::Duration;
-
 use indexmap::IndexMap;
-use serde_json::Value;
 
 use super::document::{Document, at};
-use super::raw::{RawAgent, RawGuardrails, RawLimit, RawMesh, RawRearmatter, RawWorkspace};
-use super::shapes::{OneOrMany, Scalar};
-use crate::format::message::found;
+use super::raw::{RawAgent, RawGuardrails, RawMesh};
+use super::shapes::{OneOrMany, RawLimit, RawRearmatter, RawWorkspace, Scalar};
+use crate::format::findings::found;
 use crate::format::yaml::Step;
 use crate::model::{
-    Agent, AskTimeout, Code, Diagnostic, Grade, Guardrails, Iteration, Mesh, Name, Prompt,
-    RearmatterRules, Routing, RoutingError, RoutingMode, Workspace, did_you_mean,
+    Agent, Code, Grade, Guardrails, Iteration, Mesh, Name, Prompt, RearmatterRules, Routing,
+    RoutingError, RoutingMode, Seconds, Workspace, did_you_mean,
 };
 
 /// The mesh, or `None` if something keeps it from loading.
@@ -58,11 +55,10 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh) -> Option<Mesh> {
         name: name.clone(),
         agents: agents.clone(),
     };
-    let failed = document.diagnostics.iter().any(Diagnostic::is_error);
-    (!failed).then_some(mesh)
+    (!document.findings.failed()).then_some(mesh)
 }
 
-pub(super) fn text(scalar: Option<Scalar>) -> String {
+fn text(scalar: Option<Scalar>) -> String {
     scalar.map(|text| text.0).unwrap_or_default()
 }
 
@@ -85,7 +81,10 @@ fn mesh_name(document: &mut Document, name: Option<Scalar>) -> Option<Name> {
     }
 }
 
-fn agents(document: &mut Document, raw: Option<Vec<RawAgent>>) -> Option<IndexMap<Name, Agent>> {
+fn agents(
+    document: &mut Document,
+    raw: Option<Vec<Option<RawAgent>>>,
+) -> Option<IndexMap<Name, Agent>> {
     let raw = raw.unwrap_or_default();
     if raw.is_empty() {
         let hint = "add `agents:` with at least one `- name: worker`";
@@ -99,12 +98,16 @@ fn agents(document: &mut Document, raw: Option<Vec<RawAgent>>) -> Option<IndexMa
     }
     let mut agents = IndexMap::new();
     for (index, raw) in raw.into_iter().enumerate() {
+        // What was wrong with an item that is nothing now was said already.
+        let Some(raw) = raw else {
+            continue;
+        };
         let at = at!["agents", index];
         let name_at = at!["agents", index, "name"];
         let name = match raw.name.as_ref().map(|name| name.0.parse::<Name>()) {
-            Some(Ok(name)) if name.as_str() != "dispatch" => name,
+            Some(Ok(name)) if !["dispatch", "core"].contains(&name.as_str()) => name,
             Some(Ok(name)) => {
-                let message = format!("name: `{name}` is reserved: it means \"route this for me\"");
+                let message = format!("name: `{name}` is reserved");
                 document.about_value(Code::BadName, &name_at, message, "choose another name");
                 continue;
             }
@@ -152,18 +155,20 @@ fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Ag
             hint,
         );
     }
+    let runtime = match raw.runtime {
+        Some(runtime) => runtime.0,
+        // A program to run and no runtime named: the program is the agent.
+        None if !run.is_empty() => "command".into(),
+        None => "claude".into(),
+    };
+    check_runtime(document, index, &runtime, &run);
     let timeout_at = at!["agents", index, "timeout"];
     Agent {
         description: text(raw.description),
         model: raw.model.map(|model| model.0),
         prompt: raw.prompt.map(|prompt| prompt_kind(prompt.0)),
         command: raw.command.map(|command| command.0),
-        // A program to run and no runtime named: the program is the agent.
-        runtime: match raw.runtime {
-            Some(runtime) => runtime.0,
-            None if !run.is_empty() => "command".into(),
-            None => "claude".into(),
-        },
+        runtime,
         run,
         shell,
         timeout: raw
@@ -176,6 +181,26 @@ fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Ag
         workspace: raw.workspace.map(workspace),
         max_messages: raw.max_messages,
         name,
+    }
+}
+
+/// The runtimes that tx has; a project may add its own.
+const RUNTIMES: [&str; 7] = [
+    "claude", "codex", "gemini", "opencode", "pi", "aider", "command",
+];
+
+fn check_runtime(document: &mut Document, index: usize, runtime: &str, run: &[String]) {
+    let at = at!["agents", index, "runtime"];
+    if runtime == "command" && run.is_empty() {
+        let message = "a `command` agent needs a program";
+        let hint = "add `run: [program, argument]`";
+        document.about_value(Code::Runtime, &at, message, hint);
+    } else if !RUNTIMES.contains(&runtime) {
+        let message = format!("`{runtime}` is not a runtime that tx has");
+        let hint = did_you_mean(runtime, RUNTIMES, || {
+            format!("tx has {}; a project may add its own", RUNTIMES.join(", "))
+        });
+        document.about_value(Code::Runtime, &at, message, hint);
     }
 }
 
@@ -209,11 +234,12 @@ fn prompt_kind(prompt: String) -> Prompt {
     }
 }
 
-fn duration(document: &mut Document, at: &[Step], text: &str) -> Option<Duration> {
+fn duration(document: &mut Document, at: &[Step], text: &str) -> Option<Seconds> {
     let text = text.trim();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let number: Option<u64> = text[..text.len() - unit.len()].parse().ok();
     let seconds = match (number, unit.trim()) {
+        (Some(0), _) => None,
         (Some(n), "" | "s") => Some(n),
         (Some(n), "m") => n.checked_mul(60),
         (Some(n), "h") => n.checked_mul(3600),
@@ -224,7 +250,7 @@ fn duration(document: &mut Document, at: &[Step], text: &str) -> Option<Duration
         let hint = "until then the field is left out";
         document.about_value(Code::WrongShape, at, message, hint);
     }
-    seconds.map(Duration::from_secs)
+    seconds.map(Seconds)
 }
 
 fn workspace(raw: RawWorkspace) -> Workspace {
@@ -262,6 +288,7 @@ fn rearmatter(raw: Option<RawRearmatter>) -> RearmatterRules {
                 .fields
                 .unwrap_or_default()
                 .into_iter()
+                .flatten()
                 .map(|field| field.0)
                 .collect(),
         },
@@ -311,10 +338,12 @@ pub(super) struct Scope<'d, 't, 'm> {
 }
 
 impl Scope<'_, '_, '_> {
-    pub(super) fn did_you_mean(&self, name: &str) -> String {
-        let agents = self.agents.keys().map(Name::as_str).chain(["core"]);
-        let all: Vec<&str> = agents.clone().collect();
-        did_you_mean(name, agents, || format!("one of: {}", all.join(", ")))
+    /// A hint for a name that is none of the agents, nor any of `others`.
+    pub(super) fn did_you_mean(&self, name: &str, others: &[&str]) -> String {
+        let names = self.agents.keys().map(Name::as_str);
+        let names: Vec<&str> = names.chain(others.iter().copied()).collect();
+        let one_of = || format!("one of: {}", names.join(", "));
+        did_you_mean(name, names.iter().copied(), one_of)
     }
 
     pub(super) fn own_agent(&self, text: &str) -> Option<Name> {
@@ -327,7 +356,7 @@ impl Scope<'_, '_, '_> {
             let found = self.own_agent(&wanted);
             if found.is_none() {
                 let message = format!("entry_point: there is no agent `{wanted}`");
-                let hint = self.did_you_mean(&wanted);
+                let hint = self.did_you_mean(&wanted, &[]);
                 self.document
                     .about_value(Code::UnknownEntry, &at!["entry_point"], message, hint);
             }
@@ -364,7 +393,7 @@ impl Scope<'_, '_, '_> {
                     Some(name) => names.push(name),
                     None => {
                         let message = format!("{field}: there is no agent `{wanted}`");
-                        let hint = self.did_you_mean(&wanted);
+                        let hint = self.did_you_mean(&wanted, &[]);
                         let at = if many {
                             at![field, index].to_vec()
                         } else {
@@ -389,10 +418,10 @@ impl Scope<'_, '_, '_> {
         let at = at!["guardrails", "routing_error", "routing_fallback"];
         Guardrails {
             strict,
-            ask_timeout: ask_timeout.map(AskTimeout).unwrap_or_default(),
+            ask_timeout: ask_timeout.unwrap_or(Guardrails::default().ask_timeout),
             max_messages: raw.max_messages.and_then(|limit| match limit {
                 RawLimit::Number(number) => Some(number),
-                RawLimit::Map(map) => self.limit(&map),
+                RawLimit::Rules(rules) => rules.limit.or(rules.max),
             }),
             routing_error: RoutingError {
                 strict: routing_error.strict.unwrap_or(strict),
@@ -404,19 +433,5 @@ impl Scope<'_, '_, '_> {
                     .and_then(|text| self.target(RoutingMode::Agent, &text.0, &at)),
             },
         }
-    }
-
-    fn limit(&mut self, map: &serde_json::Map<String, Value>) -> Option<u32> {
-        let number = ["limit", "max", "value"]
-            .iter()
-            .find_map(|key| map.get(*key)?.as_u64());
-        if number.is_none() {
-            let message = "max_messages: expected a number, or a map with `limit`";
-            let hint = "write `max_messages: 30`; until then there is no limit";
-            let at = at!["guardrails", "max_messages"];
-            self.document
-                .about_value(Code::WrongShape, &at, message, hint);
-        }
-        number.and_then(|number| u32::try_from(number).ok())
     }
 }

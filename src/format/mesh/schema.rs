@@ -14,6 +14,7 @@ pub fn schema() -> Value {
     let mut schema = generator.into_root_schema_for::<RawMesh>().to_value();
     schema["title"] = "tx mesh config".into();
     schema["required"] = serde_json::json!(["mesh", "agents"]);
+    schema["definitions"]["Agent"]["required"] = serde_json::json!(["name"]);
     schema
 }
 

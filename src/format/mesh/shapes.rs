@@ -7,18 +7,40 @@ use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
+
+use super::raw::{RawLimitRules, RawRearmatterRules, RawWorkspaceRules};
 
 /// Text; a number or a truth value counts as its own text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scalar(pub(super) String);
 
 /// One text or a list of them.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "text or a list of texts")]
+#[derive(Debug)]
 pub(super) enum OneOrMany {
     One(Scalar),
-    Many(Vec<Scalar>),
+    Many(Vec<Option<Scalar>>),
+}
+
+/// What the agents say of their own work.
+#[derive(Debug)]
+pub(super) enum RawRearmatter {
+    Flag(bool),
+    Rules(RawRearmatterRules),
+}
+
+/// Where agents work.
+#[derive(Debug)]
+pub(super) enum RawWorkspace {
+    Path(String),
+    Rules(RawWorkspaceRules),
+}
+
+/// A limit: a number, or a map that has it.
+#[derive(Debug)]
+pub(super) enum RawLimit {
+    Number(u32),
+    Rules(RawLimitRules),
 }
 
 /// `true`, `false`, or settings.
@@ -52,7 +74,7 @@ pub(super) enum NumberOrFalse {
 #[derive(Debug)]
 pub(super) enum RawRow {
     Always(String),
-    FanOut(Vec<RawMember>),
+    FanOut(Vec<Option<RawMember>>),
     ByStatus(IndexMap<String, RawTargets>),
 }
 
@@ -67,25 +89,38 @@ pub(super) enum RawMember {
 #[derive(Debug)]
 pub(super) enum RawTargets {
     One(String),
-    Many(Vec<Scalar>),
-    Reasons(IndexMap<String, Option<Scalar>>),
+    Many(Vec<Option<Scalar>>),
+    Reasons(IndexMap<String, Value>),
 }
 
 impl OneOrMany {
     pub(super) fn into_vec(self) -> Vec<String> {
         match self {
             OneOrMany::One(one) => vec![one.0],
-            OneOrMany::Many(many) => many.into_iter().map(|text| text.0).collect(),
+            OneOrMany::Many(many) => many.into_iter().flatten().map(|text| text.0).collect(),
         }
     }
 }
 
-/// A type read from text, a list or a map, by which of them it is. Unlike an
-/// untagged enum this does not buffer, so a fault deep inside has its own path.
+/// A type read from what is there: text, a number, a flag, a list or a map. Unlike
+/// an untagged enum this does not buffer, so that a fault deep inside has its own
+/// path, and a field unknown in there is seen.
 trait Shaped<'de>: Sized {
     const EXPECTED: &'static str;
 
-    fn from_text(_: String) -> Option<Self> {
+    fn from_nothing() -> Option<Self> {
+        None
+    }
+
+    fn from_flag(_: bool) -> Option<Self> {
+        None
+    }
+
+    fn from_number(_: &Number) -> Option<Self> {
+        None
+    }
+
+    fn from_text(_: &str) -> Option<Self> {
         None
     }
 
@@ -102,6 +137,14 @@ fn unexpected<E: de::Error>(found: de::Unexpected, expected: &'static str) -> E 
     E::invalid_type(found, &expected)
 }
 
+fn list<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(list: A) -> Result<T, A::Error> {
+    T::deserialize(value::SeqAccessDeserializer::new(list))
+}
+
+fn map<'de, T: Deserialize<'de>, A: MapAccess<'de>>(map: A) -> Result<T, A::Error> {
+    T::deserialize(value::MapAccessDeserializer::new(map))
+}
+
 struct ByShape<T>(PhantomData<T>);
 
 impl<'de, T: Shaped<'de>> Visitor<'de> for ByShape<T> {
@@ -111,8 +154,32 @@ impl<'de, T: Shaped<'de>> Visitor<'de> for ByShape<T> {
         f.write_str(T::EXPECTED)
     }
 
+    fn visit_unit<E: de::Error>(self) -> Result<T, E> {
+        T::from_nothing().ok_or_else(|| unexpected(de::Unexpected::Unit, T::EXPECTED))
+    }
+
+    fn visit_bool<E: de::Error>(self, flag: bool) -> Result<T, E> {
+        T::from_flag(flag).ok_or_else(|| unexpected(de::Unexpected::Bool(flag), T::EXPECTED))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        T::from_number(&number.into())
+            .ok_or_else(|| unexpected(de::Unexpected::Signed(number), T::EXPECTED))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+        T::from_number(&number.into())
+            .ok_or_else(|| unexpected(de::Unexpected::Unsigned(number), T::EXPECTED))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
+        Number::from_f64(number)
+            .and_then(|number| T::from_number(&number))
+            .ok_or_else(|| unexpected(de::Unexpected::Float(number), T::EXPECTED))
+    }
+
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        T::from_text(text.into()).ok_or_else(|| unexpected(de::Unexpected::Str(text), T::EXPECTED))
+        T::from_text(text).ok_or_else(|| unexpected(de::Unexpected::Str(text), T::EXPECTED))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
@@ -124,47 +191,124 @@ impl<'de, T: Shaped<'de>> Visitor<'de> for ByShape<T> {
     }
 }
 
+impl Shaped<'_> for Scalar {
+    const EXPECTED: &'static str = "text";
+
+    fn from_flag(flag: bool) -> Option<Self> {
+        Some(Scalar(flag.to_string()))
+    }
+
+    fn from_number(number: &Number) -> Option<Self> {
+        Some(Scalar(number.to_string()))
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        Some(Scalar(text.into()))
+    }
+}
+
+impl<'de> Shaped<'de> for OneOrMany {
+    const EXPECTED: &'static str = "text or a list of texts";
+
+    fn from_flag(flag: bool) -> Option<Self> {
+        Scalar::from_flag(flag).map(OneOrMany::One)
+    }
+
+    fn from_number(number: &Number) -> Option<Self> {
+        Scalar::from_number(number).map(OneOrMany::One)
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        Scalar::from_text(text).map(OneOrMany::One)
+    }
+
+    fn from_list<A: SeqAccess<'de>>(items: A) -> Result<Self, A::Error> {
+        list(items).map(OneOrMany::Many)
+    }
+}
+
+impl<'de> Shaped<'de> for RawRearmatter {
+    const EXPECTED: &'static str = "true, false or a map";
+
+    fn from_flag(flag: bool) -> Option<Self> {
+        Some(RawRearmatter::Flag(flag))
+    }
+
+    fn from_map<A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+        map(fields).map(RawRearmatter::Rules)
+    }
+}
+
+impl<'de> Shaped<'de> for RawWorkspace {
+    const EXPECTED: &'static str = "a path, or a map with `path`";
+
+    fn from_text(text: &str) -> Option<Self> {
+        Some(RawWorkspace::Path(text.into()))
+    }
+
+    fn from_map<A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+        map(fields).map(RawWorkspace::Rules)
+    }
+}
+
+impl<'de> Shaped<'de> for RawLimit {
+    const EXPECTED: &'static str = "a number, or a map with `limit`";
+
+    fn from_number(number: &Number) -> Option<Self> {
+        let number = u32::try_from(number.as_u64()?).ok()?;
+        Some(RawLimit::Number(number))
+    }
+
+    fn from_map<A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+        map(fields).map(RawLimit::Rules)
+    }
+}
+
 impl<'de> Shaped<'de> for RawRow {
     const EXPECTED: &'static str = "a target, a list of agents, or a map of statuses";
 
-    fn from_text(text: String) -> Option<Self> {
-        Some(RawRow::Always(text))
+    fn from_text(text: &str) -> Option<Self> {
+        Some(RawRow::Always(text.into()))
     }
 
-    fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
-        Vec::deserialize(value::SeqAccessDeserializer::new(list)).map(RawRow::FanOut)
+    fn from_list<A: SeqAccess<'de>>(items: A) -> Result<Self, A::Error> {
+        list(items).map(RawRow::FanOut)
     }
 
-    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        IndexMap::deserialize(value::MapAccessDeserializer::new(map)).map(RawRow::ByStatus)
+    fn from_map<A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+        map(fields).map(RawRow::ByStatus)
     }
 }
 
 impl<'de> Shaped<'de> for RawMember {
     const EXPECTED: &'static str = "an agent, or a map of options at the end";
 
-    fn from_text(text: String) -> Option<Self> {
-        Some(RawMember::Agent(text))
+    fn from_text(text: &str) -> Option<Self> {
+        Some(RawMember::Agent(text.into()))
     }
 
-    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        IndexMap::deserialize(value::MapAccessDeserializer::new(map)).map(RawMember::Options)
+    fn from_map<A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+        map(fields).map(RawMember::Options)
     }
 }
 
 impl<'de> Shaped<'de> for RawTargets {
     const EXPECTED: &'static str = "a target, a list of targets, or a map of target to reason";
 
-    fn from_text(text: String) -> Option<Self> {
-        Some(RawTargets::One(text))
+    fn from_nothing() -> Option<Self> {
+        Some(RawTargets::Reasons(IndexMap::new()))
     }
 
-    fn from_list<A: SeqAccess<'de>>(list: A) -> Result<Self, A::Error> {
-        Vec::deserialize(value::SeqAccessDeserializer::new(list)).map(RawTargets::Many)
+    fn from_text(text: &str) -> Option<Self> {
+        Some(RawTargets::One(text.into()))
     }
 
-    fn from_map<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
-        IndexMap::deserialize(value::MapAccessDeserializer::new(map)).map(RawTargets::Reasons)
+    fn from_list<A: SeqAccess<'de>>(items: A) -> Result<Self, A::Error> {
+        list(items).map(RawTargets::Many)
+    }
+
+    fn from_map<A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+        map(fields).map(RawTargets::Reasons)
     }
 }
 
@@ -190,6 +334,19 @@ macro_rules! by_shape {
 }
 
 by_shape! {
+    Scalar, "Scalar", |_| json_schema!({"type": ["string", "number", "boolean"]});
+    OneOrMany, "OneOrMany", |g| json_schema!({
+        "anyOf": [g.subschema_for::<Scalar>(), {"type": "array", "items": g.subschema_for::<Scalar>()}],
+    });
+    RawRearmatter, "Rearmatter", |g| json_schema!({
+        "anyOf": [{"type": "boolean"}, g.subschema_for::<RawRearmatterRules>()],
+    });
+    RawWorkspace, "Workspace", |g| json_schema!({
+        "anyOf": [{"type": "string"}, g.subschema_for::<RawWorkspaceRules>()],
+    });
+    RawLimit, "Limit", |g| json_schema!({
+        "anyOf": [{"type": "integer", "minimum": 0}, g.subschema_for::<RawLimitRules>()],
+    });
     RawRow, "Row", |g| json_schema!({
         "description": "Where an agent's outcomes go: one target, a fan-out, or targets by status.",
         "anyOf": [
@@ -211,34 +368,7 @@ by_shape! {
         "anyOf": [
             {"type": "string"},
             {"type": "array", "items": {"type": "string"}},
-            {"type": "object", "additionalProperties": {"type": ["string", "null"]}, "description": "Target to the reason that the agent is shown."},
+            {"type": "object", "additionalProperties": true, "description": "Target to the reason that the agent is shown."},
         ],
     });
-}
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::String(text) => Ok(Scalar(text)),
-            Value::Number(number) => Ok(Scalar(number.to_string())),
-            Value::Bool(flag) => Ok(Scalar(flag.to_string())),
-            Value::Null => Err(unexpected(de::Unexpected::Unit, "text")),
-            Value::Array(_) => Err(unexpected(de::Unexpected::Seq, "text")),
-            Value::Object(_) => Err(unexpected(de::Unexpected::Map, "text")),
-        }
-    }
-}
-
-impl JsonSchema for Scalar {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Scalar".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["string", "number", "boolean"]})
-    }
 }

@@ -1,11 +1,12 @@
 //! The routing table: every shape of row made one, every target looked up.
 
 use indexmap::IndexMap;
+use serde_json::Value;
 
 use super::document::at;
-use super::resolve::{Scope, text};
+use super::resolve::Scope;
 use super::shapes::{RawMember, RawRow, RawTargets};
-use crate::format::message::found;
+use crate::format::findings::found;
 use crate::format::yaml::Step;
 use crate::model::{Address, Code, Kind, Name, Recipient, RoutingMode, Row, Status, Target};
 
@@ -19,12 +20,16 @@ impl Scope<'_, '_, '_> {
         for (key, raw) in raw {
             let Some(agent) = self.own_agent(&key) else {
                 let message = format!("routing: there is no agent `{key}`");
-                let hint = self.did_you_mean(&key);
+                let hint = self.did_you_mean(&key, &[]);
                 self.document
                     .about_key(Code::UnknownRow, &at!["routing", &key], message, hint);
                 continue;
             };
             let at = at!["routing", &key];
+            if rows.contains_key(&agent) {
+                self.said_twice(&at, &format!("`{key}` has a row already"));
+                continue;
+            }
             let row = match raw {
                 RawRow::Always(target) => self.target(mode, &target, &at).map(Row::Always),
                 RawRow::FanOut(list) => self.fan_out(mode, list, &at),
@@ -56,13 +61,35 @@ impl Scope<'_, '_, '_> {
                 continue;
             }
             let targets = self.targets(mode, raw, &at);
-            if word == "default" {
-                default = targets.into_keys().next();
-            } else if let (Ok(status), false) = (word.parse::<Status>(), targets.is_empty()) {
-                words.insert(status, targets);
+            match word.parse::<Status>() {
+                _ if targets.is_empty() => {}
+                Ok(status) if status.as_str() == "default" => {
+                    if targets.len() > 1 {
+                        self.said_twice(&at, "`default` is one target");
+                    }
+                    default = targets.into_keys().next();
+                }
+                Ok(status) if words.contains_key(&status) => {
+                    self.said_twice(&at, &format!("`{status}` is listed already"));
+                }
+                Ok(status) => {
+                    words.insert(status, targets);
+                }
+                Err(_) => {
+                    let message = "a status is a word";
+                    let hint = "give it a name, such as `complete`";
+                    self.document
+                        .about_key(Code::WrongShape, &at, message, hint);
+                }
             }
         }
         Row::ByStatus { words, default }
+    }
+
+    fn said_twice(&mut self, at: &[Step], message: &str) {
+        let message = format!("{message}; the first one counts");
+        let hint = "keep one: the case of letters does not count";
+        self.document.about_key(Code::SaidTwice, at, message, hint);
     }
 
     fn targets(
@@ -76,13 +103,15 @@ impl Scope<'_, '_, '_> {
             RawTargets::Many(list) => list
                 .into_iter()
                 .enumerate()
-                .map(|(index, target)| (target.0, [at, &at![index]].concat(), String::new()))
+                .filter_map(|(index, target)| {
+                    Some((target?.0, [at, &at![index]].concat(), String::new()))
+                })
                 .collect(),
             RawTargets::Reasons(map) => map
                 .into_iter()
                 .map(|(target, reason)| {
                     let at = [at, &at![&target]].concat();
-                    (target, at, text(reason))
+                    (target, at, reason_text(reason))
                 })
                 .collect(),
         };
@@ -101,18 +130,34 @@ impl Scope<'_, '_, '_> {
         targets
     }
 
-    fn fan_out(&mut self, mode: RoutingMode, raw: Vec<RawMember>, at: &[Step]) -> Option<Row> {
+    fn fan_out(
+        &mut self,
+        mode: RoutingMode,
+        raw: Vec<Option<RawMember>>,
+        at: &[Step],
+    ) -> Option<Row> {
         let mut members = Vec::new();
         let mut join = None;
+        let mut join_named = false;
         for (index, member) in raw.into_iter().enumerate() {
             let at = [at, &at![index]].concat();
             match member {
-                RawMember::Agent(name) => members.extend(self.target(mode, &name, &at)),
-                RawMember::Options(options) => {
+                None => {}
+                Some(RawMember::Agent(name)) => match self.target(mode, &name, &at) {
+                    Some(member) if members.contains(&member) => {
+                        self.said_twice(&at, &format!("`{name}` is a member already"));
+                    }
+                    Some(member) => members.push(member),
+                    None => {}
+                },
+                Some(RawMember::Options(options)) => {
                     for (option, value) in options {
                         let at = [&at[..], &at![&option]].concat();
                         match (option.as_str(), value.as_str()) {
-                            ("complete", Some(target)) => join = self.target(mode, target, &at),
+                            ("complete", Some(target)) => {
+                                join_named = true;
+                                join = self.target(mode, target, &at);
+                            }
                             ("fan_in", Some("batch")) => {}
                             _ => {
                                 let message = format!(
@@ -135,7 +180,7 @@ impl Scope<'_, '_, '_> {
                 .about_key(Code::LeadsNowhere, at, "this fan-out has no members", hint);
             return None;
         }
-        if join.is_none() {
+        if !join_named {
             let message = "this fan-out names nobody who gets the results; core does";
             let hint = "end the list with `{ complete: agent }`";
             self.document.about_key(Code::NoJoin, at, message, hint);
@@ -154,7 +199,12 @@ impl Scope<'_, '_, '_> {
                     return Some(Target::Agent(address.clone()));
                 }
             }
-            Ok(Recipient::Full(address)) => return Some(address.clone().into()),
+            Ok(Recipient::Full(address)) => {
+                if !address.is_core() {
+                    self.document.leads_elsewhere(address, at, text);
+                }
+                return Some(address.clone().into());
+            }
             Ok(Recipient::Bare(name)) if self.agents.contains_key(name) => {
                 return Some(Target::Agent(Address {
                     mesh: self.mesh.clone(),
@@ -168,11 +218,24 @@ impl Scope<'_, '_, '_> {
             }
             Ok(Recipient::Bare(_)) | Err(_) => {}
         }
+        if self.document.findings.leave_out() {
+            return None;
+        }
         let message = format!("there is no agent `{text}` in this mesh; the route is left out");
-        let hint = self.did_you_mean(text);
-        // Where a map names the target it is a key, elsewhere a value.
+        let hint = self.did_you_mean(text, &["core"]);
+        let span = self.document.target_span(at, text);
         self.document
-            .about_target(Code::UnknownTarget, at, text, message, hint);
+            .findings
+            .say(Code::UnknownTarget, span, message, hint);
         None
+    }
+}
+
+/// A reason is shown, not obeyed: whatever it is, it costs no route.
+fn reason_text(reason: Value) -> String {
+    match reason {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        other => other.to_string(),
     }
 }

@@ -3,10 +3,12 @@
 use std::str::FromStr;
 
 use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime};
+use indexmap::IndexSet;
 use serde_json::{Map, Value};
 
 use super::block::Block;
-use super::{Reading, found};
+use super::reading::Reading;
+use crate::format::findings::found;
 use crate::format::yaml::Step;
 use crate::model::{Address, Code, Kind, MsgId, Recipient, Status, did_you_mean};
 
@@ -44,31 +46,42 @@ const KNOWN: [&str; 19] = [
 /// Fields of TX that have no effect here.
 const NOT_OBEYED: [&str; 4] = ["revision", "parallel", "human", "conversation-id"];
 
+/// The field that a key means, in its right spelling: `msg_id` is `msg-id`.
+pub fn field_named(key: &str) -> Option<&'static str> {
+    let plain = |byte: u8| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    KNOWN
+        .into_iter()
+        .find(|known| known.bytes().map(plain).eq(key.bytes().map(plain)))
+}
+
 impl<'r, 'a> Fields<'r, 'a> {
     pub(super) fn new(reading: &'r mut Reading<'a>, mut block: Block<'a>) -> Self {
         // `msg_id`, `In-Reply-To`: agents write these, and mean the field.
-        let other_spellings: Vec<(String, &str)> = block
-            .fields
-            .keys()
-            .filter(|key| !KNOWN.contains(&key.as_str()))
-            .filter_map(|key| {
-                let plain = |k: &str| k.to_ascii_lowercase().replace('_', "-");
-                let right = KNOWN.into_iter().find(|right| plain(right) == plain(key))?;
-                (!block.fields.contains_key(right)).then(|| (key.clone(), right))
-            })
-            .collect();
-        for (written, right) in other_spellings {
-            let span = block.key_span(&[Step::Key(written.clone())]);
+        let written: Vec<String> = block.fields.keys().cloned().collect();
+        for key in written {
+            let Some(right) = field_named(&key).filter(|right| *right != key) else {
+                continue;
+            };
+            let span = block.key_span(&[Step::Key(key.clone())]);
+            if block.fields.contains_key(right) {
+                let message = format!("`{key}` is `{right}`, which stands here already");
+                reading.say(Code::DuplicateKey, span, message, "keep one of the two");
+                continue;
+            }
+            let message = format!("`{key}` was read as `{right}`");
             reading.say(
                 Code::OtherSpelling,
                 span,
-                format!("`{written}` was read as `{right}`"),
+                message,
                 format!("write `{right}`"),
             );
-            if let Some(value) = block.fields.shift_remove(&written) {
+            if let Some(value) = block.fields.shift_remove(&key) {
                 block.fields.insert(right.into(), value);
                 if let Some(places) = block.places.get_mut() {
-                    places.rename(&written, right);
+                    places.rename(&key, right);
                 }
             }
         }
@@ -90,7 +103,18 @@ impl<'r, 'a> Fields<'r, 'a> {
     }
 
     fn wrong(&mut self, code: Code, key: &'static str, expected: &str, value: &Value) {
-        let span = self.block.value_span(&[Step::Key(key.into())]);
+        self.wrong_at(&[Step::Key(key.into())], code, key, expected, value);
+    }
+
+    fn wrong_at(
+        &mut self,
+        path: &[Step],
+        code: Code,
+        key: &'static str,
+        expected: &str,
+        value: &Value,
+    ) {
+        let span = self.block.value_span(path);
         self.failed.push(key);
         self.reading.say(
             code,
@@ -140,7 +164,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         }
     }
 
-    pub(super) fn time(&mut self, key: &'static str) -> Option<DateTime<FixedOffset>> {
+    pub(super) fn time(&mut self, key: &'static str, code: Code) -> Option<DateTime<FixedOffset>> {
         let value = self.take(key)?;
         let time = self
             .block
@@ -148,7 +172,7 @@ impl<'r, 'a> Fields<'r, 'a> {
             .and_then(|text| iso_8601(&text));
         if time.is_none() {
             let expected = "a time such as 2026-11-15T10:00:00Z";
-            self.wrong(Code::WrongField, key, expected, &value);
+            self.wrong(code, key, expected, &value);
         }
         time
     }
@@ -242,31 +266,29 @@ impl<'r, 'a> Fields<'r, 'a> {
     }
 
     pub(super) fn recipients(&mut self, key: &'static str) -> Vec<Recipient> {
-        let mut recipients = Vec::new();
+        let mut recipients = IndexSet::new();
         let many = key == "to";
         for (path, value) in self.items(key) {
-            match value.as_str().map(|text| text.trim().parse()) {
-                Some(Ok(recipient)) if many || recipients.is_empty() => {
-                    if !recipients.contains(&recipient) {
-                        recipients.push(recipient);
-                    }
+            let hint = match (
+                value.as_str().map(|text| text.trim().parse()),
+                value.as_str(),
+            ) {
+                (Some(Ok(recipient)), _) if many || recipients.is_empty() => {
+                    recipients.insert(recipient);
+                    continue;
                 }
-                parsed => {
-                    let span = self.block.value_span(&path);
-                    let hint = match value.as_str() {
-                        Some(text) if many && text.contains([',', ';']) => {
-                            "several recipients are a list: `to: [a/b, c/d]`"
-                        }
-                        _ if matches!(parsed, Some(Ok(_))) => "name one target",
-                        _ => "a name has letters, digits, `_`, `.` and `-`: `mesh/agent`",
-                    };
-                    let message = format!("{key}: expected mesh/agent, found {}", found(&value));
-                    self.failed.push(key);
-                    self.reading.say(Code::BadAddress, span, message, hint);
+                (Some(Ok(_)), _) => "name one target",
+                (_, Some(text)) if many && text.contains([',', ';']) => {
+                    "several recipients are a list: `to: [a/b, c/d]`"
                 }
-            }
+                (_, _) => "a name has letters, digits, `_`, `.` and `-`: `mesh/agent`",
+            };
+            let span = self.block.value_span(&path);
+            let message = format!("{key}: expected mesh/agent, found {}", found(&value));
+            self.failed.push(key);
+            self.reading.say(Code::BadAddress, span, message, hint);
         }
-        recipients
+        recipients.into_iter().collect()
     }
 
     pub(super) fn ids(&mut self, key: &'static str) -> Vec<MsgId> {
@@ -284,7 +306,7 @@ impl<'r, 'a> Fields<'r, 'a> {
             };
             match text.and_then(|text| text.parse().ok()) {
                 Some(id) => ids.push(id),
-                None => self.wrong(Code::BadRouting, key, "a msg-id or a list of them", &value),
+                None => self.wrong_at(&path, Code::BadRouting, key, "a msg-id", &value),
             }
         }
         ids
@@ -302,6 +324,16 @@ impl<'r, 'a> Fields<'r, 'a> {
                 );
             }
         }
+        let keys: Vec<String> = self.block.fields.keys().cloned().collect();
+        for key in keys.iter().filter(|key| key.len() >= 5) {
+            let near = |known: &&str| strsim::damerau_levenshtein(known, key) == 1;
+            if let Some(known) = KNOWN.into_iter().find(near) {
+                let span = self.block.key_span(&[Step::Key(key.clone())]);
+                let message = format!("`{key}` has no meaning; it is kept");
+                let hint = format!("did you mean `{known}`?");
+                self.reading.say(Code::NearMiss, span, message, hint);
+            }
+        }
         std::mem::take(&mut self.block.fields)
     }
 }
@@ -312,18 +344,64 @@ fn iso_8601(text: &str) -> Option<DateTime<FixedOffset>> {
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time);
     }
-    let naive = [
+    // `Z` and a space for `T` are the same thing said in another way.
+    let plain = match text.strip_suffix(['Z', 'z']) {
+        Some(utc) => format!("{utc}+00:00"),
+        None => text.to_owned(),
+    };
+    let plain = plain.replacen(' ', "T", 1);
+    let times = [
         "%Y-%m-%dT%H:%M:%S%.f",
-        "%Y-%m-%d %H:%M:%S%.f",
         "%Y-%m-%dT%H:%M",
-        "%Y-%m-%d %H:%M",
-    ]
-    .iter()
-    .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok())
-    .or_else(|| {
-        NaiveDate::parse_from_str(text, "%Y-%m-%d")
+        "%Y%m%dT%H%M%S%3f",
+        "%Y%m%dT%H%M%S",
+    ];
+    let with_offset = |format| DateTime::parse_from_str(&plain, &format!("{format}%#z")).ok();
+    let without = |format| NaiveDateTime::parse_from_str(&plain, format).ok();
+    let midnight = || {
+        NaiveDate::parse_from_str(&plain, "%Y-%m-%d")
             .ok()?
             .and_hms_opt(0, 0, 0)
-    })?;
-    Some(naive.and_utc().fixed_offset())
+    };
+    times.into_iter().find_map(with_offset).or_else(|| {
+        let naive = times.into_iter().find_map(without).or_else(midnight)?;
+        Some(naive.and_utc().fixed_offset())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_taken_as_people_write_them() {
+        for (text, expected) in [
+            (
+                "2026-11-15T10:00:00.123Z",
+                Some("2026-11-15T10:00:00.123+00:00"),
+            ),
+            (
+                "2026-11-15T10:00:00+02:00",
+                Some("2026-11-15T10:00:00+02:00"),
+            ),
+            ("2026-11-15T10:00Z", Some("2026-11-15T10:00:00+00:00")),
+            ("2026-11-15T10:00+02:00", Some("2026-11-15T10:00:00+02:00")),
+            (
+                "2026-11-15T10:00:00+0200",
+                Some("2026-11-15T10:00:00+02:00"),
+            ),
+            ("2026-11-15T10:00:00+02", Some("2026-11-15T10:00:00+02:00")),
+            ("2026-11-15T10:00:00", Some("2026-11-15T10:00:00+00:00")),
+            ("2026-11-15 10:00", Some("2026-11-15T10:00:00+00:00")),
+            ("2026-11-15", Some("2026-11-15T00:00:00+00:00")),
+            ("20261115T100000123Z", Some("2026-11-15T10:00:00.123+00:00")),
+            ("20261115T100000Z", Some("2026-11-15T10:00:00+00:00")),
+            ("tomorrow", None),
+            ("2026-13-01", None),
+            ("", None),
+        ] {
+            let time = iso_8601(text).map(|time| time.to_rfc3339());
+            assert_eq!(time.as_deref(), expected, "{text:?}");
+        }
+    }
 }

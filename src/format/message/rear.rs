@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::found;
+use crate::format::findings::found;
 use crate::format::yaml::Step;
 use crate::model::Grade;
 

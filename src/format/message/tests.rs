@@ -3,7 +3,8 @@
 use super::*;
 use crate::format::render::render;
 use crate::format::report::report;
-use serde_json::json;
+use crate::model::{MsgId, Priority};
+use serde_json::{Value, json};
 
 fn origin() -> Origin {
     Origin {
@@ -22,7 +23,7 @@ fn good(text: &str) -> (Message, Vec<Diagnostic>) {
 
 fn bad(text: impl AsRef<[u8]>) -> Vec<Diagnostic> {
     match parse(text.as_ref(), &origin()) {
-        Parsed::Rejected { diagnostics, .. } => diagnostics,
+        Parsed::Rejected(why) => why.diagnostics,
         other => panic!("should be rejected, is {other:#?}"),
     }
 }
@@ -277,6 +278,24 @@ fn the_rest_of_the_file_splits_into_body_and_rearmatter() {
             json!({"gaps": ["x"], "assumptions": ["x"]}),
         ),
         (
+            "indented",
+            "\na\n---\n  grade: A\n  confidence: 0.9\n---\n",
+            "a",
+            json!({"grade": "A", "confidence": 0.9}),
+        ),
+        (
+            "complex key",
+            "\na\n---\n? grade\n: A\n---\n",
+            "a",
+            json!({"grade": "A"}),
+        ),
+        (
+            "quoted key",
+            "\na\n---\n\"grade\": A\n---\n",
+            "a",
+            json!({"grade": "A"}),
+        ),
+        (
             "a comment first",
             "\na\n---\n# mine\ngrade: A\n---\n",
             "a",
@@ -449,6 +468,26 @@ fn rejections_have_a_code_and_an_exact_place() {
         ),
         ("a key twice", with_front("to: other\n"), vec!["TX0012 7:1"]),
         (
+            "a field in two spellings",
+            with_front("To: other\n"),
+            vec!["TX0012 7:1"],
+        ),
+        (
+            "an open quote",
+            with_front("x: \"open\n  y\n"),
+            vec!["TX0010 7:4"],
+        ),
+        (
+            "one id of a list",
+            with_front("in-reply-to: [a, {b: c}]\n"),
+            vec!["TX0113 7:18"],
+        ),
+        (
+            "a default that never comes",
+            with_front("default: x\nexpires: soon\n"),
+            vec!["TX0113 8:10"],
+        ),
+        (
             "a key twice, deeper",
             with_front("x:\n  y: 1\n  y: 2\n"),
             vec!["TX0012 9:3"],
@@ -497,43 +536,56 @@ fn alias_bombs_are_refused_quickly() {
     };
     let bomb: String = (1..9).map(level).collect();
     let lines = format!("l0: &l0 [x,x,x,x,x,x,x,x,x]\n{bomb}");
+    let started = std::time::Instant::now();
     assert_eq!(codes(&bad(with_front(&lines))), [Code::YamlTooDeep]);
+    assert!(started.elapsed().as_secs() < 2);
 }
 
 #[test]
 fn wrong_values_that_change_no_route_are_warnings() {
-    for (lines, expected) in [
-        ("msg-id: [a]\n", "TX0101 7:9"),
-        ("timestamp: soon\n", "TX0101 6:12"),
-        ("priority: urgent\n", "TX0101 7:11"),
-        ("expires: never\n", "TX0101 7:10"),
-        ("inject-response: 3\n", "TX0101 7:18"),
-        ("model: [a]\n", "TX0101 7:8"),
-        ("type: quest\n", "TX0109 7:7"),
-        ("revision: 2\n", "TX0110 7:1"),
-        ("parallel: true\n", "TX0110 7:1"),
-        ("human: true\n", "TX0110 7:1"),
-        ("conversation-id: x\n", "TX0110 7:1"),
-        ("session_id: x\n", "TX0112 7:1"),
+    for (line, expected) in [
+        ("msg-id: [a]", "TX0101 4:9"),
+        ("headline: {a: b}", "TX0101 5:11"),
+        ("timestamp: soon", "TX0101 6:12"),
+        ("priority: urgent", "TX0101 7:11"),
+        ("expires: never", "TX0101 7:10"),
+        ("inject-response: 3", "TX0101 7:18"),
+        ("model: [a]", "TX0101 7:8"),
+        ("type: quest", "TX0109 7:7"),
+        ("revision: 2", "TX0110 7:1"),
+        ("parallel: true", "TX0110 7:1"),
+        ("human: true", "TX0110 7:1"),
+        ("conversation-id: x", "TX0110 7:1"),
+        ("session_id: x", "TX0112 7:1"),
     ] {
-        let key = lines.split_inclusive(':').next().unwrap();
-        // The field under test must not stand there twice.
-        let front = with_front("")
-            .split_inclusive('\n')
-            .filter(|line| !line.starts_with(key))
-            .collect::<String>();
-        let text = front.replacen("---\n\nBody", &format!("{lines}---\n\nBody"), 1);
+        let key = line.split_inclusive(':').next().unwrap();
+        let front = with_front("");
+        // In place of the field of that name, or after the others.
+        let text = match front.lines().find(|other| other.starts_with(key)) {
+            Some(other) => front.replacen(other, line, 1),
+            None => with_front(&format!("{line}\n")),
+        };
         let (_, diagnostics) = good(&text);
-        let code = expected.split(' ').next().unwrap();
-        let shown = places(&diagnostics);
-        let column = |s: &str| s.rsplit(':').next().unwrap().to_owned();
-        let hit = shown.iter().find(|s| s.starts_with(code));
-        assert_eq!(
-            hit.map(|s| column(s)),
-            Some(column(expected)),
-            "{lines} {shown:?}"
-        );
+        assert_eq!(places(&diagnostics), [expected], "{line}");
     }
+}
+
+#[test]
+fn a_flood_of_mistakes_is_told_once_and_quickly() {
+    let started = std::time::Instant::now();
+    for field in ["to", "in-reply-to"] {
+        let items = vec!["{a: b}"; 8000].join(",");
+        let text = match field {
+            "to" => with_front("").replacen("to: dev/worker", &format!("to: [{items}]"), 1),
+            _ => with_front(&format!("{field}: [{items}]\n")),
+        };
+        let diagnostics = bad(&text);
+        assert_eq!(diagnostics.len(), 51);
+        assert_eq!(diagnostics[50].code, Code::MoreFindings);
+    }
+    let many: Vec<String> = (0..8000).map(|n| format!("a/{n}")).collect();
+    good(&with_front("").replacen("dev/worker", &format!("[{}]", many.join(",")), 1));
+    assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
 }
 
 #[test]
@@ -565,13 +617,26 @@ fn wrong_rearmatter_is_a_warning_at_the_value() {
 
 #[test]
 fn what_looks_like_rearmatter_and_is_not_is_body_with_a_warning() {
-    let rest = "\nB\n---\ngrade: A\ngrade: B\n---\n";
-    let (message, diagnostics) = good(&with_rest(rest));
-    assert_eq!(places(&diagnostics), ["TX0015 12:1"]);
-    assert_eq!(message.body.as_str(), rest.trim());
-    let broken = "\nB\n---\ngrade: A\ngaps: [a\n  b: c\n---\n";
-    let (_, diagnostics) = good(&with_rest(broken));
-    assert_eq!(codes(&diagnostics), [Code::NotRearmatter]);
+    for (rest, expected) in [
+        ("\nB\n---\ngrade: A\ngrade: B\n---\n", "TX0015 12:1"),
+        ("\nB\n---\ngrade: A\ngaps: [a\n  b: c\n---\n", "TX0015 12:7"),
+        (
+            "\nB\n---\nmood: x\ngrade: A\ngaps: [a\n  b: c\n---\n",
+            "TX0015 13:7",
+        ),
+        ("\nB\n---\nmood: x\nmood: y\ngrade: A\n---\n", "TX0015 12:1"),
+    ] {
+        let (message, diagnostics) = good(&with_rest(rest));
+        assert_eq!(places(&diagnostics), [expected], "{rest:?}");
+        assert_eq!(message.body.as_str(), rest.trim());
+    }
+    let (message, diagnostics) = good(&with_rest("\nB\n---\nmood: a: b\n---\n"));
+    assert_eq!(
+        codes(&diagnostics),
+        [Code::ReadByLine],
+        "closed, so it is rearmatter"
+    );
+    assert_eq!(message.rearmatter.0["mood"], "a: b");
 }
 
 #[test]
@@ -596,12 +661,15 @@ fn a_file_that_may_still_be_written_is_incomplete() {
     for end in 0..whole.len() {
         let parsed = parse(&whole.as_bytes()[..end], &origin());
         assert!(
-            !matches!(parsed, Parsed::Rejected { .. }),
+            !matches!(parsed, Parsed::Rejected(_)),
             "{:?}",
             &whole.as_bytes()[..end]
         );
     }
-    let Parsed::Incomplete(why) = parse(b"---\nto: x\n--- \nbody\n", &origin()) else {
+    let Parsed::Incomplete(Rejection {
+        diagnostics: why, ..
+    }) = parse(b"---\nto: x\n--- \nbody\n", &origin())
+    else {
         panic!()
     };
     assert_eq!(places(&why), ["TX0003 3:1"]);
@@ -638,6 +706,16 @@ fn the_limits_hold_to_the_byte() {
     };
     good(&rear(MAX_BLOCK));
     assert!(codes(&bad(rear(MAX_BLOCK + 1))).contains(&Code::BlockTooLarge));
+    let own = format!("\nB\n---\nmood: x\npad: {}\n---\n", "x".repeat(MAX_BLOCK));
+    assert!(
+        codes(&bad(with_rest(&own))).contains(&Code::BlockTooLarge),
+        "closed, so it is rearmatter"
+    );
+    let prose = format!(
+        "\na\n---\nstatus: see below\n{}",
+        "and so it goes on\n".repeat(5000)
+    );
+    good(&with_rest(&prose));
     // Long prose after a rule is no rearmatter, however long.
     let (message, _) = good(&with_rest(&format!(
         "\na\n---\n{}\n",
@@ -656,9 +734,11 @@ fn the_author_of_a_rejected_file_is_known_where_it_can_be() {
         ("---\nfrom: \"dev/worker\"\n---\n", Some("dev/worker")),
         ("---\nfrom: ???\n---\n", None),
         ("no frontmatter", None),
+        ("---\nfrom: dev/worker\nnever closed", Some("dev/worker")),
     ] {
-        let Parsed::Rejected { author, .. } = parse(text.as_bytes(), &origin()) else {
-            panic!("{text}")
+        let author = match parse(text.as_bytes(), &origin()) {
+            Parsed::Rejected(why) | Parsed::Incomplete(why) => why.author,
+            Parsed::Message(..) => panic!("{text}"),
         };
         assert_eq!(
             author.map(|a| a.to_string()).as_deref(),

@@ -26,6 +26,8 @@ pub(crate) struct Fault {
     pub(crate) message: String,
     /// Byte offset in the text.
     pub(crate) at: usize,
+    /// What mends just this, where that is known.
+    pub(crate) hint: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,14 +76,23 @@ fn parse_any(text: &str) -> Result<Value, Fault> {
         }
         let at = match cause {
             Cause::Duplicate => second_key(text).map(|span| span.start),
-            Cause::Syntax | Cause::Limit => {
-                open_bracket(&full, text).or_else(|| error.location().map(|l| l.index()))
-            }
+            Cause::Syntax | Cause::Limit => left_open(&full, text)
+                .or_else(|| error.location().map(|l| l.index()))
+                .or_else(|| text.find(|c: char| c.is_control() && !"\n\r\t".contains(c))),
+        };
+        let at = at.unwrap_or(0);
+        let (message, hint) = explain(&full, text, at);
+        // A second document begins at a line of its own.
+        let second = || Some(text.find("\n---")? + 1);
+        let at = match full.contains("more than one document") {
+            true => second().unwrap_or(at),
+            false => at,
         };
         Fault {
             cause,
-            message: without_position(&full),
-            at: at.unwrap_or(0),
+            message,
+            at,
+            hint,
         }
     })
 }
@@ -180,17 +191,20 @@ fn guard_depth(text: &str) -> Result<(), Fault> {
                 cause: Cause::Limit,
                 message: "brackets nest more than 1000 deep".into(),
                 at,
+                hint: None,
             });
         }
     }
     Ok(())
 }
 
-/// A bracket never closed is found at the end of the text. Where it opens is in
-/// the message alone: "while parsing a flow sequence at line 2 column 5".
-fn open_bracket(message: &str, text: &str) -> Option<usize> {
-    let (_, place) = message.split_once("while parsing a flow ")?;
-    let (_, place) = place.split_once(" at line ")?;
+/// A bracket or quote never closed is found at the end of the text. Where it opens
+/// is in the message alone: "while parsing a flow sequence at line 2 column 5".
+fn left_open(message: &str, text: &str) -> Option<usize> {
+    let (_, place) = message
+        .split_once("while parsing a flow ")
+        .or_else(|| message.split_once("while scanning a quoted scalar"))?;
+    let (_, place) = place.split_once("at line ")?;
     let (line, column) = place.split_once(" column ")?;
     let (line, column): (usize, usize) = (line.parse().ok()?, column.parse().ok()?);
     let mut lines = text.split_inclusive('\n');
@@ -203,10 +217,41 @@ fn open_bracket(message: &str, text: &str) -> Option<usize> {
     Some(before + within)
 }
 
-/// The YAML crate writes its own position into the message; ours is shown beside it.
-fn without_position(message: &str) -> String {
+/// The YAML crate's message in words that help, and what mends it where that is clear.
+fn explain(message: &str, text: &str, at: usize) -> (String, Option<&'static str>) {
+    let line = text[..text.floor_char_boundary(at)]
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default();
+    let rest = &text[text.floor_char_boundary(at)..];
+    if message.contains("more than one document") {
+        let hint = "a block ends at a line that is exactly `---`, without white space";
+        return ("a second YAML document begins here".into(), Some(hint));
+    }
+    if message.contains("control characters") {
+        return (
+            "a control character".into(),
+            Some("remove it, or write it as an escape in double quotes"),
+        );
+    }
+    if rest.starts_with('\t') && line.trim().is_empty() {
+        return (
+            "a tab where YAML wants spaces".into(),
+            Some("indent with spaces"),
+        );
+    }
+    let hint = match message {
+        m if m.contains("mapping values") => Some("a value with `: ` in it wants double quotes"),
+        m if m.contains("quoted scalar") => Some("close the quote"),
+        m if m.contains("flow ") => Some("close the bracket"),
+        m if m.contains("anchor") => {
+            Some("define the anchor with `&name` before, or quote the `*`")
+        }
+        _ => None,
+    };
+    // It writes its own position; ours is shown beside it.
     let cut = message.find(" at line ").unwrap_or(message.len());
-    message[..cut].into()
+    (message[..cut].into(), hint)
 }
 
 struct Limits {

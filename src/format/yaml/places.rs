@@ -1,6 +1,6 @@
 //! Where the values of a YAML text stand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use saphyr_parser::{Event, Parser};
@@ -33,7 +33,7 @@ impl Places {
             mapping: bool,
             count: usize,
             key: Option<(String, Range<usize>)>,
-            seen: Vec<String>,
+            seen: HashSet<String>,
         }
         let mut open: Vec<Open> = Vec::new();
         let mut path: Vec<Step> = Vec::new();
@@ -63,10 +63,9 @@ impl Places {
                         // A collection as a key: no path of ours leads there.
                         break;
                     }
-                    if parent.seen.contains(&key) {
+                    if !parent.seen.insert(key.clone()) {
                         places.twice.get_or_insert(span.clone());
                     }
-                    parent.seen.push(key.clone());
                     parent.key = Some((key, span));
                     continue;
                 }
@@ -89,7 +88,7 @@ impl Places {
                     mapping,
                     count: 0,
                     key: None,
-                    seen: Vec::new(),
+                    seen: HashSet::new(),
                 }),
                 None => {
                     path.pop();
@@ -137,8 +136,23 @@ impl Places {
 
     fn find(&self, path: &[Step], pick: impl Fn(&Span) -> Range<usize>) -> Range<usize> {
         let above = (0..=path.len()).rev().map(|n| &path[..n]);
-        let mut found = above.filter_map(|path| self.spans.get(path));
+        let mut found = above.filter_map(|path| self.get(path));
         found.next().map_or(0..0, pick)
+    }
+
+    /// Names are kept in lower case and may be written otherwise.
+    fn get(&self, path: &[Step]) -> Option<&Span> {
+        let same = |a: &Step, b: &Step| match (a, b) {
+            (Step::Key(a), Step::Key(b)) => a.eq_ignore_ascii_case(b),
+            (a, b) => a == b,
+        };
+        self.spans.get(path).or_else(|| {
+            let alike = |other: &[Step]| {
+                other.len() == path.len() && other.iter().zip(path).all(|(a, b)| same(a, b))
+            };
+            let mut alike = self.spans.iter().filter(|(other, _)| alike(other));
+            alike.next().map(|(_, span)| span)
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The YAML that nearly every message is written in, read directly.
 //!
-//! Block mappings and lists of plain or simply quoted ASCII scalars. Anything
+//! Block mappings and lists of plain or simply quoted scalars. Anything
 //! else, an escape, an anchor, a block scalar, a doubtful number, a key that
 //! stands twice, is left to the YAML crate: `None` never means that a text is
 //! wrong. What is read here the YAML crate reads the same; a property holds the
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
             let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
             self.rest = rest;
             let line = line.strip_suffix('\r').unwrap_or(line);
-            if !line.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            if !line.chars().all(is_simple) {
                 return None;
             }
             let content = line.trim_start_matches(' ');
@@ -128,6 +128,15 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Printable, and no line break in YAML's eyes.
+fn is_simple(c: char) -> bool {
+    match c {
+        ' '..='~' => true,
+        '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => false,
+        c => c >= '\u{a0}',
+    }
+}
+
 fn is_item(content: &str) -> bool {
     content.starts_with("- ")
 }
@@ -168,7 +177,7 @@ fn plain(text: &str) -> Option<Value> {
     if text.contains(": ") || text.ends_with(':') || text.contains(" #") {
         return None;
     }
-    if first.is_ascii_alphabetic() || first == b'/' {
+    if first.is_ascii_alphabetic() || first == b'/' || !first.is_ascii() {
         return Some(reserved(text).unwrap_or_else(|| text.into()));
     }
     if !first.is_ascii_digit() {
@@ -242,7 +251,7 @@ mod tests {
             "a: -1",
             "a: .5",
             "a: ~",
-            "a: é",
+            "a: \u{85}",
             "a: {b: c}",
             "a: [[b]]",
             "a: [b",
@@ -311,6 +320,10 @@ mod tests {
             "Z",
             "/",
             "é",
+            "—",
+            "😀",
+            "\u{a0}",
+            "\u{2028}",
             "|",
             "&a",
             "*a",

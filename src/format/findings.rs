@@ -1,0 +1,128 @@
+//! What there is to say about one file, so far.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::Text;
+use super::yaml::{Cause, Fault, Step};
+use crate::model::{Code, Diagnostic};
+
+/// After so many, further findings are only counted: a file of ten thousand
+/// mistakes is told once what they are, not ten thousand times.
+const MOST: usize = 50;
+
+/// The findings about a text, in the order they were made.
+pub(super) struct Findings<'a> {
+    text: Text<'a>,
+    list: Vec<Diagnostic>,
+    left_out: usize,
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Findings {
+            text: Text(text),
+            list: Vec::new(),
+            left_out: 0,
+        }
+    }
+
+    pub(super) fn say(
+        &mut self,
+        code: Code,
+        span: Range<usize>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        // An error always shows, or its file would be rejected for no reason seen.
+        if self.is_full() && (!code.is_error() || self.failed()) {
+            self.left_out += 1;
+        } else {
+            self.list
+                .push(self.text.diagnose(code, span, message, hint));
+        }
+    }
+
+    /// A fault of YAML that starts at this byte of the file.
+    pub(super) fn yaml_fault(&mut self, start: usize, fault: &Fault) {
+        let (code, hint) = match fault.cause {
+            Cause::Syntax => (Code::NotYaml, "mend the YAML"),
+            Cause::Duplicate => (Code::DuplicateKey, "keep one of the two"),
+            Cause::Limit => (Code::YamlTooDeep, "write the values out, flat"),
+        };
+        let at = start + fault.at;
+        let hint = fault.hint.unwrap_or(hint);
+        self.say(code, at..at + 1, fault.message.clone(), hint);
+    }
+
+    /// Is something among them that keeps the file from being accepted?
+    pub(super) fn failed(&self) -> bool {
+        self.list.iter().any(Diagnostic::is_error)
+    }
+
+    /// Is there no room for more?
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len() >= MOST
+    }
+
+    /// Count a warning without making it, if there is no room for more. What it
+    /// would say may be dear: names nearest to ten thousand wrong ones.
+    pub(super) fn leave_out(&mut self) -> bool {
+        let full = self.is_full();
+        self.left_out += usize::from(full);
+        full
+    }
+
+    /// All of them in the order of the text; the last one says how many were left out.
+    pub(super) fn finish(mut self) -> Vec<Diagnostic> {
+        self.list.sort_by_key(|d| (d.place.line, d.place.column));
+        if self.left_out > 0 {
+            let place = self
+                .list
+                .last()
+                .map_or(0..0, |d| d.place.start..d.place.end);
+            let message = format!("{} more findings are not shown", self.left_out);
+            let hint = "mend those that are shown, then look again";
+            self.list
+                .push(self.text.diagnose(Code::MoreFindings, place, message, hint));
+        }
+        self.list
+    }
+}
+
+/// The diagnostic for a file over its limit.
+pub(crate) fn too_large(limit: usize) -> Diagnostic {
+    Text("").diagnose(
+        Code::FileTooLarge,
+        0..0,
+        format!("the file has more than {limit} bytes"),
+        "put the bulk into a file of its own and name its path here",
+    )
+}
+
+/// A value as a diagnostic shows it.
+pub(super) fn found(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "a map".into(),
+        Value::String(text) if text.chars().count() > 40 => {
+            format!("\"{}…\"", text.chars().take(40).collect::<String>())
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// `sources[1].type`.
+pub(super) fn path_name(path: &[Step]) -> String {
+    let mut name = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if name.is_empty() => name.push_str(key),
+            Step::Key(key) => name.extend([".", key]),
+            Step::Index(at) => name.push_str(&format!("[{at}]")),
+        }
+    }
+    name
+}

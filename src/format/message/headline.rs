@@ -1,0 +1,46 @@
+//! The headline that a body suggests.
+
+use crate::model::{Body, Line};
+
+/// The first heading or line of text outside of code fences.
+pub fn headline_of(body: &Body) -> Line {
+    let mut in_fence = false;
+    let outside = body.as_str().lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        in_fence ^= fence;
+        !in_fence && !fence
+    });
+    let text = |line: &str| line.trim_start().trim_start_matches('#').trim().to_owned();
+    let has_text = |line: &String| line.chars().any(char::is_alphanumeric);
+    let found = outside.map(text).find(has_text);
+    // Nothing but code: its first line, then.
+    let found = found.or_else(|| body.as_str().lines().map(text).find(has_text));
+    let line = found.unwrap_or_else(|| "(no headline)".into());
+    Line::from(line.chars().take(120).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_headline_is_the_first_text_that_is_no_code_or_rule() {
+        for (body, expected) in [
+            ("## Fix the login\n\nNow.", "Fix the login"),
+            ("Now.\n# Later", "Now."),
+            ("```\ncode\n```\n# Head", "Head"),
+            ("---\n\nSome text", "Some text"),
+            ("###\n***\ntext", "text"),
+            ("```rust\nfn x() {}\n```", "rust"),
+            ("", "(no headline)"),
+            ("---", "(no headline)"),
+        ] {
+            let expected = expected.replace("rust", "```rust");
+            assert_eq!(
+                headline_of(&Body::from(body)).as_str(),
+                expected,
+                "{body:?}"
+            );
+        }
+    }
+}

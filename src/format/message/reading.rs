@@ -1,0 +1,386 @@
+//! The blocks of a file to a message: the front, the rear, and what lies between.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::block::Block;
+use super::fields::Fields;
+use super::{MAX_BLOCK, Origin, Parsed, Rejection, block_too_large, headline_of, rear};
+use crate::format::Text;
+use crate::format::blocks::{Blocks, Tail};
+use crate::format::findings::{Findings, path_name};
+use crate::format::yaml::{self, Cause, Step, is_identifier};
+use crate::model::{
+    Address, Body, Code, Diagnostic, Envelope, Line, Message, MsgId, Priority, Rearmatter,
+    Recipient,
+};
+
+/// Who seems to have written a file whose frontmatter cannot be read.
+pub(super) fn author(front: &str) -> Option<Address> {
+    let from = front.lines().find_map(|line| line.strip_prefix("from:"))?;
+    match from.trim().trim_matches(['"', '\'']).parse() {
+        Ok(Recipient::Full(address)) => Some(address),
+        Ok(Recipient::Bare(_)) | Err(_) => None,
+    }
+}
+
+/// The state of parsing one file whose blocks are known.
+pub(super) struct Reading<'a> {
+    pub(super) text: &'a str,
+    front: Range<usize>,
+    findings: Findings<'a>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn new(text: &'a str, blocks: &Blocks) -> Self {
+        Reading {
+            text,
+            front: blocks.front.clone(),
+            findings: Findings::new(text),
+        }
+    }
+
+    pub(super) fn run(mut self, blocks: Blocks, origin: &Origin) -> Parsed {
+        let text = self.text;
+        let Some(front) = self.front_block() else {
+            return self.reject();
+        };
+        let rear = match &blocks.tail {
+            Some(tail) => self.rear_block(tail),
+            None => None,
+        };
+        let body_end = match (&rear, &blocks.tail) {
+            (Some(_), Some(tail)) => tail.start,
+            _ => text.len(),
+        };
+        if let Some(fence) = blocks.open_fence.filter(|fence| fence.start < body_end) {
+            self.say(
+                Code::FenceOpen,
+                fence,
+                "this code fence is never closed",
+                "close it with a line of the same marks; until then it is plain text",
+            );
+        }
+        let body = Body::from(&text[blocks.rest.start..body_end]);
+        let envelope = self.envelope(front, &body, origin);
+        let rearmatter = rear.map(|rear| self.rearmatter(rear)).unwrap_or_default();
+        match envelope {
+            Some(envelope) if !self.findings.failed() => {
+                let message = Message {
+                    envelope,
+                    body,
+                    rearmatter,
+                };
+                Parsed::Message(Box::new(message), self.findings.finish())
+            }
+            _ => self.reject(),
+        }
+    }
+
+    fn reject(self) -> Parsed {
+        Parsed::Rejected(Rejection {
+            author: author(&self.text[self.front]),
+            diagnostics: self.findings.finish(),
+        })
+    }
+
+    pub(super) fn say(
+        &mut self,
+        code: Code,
+        span: Range<usize>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.findings.say(code, span, message, hint);
+    }
+
+    fn front_block(&mut self) -> Option<Block<'a>> {
+        let text = self.text;
+        let span = self.front.clone();
+        if span.len() > MAX_BLOCK {
+            self.too_large("frontmatter", span);
+            return None;
+        }
+        let block = &text[span.clone()];
+        let fields = match yaml::parse(block) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(Value::Null) => Map::new(),
+            Ok(_) => {
+                let line = Text(text).line_at(span.start);
+                let hint = "write one `key: value` a line";
+                self.say(Code::NotAMapping, line, "expected `key: value` lines", hint);
+                return None;
+            }
+            Err(fault) => match (fault.cause, yaml::parse_by_line(block)) {
+                (Cause::Syntax, Some(fields)) => {
+                    self.read_by_line(&span, &fault);
+                    fields
+                }
+                _ => {
+                    self.findings.yaml_fault(span.start, &fault);
+                    return None;
+                }
+            },
+        };
+        Some(Block::new(text, span, fields))
+    }
+
+    fn too_large(&mut self, which: &str, span: Range<usize>) {
+        let Diagnostic {
+            code,
+            message,
+            hint,
+            place,
+        } = block_too_large(self.text, which, span);
+        self.say(code, place.start..place.end, message, hint);
+    }
+
+    fn read_by_line(&mut self, block: &Range<usize>, fault: &yaml::Fault) {
+        let at = block.start + fault.at;
+        self.say(
+            Code::ReadByLine,
+            at..at + 1,
+            format!(
+                "this is not YAML ({}), so each line was read as `key: text`",
+                fault.message
+            ),
+            fault.hint.unwrap_or("put the value in double quotes"),
+        );
+    }
+
+    /// The last block, if it is rearmatter.
+    fn rear_block(&mut self, tail: &Tail) -> Option<Block<'a>> {
+        let text = self.text;
+        let span = tail.content.clone();
+        let block = &text[span.clone()];
+        let lines = LineShapes::of(block);
+        if span.len() > MAX_BLOCK {
+            if lines.all_yaml && (tail.closed || lines.known_key) {
+                self.too_large("rearmatter", span);
+            }
+            return None;
+        }
+        // Prose is the common case, and no reason to start a YAML parser.
+        if !lines.first_yaml {
+            return None;
+        }
+        let is_known = |fields: &Map<String, Value>| fields.keys().any(|key| known(key));
+        match yaml::parse(block) {
+            Ok(Value::Object(fields)) => {
+                let plain = fields.keys().all(|key| is_identifier(key));
+                let taken = plain && (tail.closed || is_known(&fields));
+                taken.then(|| Block::new(text, span, fields))
+            }
+            Ok(_) => None,
+            Err(fault) => {
+                let by_line = yaml::parse_by_line(block).filter(|_| fault.cause == Cause::Syntax);
+                match by_line {
+                    Some(fields) if tail.closed || is_known(&fields) => {
+                        self.read_by_line(&span, &fault);
+                        Some(Block::new(text, span, fields))
+                    }
+                    Some(_) | None => {
+                        if lines.known_key {
+                            self.not_rearmatter(&span, &fault);
+                        }
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    fn not_rearmatter(&mut self, block: &Range<usize>, fault: &yaml::Fault) {
+        let at = block.start + fault.at;
+        self.say(
+            Code::NotRearmatter,
+            at..at + 1,
+            format!(
+                "this block looks like rearmatter and is none: {}",
+                fault.message
+            ),
+            "mend it, or it stays part of the body",
+        );
+    }
+
+    fn envelope(&mut self, block: Block<'a>, body: &Body, origin: &Origin) -> Option<Envelope> {
+        let mut fields = Fields::new(self, block);
+        let from = fields.from();
+        let status = fields.status();
+        let to = fields.recipients("to");
+        if to.is_empty() && status.is_none() && !fields.failed("to") && !fields.failed("status") {
+            fields.missing_to();
+        }
+        let id = fields.parsed::<MsgId>(
+            "msg-id",
+            Code::WrongField,
+            "an id of one line, at most 256 bytes",
+        );
+        let headline = fields.text("headline").map(Line::from);
+        let timestamp = fields.time("timestamp", Code::WrongField);
+        let kind = fields.kind();
+        let in_reply_to = fields.ids("in-reply-to");
+        let route_to = fields.recipients("route_to").into_iter().next();
+        let command = fields.text("command");
+        let feature = fields.parsed("feature", Code::BadFeature, "[a-z0-9][a-z0-9-]*");
+        let headless = fields.flag("headless", Code::BadRouting);
+        let inject_response = fields.flag("inject-response", Code::WrongField);
+        let default = fields.text("default");
+        // A default that is never taken would leave its ask open for ever.
+        let wrong_expires = match default {
+            Some(_) => Code::BadRouting,
+            None => Code::WrongField,
+        };
+        let expires = fields.time("expires", wrong_expires);
+        let model = fields.text("model");
+        let priority = fields
+            .parsed::<Priority>("priority", Code::WrongField, "high, normal or low")
+            .unwrap_or_default();
+        let session_id = fields.text("session-id");
+        let failed = ["msg-id", "headline", "timestamp"].map(|key| fields.failed(key));
+        let [id_failed, headline_failed, timestamp_failed] = failed;
+        let extra = fields.extra();
+        let from = from?;
+        let id = id.unwrap_or_else(|| {
+            let id = derived_id(&from, origin, self.text);
+            let message = format!("there is no `msg-id`; `{id}` was derived");
+            self.filled_in(
+                id_failed,
+                Code::MissingId,
+                message,
+                "msg-id: some-unique-word",
+            );
+            id
+        });
+        let headline = headline.filter(|line| !line.as_str().is_empty());
+        let headline = headline.unwrap_or_else(|| {
+            let message = "there is no `headline`; the first line of the body is taken";
+            let hint = "headline: one line for people";
+            self.filled_in(headline_failed, Code::MissingHeadline, message, hint);
+            headline_of(body)
+        });
+        let timestamp = timestamp.unwrap_or_else(|| {
+            let message = "there is no `timestamp`; the file's own time is taken";
+            let hint = "timestamp: 2026-11-15T10:00:00Z";
+            self.filled_in(timestamp_failed, Code::MissingTimestamp, message, hint);
+            origin.modified
+        });
+        Some(Envelope {
+            from,
+            to,
+            id,
+            headline,
+            timestamp,
+            kind,
+            status,
+            in_reply_to,
+            route_to,
+            command,
+            feature,
+            headless,
+            inject_response,
+            default,
+            expires,
+            model,
+            priority,
+            session_id,
+            extra,
+        })
+    }
+
+    /// Something absent was filled in; one that was there and wrong is said already.
+    fn filled_in(&mut self, failed: bool, code: Code, message: impl Into<String>, line: &str) {
+        if !failed {
+            self.say_front(code, message, &format!("add `{line}`"));
+        }
+    }
+
+    /// About the frontmatter as a whole: shown at its first line.
+    pub(super) fn say_front(&mut self, code: Code, message: impl Into<String>, hint: &str) {
+        let first = Text(self.text).line_at(0);
+        self.say(code, first, message, hint);
+    }
+
+    fn rearmatter(&mut self, block: Block<'a>) -> Rearmatter {
+        for (key, value) in &block.fields {
+            let mut path = vec![Step::Key(key.clone())];
+            if let Some((expected, found)) = rear::wrong_rearmatter(key, value, &mut path) {
+                let name = path_name(&path);
+                self.say(
+                    Code::WrongRearmatter,
+                    block.value_span(&path),
+                    format!("{name}: expected {expected}, found {found}"),
+                    format!("write {name} as {expected}"),
+                );
+            }
+        }
+        Rearmatter(block.fields)
+    }
+}
+
+fn known(key: &str) -> bool {
+    Rearmatter::KNOWN.contains(&key)
+}
+
+/// What the lines of a block look like, without parsing them.
+struct LineShapes {
+    /// The first line could begin a mapping.
+    first_yaml: bool,
+    /// No line is prose.
+    all_yaml: bool,
+    /// A key at the indentation of the first line is a known rearmatter field.
+    known_key: bool,
+}
+
+impl LineShapes {
+    fn of(block: &str) -> Self {
+        let full = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+        let mut lines = block.lines().filter(full).peekable();
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let key = |line: &str| -> Option<String> {
+            let (key, _) = line.trim_start().split_once(':')?;
+            let key = key.trim_end().trim_matches(['"', '\'']);
+            is_identifier(key).then(|| key.to_owned())
+        };
+        let flow = |line: &str| line.trim_start().starts_with(['{', '?', '&', '!']);
+        let Some(first) = lines.peek().copied() else {
+            return LineShapes {
+                first_yaml: false,
+                all_yaml: false,
+                known_key: false,
+            };
+        };
+        let mut shapes = LineShapes {
+            first_yaml: key(first).is_some() || flow(first),
+            all_yaml: true,
+            known_key: false,
+        };
+        for line in lines {
+            let top = indent(line) == indent(first);
+            let item = line.trim_start().starts_with('-');
+            match key(line) {
+                Some(key) if top => shapes.known_key |= known(&key),
+                Some(_) => {}
+                None => shapes.all_yaml &= !top || item || flow(line),
+            }
+        }
+        shapes
+    }
+}
+
+fn derived_id(from: &Address, origin: &Origin, text: &str) -> MsgId {
+    let mut hash = Sha256::new();
+    for part in [&from.to_string(), &origin.name, text] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    let hash = hash.finalize();
+    let hex: String = hash[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = format!("{}-{hex}", from.agent);
+    // A name may be longer than an id may.
+    id.parse()
+        .or_else(|_| hex.parse())
+        .expect("hex digits are an id")
+}
