@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use serde_json::{Value, json};
@@ -43,8 +43,13 @@ pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Failure> {
     };
     let mut tally = Tally::default();
     let styled = context.output.styled();
+    let began = Instant::now();
     // In batches, so that memory does not grow with the number of files.
-    for batch in verb.files.chunks(1024) {
+    for batch in verb.files.chunks(4096) {
+        if is_watched() && began.elapsed() > Duration::from_secs(1) {
+            let all = verb.files.len();
+            talk(&format!("checked {} of {all} files\n", tally.files));
+        }
         let mut text = String::new();
         for file in checker.check_all(batch) {
             if context.output.json {
@@ -82,34 +87,33 @@ impl Checker {
     /// Check the files, on all cores, in the order given.
     fn check_all<'a>(&self, paths: &'a [PathBuf]) -> Vec<Checked<'a>> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = cores.min(paths.len().div_ceil(64)).max(1);
-        let done = &AtomicUsize::new(0);
-        if threads == 1 {
-            return self.check_each(paths, done);
-        }
-        let (finished, waiting) = std::sync::mpsc::channel::<()>();
-        std::thread::scope(|scope| {
-            scope.spawn(move || show_progress(&waiting, done, paths.len()));
-            let chunks = paths.chunks(paths.len().div_ceil(threads));
-            let running: Vec<_> = chunks
-                .map(|chunk| scope.spawn(move || self.check_each(chunk, done)))
+        // Each core takes the next piece when it is done with its last.
+        let pieces: Vec<&[PathBuf]> = paths.chunks(64).collect();
+        let next = &AtomicUsize::new(0);
+        let work = || {
+            let mut checked = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(piece) = pieces.get(index) else {
+                    return checked;
+                };
+                let files: Vec<Checked> = piece.iter().map(|path| self.check(path)).collect();
+                checked.push((index, files));
+            }
+        };
+        let mut checked = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..cores.min(pieces.len()))
+                .map(|_| scope.spawn(work))
                 .collect();
-            let checked = running.into_iter().flat_map(|thread| {
-                let result = thread.join();
-                result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            let checked = checked.collect();
-            drop(finished);
+            let mut checked = work();
+            for other in others {
+                let result = other.join();
+                checked.extend(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
             checked
-        })
-    }
-
-    fn check_each<'a>(&self, paths: &'a [PathBuf], done: &AtomicUsize) -> Vec<Checked<'a>> {
-        let checked = paths.iter().map(|path| {
-            done.fetch_add(1, Ordering::Relaxed);
-            self.check(path)
         });
-        checked.collect()
+        checked.sort_by_key(|(index, _)| *index);
+        checked.into_iter().flat_map(|(_, files)| files).collect()
     }
 
     fn check<'a>(&self, path: &'a Path) -> Checked<'a> {
@@ -160,11 +164,7 @@ impl Checker {
     /// A file on the project's bus is also judged by whom it names. Elsewhere the
     /// agents there are say nothing about it.
     fn check_on_bus(&self, path: &Path, bytes: &[u8], message: &Message) -> Vec<Diagnostic> {
-        let on_bus = |project: &&Project| {
-            let path = std::path::absolute(path).unwrap_or_default();
-            path.parent() == Some(&project.messages())
-        };
-        let Some(project) = self.project.as_ref().filter(on_bus) else {
+        let Some(project) = self.project.as_ref().filter(|project| project.on_bus(path)) else {
             return Vec::new();
         };
         let directory = self
@@ -172,22 +172,6 @@ impl Checker {
             .get_or_init(|| Catalogue::load(Some(project)).directory());
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         check_addresses(text, message, directory)
-    }
-}
-
-/// After the first second, say how far it is.
-fn show_progress(finished: &std::sync::mpsc::Receiver<()>, done: &AtomicUsize, all: usize) {
-    use std::sync::mpsc::RecvTimeoutError;
-    let mut shown = false;
-    while finished.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
-        if is_watched() {
-            let done = done.load(Ordering::Relaxed);
-            talk(&format!("\rchecked {done} of {all} files"));
-            shown = true;
-        }
-    }
-    if shown {
-        talk("\r\x1b[K");
     }
 }
 

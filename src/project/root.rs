@@ -40,6 +40,12 @@ impl Project {
         self.root.join(".ai/tx/msgs")
     }
 
+    /// Does a file lie directly on the bus?
+    pub fn on_bus(&self, file: &Path) -> bool {
+        let path = std::path::absolute(file).unwrap_or_default();
+        path.parent() == Some(&self.messages())
+    }
+
     /// The project's own meshes.
     pub fn meshes(&self) -> PathBuf {
         self.root.join("meshes")

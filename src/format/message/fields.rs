@@ -60,11 +60,16 @@ pub fn field_named(key: &str) -> Option<&'static str> {
 impl<'r, 'a> Fields<'r, 'a> {
     pub(super) fn new(reading: &'r mut Reading<'a>, mut block: Block<'a>) -> Self {
         // `msg_id`, `In-Reply-To`: agents write these, and mean the field.
-        let written: Vec<String> = block.fields.keys().cloned().collect();
-        for key in written {
-            let Some(right) = field_named(&key).filter(|right| *right != key) else {
-                continue;
-            };
+        // Nearly all keys are in lower case with dashes, and cannot be another spelling.
+        let odd = |key: &&String| key.contains(|c: char| c.is_ascii_uppercase() || c == '_');
+        let other_spellings: Vec<(String, &str)> = block
+            .fields
+            .keys()
+            .filter(|key| odd(key) || *key == "route-to")
+            .filter_map(|key| Some((key.clone(), field_named(key)?)))
+            .filter(|(key, right)| key != right)
+            .collect();
+        for (key, right) in other_spellings {
             let span = block.key_span(&[Step::Key(key.clone())]);
             if block.fields.contains_key(right) {
                 let message = format!("`{key}` is `{right}`, which stands here already");

@@ -155,15 +155,16 @@ impl<'a> Reading<'a> {
         let text = self.text;
         let span = tail.content.clone();
         let block = &text[span.clone()];
-        let lines = LineShapes::of(block);
         if span.len() > MAX_BLOCK {
+            let lines = LineShapes::of(block);
             if lines.all_yaml && (tail.closed || lines.known_key) {
                 self.too_large("rearmatter", span);
             }
             return None;
         }
         // Prose is the common case, and no reason to start a YAML parser.
-        if !lines.first_yaml {
+        let first = significant_lines(block).next()?;
+        if key_of(first).is_none() && !is_flow(first) {
             return None;
         }
         let is_known = |fields: &Map<String, Value>| fields.keys().any(|key| known(key));
@@ -182,7 +183,7 @@ impl<'a> Reading<'a> {
                         Some(Block::new(text, span, fields))
                     }
                     Some(_) | None => {
-                        if lines.known_key {
+                        if LineShapes::of(block).known_key {
                             self.not_rearmatter(&span, &fault);
                         }
                         None
@@ -326,8 +327,6 @@ fn known(key: &str) -> bool {
 
 /// What the lines of a block look like, without parsing them.
 struct LineShapes {
-    /// The first line could begin a mapping.
-    first_yaml: bool,
     /// No line is prose.
     all_yaml: bool,
     /// A key at the indentation of the first line is a known rearmatter field.
@@ -336,38 +335,41 @@ struct LineShapes {
 
 impl LineShapes {
     fn of(block: &str) -> Self {
-        let full = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-        let mut lines = block.lines().filter(full).peekable();
         let indent = |line: &str| line.len() - line.trim_start().len();
-        let key = |line: &str| -> Option<String> {
-            let (key, _) = line.trim_start().split_once(':')?;
-            let key = key.trim_end().trim_matches(['"', '\'']);
-            is_identifier(key).then(|| key.to_owned())
-        };
-        let flow = |line: &str| line.trim_start().starts_with(['{', '?', '&', '!']);
-        let Some(first) = lines.peek().copied() else {
-            return LineShapes {
-                first_yaml: false,
-                all_yaml: false,
-                known_key: false,
-            };
-        };
+        let first = significant_lines(block).next().map(indent);
         let mut shapes = LineShapes {
-            first_yaml: key(first).is_some() || flow(first),
             all_yaml: true,
             known_key: false,
         };
-        for line in lines {
-            let top = indent(line) == indent(first);
+        for line in significant_lines(block) {
+            let top = Some(indent(line)) == first;
             let item = line.trim_start().starts_with('-');
-            match key(line) {
-                Some(key) if top => shapes.known_key |= known(&key),
+            match key_of(line) {
+                Some(key) if top => shapes.known_key |= known(key),
                 Some(_) => {}
-                None => shapes.all_yaml &= !top || item || flow(line),
+                None => shapes.all_yaml &= !top || item || is_flow(line),
             }
         }
         shapes
     }
+}
+
+/// The lines that are neither blank nor comments.
+fn significant_lines(block: &str) -> impl Iterator<Item = &str> {
+    let significant = |line: &&str| !matches!(line.trim_start().bytes().next(), None | Some(b'#'));
+    block.lines().filter(significant)
+}
+
+/// The key that a line begins with.
+fn key_of(line: &str) -> Option<&str> {
+    let (key, _) = line.trim_start().split_once(':')?;
+    let key = key.trim_end().trim_matches(['"', '\'']);
+    is_identifier(key).then_some(key)
+}
+
+/// Does the line begin like a mapping that is not written as `key: value`?
+fn is_flow(line: &str) -> bool {
+    line.trim_start().starts_with(['{', '?', '&', '!'])
 }
 
 fn derived_id(from: &Address, origin: &Origin, text: &str) -> MsgId {

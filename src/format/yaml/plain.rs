@@ -43,7 +43,8 @@ impl<'a> Reader<'a> {
             let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
             self.rest = rest;
             let line = line.strip_suffix('\r').unwrap_or(line);
-            if !line.chars().all(is_simple) {
+            let simple_ascii = |byte| (b' '..=b'~').contains(&byte);
+            if !line.bytes().all(simple_ascii) && !line.chars().all(is_simple) {
                 return None;
             }
             let content = line.trim_start_matches(' ');
@@ -58,7 +59,7 @@ impl<'a> Reader<'a> {
 
     /// The lines of a mapping at this indentation.
     fn map(&mut self, indent: usize, depth: usize) -> Option<Map<String, Value>> {
-        let mut map = Map::new();
+        let mut map = Map::with_capacity(if indent == 0 { 16 } else { 4 });
         while let Some((at, content)) = self.line
             && at >= indent
         {
