@@ -5,12 +5,14 @@
 //!
 //! - [`model`]: the nouns. Addresses, messages, meshes, diagnostics.
 //! - [`mod@format`]: text to nouns and back. Message files, mesh YAML, reports.
+//! - [`engine`]: decisions. What a message is, and where it goes.
 //! - [`project`]: the folder. Where a project's files are, read and written.
 //! - [`cli`]: the verbs.
 //!
 //! `docs/architecture.md` has the picture and the rules of the rooms.
 
 pub mod cli;
+pub mod engine;
 pub mod format;
 pub mod model;
 pub mod project;

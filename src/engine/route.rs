@@ -1,0 +1,588 @@
+//! Routing by status: where an outcome goes.
+//!
+//! Total: every outcome goes somewhere or is refused with the reason. The table
+//! is the sender's mesh's; targets in it were looked up when it was loaded.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Address, Mesh, Name, RoutingMode, Row, Status, Target};
+
+/// What the author of an outcome named as its target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nothing, the sentinel, or the sender's own mesh: "route this for me".
+    Routing,
+    /// The human.
+    Core,
+    /// This agent.
+    Agent(Address),
+}
+
+/// An outcome to be routed.
+#[derive(Clone, Debug)]
+pub struct Outcome<'a> {
+    /// The agent that gives it.
+    pub sender: &'a Name,
+    /// Its word; `None` only for what a dispatcher table routes without one.
+    pub status: Option<&'a Status>,
+    /// Its `to`.
+    pub to: Wanted,
+    /// Its `route_to`.
+    pub route_to: Option<Wanted>,
+}
+
+/// Where an outcome goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// To one target.
+    To {
+        /// The target.
+        target: Target,
+        /// The rule that decided.
+        rule: Rule,
+    },
+    /// To all members; their results go to the join together.
+    FanOut {
+        /// Who works side by side.
+        members: Vec<Target>,
+        /// Who gets the results.
+        join: Target,
+    },
+    /// Nowhere; the sender is told why.
+    Refused(Refusal),
+}
+
+/// The rule that sent an outcome to its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// `blocked` addressed to core always reaches core.
+    BlockedToCore,
+    /// The target was named, and the table lists it for the status.
+    Listed,
+    /// The one target listed for the status.
+    OnlyTarget,
+    /// The row is one target.
+    Always,
+    /// The row's `default`.
+    Default,
+    /// Dispatcher form: there is no row, so it goes to core.
+    NoRow,
+    /// Dispatcher form: `route_to` names an agent, which overrides the table.
+    Overridden,
+    /// Dispatcher form: the word `escalate` asks the human.
+    Escalated,
+    /// `error` and `blocked` go to core where they are not listed.
+    FailureUnlisted,
+    /// Agent form: `complete` goes to core where it is not listed.
+    CompleteUnlisted,
+    /// The table does not list the target, and the mesh is not strict about it.
+    PassedUnlisted,
+}
+
+/// Why an outcome goes nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Several targets are listed, and none was named.
+    #[error(
+        "`{status}` has several targets; name one of them in `to`: {}",
+        with_reasons(targets)
+    )]
+    SeveralTargets {
+        /// The word.
+        status: Status,
+        /// The targets as the sender would write them, with their reasons.
+        targets: IndexMap<String, String>,
+    },
+    /// The table does not know the word.
+    #[error("`{status}` is not a status you can give; the valid ones are: {}", words.join(", "))]
+    UnknownWord {
+        /// The word.
+        status: Status,
+        /// The words it may be.
+        words: Vec<String>,
+    },
+    /// The mesh is strict, and the table does not list the target.
+    #[error(
+        "`{target}` is not a target of `{status}`; the table has: {}",
+        with_reasons(targets)
+    )]
+    NotListed {
+        /// The word.
+        status: Status,
+        /// The target named.
+        target: String,
+        /// The targets listed for the word.
+        targets: IndexMap<String, String>,
+    },
+    /// A dispatcher table needs a word to go by.
+    #[error("there is no `status`; give one of: {}", words.join(", "))]
+    NoStatus {
+        /// The words it may be.
+        words: Vec<String>,
+    },
+}
+
+fn with_reasons(targets: &IndexMap<String, String>) -> String {
+    if targets.is_empty() {
+        return "none".into();
+    }
+    let targets = targets
+        .iter()
+        .map(|(target, reason)| match reason.as_str() {
+            "" => format!("`{target}`"),
+            reason => format!("`{target}` ({reason})"),
+        });
+    targets.collect::<Vec<_>>().join(", ")
+}
+
+/// Decide where an outcome goes.
+pub fn route(mesh: &Mesh, outcome: &Outcome) -> Route {
+    Table {
+        mesh,
+        row: mesh.routing.rows.get(outcome.sender),
+        dispatcher: mesh.routing.mode == RoutingMode::Dispatcher,
+    }
+    .route(outcome)
+}
+
+struct Table<'m> {
+    mesh: &'m Mesh,
+    row: Option<&'m Row>,
+    dispatcher: bool,
+}
+
+impl Table<'_> {
+    fn route(&self, outcome: &Outcome) -> Route {
+        let Some(status) = outcome.status else {
+            return self.without_status(outcome);
+        };
+        if status.as_str() == "blocked" && outcome.to == Wanted::Core {
+            return to(Target::Core, Rule::BlockedToCore);
+        }
+        let listed = self.listed(status);
+        let wanted = [Some(&outcome.to), outcome.route_to.as_ref()];
+        for target in wanted.into_iter().flatten().filter_map(Wanted::target) {
+            if listed.contains(&&target) {
+                return to(target, Rule::Listed);
+            }
+        }
+        match (
+            outcome.route_to.as_ref().and_then(Wanted::target),
+            &outcome.to,
+        ) {
+            (Some(target), _) if self.dispatcher => to(target, Rule::Overridden),
+            (_, Wanted::Agent(address)) => self.unlisted_target(status, address),
+            (Some(Target::Agent(address)), _) => self.unlisted_target(status, &address),
+            (Some(Target::Core) | None, Wanted::Routing | Wanted::Core) => self.by_table(status),
+        }
+    }
+
+    /// The table alone decides.
+    fn by_table(&self, status: &Status) -> Route {
+        if self.dispatcher && status.as_str() == "escalate" && self.listed(status).is_empty() {
+            return to(Target::Core, Rule::Escalated);
+        }
+        match self.row {
+            Some(Row::Always(target)) => to(target.clone(), Rule::Always),
+            Some(Row::FanOut { members, join }) => Route::FanOut {
+                members: members.clone(),
+                join: join.clone(),
+            },
+            Some(Row::ByStatus { words, default }) => match (words.get(status), default) {
+                (Some(targets), _) => self.one_of(status, targets),
+                (None, Some(target)) => to(target.clone(), Rule::Default),
+                (None, None) if is_failure(status) => to(Target::Core, Rule::FailureUnlisted),
+                (None, None) => self.unlisted_word(status),
+            },
+            None if self.dispatcher => to(Target::Core, Rule::NoRow),
+            None if is_failure(status) => to(Target::Core, Rule::FailureUnlisted),
+            None => self.unlisted_word(status),
+        }
+    }
+
+    fn one_of(&self, status: &Status, targets: &IndexMap<Target, String>) -> Route {
+        match targets.keys().next() {
+            Some(only) if targets.len() == 1 => to(only.clone(), Rule::OnlyTarget),
+            _ => Route::Refused(Refusal::SeveralTargets {
+                status: status.clone(),
+                targets: self.as_written(targets),
+            }),
+        }
+    }
+
+    fn unlisted_word(&self, status: &Status) -> Route {
+        if status.as_str() == "complete" && !self.dispatcher {
+            return to(Target::Core, Rule::CompleteUnlisted);
+        }
+        Route::Refused(Refusal::UnknownWord {
+            status: status.clone(),
+            words: self.words(),
+        })
+    }
+
+    fn unlisted_target(&self, status: &Status, address: &Address) -> Route {
+        let target = Target::Agent(address.clone());
+        if !self.mesh.guardrails.routing_error.strict {
+            return to(target, Rule::PassedUnlisted);
+        }
+        let none = IndexMap::new();
+        let targets = match self.row {
+            Some(Row::ByStatus { words, .. }) => words.get(status).unwrap_or(&none),
+            Some(Row::Always(_) | Row::FanOut { .. }) | None => &none,
+        };
+        Route::Refused(Refusal::NotListed {
+            status: status.clone(),
+            target: target.within(&self.mesh.name),
+            targets: self.as_written(targets),
+        })
+    }
+
+    /// Only a dispatcher table can route what has no word.
+    fn without_status(&self, outcome: &Outcome) -> Route {
+        if let Some(target) = outcome.route_to.as_ref().and_then(Wanted::target)
+            && self.dispatcher
+        {
+            return to(target, Rule::Overridden);
+        }
+        match self.row {
+            Some(Row::Always(target)) if self.dispatcher => to(target.clone(), Rule::Always),
+            Some(Row::ByStatus {
+                default: Some(target),
+                ..
+            }) if self.dispatcher => to(target.clone(), Rule::Default),
+            Some(Row::Always(_) | Row::ByStatus { .. } | Row::FanOut { .. }) | None => {
+                Route::Refused(Refusal::NoStatus {
+                    words: self.words(),
+                })
+            }
+        }
+    }
+
+    fn listed(&self, status: &Status) -> Vec<&Target> {
+        match self.row {
+            Some(Row::Always(target)) => vec![target],
+            Some(Row::ByStatus { words, .. }) => words
+                .get(status)
+                .into_iter()
+                .flat_map(IndexMap::keys)
+                .collect(),
+            Some(Row::FanOut { .. }) | None => Vec::new(),
+        }
+    }
+
+    /// The words that the sender may give.
+    fn words(&self) -> Vec<String> {
+        let listed: Vec<String> = match self.row {
+            Some(Row::ByStatus { words, .. }) => words.keys().map(Status::to_string).collect(),
+            Some(Row::Always(_) | Row::FanOut { .. }) | None => Vec::new(),
+        };
+        let always = if self.dispatcher {
+            &["error", "blocked"][..]
+        } else {
+            &["complete", "error", "blocked"]
+        };
+        let unlisted = always
+            .iter()
+            .map(|word| (*word).to_owned())
+            .filter(|word| !listed.contains(word));
+        let unlisted: Vec<String> = unlisted.collect();
+        [listed, unlisted].concat()
+    }
+
+    fn as_written(&self, targets: &IndexMap<Target, String>) -> IndexMap<String, String> {
+        let targets = targets.iter();
+        targets
+            .map(|(target, reason)| (target.within(&self.mesh.name), reason.clone()))
+            .collect()
+    }
+}
+
+impl Wanted {
+    fn target(&self) -> Option<Target> {
+        match self {
+            Wanted::Routing => None,
+            Wanted::Core => Some(Target::Core),
+            Wanted::Agent(address) => Some(address.clone().into()),
+        }
+    }
+}
+
+fn to(target: Target, rule: Rule) -> Route {
+    Route::To { target, rule }
+}
+
+fn is_failure(status: &Status) -> bool {
+    matches!(status.as_str(), "error" | "blocked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{
+        Agent, Deliver, Guardrails, Iteration, OnAsk, RearmatterRules, Routing, RoutingError,
+    };
+
+    fn agent(name: &str) -> (Name, Agent) {
+        let name: Name = name.parse().unwrap();
+        let agent = Agent {
+            name: name.clone(),
+            description: String::new(),
+            model: None,
+            prompt: None,
+            command: None,
+            runtime: "command".into(),
+            run: Vec::new(),
+            shell: false,
+            timeout: None,
+            mode: None,
+            deliver: Deliver::Path,
+            batch: false,
+            load: Vec::new(),
+            workspace: None,
+            max_messages: None,
+        };
+        (name, agent)
+    }
+
+    /// A mesh `m` of a, b and c with one row, for `a`.
+    fn mesh(mode: RoutingMode, strict: bool, row: Option<Row>) -> Mesh {
+        let rows = row.map(|row| ("a".parse().unwrap(), row));
+        Mesh {
+            name: "m".parse().unwrap(),
+            description: String::new(),
+            agents: ["a", "b", "c"].into_iter().map(agent).collect(),
+            entry_point: None,
+            completion_agents: Vec::new(),
+            routing: Routing {
+                mode,
+                rows: rows.into_iter().collect(),
+            },
+            on_ask: OnAsk::Worker,
+            rearmatter: RearmatterRules::default(),
+            iteration: Iteration::default(),
+            guardrails: Guardrails {
+                routing_error: RoutingError {
+                    strict,
+                    ..RoutingError::default()
+                },
+                ..Guardrails::default()
+            },
+            workspace: None,
+            max_mesh_messages: None,
+            stop_on_first_complete: true,
+            check_queue_on_complete: true,
+            disabled: false,
+        }
+    }
+
+    fn target(name: &str) -> Target {
+        match name {
+            "core" => Target::Core,
+            name => Target::Agent(format!("m/{name}").parse().unwrap()),
+        }
+    }
+
+    /// `complete=b failed=b,c default=core`.
+    fn by_status(text: &str) -> Option<Row> {
+        let mut words = IndexMap::new();
+        let mut default = None;
+        for (word, targets) in text.split(' ').filter_map(|part| part.split_once('=')) {
+            let targets: IndexMap<Target, String> = targets
+                .split(',')
+                .map(|name| (target(name), format!("why {name}")))
+                .collect();
+            match word {
+                "default" => default = targets.into_keys().next(),
+                word => {
+                    words.insert(word.parse().unwrap(), targets);
+                }
+            }
+        }
+        Some(Row::ByStatus { words, default })
+    }
+
+    /// `status to route_to`, `-` for none.
+    fn routed(mesh: &Mesh, outcome: &str) -> String {
+        let [status, to, route_to] = outcome.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{outcome:?} has not three words");
+        };
+        let wanted = |name: &str| match name {
+            "-" => Wanted::Routing,
+            "core" => Wanted::Core,
+            name => Wanted::Agent(format!("m/{name}").parse().unwrap()),
+        };
+        let sender: Name = "a".parse().unwrap();
+        let status = (status != "-").then(|| status.parse::<Status>().unwrap());
+        let outcome = Outcome {
+            sender: &sender,
+            status: status.as_ref(),
+            to: wanted(to),
+            route_to: (route_to != "-").then(|| wanted(route_to)),
+        };
+        match route(mesh, &outcome) {
+            Route::To { target, rule } => format!("{} by {rule:?}", target.within(&mesh.name)),
+            Route::FanOut { members, join } => {
+                let members: Vec<String> = members.iter().map(|m| m.within(&mesh.name)).collect();
+                format!("{} then {}", members.join("+"), join.within(&mesh.name))
+            }
+            Route::Refused(why) => format!("refused: {why}"),
+        }
+    }
+
+    #[test]
+    fn the_agent_form() {
+        let listed = by_status("complete=b failed=b,c done=core,b");
+        let several = "refused: `failed` has several targets; name one of them in `to`: `b` (why b), `c` (why c)";
+        let words = "the valid ones are: complete, failed, done, error, blocked";
+        for (strict, row, outcome, expected) in [
+            // 1: a target that is named and listed
+            (true, &listed, "complete b -", "b by Listed"),
+            (true, &listed, "failed c -", "c by Listed"),
+            (true, &listed, "failed - c", "c by Listed"),
+            (true, &listed, "done core -", "core by Listed"),
+            // 2: the one target; several are alternatives
+            (true, &listed, "complete - -", "b by OnlyTarget"),
+            (true, &listed, "complete core -", "b by OnlyTarget"),
+            (true, &listed, "failed - -", several),
+            (true, &listed, "failed core -", several),
+            // 3: words that are not listed
+            (true, &listed, "error - -", "core by FailureUnlisted"),
+            (true, &listed, "blocked - -", "core by FailureUnlisted"),
+            (
+                true,
+                &by_status("failed=b"),
+                "complete - -",
+                "core by CompleteUnlisted",
+            ),
+            (true, &None, "complete - -", "core by CompleteUnlisted"),
+            (true, &None, "error - -", "core by FailureUnlisted"),
+            (
+                true,
+                &listed,
+                "odd - -",
+                &format!("refused: `odd` is not a status you can give; {words}"),
+            ),
+            (
+                true,
+                &listed,
+                "odd core -",
+                &format!("refused: `odd` is not a status you can give; {words}"),
+            ),
+            (
+                true,
+                &None,
+                "odd - -",
+                "refused: `odd` is not a status you can give; the valid ones are: complete, error, blocked",
+            ),
+            // 4: a target that is not listed
+            (
+                true,
+                &listed,
+                "complete c -",
+                "refused: `c` is not a target of `complete`; the table has: `b` (why b)",
+            ),
+            (
+                true,
+                &listed,
+                "odd c -",
+                "refused: `c` is not a target of `odd`; the table has: none",
+            ),
+            (false, &listed, "complete c -", "c by PassedUnlisted"),
+            (false, &listed, "odd c -", "c by PassedUnlisted"),
+            // 5: an agent can always get to the human
+            (
+                true,
+                &by_status("blocked=b"),
+                "blocked core -",
+                "core by BlockedToCore",
+            ),
+            (
+                true,
+                &by_status("blocked=b,c"),
+                "blocked core -",
+                "core by BlockedToCore",
+            ),
+            (
+                true,
+                &by_status("blocked=b"),
+                "blocked - -",
+                "b by OnlyTarget",
+            ),
+            // A row that is one target, and no status at all
+            (
+                true,
+                &Some(Row::Always(target("b"))),
+                "anything - -",
+                "b by Always",
+            ),
+            (
+                true,
+                &listed,
+                "- - -",
+                "refused: there is no `status`; give one of: complete, failed, done, error, blocked",
+            ),
+        ] {
+            let mesh = mesh(RoutingMode::Agent, strict, row.clone());
+            assert_eq!(routed(&mesh, outcome), expected, "{row:?} {outcome}");
+        }
+    }
+
+    #[test]
+    fn the_dispatcher_form() {
+        let always = Some(Row::Always(target("b")));
+        let map = by_status("approved=b failed=c default=b");
+        let closed = by_status("approved=b");
+        let fan_out = Some(Row::FanOut {
+            members: vec![target("b"), target("c")],
+            join: target("core"),
+        });
+        for (row, outcome, expected) in [
+            (&always, "anything - -", "b by Always"),
+            (&always, "complete core -", "b by Always"),
+            (&map, "approved - -", "b by OnlyTarget"),
+            (&map, "odd - -", "b by Default"),
+            (&map, "complete core -", "b by Default"),
+            (
+                &closed,
+                "odd - -",
+                "refused: `odd` is not a status you can give; the valid ones are: approved, error, blocked",
+            ),
+            (
+                &closed,
+                "complete - -",
+                "refused: `complete` is not a status you can give; the valid ones are: approved, error, blocked",
+            ),
+            (&closed, "error - -", "core by FailureUnlisted"),
+            (&map, "blocked - -", "b by Default"),
+            (&fan_out, "complete - -", "b+c then core"),
+            (&None, "anything - -", "core by NoRow"),
+            (&map, "odd - c", "c by Overridden"),
+            (&map, "odd - core", "core by Overridden"),
+            (&map, "escalate - -", "core by Escalated"),
+            (&map, "blocked core -", "core by BlockedToCore"),
+            (&always, "- - -", "b by Always"),
+            (&map, "- - -", "b by Default"),
+            (&map, "- - c", "c by Overridden"),
+            (
+                &closed,
+                "- - -",
+                "refused: there is no `status`; give one of: approved, error, blocked",
+            ),
+            (
+                &fan_out,
+                "- - -",
+                "refused: there is no `status`; give one of: error, blocked",
+            ),
+            (
+                &None,
+                "- - -",
+                "refused: there is no `status`; give one of: error, blocked",
+            ),
+        ] {
+            let mesh = mesh(RoutingMode::Dispatcher, true, row.clone());
+            assert_eq!(routed(&mesh, outcome), expected, "{row:?} {outcome}");
+        }
+    }
+}
