@@ -6,6 +6,7 @@
 //! - [`model`]: the nouns. Addresses, messages, meshes, diagnostics.
 //! - [`mod@format`]: text to nouns and back. Message files, mesh YAML, reports.
 //! - [`engine`]: decisions. What a message is, and where it goes.
+//! - [`journal`]: memory. What happened, durable and in order.
 //! - [`project`]: the folder. Where a project's files are, read and written.
 //! - [`cli`]: the verbs.
 //!
@@ -14,5 +15,6 @@
 pub mod cli;
 pub mod engine;
 pub mod format;
+pub mod journal;
 pub mod model;
 pub mod project;

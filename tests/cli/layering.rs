@@ -8,8 +8,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("format", &["model"]),
     ("engine", &["model"]),
+    ("journal", &["model", "engine"]),
     ("project", &["model", "format"]),
-    ("cli", &["model", "format", "engine", "project"]),
+    ("cli", &["model", "format", "engine", "journal", "project"]),
 ];
 
 /// What the pure rooms may not touch.

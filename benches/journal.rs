@@ -1,0 +1,120 @@
+//! What docs/performance.md claims of the journal, as ratios within one run.
+//!
+//! `cargo bench --bench journal` fails if a limit is not kept; as `cargo test`
+//! runs it, a little of everything runs once and nothing is judged.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, params};
+use tempfile::TempDir;
+use tx::journal::{Entry, Journal, Reader};
+
+const PRODUCERS: usize = 64;
+const BODY: &str = r#"{"from":"dev-review/tester","to":"dev-review/reviewer","id":"login-redirect-tested-3","status":"complete"}"#;
+
+fn main() {
+    let judged = std::env::args().any(|arg| arg == "--bench");
+    let each = if judged { 500 } else { 2 };
+    let rounds = if judged { 5 } else { 1 };
+    let mut times: (Vec<Duration>, Vec<Duration>) = Default::default();
+    for _ in 0..rounds {
+        times.0.push(in_folder(|path| bare(path, each)));
+        times.1.push(in_folder(|path| ours(path, each)));
+    }
+    let (floor, ours) = (median(times.0), median(times.1));
+    let speed = floor.as_secs_f64() / ours.as_secs_f64();
+    let count = PRODUCERS * each;
+    println!(
+        "ratio  {speed:.2} of at least 0.5  durable appends from {PRODUCERS} producers / a bare loop with as many a commit  ({count} in {ours:.1?} / {floor:.1?})"
+    );
+    fold(if judged { 1_000_000 } else { 1000 });
+    if judged && speed < 0.5 {
+        eprintln!("error: a limit was not kept");
+        std::process::exit(1);
+    }
+}
+
+fn in_folder(run: impl FnOnce(&Path) -> Duration) -> Duration {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    run(&folder.path().join("journal.db"))
+}
+
+fn entry() -> Entry {
+    Entry {
+        at: 1_700_000_000_000,
+        rules: 1,
+        version: 1,
+        kind: "arrived".into(),
+        body: BODY.into(),
+        keys: Vec::new(),
+    }
+}
+
+/// One thread, one transaction for each batch of as many as there are producers.
+fn bare(path: &Path, each: usize) -> Duration {
+    let mut connection = Connection::open(path).expect("SQLite opens a file");
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+             CREATE TABLE events (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, rules INTEGER NOT NULL,
+                 version INTEGER NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
+             CREATE INDEX events_at ON events (at);",
+        )
+        .expect("SQLite makes a table");
+    let began = Instant::now();
+    for batch in 0..each {
+        let transaction = connection.transaction().expect("a transaction begins");
+        for n in 0..PRODUCERS {
+            let seq = (batch * PRODUCERS + n + 1) as i64;
+            let mut insert = transaction
+                .prepare_cached("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)")
+                .expect("a statement is prepared");
+            insert
+                .execute(params![seq, 1_700_000_000_000_i64, 1, 1, "arrived", BODY])
+                .expect("a row is inserted");
+        }
+        transaction.commit().expect("a transaction commits");
+    }
+    began.elapsed()
+}
+
+fn ours(path: &Path, each: usize) -> Duration {
+    let journal = Journal::open(path).expect("a journal is begun");
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..PRODUCERS {
+            scope.spawn(|| {
+                for _ in 0..each {
+                    journal.append(vec![entry()]).expect("an entry is appended");
+                }
+            });
+        }
+    });
+    began.elapsed()
+}
+
+/// Reading all records back, which bounds the time of any fold from below.
+fn fold(count: usize) {
+    in_folder(|path| {
+        let journal = Journal::open(path).expect("a journal is begun");
+        for _ in 0..count.div_ceil(10_000) {
+            let entries = vec![entry(); count.min(10_000)];
+            journal.append(entries).expect("entries are appended");
+        }
+        let reader = Reader::open(path).expect("the journal is read");
+        let began = Instant::now();
+        let mut bytes = 0;
+        reader
+            .fold(0, u64::MAX, |record| bytes += record.body.len())
+            .expect("all are read");
+        let took = began.elapsed();
+        println!("reading {count} records back: {took:.1?} ({bytes} bytes)");
+        took
+    });
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}

@@ -1,0 +1,69 @@
+//! What can be wrong with a journal, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Why the journal cannot do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// There is none.
+    #[error("there is no journal at {}", .0.display())]
+    Missing(PathBuf),
+    /// Something else is there.
+    #[error("{} is not a journal of tx, and was left untouched: move it away, or name another project", .0.display())]
+    Foreign(PathBuf),
+    /// A newer tx wrote it.
+    #[error("{} was written by a newer tx (format {found}; this one knows {known}), and was left untouched: use that tx", .path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// It is cut off or damaged.
+    #[error("{} is damaged ({detail}), and was left untouched: restore it from a copy, or move it away to begin anew", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        detail: String,
+    },
+    /// The disk is full. Nothing of the append was kept.
+    #[error("the disk is full, so nothing was written to {}: make room, then go on", .0.display())]
+    Full(PathBuf),
+    /// Another process writes it.
+    #[error("{} is being written by another process", .0.display())]
+    Busy(PathBuf),
+    /// Anything else, in SQLite's words.
+    #[error("{}: {detail}", .path.display())]
+    Failed {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        detail: String,
+    },
+    /// The writer has stopped.
+    #[error("the journal is closed")]
+    Closed,
+}
+
+impl Error {
+    pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Error {
+        let path = path.to_owned();
+        let detail = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => Error::Foreign(path),
+            Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { path, detail },
+            Some(ErrorCode::DiskFull) => Error::Full(path),
+            // A limit on file sizes shows as a write that failed.
+            Some(ErrorCode::SystemIoFailure) if detail.contains("disk I/O") => {
+                Error::Failed { path, detail }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy(path),
+            Some(_) | None => Error::Failed { path, detail },
+        }
+    }
+}

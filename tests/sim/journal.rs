@@ -1,0 +1,132 @@
+//! The journal under kill -9 and on a full disk.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+use tx::journal::{Entry, Error, Journal, Reader};
+
+/// Set for the child that appends until it is killed: the journal's path.
+const CHILD: &str = "TX_TEST_JOURNAL";
+
+fn entry(n: u64) -> Entry {
+    Entry {
+        at: 0,
+        rules: 1,
+        version: 1,
+        kind: "n".into(),
+        body: n.to_string(),
+        keys: Vec::new(),
+    }
+}
+
+/// The numbers in a journal: 1, 2, 3 and so on, or it lost or repeated one.
+fn count(path: &Path) -> u64 {
+    let mut last = 0;
+    let check = |record: tx::journal::Record| {
+        last += 1;
+        assert_eq!((record.seq, record.body), (last, last.to_string()));
+    };
+    Reader::open(path)
+        .unwrap()
+        .fold(0, u64::MAX, check)
+        .unwrap();
+    last
+}
+
+/// Not a test by itself: the process that the next test kills.
+#[test]
+fn child_appends_until_it_is_killed() {
+    let Some(path) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let journal = Journal::open(Path::new(&path)).unwrap();
+    let mut n = Reader::open(Path::new(&path)).unwrap().last().unwrap();
+    loop {
+        n += 1;
+        let appended = journal.append(vec![entry(n)]).unwrap();
+        assert_eq!(appended, n..=n);
+        writeln!(std::io::stderr(), "durable {n}").unwrap();
+    }
+}
+
+#[test]
+fn what_was_acknowledged_survives_kill_9() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let rounds = if std::env::var_os("TX_SOAK").is_some() {
+        300
+    } else {
+        12
+    };
+    let mut acknowledged = 0;
+    for round in 0..rounds {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "journal::child_appends_until_it_is_killed",
+                "--nocapture",
+            ])
+            .env(CHILD, &path)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // Killed after another number of appends each time, at whatever moment that is.
+        for line in lines.take(1 + round * 7 % 40) {
+            let line = line.unwrap();
+            let n = line
+                .strip_prefix("durable ")
+                .unwrap_or_else(|| panic!("the child says {line}"));
+            acknowledged = n.parse().unwrap();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(
+            count(&path) >= acknowledged,
+            "round {round}: {acknowledged} was acknowledged"
+        );
+    }
+    assert!(acknowledged > rounds as u64);
+}
+
+/// A file system of 1 MiB, filled. Needs root and mount.
+#[test]
+fn a_full_disk_loses_nothing_and_the_journal_goes_on_when_there_is_room() {
+    let folder = TempDir::new().unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
+        .arg(folder.path())
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !mounted {
+        eprintln!("SKIPPED: a small file system cannot be mounted here");
+        return;
+    }
+    let path = folder.path().join("journal.db");
+    let filler = folder.path().join("filler");
+    let result = std::panic::catch_unwind(|| {
+        fs::write(&filler, vec![0; 600 * 1024]).unwrap();
+        let journal = Journal::open(&path).unwrap();
+        let mut kept = 0;
+        let failed = loop {
+            match journal.append(vec![entry(kept + 1)]) {
+                Ok(_) => kept += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(failed, Error::Full(_)), "{failed:?}");
+        assert_eq!(count(&path), kept);
+        assert!(journal.append(vec![entry(kept + 1)]).is_err(), "still full");
+        fs::remove_file(&filler).unwrap();
+        journal.append(vec![entry(kept + 1)]).unwrap();
+        drop(journal);
+        assert_eq!(count(&path), kept + 1);
+    });
+    let unmounted = Command::new("umount").arg(folder.path()).status().unwrap();
+    assert!(unmounted.success());
+    result.unwrap();
+}
