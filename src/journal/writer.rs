@@ -2,6 +2,7 @@
 //! appends share a commit.
 
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, Thread};
 
@@ -140,10 +141,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Request {
-    /// Answer, once, and wake whoever asked.
+    /// Answer, once. Whoever asked is woken later.
     fn answer(&self, answer: Result<Appended, Error>) {
         *lock(&self.answer) = Some(answer);
-        self.asker.unpark();
     }
 }
 
@@ -152,23 +152,8 @@ impl Drop for Queue {
     fn drop(&mut self) {
         for request in &self.requests {
             request.answer(Err(Error::Closed));
+            request.asker.unpark();
         }
-    }
-}
-
-/// All that waits. Those whom the last commit woke are about to ask again: as long
-/// as more come they share this one; whoever is alone waits for one yield.
-fn gather(queue: &Mutex<Queue>) -> (Vec<Arc<Request>>, bool) {
-    let mut count = lock(queue).requests.len();
-    loop {
-        if count > 0 {
-            std::thread::yield_now();
-        }
-        let mut queue = lock(queue);
-        if queue.requests.len() == count {
-            return (std::mem::take(&mut queue.requests), queue.closed);
-        }
-        count = queue.requests.len();
     }
 }
 
@@ -181,14 +166,34 @@ struct Writer {
 
 impl Writer {
     fn run(&mut self, queue: &Mutex<Queue>) {
-        loop {
-            let (batch, closed) = gather(queue);
-            match batch.as_slice() {
-                [] if closed => return,
-                [] => std::thread::park(),
-                batch => self.write(batch),
+        // Waking many threads takes about as long as a commit: another thread does
+        // it, while this one is at the next. What waits there is bounded by the
+        // threads there are, like the queue itself.
+        let (written, to_wake) = channel::<Vec<Arc<Request>>>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for batch in to_wake {
+                    batch.iter().for_each(|request| request.asker.unpark());
+                }
+            });
+            loop {
+                let (batch, closed) = {
+                    let mut queue = lock(queue);
+                    (std::mem::take(&mut queue.requests), queue.closed)
+                };
+                match batch.as_slice() {
+                    [] if closed => break,
+                    [] => std::thread::park(),
+                    requests => {
+                        self.write(requests);
+                        if let Err(unsent) = written.send(batch) {
+                            unsent.0.iter().for_each(|request| request.asker.unpark());
+                        }
+                    }
+                }
             }
-        }
+            drop(written);
+        });
     }
 
     fn write(&mut self, batch: &[Arc<Request>]) {
