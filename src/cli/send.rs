@@ -10,10 +10,15 @@ use sha2::{Digest, Sha256};
 
 use super::output::{read_stdin, talk};
 use super::{Context, Exit, Failure, short};
+use crate::engine::{
+    Context as Known, Inferred, Outcome, Reply, Route, Wanted, Work, infer, kind_of_outcome, route,
+};
 use crate::format::message::{MAX_FILE, Origin, Parsed, field_named, headline_of, parse};
 use crate::format::render::{file_name, render};
 use crate::format::report::report;
-use crate::model::{Address, Body, Directory, Kind, Message, Recipient, Resolved, Unresolved};
+use crate::model::{
+    Address, Body, Diagnostic, Directory, Envelope, Kind, Message, Recipient, Resolved, Unresolved,
+};
 use crate::project::{Catalogue, write_atomically};
 
 /// Write a message for an agent, a mesh or core
@@ -63,11 +68,17 @@ pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
     let catalogue = Catalogue::load(Some(&project));
     let sender = sender(&verb, &catalogue.directory())?;
     let to = resolve(&verb, &sender, &catalogue)?;
-    let message = check(&compose(&verb, &sender, &to)?)?;
+    let composed = compose(&verb, &sender, &to)?;
+    let (message, diagnostics) = judge(&composed);
+    talk(&report("message", &composed, &diagnostics, true));
+    let message = message.ok_or_else(not_written)?;
     let text = render(&message);
     // Rendering may have made it longer: what is written is what was judged.
-    check(&text)?;
-    let kind = kind(&message, &to);
+    if let (None, diagnostics) = judge(&text) {
+        talk(&report("message", &text, &diagnostics, true));
+        return Err(not_written());
+    }
+    let kind = kind(&message, &to[0], &catalogue)?;
     let folder = project.messages();
     let name = file_name(&message, kind);
     let path = fs::create_dir_all(&folder)
@@ -290,27 +301,80 @@ fn new_id(headline: &str) -> String {
     slug + &hex
 }
 
-/// The message that a text is. What is wrong with it is shown as `tx check` would.
-fn check(text: &str) -> Result<Message, Failure> {
+fn judge(text: &str) -> (Option<Message>, Vec<Diagnostic>) {
     let origin = Origin {
         name: "message".into(),
         modified: Utc::now().fixed_offset(),
     };
-    let (message, diagnostics) = match parse(text.as_bytes(), &origin) {
+    match parse(text.as_bytes(), &origin) {
         Parsed::Message(message, diagnostics) => (Some(*message), diagnostics),
         Parsed::Rejected(why) | Parsed::Incomplete(why) => (None, why.diagnostics),
-    };
-    talk(&report("message", text, &diagnostics, true));
-    message.ok_or_else(|| Failure::new("the message was not written"))
+    }
 }
 
-/// The kind as far as it can be told without history.
-fn kind(message: &Message, to: &[Address]) -> Kind {
-    let envelope = &message.envelope;
-    match envelope.kind {
-        Some(Kind::Ask) if to.first().is_some_and(Address::is_core) => Kind::AskHuman,
-        Some(kind) => kind,
-        None if !envelope.in_reply_to.is_empty() && envelope.status.is_none() => Kind::AskResponse,
-        None => Kind::by_address(&envelope.from, to.first(), envelope.status.as_ref()),
-    }
+fn not_written() -> Failure {
+    Failure::new("the message was not written")
+}
+
+/// The kind as far as it can be told without history. Where the table would refuse
+/// an outcome its author is warned: it is written all the same, since it may be the
+/// answer to an ask, which is not routed.
+fn kind(message: &Message, to: &Address, catalogue: &Catalogue) -> Result<Kind, Failure> {
+    let Envelope {
+        from,
+        kind,
+        status,
+        in_reply_to,
+        route_to,
+        ..
+    } = &message.envelope;
+    let routed = to.is_dispatch();
+    let inferred = infer(&Known {
+        from,
+        to: (!routed).then_some(to),
+        explicit: *kind,
+        status: status.as_ref(),
+        reply: match in_reply_to.first() {
+            Some(id) if status.is_none() => Reply::Open(id.clone()),
+            Some(_) | None => Reply::NoAsk,
+        },
+        recipient_asks_core: None,
+        work: Work::Nothing,
+        is_stdout: false,
+    });
+    let mesh = match inferred {
+        Inferred::Kind { kind, .. } => return Ok(kind),
+        Inferred::Refused(why) => return Err(Failure::new(why.to_string())),
+        Inferred::Outcome(_) => catalogue
+            .get(from.mesh.as_str())
+            .and_then(|entry| entry.mesh.as_ref()),
+    };
+    let wanted = |address: &Address| match address {
+        address if address.is_core() => Wanted::Core,
+        address if address.is_dispatch() => Wanted::Routing,
+        address => Wanted::Agent(address.clone()),
+    };
+    let directory = catalogue.directory();
+    let route_to = route_to
+        .as_ref()
+        .and_then(|to| match directory.resolve(to, from, None) {
+            Ok(Resolved::To(address)) => Some(wanted(&address)),
+            Ok(Resolved::Dispatch) | Err(_) => None,
+        });
+    let outcome = Outcome {
+        sender: &from.agent,
+        status: status.as_ref(),
+        to: wanted(to),
+        route_to,
+    };
+    Ok(match mesh.map(|mesh| route(mesh, &outcome)) {
+        Some(Route::To { target, rule }) => kind_of_outcome(&target, status.as_ref(), rule),
+        Some(Route::Refused(why)) => {
+            talk(&format!(
+                "warning: the table of your mesh refuses this: {why}\n"
+            ));
+            Kind::TaskComplete
+        }
+        Some(Route::FanOut { .. }) | None => Kind::TaskComplete,
+    })
 }

@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Address;
-
 /// What a message is to its recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -59,20 +57,6 @@ impl Kind {
             Kind::AskHuman => "ask-human",
             Kind::Update => "update",
             Kind::Lifecycle => "lifecycle",
-        }
-    }
-
-    /// The kind as far as sender, recipient and status alone tell it: the rows
-    /// of the inference table that need no history. `to` is `None` where the
-    /// routing table decides.
-    pub fn by_address(from: &Address, to: Option<&Address>, status: Option<&Status>) -> Kind {
-        let to_core = to.is_some_and(Address::is_core);
-        match (from.is_core(), status) {
-            (false, Some(status)) if to_core && status.as_str() == "blocked" => Kind::AskHuman,
-            (false, Some(_)) => Kind::TaskComplete,
-            (_, _) if to_core => Kind::AskHuman,
-            (true, _) => Kind::Task,
-            (false, None) => Kind::Ask,
         }
     }
 }
@@ -129,34 +113,5 @@ impl From<Status> for String {
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.pad(&self.0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_kind_follows_from_the_addresses_and_the_status() {
-        let core = Address::core();
-        let agent: Address = "dev/worker".parse().unwrap();
-        let other: Address = "dev/tester".parse().unwrap();
-        let status = |s: &str| Some(s.parse::<Status>().unwrap());
-        for (from, to, word, expected) in [
-            (&core, Some(&agent), None, Kind::Task),
-            (&core, Some(&agent), status("complete"), Kind::Task),
-            (&agent, Some(&core), None, Kind::AskHuman),
-            (&agent, Some(&core), status("blocked"), Kind::AskHuman),
-            (&agent, Some(&core), status("complete"), Kind::TaskComplete),
-            (&agent, Some(&other), status("blocked"), Kind::TaskComplete),
-            (&agent, None, status("failed"), Kind::TaskComplete),
-            (&agent, Some(&other), None, Kind::Ask),
-        ] {
-            assert_eq!(
-                Kind::by_address(from, to, word.as_ref()),
-                expected,
-                "{from} {to:?} {word:?}"
-            );
-        }
     }
 }

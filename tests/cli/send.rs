@@ -375,3 +375,26 @@ fn front_values_arrive_as_they_were_given() {
     );
     assert_eq!(message["body"], "- a list\n- of two");
 }
+
+#[test]
+fn an_outcome_that_the_table_refuses_is_written_with_a_warning() {
+    let sandbox = Sandbox::project();
+    let as_tester = |args: &[&str]| run(sandbox.command(args).env("TX_AGENT", "dev-review/tester"));
+    let ran = as_tester(&["send", "dev-review", "x", "--status", "compelte"]).ok();
+    assert!(
+        ran.stderr
+            .contains("the valid ones are: complete, failed, blocked, error"),
+        "{ran:#?}"
+    );
+    let ran = as_tester(&["send", "implementer", "x", "--status", "complete"]).ok();
+    assert!(
+        ran.stderr
+            .contains("`implementer` is not a target of `complete`"),
+        "{ran:#?}"
+    );
+    let ran = as_tester(&["send", "dev-review", "x", "--status", "complete"]).ok();
+    assert!(!ran.stderr.contains("warning"), "{ran:#?}");
+    // Said once, not once for each time it is judged.
+    let ran = as_tester(&["send", "core", "x", "--front", "revision=1"]).ok();
+    assert_eq!(ran.stderr.matches("TX0110").count(), 1, "{ran:#?}");
+}
