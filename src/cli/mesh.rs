@@ -154,7 +154,7 @@ fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
         "entry point: {entry_point}; ends with: {ends}; routing: {} form",
         mesh.routing.mode
     );
-    for agent in mesh.agents.values() {
+    for (agent, lines) in mesh.agents.values().zip(in_words(mesh)) {
         let model = agent
             .model
             .as_deref()
@@ -164,7 +164,7 @@ fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
         if !agent.description.is_empty() {
             let _ = writeln!(text, "  {}", one_line(&agent.description));
         }
-        for line in in_words(mesh, &agent.name) {
+        for line in lines {
             let _ = writeln!(text, "  - {}", one_line(&line));
         }
     }

@@ -15,7 +15,7 @@ use crate::engine::{
 };
 use crate::format::message::{MAX_FILE, Origin, Parsed, field_named, headline_of, parse};
 use crate::format::render::{file_name, render};
-use crate::format::report::report;
+use crate::format::report::{printable, report};
 use crate::model::{
     Address, Body, Diagnostic, Directory, Envelope, Kind, Message, Recipient, Resolved, Unresolved,
 };
@@ -98,9 +98,12 @@ pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
         let answer = json!({ "id": id, "path": path, "to": to, "kind": kind });
         context.output.say_json(&answer)?;
     } else {
-        context.output.say(&format!("{id}\n")).map_err(|failure| {
-            failure.hint(format!("the message was sent, as {}", short(&path)))
-        })?;
+        context
+            .output
+            .say(&format!("{}\n", printable(id.as_str())))
+            .map_err(|failure| {
+                failure.hint(format!("the message was sent, as {}", short(&path)))
+            })?;
         talk(&format!("{kind} written to {}\n", short(&path)));
     }
     Ok(Exit::Done)
@@ -112,10 +115,14 @@ fn sender(verb: &Send, directory: &Directory) -> Result<Address, Failure> {
         None => None,
         Some(agent) => {
             let agent = agent.to_string_lossy();
-            let address = agent.parse::<Address>().map_err(|_| {
-                Failure::new(format!("TX_AGENT: expected mesh/agent, found {agent:?}"))
-            })?;
-            Some(address)
+            match agent.parse::<Address>() {
+                Ok(address) if !address.is_core() => Some(address),
+                Ok(_) | Err(_) => {
+                    let message =
+                        format!("TX_AGENT: expected an agent, mesh/agent, found {agent:?}");
+                    return Err(Failure::new(message));
+                }
+            }
         }
     };
     let named = verb
@@ -154,7 +161,12 @@ fn is_field(key: &str, field: &str) -> bool {
 /// The recipients, looked up: unknown ones are never written.
 fn resolve(verb: &Send, sender: &Address, catalogue: &Catalogue) -> Result<Vec<Address>, Failure> {
     let directory = catalogue.directory();
-    let status = verb.status.as_ref().and_then(|word| word.parse().ok());
+    let in_front = verb
+        .front
+        .iter()
+        .find(|(key, _)| is_field(key, "status") || is_field(key, "outcome"));
+    let status = verb.status.as_ref().or(in_front.map(|(_, word)| word));
+    let status = status.and_then(|word| word.parse().ok());
     let mut addresses = IndexSet::new();
     for part in verb.to.split(',').map(str::trim) {
         let recipient: Recipient = part.parse().map_err(|error| {
@@ -203,9 +215,6 @@ fn compose(verb: &Send, sender: &Address, to: &[Address]) -> Result<String, Fail
         return Err(Failure::new("there is no text")
             .hint(hint)
             .exit(Exit::Usage));
-    }
-    if verb.r#type.as_deref() == Some(Kind::Lifecycle.as_str()) {
-        return Err(Failure::new("`lifecycle` messages are tx's own"));
     }
     let headline = match &verb.headline {
         Some(headline) => headline.clone(),

@@ -58,7 +58,8 @@ pub(super) fn split(text: &str) -> Result<Blocks, NoBlocks> {
     };
     let rest = lines.at..text.len();
     let body: Vec<Range<usize>> = lines.collect();
-    let (rules, open_fence) = rules_outside_fences(text, &body);
+    let (mut rules, open_fence) = outside_fences(text, &body);
+    rules.retain(|&at| is_rule(text, &body[at]));
     Ok(Blocks {
         front: front_start..close.start,
         tail: tail(text, &body, &rules),
@@ -87,10 +88,20 @@ fn tail(text: &str, body: &[Range<usize>], rules: &[usize]) -> Option<Tail> {
     }
 }
 
-/// Which lines are `---` outside a fence, and the first fence left open. A fence
-/// still open at the end of the file is no fence: the lines after it count.
-fn rules_outside_fences(text: &str, lines: &[Range<usize>]) -> (Vec<usize>, Option<Range<usize>>) {
-    let mut rules = Vec::new();
+/// The lines of a text that stand in no code fence.
+pub(super) fn lines_outside_fences(text: &str) -> Vec<&str> {
+    let lines: Vec<Range<usize>> = Lines { text, at: 0 }.collect();
+    let (outside, _) = outside_fences(text, &lines);
+    outside
+        .into_iter()
+        .map(|at| &text[lines[at].clone()])
+        .collect()
+}
+
+/// Which lines stand outside a fence and open none, and the first fence left open.
+/// A fence still open at the end of the file is no fence: the lines after it count.
+fn outside_fences(text: &str, lines: &[Range<usize>]) -> (Vec<usize>, Option<Range<usize>>) {
+    let mut outside = Vec::new();
     let mut open_fence = None;
     // The longest closing fence of each sort from a line on: whether a fence is
     // ever closed is known at once, so no text makes this quadratic.
@@ -98,23 +109,24 @@ fn rules_outside_fences(text: &str, lines: &[Range<usize>]) -> (Vec<usize>, Opti
     let mut at = 0;
     while at < lines.len() {
         let line = &text[lines[at].clone()];
-        if let Some(fence) = Fence::of(line).filter(|fence| fence.opens) {
-            let longest_after = longest_after.get_or_insert_with(|| closers(text, lines));
-            if longest_after[at + 1][fence.sort()] >= fence.length {
-                let closes = |line: &Range<usize>| {
-                    Fence::of(&text[line.clone()]).is_some_and(|f| f.closes(&fence))
-                };
-                let close = lines[at + 1..].iter().position(closes);
-                at += 1 + close.expect("a closing fence of that length follows");
-            } else {
-                open_fence.get_or_insert(lines[at].clone());
+        match Fence::of(line).filter(|fence| fence.opens) {
+            None => outside.push(at),
+            Some(fence) => {
+                let longest_after = longest_after.get_or_insert_with(|| closers(text, lines));
+                if longest_after[at + 1][fence.sort()] >= fence.length {
+                    let closes = |line: &Range<usize>| {
+                        Fence::of(&text[line.clone()]).is_some_and(|f| f.closes(&fence))
+                    };
+                    let close = lines[at + 1..].iter().position(closes);
+                    at += 1 + close.expect("a closing fence of that length follows");
+                } else {
+                    open_fence.get_or_insert(lines[at].clone());
+                }
             }
-        } else if line == "---" {
-            rules.push(at);
         }
         at += 1;
     }
-    (rules, open_fence)
+    (outside, open_fence)
 }
 
 fn closers(text: &str, lines: &[Range<usize>]) -> Vec<[usize; 2]> {

@@ -25,6 +25,8 @@ pub fn report(path: &str, text: &str, diagnostics: &[Diagnostic], styled: bool) 
             .rfind('\n')
             .map_or(0, |n| n + 1);
         let line = text[start..].split('\n').next().unwrap_or_default();
+        // Columns do not count a byte order mark, nor does the line show it.
+        let line = line.trim_start_matches('\u{feff}');
         let line: String = line
             .chars()
             .map(|c| if is_unsafe(c) { ' ' } else { c })

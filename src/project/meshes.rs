@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::{BUILTIN, Project, read_regular, unreadable};
-use crate::format::mesh::{self, Loaded, MAX_FILE, Part};
-use crate::model::{self, Address, Code, Diagnostic, Directory, Mesh, Prompt, Recipient};
+use crate::format::mesh::{self, Loaded, MAX_FILE, Part, Remark};
+use crate::model::{Address, Code, Diagnostic, Directory, Mesh, Prompt, Recipient};
 
 /// The file names of a mesh config, in order of preference.
 const CONFIGS: [&str; 3] = ["config.yaml", "config.yml", "config.json"];
@@ -33,7 +34,7 @@ pub struct Entry {
     /// What there is to say about it.
     pub diagnostics: Vec<Diagnostic>,
     /// Its routes into other meshes.
-    elsewhere: Vec<(Address, model::Place)>,
+    elsewhere: Vec<(Address, Range<usize>)>,
 }
 
 /// Where a mesh config comes from.
@@ -92,7 +93,7 @@ impl Catalogue {
             for entry in twins {
                 let message = format!("there is more than one mesh `{}`", entry.name);
                 let hint = format!("rename one of them; the one used is {used}");
-                entry.say(Part::Name, Code::MeshTwice, message, hint);
+                entry.say(Code::MeshTwice, message, hint);
             }
         }
     }
@@ -110,7 +111,10 @@ impl Entry {
             Ok((bytes, _)) => Entry::parse(&folder, place, &bytes),
             Err(diagnostic) => Entry::unreadable(folder.clone(), place, diagnostic),
         };
-        entry.check_name(&folder);
+        // Only a config in its place has a folder that is its own.
+        if path.file_stem().is_some_and(|stem| stem == "config") {
+            entry.check_name(&folder);
+        }
         entry.check_prompts(path.parent().unwrap_or(Path::new(".")));
         entry
     }
@@ -159,18 +163,20 @@ impl Entry {
 
     /// Look up the routes into other meshes.
     pub fn check_targets(&mut self, directory: &Directory) {
-        // A table of thousands that are wrong is told by its first fifty.
-        for (address, place) in std::mem::take(&mut self.elsewhere).into_iter().take(50) {
+        let routes = std::mem::take(&mut self.elsewhere).into_iter();
+        let unknown = routes.filter_map(|(address, span)| {
             let wanted = Recipient::Full(address);
-            if let Err(unresolved) = directory.resolve(&wanted, &Address::core(), None) {
-                self.diagnostics.push(Diagnostic {
-                    code: Code::UnknownTarget,
-                    message: unresolved.to_string(),
-                    hint: unresolved.hint(),
-                    place,
-                });
-            }
-        }
+            let unresolved = directory.resolve(&wanted, &Address::core(), None).err()?;
+            Some(Remark {
+                part: Part::Span(span),
+                code: Code::UnknownTarget,
+                message: unresolved.to_string(),
+                hint: unresolved.hint(),
+            })
+        });
+        // To find the names nearest to each is dear; the first hundred will do.
+        let found = mesh::diagnose(&self.text, unknown.take(100));
+        self.diagnostics.extend(found);
     }
 
     fn check_name(&mut self, folder: &str) {
@@ -180,7 +186,7 @@ impl Entry {
                 self.name
             );
             let hint = "give both one name; the mesh's counts";
-            self.say(Part::Name, Code::NameNotFolder, message, hint);
+            self.say(Code::NameNotFolder, message, hint);
         }
     }
 
@@ -196,15 +202,26 @@ impl Entry {
                 Some(Prompt::File(_) | Prompt::Text(_)) | None => None,
             })
             .collect();
-        for (index, message) in missing {
-            let hint = "the path is relative to the mesh's folder";
-            self.say(Part::Prompt(index), Code::PromptMissing, message, hint);
-        }
+        let remarks = missing.into_iter().map(|(index, message)| Remark {
+            part: Part::Prompt(index),
+            code: Code::PromptMissing,
+            message,
+            hint: "the path is relative to the mesh's folder".into(),
+        });
+        let found = mesh::diagnose(&self.text, remarks);
+        self.diagnostics.extend(found);
     }
 
-    fn say(&mut self, part: Part, code: Code, message: String, hint: impl Into<String>) {
-        let diagnostic = mesh::diagnose(&self.text, part, code, message, hint);
-        self.diagnostics.push(diagnostic);
+    /// Something about the mesh's name.
+    fn say(&mut self, code: Code, message: String, hint: impl Into<String>) {
+        let remark = Remark {
+            part: Part::Name,
+            code,
+            message,
+            hint: hint.into(),
+        };
+        self.diagnostics
+            .extend(mesh::diagnose(&self.text, [remark]));
     }
 }
 

@@ -192,7 +192,7 @@ fn a_file_on_the_bus_is_judged_by_whom_it_names_too() {
         ("core", "hello/wroker", "2:5", "hello/worker"),
         ("core", "[hello, nope]", "2:13", "tx mesh list"),
         ("nope/x", "hello", "3:7", "tx mesh list"),
-        ("system/x", "hello", "3:7", "core"),
+        ("system/x", "hello", "3:7", "the agent that you are"),
         ("core", "system/x", "2:5", "core"),
         ("core", "core", "2:5", "tx mesh list"),
     ] {
@@ -212,6 +212,27 @@ fn a_file_on_the_bus_is_judged_by_whom_it_names_too() {
         sandbox.write("elsewhere.md", message(from, to));
         sandbox.tx(["check", "elsewhere.md"]).ok();
     }
+    // Also where the block is only read line by line, and where one is named twice.
+    let sloppy = "---\nheadline: Fix: it\nmsg-id: a\ntimestamp: 2026-11-15\nto: [hello/worker, hello/worker, nope/y]\nfrom: nobody/x\n---\n";
+    sandbox.write(".ai/tx/msgs/m.md", sloppy);
+    let answer = sandbox
+        .tx(["check", "--json", ".ai/tx/msgs/m.md"])
+        .exits(1)
+        .json();
+    let places: Vec<String> = answer["files"][0]["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| {
+            format!(
+                "{} {}:{}",
+                d["code"].as_str().unwrap(),
+                d["line"],
+                d["column"]
+            )
+        })
+        .collect();
+    assert_eq!(places, ["TX0011 2:14", "TX0201 5:34", "TX0201 6:7"]);
     sandbox.write(".ai/tx/msgs/m.md", message("hello/worker", "core"));
     sandbox.tx(["check", ".ai/tx/msgs/m.md"]).ok();
 }

@@ -293,3 +293,30 @@ fn the_schema_in_the_repository_is_the_one_the_program_prints() {
     let printed = Sandbox::empty().tx(["mesh", "schema"]).ok().stdout;
     crate::docs::same_as_file("docs/mesh.schema.json", &printed);
 }
+
+#[test]
+fn a_mesh_of_thousands_costs_no_verb_a_second() {
+    let sandbox = Sandbox::project();
+    let agents: String = (0..2000)
+        .map(|n| format!("- {{name: a{n}, prompt: p{n}}}\n"))
+        .collect();
+    let rows: String = (0..2000)
+        .map(|n| format!("  a{n}: {{complete: x/y{n}, next: a{}}}\n", (n + 1) % 2000))
+        .collect();
+    sandbox.write(
+        "meshes/m/config.yaml",
+        format!("mesh: m\nentry_point: a0\nagents:\n{agents}routing:\n{rows}"),
+    );
+    let began = std::time::Instant::now();
+    sandbox.tx(["send", "hello", "x"]).ok();
+    sandbox.tx(["mesh", "show", "m"]).ok();
+    let checked = sandbox.tx(["mesh", "check", "m", "--json"]).ok().json();
+    assert!(began.elapsed().as_secs() < 12, "{:?}", began.elapsed());
+    assert!(
+        checked["meshes"][0]["diagnostics"]
+            .as_array()
+            .unwrap()
+            .len()
+            < 120
+    );
+}

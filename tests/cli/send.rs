@@ -136,6 +136,22 @@ fn an_agent_speaks_as_itself_and_nobody_else() {
         to(&["send", "dev-review", "help me", "--json"]),
         json!(["dev-review/implementer"])
     );
+    assert_eq!(
+        to(&[
+            "send",
+            "dev-review",
+            "ok",
+            "--front",
+            "outcome=complete",
+            "--json"
+        ]),
+        json!(["dev-review/dispatch"])
+    );
+    run(sandbox
+        .command(["send", "hello", "x"])
+        .env("TX_AGENT", "core"))
+    .exits(1)
+    .complains("TX_AGENT", 2);
     for agent in ["system/x", "nope/x", "dev-review/nope"] {
         run(sandbox
             .command(["send", "hello", "x"])
@@ -154,7 +170,7 @@ fn an_agent_speaks_as_itself_and_nobody_else() {
         .env("TX_AGENT", "nonsense"))
     .exits(1)
     .complains("TX_AGENT", 2);
-    assert_eq!(sandbox.bus().len(), count + 2);
+    assert_eq!(sandbox.bus().len(), count + 3);
 }
 
 #[test]
@@ -205,7 +221,17 @@ fn what_cannot_be_a_message_is_not_written() {
         (
             &["send", "hello", "x", "--type", "lifecycle"],
             1,
-            "tx's own",
+            "only tx writes",
+        ),
+        (
+            &["send", "hello", "x", "--type", "LIFECYCLE"],
+            1,
+            "only tx writes",
+        ),
+        (
+            &["send", "hello", "x", "--front", "type=lifecycle"],
+            1,
+            "only tx writes",
         ),
         (&["send", "hello", ""], 2, "no text"),
         (&["send", "hello", "  "], 2, "no text"),

@@ -6,18 +6,17 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::raw::{NOT_OBEYED, RawMesh};
-use crate::format::Text;
 use crate::format::findings::{Findings, path_name};
 use crate::format::yaml::{Places, Step};
-use crate::model::{Address, Code, Place, did_you_mean};
+use crate::model::{Address, Code, did_you_mean};
 
 /// The text under examination and what was found in it so far.
 pub(super) struct Document<'a> {
-    text: Text<'a>,
+    text: &'a str,
     places: OnceCell<Places>,
     pub(super) findings: Findings<'a>,
     /// Routes into other meshes, to be looked up where those are known.
-    pub(super) elsewhere: Vec<(Address, Place)>,
+    pub(super) elsewhere: Vec<(Address, Range<usize>)>,
 }
 
 /// `at!["agents", 3, "name"]`.
@@ -29,7 +28,7 @@ pub(super) use at;
 impl<'a> Document<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Document {
-            text: Text(text),
+            text,
             places: OnceCell::new(),
             findings: Findings::new(text),
             elsewhere: Vec::new(),
@@ -70,8 +69,8 @@ impl<'a> Document<'a> {
 
     /// Note a route into another mesh.
     pub(super) fn leads_elsewhere(&mut self, address: &Address, path: &[Step], target: &str) {
-        let place = self.text.place(self.target_span(path, target));
-        self.elsewhere.push((address.clone(), place));
+        let span = self.target_span(path, target);
+        self.elsewhere.push((address.clone(), span));
     }
 
     /// Does the config have this field?
@@ -80,7 +79,7 @@ impl<'a> Document<'a> {
     }
 
     fn places(&self) -> &Places {
-        self.places.get_or_init(|| Places::of(self.text.0))
+        self.places.get_or_init(|| Places::of(self.text))
     }
 
     /// The raw config, without what does not fit. One wrong field costs itself alone.

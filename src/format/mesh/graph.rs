@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use indexmap::IndexSet;
+
 use super::lint::{Edge, Label, edges, own_agent};
-use crate::model::{Mesh, Name, RoutingMode, Row, Target};
+use crate::model::{Mesh, RoutingMode, Row, Target};
 
 /// How a table is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,29 +27,43 @@ pub fn draw(mesh: &Mesh, drawing: Drawing) -> String {
     }
 }
 
-/// One agent's row in words: what it may say, and where that goes.
-pub fn in_words(mesh: &Mesh, agent: &Name) -> Vec<String> {
-    let mut lines = Vec::new();
-    for edge in ways(mesh).iter().filter(|edge| edge.from == agent) {
-        let to = edge.to.within(&mesh.name);
-        let what = match edge.label {
-            Label::Word(word) => format!("`{word}` goes to {to}"),
-            Label::Default => format!("any other status goes to {to}"),
-            Label::Always => format!("any status goes to {to}"),
-            Label::FanOut => format!("any status goes to {to}, beside the others"),
-            Label::Join => format!("with the results of the others, it goes to {to}"),
-            Label::Unlisted if mesh.routing.mode == RoutingMode::Dispatcher => {
-                format!("any status goes to {to}")
-            }
-            Label::Unlisted => format!("`complete` goes to {to}"),
-        };
-        lines.push(if edge.reason.is_empty() {
-            what
-        } else {
-            format!("{what}: {}", edge.reason)
-        });
+/// Every agent's row in words: what it may say, and where that goes.
+pub fn in_words(mesh: &Mesh) -> Vec<Vec<String>> {
+    let own = by_agent(mesh);
+    own.iter()
+        .map(|ways| ways.iter().map(|way| words(mesh, way)).collect())
+        .collect()
+}
+
+fn words(mesh: &Mesh, edge: &Edge) -> String {
+    let to = edge.to.within(&mesh.name);
+    let what = match edge.label {
+        Label::Word(word) => format!("`{word}` goes to {to}"),
+        Label::Default => format!("any other status goes to {to}"),
+        Label::Always => format!("any status goes to {to}"),
+        Label::FanOut => format!("any status goes to {to}, beside the others"),
+        Label::Join => format!("with the results of the others, it goes to {to}"),
+        Label::Unlisted if mesh.routing.mode == RoutingMode::Dispatcher => {
+            format!("any status goes to {to}")
+        }
+        Label::Unlisted => format!("`complete` goes to {to}"),
+    };
+    if edge.reason.is_empty() {
+        what
+    } else {
+        format!("{what}: {}", edge.reason)
     }
-    lines
+}
+
+/// The ways of each agent, in the order of the agents.
+fn by_agent(mesh: &Mesh) -> Vec<Vec<Edge<'_>>> {
+    let mut own = vec![Vec::new(); mesh.agents.len()];
+    for way in ways(mesh) {
+        if let Some(index) = mesh.agents.get_index_of(way.from) {
+            own[index].push(way);
+        }
+    }
+    own
 }
 
 /// The ways as people see them: the results of a fan-out go from its members to
@@ -86,10 +102,11 @@ fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> &'m str {
 }
 
 fn text(mesh: &Mesh) -> String {
-    let edges = ways(mesh);
+    let own = by_agent(mesh);
     let mode = mesh.routing.mode;
-    let width = edges
+    let width = own
         .iter()
+        .flatten()
         .map(|e| label(e, mode).len())
         .max()
         .unwrap_or(0);
@@ -97,9 +114,8 @@ fn text(mesh: &Mesh) -> String {
     if let Some(entry) = &mesh.entry_point {
         let _ = writeln!(out, "  core ─▶ {entry}");
     }
-    for agent in mesh.agents.keys() {
+    for (agent, own) in mesh.agents.keys().zip(&own) {
         let _ = writeln!(out, "\n  {agent}");
-        let own: Vec<&Edge> = edges.iter().filter(|edge| edge.from == agent).collect();
         for (index, edge) in own.iter().enumerate() {
             let branch = if index + 1 == own.len() { "└" } else { "├" };
             let to = edge.to.within(&mesh.name);
@@ -116,20 +132,15 @@ fn text(mesh: &Mesh) -> String {
 
 fn mermaid(mesh: &Mesh) -> String {
     let mut out = String::from("flowchart TD\n    core([core])\n");
-    let mut nodes: Vec<String> = vec!["core".into()];
+    let mut nodes = IndexSet::from(["core".to_owned()]);
     let mut node = |out: &mut String, name: String| {
-        let index = nodes
-            .iter()
-            .position(|known| *known == name)
-            .unwrap_or_else(|| {
-                nodes.push(name.clone());
-                let _ = writeln!(out, "    n{}[\"{name}\"]", nodes.len() - 1);
-                nodes.len() - 1
-            });
-        if index == 0 {
-            "core".to_owned()
-        } else {
-            format!("n{index}")
+        let (index, new) = nodes.insert_full(name.clone());
+        if new {
+            let _ = writeln!(out, "    n{index}[\"{name}\"]");
+        }
+        match index {
+            0 => "core".to_owned(),
+            index => format!("n{index}"),
         }
     };
     for agent in mesh.agents.keys() {

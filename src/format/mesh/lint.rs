@@ -175,26 +175,35 @@ fn loops_without_exit(
     edges: &[&Edge],
     graph: &DiGraphMap<usize, ()>,
 ) {
-    for members in tarjan_scc(graph) {
+    let loops = tarjan_scc(graph);
+    let mut loop_of = vec![None; mesh.agents.len()];
+    for (number, members) in loops.iter().enumerate() {
+        for &member in members {
+            loop_of[member] = Some(number);
+        }
+    }
+    let mut left = HashSet::new();
+    for edge in edges {
+        let goes_on = edge.label.goes_on(mesh.routing.mode) && edge.label != Label::FanOut;
+        let from = mesh
+            .agents
+            .get_index_of(edge.from)
+            .and_then(|from| loop_of[from]);
+        let to = own_agent(mesh, &edge.to).and_then(|to| loop_of[to]);
+        if goes_on && from != to {
+            left.extend(from);
+        }
+    }
+    for (number, members) in loops.iter().enumerate() {
         let is_loop = members.len() > 1 || graph.contains_edge(members[0], members[0]);
-        let inside = |name: &Name| {
-            mesh.agents
-                .get_index_of(name)
-                .is_some_and(|i| members.contains(&i))
-        };
-        let leaves = |edge: &Edge| {
-            let stays =
-                matches!(&edge.to, Target::Agent(a) if a.mesh == mesh.name && inside(&a.agent));
-            let goes_on = edge.label.goes_on(mesh.routing.mode) && edge.label != Label::FanOut;
-            inside(edge.from) && goes_on && !stays
-        };
-        if is_loop && !edges.iter().any(|edge| leaves(edge)) {
+        if is_loop && !left.contains(&number) {
             let mut sorted = members.clone();
             sorted.sort_unstable();
-            let names: Vec<String> = sorted
-                .iter()
-                .map(|&i| format!("`{}`", mesh.agents[i].name))
-                .collect();
+            let name = |&agent: &usize| format!("`{}`", mesh.agents[agent].name);
+            let mut names: Vec<String> = sorted.iter().take(8).map(name).collect();
+            if sorted.len() > names.len() {
+                names.push(format!("and {} more", sorted.len() - names.len()));
+            }
             let message = format!("no outcome leaves the loop of {}", names.join(", "));
             let hint = "let one of them send a status to core or to an agent outside";
             let at = at!["routing", mesh.agents[sorted[0]].name.as_str()];

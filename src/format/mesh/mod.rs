@@ -15,11 +15,13 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 use super::findings::{Findings, too_large};
 use super::yaml;
-use crate::model::{Address, Code, Diagnostic, Mesh, Place};
+use crate::model::{Address, Code, Diagnostic, Mesh};
 use document::{Document, at};
 
 pub use graph::{Drawing, draw, in_words};
@@ -36,16 +38,31 @@ pub struct Loaded {
     /// What there is to say about it.
     pub diagnostics: Vec<Diagnostic>,
     /// Routes into other meshes, and where they stand: only who knows those can look them up.
-    pub elsewhere: Vec<(Address, Place)>,
+    pub elsewhere: Vec<(Address, Range<usize>)>,
 }
 
-/// A part of a config that others have something to say about.
-#[derive(Clone, Copy, Debug)]
+/// What somebody else has to say about a config that loads.
+#[derive(Clone, Debug)]
+pub struct Remark {
+    /// Where.
+    pub part: Part,
+    /// Which finding.
+    pub code: Code,
+    /// What was found.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// A part of a config.
+#[derive(Clone, Debug)]
 pub enum Part {
     /// The mesh's name.
     Name,
     /// The prompt of the agent with this index.
     Prompt(usize),
+    /// These bytes.
+    Span(Range<usize>),
 }
 
 /// Parse a mesh config.
@@ -90,20 +107,23 @@ pub fn parse(bytes: &[u8]) -> Loaded {
     }
 }
 
-/// A diagnostic about a part of a config that loads.
-pub fn diagnose(
-    text: &str,
-    part: Part,
-    code: Code,
-    message: impl Into<String>,
-    hint: impl Into<String>,
-) -> Diagnostic {
+/// Remarks as diagnostics, each at its part of the config.
+pub fn diagnose(text: &str, remarks: impl IntoIterator<Item = Remark>) -> Vec<Diagnostic> {
     let mut document = Document::new(text);
-    match part {
-        Part::Name => document.about_value(code, &at!["mesh"], message, hint),
-        Part::Prompt(index) => {
-            document.about_value(code, &at!["agents", index, "prompt"], message, hint);
+    for Remark {
+        part,
+        code,
+        message,
+        hint,
+    } in remarks
+    {
+        match part {
+            Part::Name => document.about_value(code, &at!["mesh"], message, hint),
+            Part::Prompt(index) => {
+                document.about_value(code, &at!["agents", index, "prompt"], message, hint);
+            }
+            Part::Span(span) => document.findings.say(code, span, message, hint),
         }
     }
-    document.findings.finish().swap_remove(0)
+    document.findings.finish()
 }

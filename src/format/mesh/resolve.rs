@@ -86,16 +86,6 @@ fn agents(
     raw: Option<Vec<Option<RawAgent>>>,
 ) -> Option<IndexMap<Name, Agent>> {
     let raw = raw.unwrap_or_default();
-    if raw.is_empty() {
-        let hint = "add `agents:` with at least one `- name: worker`";
-        document.about_value(
-            Code::MissingAgents,
-            &at!["agents"],
-            "the mesh has no `agents`",
-            hint,
-        );
-        return None;
-    }
     let mut agents = IndexMap::new();
     for (index, raw) in raw.into_iter().enumerate() {
         // What was wrong with an item that is nothing now was said already.
@@ -138,6 +128,11 @@ fn agents(
         }
         let agent = agent(document, index, name.clone(), raw);
         agents.insert(name, agent);
+    }
+    if agents.is_empty() && !document.findings.failed() {
+        let message = "the mesh has no `agents`";
+        let hint = "add `agents:` with at least one `- name: worker`";
+        document.about_value(Code::MissingAgents, &at!["agents"], message, hint);
     }
     (!agents.is_empty()).then_some(agents)
 }

@@ -1,6 +1,6 @@
 //! The routing table: every shape of row made one, every target looked up.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
 
 use super::document::at;
@@ -136,20 +136,19 @@ impl Scope<'_, '_, '_> {
         raw: Vec<Option<RawMember>>,
         at: &[Step],
     ) -> Option<Row> {
-        let mut members = Vec::new();
+        let mut members = IndexSet::new();
         let mut join = None;
         let mut join_named = false;
         for (index, member) in raw.into_iter().enumerate() {
             let at = [at, &at![index]].concat();
             match member {
                 None => {}
-                Some(RawMember::Agent(name)) => match self.target(mode, &name, &at) {
-                    Some(member) if members.contains(&member) => {
+                Some(RawMember::Agent(name)) => {
+                    let member = self.target(mode, &name, &at);
+                    if member.is_some_and(|member| !members.insert(member)) {
                         self.said_twice(&at, &format!("`{name}` is a member already"));
                     }
-                    Some(member) => members.push(member),
-                    None => {}
-                },
+                }
                 Some(RawMember::Options(options)) => {
                     for (option, value) in options {
                         let at = [&at[..], &at![&option]].concat();
@@ -186,7 +185,7 @@ impl Scope<'_, '_, '_> {
             self.document.about_key(Code::NoJoin, at, message, hint);
         }
         Some(Row::FanOut {
-            members,
+            members: members.into_iter().collect(),
             join: join.unwrap_or(Target::Core),
         })
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 
 use crate::format::Text;
-use crate::format::yaml::{Places, Step, is_identifier};
+use crate::format::yaml::{Places, Step, entries};
 
 /// One of the two YAML blocks: its fields, and where they stand.
 pub(super) struct Block<'a> {
@@ -57,19 +57,20 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Places, also in a block that only parses line by line.
-fn places_of(block: &str) -> Places {
+/// Places, also in a block that only parses line by line: there each entry is
+/// looked at on its own.
+pub(super) fn places_of(block: &str) -> Places {
     let mut places = Places::of(block);
-    let mut at = 0;
-    for line in block.split_inclusive('\n') {
-        if let Some((key, rest)) = line.split_once(':')
-            && is_identifier(key)
-        {
-            let value = at + key.len() + 1 + (rest.len() - rest.trim_start().len());
-            let end = at + line.trim_end().len();
-            places.add(key, at..at + key.len(), value.min(end)..end);
+    for entry in entries(block) {
+        let text = &block[entry.clone()];
+        places.extend(Places::of(text), entry.start);
+        if let Some((key, rest)) = text.split_once(':') {
+            let line = rest.split('\n').next().unwrap_or_default();
+            let value = entry.start + key.len() + 1 + (line.len() - line.trim_start().len());
+            let end = entry.start + key.len() + 1 + line.trim_end().len();
+            let span = entry.start..entry.start + key.len();
+            places.add(key.trim_end(), span, value.min(end)..end);
         }
-        at += line.len();
     }
     places
 }

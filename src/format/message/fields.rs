@@ -10,7 +10,7 @@ use super::block::Block;
 use super::reading::Reading;
 use crate::format::findings::found;
 use crate::format::yaml::Step;
-use crate::model::{Address, Code, Kind, MsgId, Recipient, Status, did_you_mean};
+use crate::model::{Address, Code, Kind, Line, MsgId, Recipient, Status, did_you_mean};
 
 /// The frontmatter fields, taken out one by one; what is left is extra.
 pub(super) struct Fields<'r, 'a> {
@@ -136,6 +136,27 @@ impl<'r, 'a> Fields<'r, 'a> {
             self.wrong(Code::WrongField, key, "text", &value);
         }
         text
+    }
+
+    /// A headline that YAML cut short is pointed at: `Fix #12` is `Fix` to it.
+    pub(super) fn headline(&mut self) -> Option<Line> {
+        let headline = self.text("headline")?;
+        if self.reading.text[self.block.span.clone()].contains(" #") {
+            let value = self.block.value_span(&[Step::Key("headline".into())]);
+            let line = self.block.text.line_at(value.start);
+            let rest = self
+                .reading
+                .text
+                .get(value.end..line.end)
+                .unwrap_or_default();
+            if rest.trim_start().starts_with('#') {
+                let span = line.end - rest.trim_start().len()..line.end;
+                let message = "the headline ends here: ` #` begins a comment";
+                let hint = "put the headline in double quotes";
+                self.reading.say(Code::CutComment, span, message, hint);
+            }
+        }
+        Some(Line::from(headline))
     }
 
     pub(super) fn parsed<T: FromStr>(
@@ -329,9 +350,17 @@ impl<'r, 'a> Fields<'r, 'a> {
                 );
             }
         }
-        let keys: Vec<String> = self.block.fields.keys().cloned().collect();
+        // A list or a map was never meant for a field that is one text.
+        let texts = self
+            .block
+            .fields
+            .iter()
+            .filter(|(_, value)| !value.is_array() && !value.is_object());
+        let keys: Vec<String> = texts.map(|(key, _)| key.clone()).collect();
         for key in keys.iter().filter(|key| key.len() >= 5) {
-            let near = |known: &&str| strsim::damerau_levenshtein(known, key) == 1;
+            let near = |known: &&str| {
+                strsim::damerau_levenshtein(known, key) == 1 && key.strip_suffix('s') != Some(known)
+            };
             if let Some(known) = KNOWN.into_iter().find(near) {
                 let span = self.block.key_span(&[Step::Key(key.clone())]);
                 let message = format!("`{key}` has no meaning; it is kept");
@@ -354,8 +383,9 @@ fn iso_8601(text: &str) -> Option<DateTime<FixedOffset>> {
         Some(utc) => format!("{utc}+00:00"),
         None => text.to_owned(),
     };
-    let plain = plain.replacen(' ', "T", 1);
+    let plain = plain.replacen(' ', "T", 1).replacen(',', ".", 1);
     let times = [
+        "%Y%m%dT%H%M",
         "%Y-%m-%dT%H:%M:%S%.f",
         "%Y-%m-%dT%H:%M",
         "%Y%m%dT%H%M%S%3f",
@@ -401,6 +431,11 @@ mod tests {
             ("2026-11-15", Some("2026-11-15T00:00:00+00:00")),
             ("20261115T100000123Z", Some("2026-11-15T10:00:00.123+00:00")),
             ("20261115T100000Z", Some("2026-11-15T10:00:00+00:00")),
+            ("20261115T1000Z", Some("2026-11-15T10:00:00+00:00")),
+            (
+                "2026-11-15T10:00:00,5Z",
+                Some("2026-11-15T10:00:00.500+00:00"),
+            ),
             ("tomorrow", None),
             ("2026-13-01", None),
             ("", None),

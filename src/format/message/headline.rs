@@ -1,18 +1,14 @@
 //! The headline that a body suggests.
 
+use crate::format::blocks;
 use crate::model::{Body, Line};
 
 /// The first heading or line of text outside of code fences.
 pub fn headline_of(body: &Body) -> Line {
-    let mut in_fence = false;
-    let outside = body.as_str().lines().filter(|line| {
-        let fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
-        in_fence ^= fence;
-        !in_fence && !fence
-    });
+    let outside = blocks::lines_outside_fences(body.as_str());
     let text = |line: &str| line.trim_start().trim_start_matches('#').trim().to_owned();
     let has_text = |line: &String| line.chars().any(char::is_alphanumeric);
-    let found = outside.map(text).find(has_text);
+    let found = outside.into_iter().map(text).find(has_text);
     // Nothing but code: its first line, then.
     let found = found.or_else(|| body.as_str().lines().map(text).find(has_text));
     let line = found.unwrap_or_else(|| "(no headline)".into());
@@ -29,6 +25,7 @@ mod tests {
             ("## Fix the login\n\nNow.", "Fix the login"),
             ("Now.\n# Later", "Now."),
             ("```\ncode\n```\n# Head", "Head"),
+            ("````md\n```\ncode\n```\n````\n# Head", "Head"),
             ("---\n\nSome text", "Some text"),
             ("###\n***\ntext", "text"),
             ("```rust\nfn x() {}\n```", "rust"),

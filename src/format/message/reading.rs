@@ -13,8 +13,7 @@ use crate::format::blocks::{Blocks, Tail};
 use crate::format::findings::{Findings, path_name};
 use crate::format::yaml::{self, Cause, Step, is_identifier};
 use crate::model::{
-    Address, Body, Code, Diagnostic, Envelope, Line, Message, MsgId, Priority, Rearmatter,
-    Recipient,
+    Address, Body, Code, Diagnostic, Envelope, Message, MsgId, Priority, Rearmatter, Recipient,
 };
 
 /// Who seems to have written a file whose frontmatter cannot be read.
@@ -219,7 +218,7 @@ impl<'a> Reading<'a> {
             Code::WrongField,
             "an id of one line, at most 256 bytes",
         );
-        let headline = fields.text("headline").map(Line::from);
+        let headline = fields.headline();
         let timestamp = fields.time("timestamp", Code::WrongField);
         let kind = fields.kind();
         let in_reply_to = fields.ids("in-reply-to");

@@ -546,6 +546,7 @@ fn wrong_values_that_change_no_route_are_warnings() {
     for (line, expected) in [
         ("msg-id: [a]", "TX0101 4:9"),
         ("headline: {a: b}", "TX0101 5:11"),
+        ("headline: Fix #12: it", "TX0115 5:15"),
         ("timestamp: soon", "TX0101 6:12"),
         ("priority: urgent", "TX0101 7:11"),
         ("expires: never", "TX0101 7:10"),

@@ -44,6 +44,10 @@ pub(crate) enum Step {
     Index(usize),
 }
 
+/// What a text may expand to, in bytes and values. Without aliases none of the
+/// texts we take comes near it.
+const EXPANDED: usize = 1024 * 1024;
+
 /// Parse one YAML document. Nothing but comments and white space is `Null`.
 pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
     match plain::parse(text) {
@@ -55,16 +59,11 @@ pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
 /// Parse with the YAML crate.
 fn parse_any(text: &str) -> Result<Value, Fault> {
     guard_depth(text)?;
-    if text
-        .lines()
-        .all(|l| matches!(l.trim_start().chars().next(), None | Some('#')))
-    {
+    if is_insignificant(text) {
         return Ok(Value::Null);
     }
     let limits = Limits {
-        // Without aliases no text holds more than itself; four times leaves
-        // room for honest ones.
-        left: Cell::new(text.len() * 4 + 1024),
+        left: Cell::new(EXPANDED),
         broken: Cell::new(None),
     };
     let document = serde_yaml::Deserializer::from_str(text);
@@ -103,40 +102,56 @@ fn parse_any(text: &str) -> Result<Value, Fault> {
 /// list), others are the text after the colon. `None` if a line is no entry.
 pub(crate) fn parse_by_line(text: &str) -> Option<Map<String, Value>> {
     let mut map = Map::new();
-    let mut lines = text.split_inclusive('\n').peekable();
-    let mut at = 0;
-    while let Some(line) = lines.next() {
-        let start = at;
-        at += line.len();
-        if matches!(line.trim_start().chars().next(), None | Some('#')) {
-            continue;
-        }
-        let (key, rest) = line.split_once(':')?;
-        if !is_identifier(key) || !rest.starts_with([' ', '\t', '\r', '\n']) && !rest.is_empty() {
-            return None;
-        }
-        let mut one_line = true;
-        while let Some(next) = lines.peek() {
-            let goes_on = next.starts_with([' ', '\t', '-']) || next.trim().is_empty();
-            if !goes_on {
-                break;
-            }
-            one_line &= next.trim().is_empty();
-            at += next.len();
-            lines.next();
-        }
-        let value = match parse(&text[start..at]) {
+    let mut read = 0;
+    for entry in entries(text) {
+        let skipped = &text[read..entry.start];
+        read = entry.end;
+        let text = &text[entry];
+        let (key, rest) = text.split_once(':')?;
+        let key = key.trim_end();
+        let one_line = rest.trim_end().lines().count() <= 1;
+        let value = match parse(text) {
             Ok(Value::Object(mut entry)) if entry.contains_key(key) => entry.remove(key)?,
             _ if one_line && !rest.trim().chars().any(|c| c.is_control() && c != '\t') => {
                 Value::String(rest.trim().into())
             }
             _ => return None,
         };
-        if map.insert(key.into(), value).is_some() {
+        if !is_insignificant(skipped) || map.insert(key.into(), value).is_some() {
             return None;
         }
     }
-    Some(map)
+    is_insignificant(&text[read..]).then_some(map)
+}
+
+/// The top-level entries of a block: a `key:` line and what goes on below it.
+pub(crate) fn entries(text: &str) -> Vec<Range<usize>> {
+    let mut entries: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let start = at;
+        at += line.len();
+        let goes_on = line.starts_with([' ', '\t', '-']) || line.trim().is_empty();
+        let begins = || match line.split_once(':') {
+            Some((key, rest)) => {
+                let ends = rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']);
+                is_identifier(key.trim_end()) && ends
+            }
+            None => false,
+        };
+        match entries.last_mut() {
+            Some(entry) if goes_on && entry.end == start => entry.end = at,
+            _ if begins() => entries.push(start..at),
+            _ => {}
+        }
+    }
+    entries
+}
+
+/// Nothing but blank lines and comments.
+fn is_insignificant(text: &str) -> bool {
+    text.lines()
+        .all(|line| matches!(line.trim_start().chars().next(), None | Some('#')))
 }
 
 /// Put in what YAML's merge key names: `<<: *defaults` brings the fields of

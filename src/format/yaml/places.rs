@@ -107,6 +107,18 @@ impl Places {
         });
     }
 
+    /// Add what is known of a part of the text that starts at this byte.
+    pub(crate) fn extend(&mut self, part: Places, start: usize) {
+        let offset = |span: Range<usize>| start + span.start..start + span.end;
+        for (path, Span { key, value }) in part.spans {
+            let span = Span {
+                key: key.map(offset),
+                value: offset(value),
+            };
+            self.spans.entry(path).or_insert(span);
+        }
+    }
+
     /// A top-level field is known by another name from now on.
     pub(crate) fn rename(&mut self, from: &str, to: &str) {
         if let Some(span) = self.spans.get(&[Step::Key(from.into())][..]).cloned() {
