@@ -58,10 +58,6 @@ impl Error {
             Some(ErrorCode::NotADatabase) => Error::Foreign(path),
             Some(ErrorCode::DatabaseCorrupt) => Error::Damaged { path, detail },
             Some(ErrorCode::DiskFull) => Error::Full(path),
-            // A limit on file sizes shows as a write that failed.
-            Some(ErrorCode::SystemIoFailure) if detail.contains("disk I/O") => {
-                Error::Failed { path, detail }
-            }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy(path),
             Some(_) | None => Error::Failed { path, detail },
         }
