@@ -43,10 +43,11 @@ pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Failure> {
     };
     let mut tally = Tally::default();
     let styled = context.output.styled();
-    let began = Instant::now();
+    let mut said = Instant::now();
     // In batches, so that memory does not grow with the number of files.
-    for batch in verb.files.chunks(4096) {
-        if is_watched() && began.elapsed() > Duration::from_secs(1) {
+    for batch in verb.files.chunks(1024) {
+        if is_watched() && said.elapsed() > Duration::from_secs(1) {
+            said = Instant::now();
             let all = verb.files.len();
             talk(&format!("checked {} of {all} files\n", tally.files));
         }

@@ -129,7 +129,7 @@ impl Drop for Journal {
         lock(&self.queue).closed = true;
         self.wake_writer();
         if let Some(writer) = self.writer.take() {
-            // A writer that panicked has told its askers already.
+            // If it panicked, it has told those who waited on its way out.
             let _ = writer.join();
         }
     }
@@ -147,11 +147,18 @@ impl Request {
     }
 }
 
-/// A request that the writer let go of without an answer: nobody waits in vain.
-impl Drop for Queue {
+/// What the writer has in hand. However it ends, nobody waits for it in vain.
+struct InHand<'q> {
+    queue: &'q Mutex<Queue>,
+    batch: Vec<Arc<Request>>,
+}
+
+impl Drop for InHand<'_> {
     fn drop(&mut self) {
-        for request in &self.requests {
-            request.answer(Err(Error::Closed));
+        let mut queue = lock(self.queue);
+        queue.closed = true;
+        for request in self.batch.drain(..).chain(queue.requests.drain(..)) {
+            lock(&request.answer).get_or_insert(Err(Error::Closed));
             request.asker.unpark();
         }
     }
@@ -176,23 +183,29 @@ impl Writer {
                     batch.iter().for_each(|request| request.asker.unpark());
                 }
             });
+            let written = written;
+            let mut in_hand = InHand {
+                queue,
+                batch: Vec::new(),
+            };
             loop {
-                let (batch, closed) = {
+                let closed = {
                     let mut queue = lock(queue);
-                    (std::mem::take(&mut queue.requests), queue.closed)
+                    std::mem::swap(&mut in_hand.batch, &mut queue.requests);
+                    queue.closed
                 };
-                match batch.as_slice() {
+                match in_hand.batch.as_slice() {
                     [] if closed => break,
                     [] => std::thread::park(),
                     requests => {
                         self.write(requests);
-                        if let Err(unsent) = written.send(batch) {
+                        let answered = std::mem::take(&mut in_hand.batch);
+                        if let Err(unsent) = written.send(answered) {
                             unsent.0.iter().for_each(|request| request.asker.unpark());
                         }
                     }
                 }
             }
-            drop(written);
         });
     }
 
@@ -267,5 +280,38 @@ impl Writer {
         transaction.commit()?;
         self.last = last;
         Ok(appended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_that_dies_leaves_nobody_waiting() {
+        let request = || {
+            Arc::new(Request {
+                wanted: Wanted::Append(Vec::new()),
+                asker: std::thread::current(),
+                answer: Mutex::new(None),
+            })
+        };
+        let (done, taken, waiting) = (request(), request(), request());
+        done.answer(Ok(1..=1));
+        let queue = Mutex::new(Queue {
+            requests: vec![Arc::clone(&waiting)],
+            closed: false,
+        });
+        let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _in_hand = InHand {
+                queue: &queue,
+                batch: vec![Arc::clone(&done), Arc::clone(&taken)],
+            };
+            panic!("the writer dies");
+        }));
+        assert!(died.is_err() && lock(&queue).closed);
+        assert!(matches!(*lock(&done.answer), Some(Ok(_))));
+        assert!(matches!(*lock(&taken.answer), Some(Err(Error::Closed))));
+        assert!(matches!(*lock(&waiting.answer), Some(Err(Error::Closed))));
     }
 }

@@ -233,6 +233,22 @@ fn a_file_on_the_bus_is_judged_by_whom_it_names_too() {
         })
         .collect();
     assert_eq!(places, ["TX0011 2:14", "TX0201 5:34", "TX0201 6:7"]);
+    // Thousands of them are told by the first fifty, and quickly.
+    let many: Vec<String> = (0..6000).map(|n| format!("no/{n}")).collect();
+    sandbox.write(
+        ".ai/tx/msgs/m.md",
+        message("core", &format!("[{}]", many.join(","))),
+    );
+    let began = std::time::Instant::now();
+    let answer = sandbox
+        .tx(["check", "--json", ".ai/tx/msgs/m.md"])
+        .exits(1)
+        .json();
+    assert_eq!(
+        answer["files"][0]["diagnostics"].as_array().unwrap().len(),
+        51
+    );
+    assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
     sandbox.write(".ai/tx/msgs/m.md", message("hello/worker", "core"));
     sandbox.tx(["check", ".ai/tx/msgs/m.md"]).ok();
 }

@@ -73,11 +73,13 @@ impl<'r, 'a> Fields<'r, 'a> {
             let span = block.key_span(&[Step::Key(key.clone())]);
             if block.fields.contains_key(right) {
                 let message = format!("`{key}` is `{right}`, which stands here already");
-                reading.say(Code::DuplicateKey, span, message, "keep one of the two");
+                reading
+                    .findings
+                    .say(Code::DuplicateKey, span, message, "keep one of the two");
                 continue;
             }
             let message = format!("`{key}` was read as `{right}`");
-            reading.say(
+            reading.findings.say(
                 Code::OtherSpelling,
                 span,
                 message,
@@ -121,7 +123,7 @@ impl<'r, 'a> Fields<'r, 'a> {
     ) {
         let span = self.block.value_span(path);
         self.failed.push(key);
-        self.reading.say(
+        self.reading.findings.say(
             code,
             span,
             format!("{key}: expected {expected}, found {}", found(value)),
@@ -153,7 +155,9 @@ impl<'r, 'a> Fields<'r, 'a> {
                 let span = line.end - rest.trim_start().len()..line.end;
                 let message = "the headline ends here: ` #` begins a comment";
                 let hint = "put the headline in double quotes";
-                self.reading.say(Code::CutComment, span, message, hint);
+                self.reading
+                    .findings
+                    .say(Code::CutComment, span, message, hint);
             }
         }
         Some(Line::from(headline))
@@ -219,7 +223,9 @@ impl<'r, 'a> Fields<'r, 'a> {
                 "type: {} is no kind of message; it is inferred",
                 found(&value)
             );
-            self.reading.say(Code::UnknownKind, span, message, hint);
+            self.reading
+                .findings
+                .say(Code::UnknownKind, span, message, hint);
         }
         kind
     }
@@ -230,7 +236,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         match (outcome, status) {
             (Some(outcome), Some(status)) if outcome != status => {
                 let span = self.block.key_span(&[Step::Key("outcome".into())]);
-                self.reading.say(
+                self.reading.findings.say(
                     Code::BadRouting,
                     span,
                     format!("`outcome: {outcome}` and `status: {status}` contradict each other"),
@@ -312,7 +318,9 @@ impl<'r, 'a> Fields<'r, 'a> {
             let span = self.block.value_span(&path);
             let message = format!("{key}: expected mesh/agent, found {}", found(&value));
             self.failed.push(key);
-            self.reading.say(Code::BadAddress, span, message, hint);
+            self.reading
+                .findings
+                .say(Code::BadAddress, span, message, hint);
         }
         recipients.into_iter().collect()
     }
@@ -342,7 +350,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         for key in NOT_OBEYED {
             if self.block.fields.contains_key(key) {
                 let span = self.block.key_span(&[Step::Key(key.into())]);
-                self.reading.say(
+                self.reading.findings.say(
                     Code::FieldNotObeyed,
                     span,
                     format!("`{key}` is kept and has no effect"),
@@ -365,7 +373,9 @@ impl<'r, 'a> Fields<'r, 'a> {
                 let span = self.block.key_span(&[Step::Key(key.clone())]);
                 let message = format!("`{key}` has no meaning; it is kept");
                 let hint = format!("did you mean `{known}`?");
-                self.reading.say(Code::NearMiss, span, message, hint);
+                self.reading
+                    .findings
+                    .say(Code::NearMiss, span, message, hint);
             }
         }
         std::mem::take(&mut self.block.fields)

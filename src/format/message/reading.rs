@@ -29,7 +29,7 @@ pub(super) fn author(front: &str) -> Option<Address> {
 pub(super) struct Reading<'a> {
     pub(super) text: &'a str,
     front: Range<usize>,
-    findings: Findings<'a>,
+    pub(super) findings: Findings<'a>,
 }
 
 impl<'a> Reading<'a> {
@@ -55,7 +55,7 @@ impl<'a> Reading<'a> {
             _ => text.len(),
         };
         if let Some(fence) = blocks.open_fence.filter(|fence| fence.start < body_end) {
-            self.say(
+            self.findings.say(
                 Code::FenceOpen,
                 fence,
                 "this code fence is never closed",
@@ -85,16 +85,6 @@ impl<'a> Reading<'a> {
         })
     }
 
-    pub(super) fn say(
-        &mut self,
-        code: Code,
-        span: Range<usize>,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) {
-        self.findings.say(code, span, message, hint);
-    }
-
     fn front_block(&mut self) -> Option<Block<'a>> {
         let text = self.text;
         let span = self.front.clone();
@@ -109,7 +99,8 @@ impl<'a> Reading<'a> {
             Ok(_) => {
                 let line = Text(text).line_at(span.start);
                 let hint = "write one `key: value` a line";
-                self.say(Code::NotAMapping, line, "expected `key: value` lines", hint);
+                self.findings
+                    .say(Code::NotAMapping, line, "expected `key: value` lines", hint);
                 return None;
             }
             Err(fault) => match (fault.cause, yaml::parse_by_line(block)) {
@@ -133,12 +124,13 @@ impl<'a> Reading<'a> {
             hint,
             place,
         } = block_too_large(self.text, which, span);
-        self.say(code, place.start..place.end, message, hint);
+        self.findings
+            .say(code, place.start..place.end, message, hint);
     }
 
     fn read_by_line(&mut self, block: &Range<usize>, fault: &yaml::Fault) {
         let at = block.start + fault.at;
-        self.say(
+        self.findings.say(
             Code::ReadByLine,
             at..at + 1,
             format!(
@@ -194,7 +186,7 @@ impl<'a> Reading<'a> {
 
     fn not_rearmatter(&mut self, block: &Range<usize>, fault: &yaml::Fault) {
         let at = block.start + fault.at;
-        self.say(
+        self.findings.say(
             Code::NotRearmatter,
             at..at + 1,
             format!(
@@ -300,7 +292,7 @@ impl<'a> Reading<'a> {
     /// About the frontmatter as a whole: shown at its first line.
     pub(super) fn say_front(&mut self, code: Code, message: impl Into<String>, hint: &str) {
         let first = Text(self.text).line_at(0);
-        self.say(code, first, message, hint);
+        self.findings.say(code, first, message, hint);
     }
 
     fn rearmatter(&mut self, block: Block<'a>) -> Rearmatter {
@@ -308,7 +300,7 @@ impl<'a> Reading<'a> {
             let mut path = vec![Step::Key(key.clone())];
             if let Some((expected, found)) = rear::wrong_rearmatter(key, value, &mut path) {
                 let name = path_name(&path);
-                self.say(
+                self.findings.say(
                     Code::WrongRearmatter,
                     block.value_span(&path),
                     format!("{name}: expected {expected}, found {found}"),
