@@ -3,7 +3,8 @@
 /// The candidates nearest to `word`: those at the least distance, at most three, none far off.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_lowercase();
-    let limit = (word.chars().count() / 3).clamp(1, 4);
+    // One letter in three: of a word of two letters nothing is near.
+    let limit = (word.chars().count() / 3).min(4);
     let mut close: Vec<(usize, &str)> = candidates
         .into_iter()
         .map(|c| (strsim::damerau_levenshtein(&word, &c.to_lowercase()), c))
@@ -47,5 +48,6 @@ mod tests {
         assert_eq!(nearest("entrypoint", names), ["entry_point"]);
         assert!(nearest("zebra", names).is_empty());
         assert!(nearest("", names).is_empty());
+        assert!(nearest("c", ["b", "cd"]).is_empty());
     }
 }
