@@ -1,11 +1,53 @@
-//! Decisions: what a message is and where it goes.
+//! Decisions: what a message is, where it goes, and what its worker does next.
 //!
 //! Pure and deterministic: the same facts give the same decision, today and in a
 //! replay. This room knows only `model`; it touches no file, process or clock,
 //! and matches name every variant.
 
+mod accept;
+mod asks;
+mod effect;
+mod event;
+mod explain;
+mod facts;
+mod fanout;
+mod identity;
 mod infer;
+mod moves;
+mod notes;
+mod outcomes;
+mod panes;
+mod plan;
+mod promises;
+mod queue;
+mod recovery;
+mod reload;
+mod replay;
 mod route;
+mod runs;
+mod state;
+#[cfg(test)]
+mod tests;
+mod timers;
+mod turns;
+mod worker;
 
+pub use asks::Ask;
+pub use effect::{Effect, Letter, Turn};
+pub use event::{
+    Alive, Arrived, Command, Dialog, DialogKind, Event, Exit, Loaded, Pane, Rejected, Sent, Timer,
+    Traits, Verdict,
+};
+pub use facts::{Delivery, Facts, Number, Rung, Source, Step, Totals};
 pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};
+pub use moves::{BY_MESSAGES, Happened, Move, decide};
+pub use promises::Broken;
+pub use replay::Judged;
 pub use route::{Outcome, Refusal, Route, Rule, Wanted, route};
+pub use state::{Counts, Held, Moved, State, Touched};
+pub use worker::{
+    Giving, Is, Item, Last, Member, Owes, Place, Routed, Status, Way, Why, Work as InHand, Worker,
+};
+
+/// The version of the rules that this engine decides by.
+pub const RULES: u32 = 1;

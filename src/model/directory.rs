@@ -5,12 +5,12 @@ use indexmap::IndexMap;
 use super::{Address, Mesh, Name, Recipient, Status, nearest};
 
 /// The meshes known now, as far as addresses need them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
     meshes: IndexMap<Name, Listing>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Listing {
     agents: Vec<Name>,
     entry_point: Option<Name>,

@@ -118,6 +118,38 @@ pub enum Grade {
     F,
 }
 
+impl Envelope {
+    /// The least that a message needs; nothing else is said.
+    pub fn new(
+        from: Address,
+        id: MsgId,
+        headline: Line,
+        timestamp: DateTime<FixedOffset>,
+    ) -> Envelope {
+        Envelope {
+            from,
+            to: Vec::new(),
+            id,
+            headline,
+            timestamp,
+            kind: None,
+            status: None,
+            in_reply_to: Vec::new(),
+            route_to: None,
+            command: None,
+            feature: None,
+            headless: false,
+            inject_response: false,
+            default: None,
+            expires: None,
+            model: None,
+            priority: Priority::Normal,
+            session_id: None,
+            extra: Map::new(),
+        }
+    }
+}
+
 impl Rearmatter {
     /// The fields known everywhere; a mesh may name more in `rearmatter.fields`.
     pub const KNOWN: [&'static str; 10] = [

@@ -104,6 +104,21 @@ pub enum Row {
     BetweenAgents,
 }
 
+impl Row {
+    /// Every row, in the order of the table.
+    pub const ALL: [Row; 9] = [
+        Row::Explicit,
+        Row::Answer,
+        Row::LateAnswer,
+        Row::CoreAnswers,
+        Row::WorkIsAsk,
+        Row::Status,
+        Row::ToCore,
+        Row::FromCore,
+        Row::BetweenAgents,
+    ];
+}
+
 /// Why a message is not accepted, whatever it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAccepted {
@@ -204,12 +219,13 @@ fn explicit(context: &Context, kind: Kind) -> Inferred {
     let to_core = context.to.is_some_and(Address::is_core);
     match kind {
         Kind::TaskComplete if !context.from.is_core() => Inferred::Outcome(Row::Explicit),
+        // The human waits for nobody: what core asks of an agent is work.
+        Kind::Ask | Kind::AskHuman if context.from.is_core() => plain(Kind::Task, Row::Explicit),
         Kind::Ask if to_core => plain(Kind::AskHuman, Row::Explicit),
         Kind::AskResponse => match (&context.reply, implied_ask(context)) {
             (Reply::Open(ask), _) | (Reply::NoAsk, Some((_, ask))) => answer(Row::Explicit, ask),
-            (Reply::NoAsk | Reply::Closed(_) | Reply::SomebodyElses(_), _) => {
-                plain(Kind::Update, Row::Explicit)
-            }
+            (Reply::Closed(_), _) => plain(Kind::Update, Row::LateAnswer),
+            (Reply::NoAsk | Reply::SomebodyElses(_), _) => plain(Kind::Update, Row::Explicit),
         },
         // An ask to the human is one only where the human gets it.
         Kind::AskHuman if !to_core => plain(Kind::Ask, Row::Explicit),

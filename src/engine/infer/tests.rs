@@ -217,7 +217,7 @@ fn an_explicit_kind_is_honoured_as_far_as_it_can_be() {
         ),
         (
             "m/b        m/a        -         ask-response  closed:q -   task   -",
-            "update by Explicit",
+            "update by LateAnswer",
         ),
         (
             "m/b        m/a        -         ask-response  other:q  -   task   -",

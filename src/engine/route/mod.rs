@@ -82,6 +82,26 @@ pub enum Rule {
     CompleteUnlisted,
     /// The table does not list the target, and the mesh is not strict about it.
     PassedUnlisted,
+    /// The table refused it too often: it goes where the mesh says it should then.
+    Fallback,
+}
+
+impl Rule {
+    /// Every rule.
+    pub const ALL: [Rule; 12] = [
+        Rule::BlockedToCore,
+        Rule::Listed,
+        Rule::OnlyTarget,
+        Rule::Always,
+        Rule::Default,
+        Rule::NoRow,
+        Rule::Overridden,
+        Rule::Escalated,
+        Rule::FailureUnlisted,
+        Rule::CompleteUnlisted,
+        Rule::PassedUnlisted,
+        Rule::Fallback,
+    ];
 }
 
 /// Why an outcome goes nowhere.

@@ -1,0 +1,342 @@
+//! A message file has come: is it new, who is it for, what is it to each of them, and
+//! may it still be sent?
+//!
+//! It is accepted whole or refused whole. What is refused is kept as refused, and its
+//! author is told why.
+
+use std::borrow::Cow;
+
+use super::effect::Effect;
+use super::event::Arrived;
+use super::facts::{Delivery, Facts, Number, Source, Step};
+use super::identity::Named;
+use super::notes::Refused;
+use super::plan::Plan;
+use super::runs::Budget;
+use super::state::{Held, State};
+use super::worker::{Owes, Routed, Way};
+use crate::model::{Address, Envelope, Kind, MsgId};
+
+/// How many messages may follow from each other.
+pub(super) const HOPS: u32 = 50;
+
+impl State {
+    pub(super) fn arrived(&mut self, arrived: Arrived) {
+        let Arrived {
+            path,
+            hash,
+            text: _,
+            envelope,
+            known,
+        } = arrived;
+        self.touch_agent(&envelope.from);
+        let seen = self.newest_at(&path, &known);
+        if seen.is_some_and(|facts| facts.hash() == Some(&hash)) {
+            self.counts.duplicates += 1;
+            return;
+        }
+        // The same path with another text amends what it said before; a refused one is mended.
+        let amended = seen.filter(|facts| !facts.is_refused()).map(|f| f.number);
+        if amended.is_some_and(|number| !self.is_retractable(number)) {
+            let reason = "it was changed after it had been given on: write another".into();
+            return self.refuse_arrived(&path, &hash, &envelope, reason);
+        }
+        let (id, written) = match self.name(&envelope, &hash, &known, amended) {
+            Named::As(id, written) => (id, written),
+            Named::Own => return,
+            Named::Refused(reason) => {
+                return self.refuse_arrived(&path, &hash, &envelope, reason);
+            }
+            Named::Duplicate(of) => {
+                self.counts.duplicates += 1;
+                return self.remember_duplicate(&path, &hash, &envelope, &of);
+            }
+        };
+        let plan = match self.plan(&envelope, &known, false) {
+            Ok(plan) => plan,
+            Err(reason) => return self.refuse_arrived(&path, &hash, &envelope, reason),
+        };
+        if let Some(number) = amended {
+            self.retract(number);
+        }
+        let record = self.seq;
+        let source = Source::File { path, hash, record };
+        let number = amended.unwrap_or_else(|| self.next_number());
+        let author = envelope.from.clone();
+        self.accept(number, id, written, envelope, source, plan, &known);
+        if amended.is_some() && self.workers.contains_key(&author) {
+            self.after_ask(&author);
+        }
+    }
+
+    fn refuse_arrived(&mut self, path: &str, hash: &str, envelope: &Envelope, reason: String) {
+        let known = self.is_somebody(&envelope.from);
+        if envelope.status.is_some() && self.is_misrouted_too_often(&envelope.from) {
+            let why = format!("the table refused its outcomes too often: {reason}");
+            self.give_up(&envelope.from, why);
+        }
+        self.refuse(Refused {
+            path,
+            hash,
+            id: Some(&envelope.id),
+            author: known.then_some(&envelope.from),
+            reason,
+        });
+    }
+
+    /// Count an outcome that was refused; with no fallback, the retries of the mesh are
+    /// the end of the work.
+    fn is_misrouted_too_often(&mut self, from: &Address) -> bool {
+        let rails = self
+            .mesh(&from.mesh)
+            .map(|mesh| &mesh.guardrails.routing_error);
+        let most = rails
+            .filter(|r| r.fallback.is_none())
+            .and_then(|r| r.max_retries);
+        let worker = self.workers.get_mut(from);
+        let Some(work) = worker.and_then(|worker| worker.status.work_mut()) else {
+            return false;
+        };
+        work.misrouted += 1;
+        most.is_some_and(|most| work.misrouted > most)
+    }
+
+    /// May it write? An agent that was removed from its mesh ends what it has in hand.
+    pub(super) fn is_somebody(&self, from: &Address) -> bool {
+        self.index.directory.knows(from) || self.work_of(from).is_some()
+    }
+
+    /// The first message of what an agent was given.
+    pub(super) fn work_of(&self, agent: &Address) -> Option<Number> {
+        self.given(agent)?.messages().next()
+    }
+
+    /// Take a message in, and act on it.
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the message")]
+    pub(super) fn accept(
+        &mut self,
+        number: Number,
+        id: MsgId,
+        written: Option<MsgId>,
+        envelope: Envelope,
+        source: Source,
+        plan: Plan,
+        known: &[Facts],
+    ) {
+        let from = envelope.from.clone();
+        let ancestry = self.ancestry(number, &envelope, &plan, known);
+        let hops = ancestry.hops;
+        if let Some(run) = ancestry.run {
+            let mesh = plan.deliveries.first().map(|delivery| &delivery.to.mesh);
+            self.open_run(run, mesh.filter(|_| run == number), known);
+        }
+        let budget = match from.is_core() {
+            true => Budget::Within,
+            false if hops > HOPS => {
+                Budget::Over(format!("it follows from {HOPS} messages in a row"))
+            }
+            false => self.spend(ancestry.run, &from),
+        };
+        let Plan {
+            deliveries,
+            answers,
+            late,
+            way,
+            warnings,
+            fallback,
+        } = plan;
+        let status = envelope.status.clone();
+        let headless = envelope.headless;
+        self.hold(Held {
+            facts: Facts {
+                number,
+                id,
+                written,
+                from: from.clone(),
+                headline: envelope.headline.clone(),
+                status: status.clone(),
+                source,
+                at: self.at,
+                cause: ancestry.cause,
+                thread: ancestry.thread,
+                hops,
+                run: ancestry.run,
+                work: self.work_of(&from),
+                deliveries,
+                refused: None,
+                way: None,
+                totals: None,
+            },
+            envelope: Some(Box::new(envelope)),
+        });
+        if !from.is_core() {
+            self.acknowledge(&from);
+        }
+        for warning in warnings {
+            self.warn(&from, &warning, number);
+        }
+        match budget {
+            Budget::Within => {}
+            Budget::Warned(why) => self.tell_core("a limit is passed", why, Some(number)),
+            Budget::Over(why) => {
+                self.park_over_budget(number, &from, way, &answers, &why);
+                return self.answered_late(&from, &late);
+            }
+        }
+        if !from.is_core() {
+            self.heard_from(&from, fallback);
+        }
+        // Nobody can do without an answer: that one is given all the same.
+        if headless && answers.is_empty() {
+            let why = "headless: recorded, not dispatched";
+            self.end_all(number, Step::Finished, why);
+            return self.pay(&from, number, way);
+        }
+        match way {
+            Some(way) => {
+                self.ask_where_it_asks(number, &from);
+                self.outcome(number, &from, status.as_ref(), way, known);
+            }
+            None => self.dispatch(number, &from, &answers),
+        }
+        self.answered_late(&from, &late);
+    }
+
+    /// An outcome that goes nowhere finishes the work all the same.
+    fn pay(&mut self, from: &Address, number: Number, way: Option<Way>) {
+        let work = self.workers.get_mut(from).and_then(|w| w.status.work_mut());
+        if let (Some(work), Some(way)) = (work.filter(|work| work.owes()), way) {
+            work.outcomes.push(Routed { number, way });
+            self.settle_outside_of_a_turn(from);
+        }
+    }
+
+    /// Nobody waits for these answers any more, but nothing more is owed either.
+    fn answered_late(&mut self, from: &Address, late: &[Number]) {
+        if late.is_empty() {
+            return;
+        }
+        if let Some(work) = self.worker_mut(from).status.work_mut() {
+            work.answered.extend(late);
+        }
+        self.settle_if_answered(from);
+    }
+
+    /// A good message: the notes in a row are over.
+    fn heard_from(&mut self, from: &Address, fallback: bool) {
+        let worker = self.worker_mut(from);
+        worker.notes = 0;
+        if let (true, Some(work)) = (fallback, worker.status.work_mut()) {
+            work.misrouted = 0;
+        }
+    }
+
+    pub(super) fn warn(&mut self, from: &Address, warning: &str, about: Number) {
+        if from.is_core() {
+            self.tell_core("about your message", warning.to_owned(), Some(about));
+        } else {
+            self.hint(from, "about your message", warning.to_owned(), Some(about));
+        }
+    }
+
+    /// Give every delivery of a message that is no outcome its way.
+    fn dispatch(&mut self, number: Number, from: &Address, answers: &[Number]) {
+        let Some(held) = self.held.get(&number) else {
+            return;
+        };
+        let deliveries: Vec<(Address, Kind)> = held
+            .facts
+            .deliveries
+            .iter()
+            .map(|delivery| (delivery.to.clone(), delivery.kind))
+            .collect();
+        for (to, kind) in deliveries {
+            match kind {
+                Kind::AskResponse => {
+                    for ask in answers {
+                        self.answered(*ask, from, number);
+                    }
+                    self.settle_if_answered(from);
+                }
+                Kind::AskHuman => self.ask_human(number, from),
+                Kind::Ask if !to.is_core() => {
+                    self.enqueue(&to, number, Owes::Answer(number), None);
+                    self.open_ask(number, &to, from);
+                }
+                Kind::Task | Kind::TaskComplete if !to.is_core() => {
+                    self.enqueue(&to, number, Owes::Outcome, None);
+                }
+                Kind::Update if !to.is_core() => self.keep_update(&to, number),
+                Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::Update | Kind::Lifecycle => {
+                    self.reach_core(number, kind);
+                }
+            }
+        }
+    }
+
+    /// An outcome may hand over and ask the human at once.
+    fn ask_where_it_asks(&mut self, number: Number, from: &Address) {
+        let facts = self.held.get(&number).map(|held| &held.facts);
+        let core = facts.and_then(|facts| facts.delivery(&Address::core()));
+        if core.is_some_and(Delivery::is_ask) {
+            self.ask_human(number, from);
+        }
+    }
+
+    pub(super) fn ask_human(&mut self, number: Number, from: &Address) {
+        let core = Address::core();
+        self.rung(number, &core, Step::Queued, None);
+        self.effect(Effect::NotifyHuman {
+            number,
+            kind: Kind::AskHuman,
+        });
+        self.open_ask(number, &core, from);
+    }
+
+    /// A message has reached the human.
+    pub(super) fn reach_core(&mut self, number: Number, kind: Kind) {
+        self.effect(Effect::NotifyHuman { number, kind });
+        let why = Cow::Borrowed("in the inbox of core");
+        self.end(number, &Address::core(), Step::Finished, Some(why));
+    }
+
+    /// Over a limit: the message is parked, and nobody waits for it.
+    fn park_over_budget(
+        &mut self,
+        number: Number,
+        from: &Address,
+        way: Option<Way>,
+        answers: &[Number],
+        why: &str,
+    ) {
+        if let Some(held) = self.held.get_mut(&number) {
+            held.facts.way.clone_from(&way);
+        }
+        self.end_all(number, Step::Parked, why);
+        self.tell_core("a message was parked", format!("{from}: {why}"), None);
+        if way.is_some() {
+            // Its author is done all the same: the chain ends here.
+            return self.pay(from, number, way);
+        }
+        for ask in answers {
+            let body = format!("The answer of {from} was parked: {why}.");
+            self.close_with_note(*ask, from, "the answer to your question was parked", body);
+        }
+        if answers.is_empty() {
+            let body = format!("Your message was parked: {why}. Give your outcome.");
+            self.repair_note(from, "your message was parked", body);
+        } else {
+            self.answered_late(from, answers);
+        }
+    }
+
+    pub(super) fn end_all(&mut self, number: Number, step: Step, why: &str) {
+        let Some(held) = self.held.get(&number) else {
+            return;
+        };
+        let to: Vec<Address> = held.facts.deliveries.iter().map(|d| d.to.clone()).collect();
+        for to in to {
+            self.end(number, &to, step, Some(why.to_owned().into()));
+        }
+    }
+}

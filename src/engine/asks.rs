@@ -1,0 +1,404 @@
+//! Asks: questions whose askers wait.
+//!
+//! An ask is open from the moment it is accepted until it is answered, withdrawn, or
+//! out of time. It is keyed by the message and by who was asked. Its asker goes on
+//! when none of its asks is open, with all the answers together.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::Timer;
+use super::facts::{Number, Step};
+use super::notes::Note;
+use super::state::State;
+use super::worker::{Owes, Status, Why, Work};
+use crate::model::{Address, Kind, OnAsk};
+
+/// How long a worker that has asked may stay busy before it is paused.
+pub(super) const PAUSE_AFTER: i64 = 60_000;
+
+/// An open ask.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Who asked.
+    pub asker: Address,
+    /// When, in milliseconds since 1970.
+    pub opened: i64,
+    /// When it closes by itself, if its time runs.
+    pub due: Option<i64>,
+    /// The time it has left while somebody works on it.
+    pub left: i64,
+}
+
+impl Ask {
+    pub(super) fn timer(&self, number: Number, asked: &Address) -> Timer {
+        if asked.is_core() {
+            Timer::Expires(number)
+        } else {
+            Timer::Ask(number, asked.clone())
+        }
+    }
+}
+
+impl State {
+    pub(super) fn open_ask(&mut self, number: Number, asked: &Address, asker: &Address) {
+        let due = if asked.is_core() {
+            let envelope = self.held.get(&number).and_then(|h| h.envelope.as_ref());
+            let expires = envelope.and_then(|envelope| envelope.expires);
+            expires.map(|time| time.timestamp_millis())
+        } else {
+            let rails = self.mesh(&asker.mesh).map(|mesh| &mesh.guardrails);
+            let timeout = rails.map_or(300, |rails| rails.ask_timeout.0);
+            let timeout = i64::try_from(timeout).unwrap_or(i64::MAX / 2_000);
+            Some(self.at.saturating_add(timeout.saturating_mul(1_000)))
+        };
+        let ask = Ask {
+            asker: asker.clone(),
+            opened: self.at,
+            due,
+            left: 0,
+        };
+        self.set_timer(ask.timer(number, asked), None, due);
+        let asked_of = self.asks.entry(number).or_default();
+        asked_of.insert(asked.clone(), ask);
+        self.touch_agent(asker);
+        let at = self.at;
+        let worker = self.worker_mut(asker);
+        worker.asking.push((number, asked.clone()));
+        let busy = matches!(
+            worker.status,
+            Status::Starting { .. } | Status::Working { .. }
+        );
+        let before = worker.pause;
+        if busy && before.is_none() {
+            worker.pause = Some(at + PAUSE_AFTER);
+            let timer = Timer::Pause(asker.clone());
+            self.set_timer(timer, before, Some(at + PAUSE_AFTER));
+        }
+        self.wait_by_itself(asker);
+        self.break_circle(asker);
+    }
+
+    /// A worker that asks with nothing in hand waits like any other, with work of its own.
+    fn wait_by_itself(&mut self, asker: &Address) {
+        fn with_own_work(status: Status) -> Status {
+            match status {
+                Status::Idle => Status::Awaiting {
+                    work: Box::default(),
+                },
+                Status::Limited { before, until } => Status::Limited {
+                    before: Box::new(with_own_work(*before)),
+                    until,
+                },
+                Status::AwaitingHuman {
+                    why: Why::Dialog { dialog, before },
+                } => Status::AwaitingHuman {
+                    why: Why::Dialog {
+                        dialog,
+                        before: Box::new(with_own_work(*before)),
+                    },
+                },
+                Status::Backoff { work: None, until } => Status::Backoff {
+                    work: Some(Box::default()),
+                    until,
+                },
+                Status::Stopping {
+                    work: None,
+                    why,
+                    failed,
+                } => Status::Stopping {
+                    work: Some(Box::default()),
+                    why,
+                    failed,
+                },
+                Status::Starting { .. }
+                | Status::Working { .. }
+                | Status::Awaiting { .. }
+                | Status::AwaitingHuman { .. }
+                | Status::Checking { .. }
+                | Status::Backoff { .. }
+                | Status::Stopping { .. } => status,
+            }
+        }
+        let status = self.take_status(asker);
+        let status = with_own_work(status);
+        match status {
+            Status::Awaiting { work }
+            | Status::AwaitingHuman {
+                why: Why::Asks { work },
+            } => {
+                self.wait(asker, work);
+            }
+            Status::Idle
+            | Status::Starting { .. }
+            | Status::Working { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => self.worker_mut(asker).status = status,
+        }
+    }
+
+    /// Wait for the open asks: for the human, if one of them is to core.
+    pub(super) fn wait(&mut self, asker: &Address, work: Box<Work>) {
+        if self.agent(asker).is_none() {
+            return self.park_removed(asker, *work);
+        }
+        let asking = &self.worker_mut(asker).asking;
+        let status = if asking.iter().any(|(_, asked)| asked.is_core()) {
+            Status::AwaitingHuman {
+                why: Why::Asks { work },
+            }
+        } else {
+            Status::Awaiting { work }
+        };
+        self.set(asker, status);
+    }
+
+    /// Close an ask. What becomes of the message asked, and who is told, is the caller's.
+    pub(super) fn close_ask(&mut self, number: Number, asked: &Address) -> Option<Ask> {
+        let asked_of = self.asks.get_mut(&number)?;
+        let ask = asked_of.remove(asked)?;
+        if asked_of.is_empty() {
+            self.asks.remove(&number);
+        }
+        self.set_timer(ask.timer(number, asked), ask.due, None);
+        self.touch_agent(&ask.asker);
+        let worker = self.worker_mut(&ask.asker);
+        worker
+            .asking
+            .retain(|(known, who)| (*known, who) != (number, asked));
+        let paused_mesh = self.mesh(&ask.asker.mesh).filter(|_| asked.is_core());
+        if paused_mesh.is_some_and(|mesh| mesh.on_ask == OnAsk::Mesh) {
+            let mesh = &ask.asker.mesh;
+            let workers = self.workers.keys().filter(|worker| worker.mesh == *mesh);
+            self.now.ready.extend(workers.cloned());
+        }
+        Some(ask)
+    }
+
+    /// An ask is answered: by this message, from whom it was asked.
+    pub(super) fn answered(&mut self, ask: Number, asked: &Address, answer: Number) {
+        let Some(closed) = self.close_ask(ask, asked) else {
+            return;
+        };
+        if asked.is_core() {
+            self.end(ask, asked, Step::Finished, Some("answered".into()));
+        } else {
+            let in_hand = self
+                .workers
+                .get_mut(asked)
+                .and_then(|w| w.status.work_mut());
+            let in_hand = in_hand.filter(|work| {
+                let mut items = work.items.iter();
+                items.any(|(_, item)| item.owes == Owes::Answer(ask))
+            });
+            match in_hand {
+                Some(work) => work.answered.push(ask),
+                None => self.take_out(asked, ask, Step::Finished, "answered before it was given"),
+            }
+        }
+        self.give_answer(&closed.asker, answer);
+    }
+
+    /// The asker gets what came of its ask when none is open any more.
+    fn give_answer(&mut self, asker: &Address, answer: Number) {
+        self.rung(answer, asker, Step::Queued, Some("with its work".into()));
+        match self.worker_mut(asker).status.work_mut() {
+            Some(work) => work.waiting.push(answer),
+            None => self.enqueue(asker, answer, Owes::Nothing, None),
+        }
+        self.after_ask(asker);
+    }
+
+    /// An ask of this worker has closed: it goes on if none is open.
+    pub(super) fn after_ask(&mut self, asker: &Address) {
+        match self.take_status(asker) {
+            Status::Awaiting { work }
+            | Status::AwaitingHuman {
+                why: Why::Asks { work },
+            } => {
+                self.go_on(asker, work);
+            }
+            status @ (Status::Idle
+            | Status::Starting { .. }
+            | Status::Working { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. }) => self.worker_mut(asker).status = status,
+        }
+    }
+
+    /// Wait on, or go on with all the answers.
+    pub(super) fn go_on(&mut self, asker: &Address, mut work: Box<Work>) {
+        if !self.worker_mut(asker).asking.is_empty() {
+            return self.wait(asker, work);
+        }
+        let new = std::mem::take(&mut work.waiting);
+        if new.is_empty() {
+            self.settle(asker, work, None);
+        } else {
+            self.next_turn(asker, work, new, None);
+        }
+    }
+
+    /// Close an ask for a reason; its asker gets the reason as its answer.
+    pub(super) fn close_with_note(
+        &mut self,
+        number: Number,
+        asked: &Address,
+        headline: &str,
+        body: String,
+    ) {
+        let Some(ask) = self.close_ask(number, asked) else {
+            return;
+        };
+        // It is written first: it follows from the ask.
+        let note = self.letter(&Note {
+            to: &ask.asker,
+            kind: Kind::AskResponse,
+            headline,
+            body,
+            about: Some(number),
+            hops: 0,
+        });
+        if asked.is_core() {
+            let why = headline.to_owned().into();
+            self.end(number, asked, Step::Refused, Some(why));
+        } else {
+            self.take_out(asked, number, Step::Refused, headline);
+        }
+        self.give_answer(&ask.asker, note);
+    }
+
+    /// A worker gives its open asks up: nobody is told, since nobody waits any more.
+    pub(super) fn withdraw_asks(&mut self, asker: &Address) {
+        let asking = self.worker_mut(asker).asking.clone();
+        for (number, asked) in asking {
+            self.close_ask(number, &asked);
+            if asked.is_core() {
+                self.end(number, &asked, Step::Refused, Some("withdrawn".into()));
+            } else {
+                self.take_out(&asked, number, Step::Refused, "withdrawn by its asker");
+            }
+        }
+    }
+
+    /// The time of the asks in hand stands still while they are worked on.
+    pub(super) fn run_ask_clocks(&mut self, asked: &Address) {
+        let Some(worker) = self.workers.get(asked) else {
+            return;
+        };
+        let at_work = worker.status.is_at_work();
+        let Some(work) = worker.status.work() else {
+            return;
+        };
+        let asks: Vec<Number> = work
+            .items
+            .iter()
+            .filter_map(|(_, item)| item.ask())
+            .collect();
+        for number in asks {
+            let at = self.at;
+            let ask = self.asks.get_mut(&number).and_then(|a| a.get_mut(asked));
+            let Some(ask) = ask else { continue };
+            let old = ask.due;
+            match (at_work, ask.due) {
+                (true, Some(due)) => {
+                    ask.left = (due - at).max(0);
+                    ask.due = None;
+                }
+                (false, None) => ask.due = Some(at.saturating_add(ask.left)),
+                (true, None) | (false, Some(_)) => {}
+            }
+            let new = ask.due;
+            self.set_timer(Timer::Ask(number, asked.clone()), old, new);
+        }
+    }
+
+    /// Nobody worked on an ask in time.
+    pub(super) fn ask_due(&mut self, number: Number, asked: &Address, due: i64) {
+        let ask = self.asks.get(&number).and_then(|asks| asks.get(asked));
+        if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
+            return;
+        }
+        let body =
+            format!("{asked} did not get to your question in time. Go on without its answer.");
+        self.close_with_note(number, asked, "no answer in time", body);
+    }
+
+    /// The time for the human is over: the default is the answer.
+    pub(super) fn ask_expires(&mut self, number: Number, due: i64) {
+        let core = Address::core();
+        let ask = self.asks.get(&number).and_then(|asks| asks.get(&core));
+        if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
+            return;
+        }
+        let envelope = self.held.get(&number).and_then(|h| h.envelope.as_ref());
+        match envelope.and_then(|envelope| envelope.default.clone()) {
+            Some(default) => {
+                let headline = "nobody answered: the default is taken";
+                self.tell_core(headline, default.clone(), Some(number));
+                self.close_with_note(number, &core, headline, default);
+            }
+            None => {
+                let body = "Nobody answered in time, and there is no default.".to_owned();
+                self.close_with_note(number, &core, "nobody answered in time", body);
+            }
+        }
+    }
+
+    /// Agents that wait for each other would wait for ever: the youngest ask is closed.
+    fn break_circle(&mut self, asker: &Address) {
+        let Some(circle) = self.circle(asker) else {
+            return;
+        };
+        let Some((number, asked)) = circle.iter().max().cloned() else {
+            return;
+        };
+        let who: Vec<String> = circle.iter().map(|(_, asked)| asked.to_string()).collect();
+        let body = format!(
+            "These agents wait for each other: {}. The youngest ask was closed; go on without its answer.",
+            who.join(", ")
+        );
+        let headline = "a circle of asks was broken";
+        self.tell_core(headline, body.clone(), Some(number));
+        self.close_with_note(number, &asked, headline, body);
+    }
+
+    /// The asks of a circle through this worker, if there is one.
+    fn circle(&self, asker: &Address) -> Option<Vec<(Number, Address)>> {
+        let mut path: Vec<(Number, Address)> = Vec::new();
+        let mut seen: Vec<&Address> = Vec::new();
+        self.walk(asker, asker, &mut path, &mut seen)
+            .then_some(path)
+    }
+
+    fn walk<'s>(
+        &'s self,
+        from: &'s Address,
+        goal: &Address,
+        path: &mut Vec<(Number, Address)>,
+        seen: &mut Vec<&'s Address>,
+    ) -> bool {
+        let Some(worker) = self.workers.get(from) else {
+            return false;
+        };
+        for (number, asked) in worker.asking.iter().filter(|(_, a)| !a.is_core()) {
+            path.push((*number, asked.clone()));
+            if asked == goal {
+                return true;
+            }
+            if !seen.contains(&asked) {
+                seen.push(asked);
+                if self.walk(asked, goal, path, seen) {
+                    return true;
+                }
+            }
+            path.pop();
+        }
+        false
+    }
+}

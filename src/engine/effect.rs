@@ -1,0 +1,105 @@
+//! What is to be done: everything that the engine ever asks of the world.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::Pane;
+use super::facts::{Facts, Number};
+use crate::model::{Address, Kind, MsgId, Status};
+
+/// Something to do, once the event that led to it is durable.
+#[must_use]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// Start the process of a worker.
+    Spawn {
+        /// Whose, and which.
+        pane: Pane,
+        /// The session to go on in; `None`: a new one.
+        session: Option<String>,
+        /// The model, if not the agent's own.
+        model: Option<String>,
+        /// What it is given at once, where a process lives for one turn.
+        turn: Option<Turn>,
+    },
+    /// Give a pane something, as soon as it is known to be idle.
+    Deliver {
+        /// To whom.
+        pane: Pane,
+        /// What.
+        turn: Turn,
+    },
+    /// Interrupt a busy pane, and tell it why.
+    Interrupt {
+        /// Whose.
+        pane: Pane,
+        /// What it is told.
+        note: String,
+    },
+    /// End the process of a worker, by all means. Its exit comes back as an event.
+    Kill {
+        /// Whose.
+        pane: Pane,
+    },
+    /// Write a message file, if it is not there.
+    Write(Box<Letter>),
+    /// Something has come for the human.
+    NotifyHuman {
+        /// The message.
+        number: Number,
+        /// What it is.
+        kind: Kind,
+    },
+    /// A pane shows the human a dialog, or no longer does.
+    ShowDialog {
+        /// Whose.
+        worker: Address,
+        /// Is it there?
+        open: bool,
+    },
+    /// Check outcomes. The verdict comes back as an event.
+    RunHook {
+        /// Whose.
+        worker: Address,
+        /// Which check of this work.
+        check: u32,
+        /// The outcomes.
+        outcomes: Vec<Number>,
+    },
+    /// Keep what is known of a finished message.
+    Remember(Box<Facts>),
+}
+
+/// What a worker is given at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// The turns of a worker are counted from 1.
+    pub turn: u32,
+    /// The messages, in order.
+    pub messages: Vec<Number>,
+}
+
+/// A message that tx writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Letter {
+    /// Its place among all messages.
+    pub number: Number,
+    /// Its id.
+    pub id: MsgId,
+    /// Its sender: tx itself, or the agent whose output it is.
+    pub from: Address,
+    /// Its recipient; `None`: the routing table decided.
+    pub to: Option<Address>,
+    /// What it is.
+    pub kind: Kind,
+    /// The outcome word.
+    pub status: Option<Status>,
+    /// One line for people.
+    pub headline: String,
+    /// What it says.
+    pub body: String,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// The message that it is about.
+    pub about: Option<MsgId>,
+}

@@ -1,0 +1,306 @@
+//! What happened: everything that the engine is ever told.
+
+use serde::{Deserialize, Serialize};
+
+use super::facts::{Facts, Number};
+use crate::model::{Address, Envelope, Mesh, Mode, Name};
+
+/// Something that happened. What is known of the past comes along with it, so that
+/// the same events always lead to the same state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// A message file was read, and is good.
+    Arrived(Box<Arrived>),
+    /// A message file was read, and is not.
+    Rejected(Box<Rejected>),
+    /// The process of a worker runs.
+    PaneStarted {
+        /// Whose.
+        pane: Pane,
+        /// The session of the agent, if it has one that can be resumed.
+        session: Option<String>,
+    },
+    /// It can be given something.
+    PaneReady {
+        /// Whose.
+        pane: Pane,
+    },
+    /// It has ended its turn.
+    PaneIdle {
+        /// Whose.
+        pane: Pane,
+        /// The last turn that was delivered to it.
+        turn: u32,
+    },
+    /// It is at work, or goes on showing that it is.
+    PaneBusy {
+        /// Whose.
+        pane: Pane,
+    },
+    /// It shows a dialog that only a person can answer.
+    PaneAsked {
+        /// Whose.
+        pane: Pane,
+        /// The dialog.
+        dialog: Dialog,
+    },
+    /// Its account has no room until then.
+    PaneLimited {
+        /// Whose.
+        pane: Pane,
+        /// In milliseconds since 1970.
+        until: i64,
+    },
+    /// Its process is gone, or never came.
+    PaneExited {
+        /// Whose.
+        pane: Pane,
+        /// How.
+        exit: Exit,
+    },
+    /// What was to be delivered is there.
+    Delivered {
+        /// To whom.
+        pane: Pane,
+        /// Which turn.
+        turn: u32,
+    },
+    /// What was to be delivered is not there, or nobody knows.
+    DeliveryFailed {
+        /// To whom.
+        pane: Pane,
+        /// Which turn.
+        turn: u32,
+        /// How much of it may have arrived.
+        sent: Sent,
+        /// What went wrong.
+        why: String,
+    },
+    /// A time has come.
+    TimerFired {
+        /// Which.
+        timer: Timer,
+        /// When it was due.
+        due: i64,
+    },
+    /// The checks of an outcome have ended.
+    HookFinished {
+        /// Whose outcome.
+        worker: Address,
+        /// Which check of it.
+        check: u32,
+        /// What they found.
+        verdict: Verdict,
+    },
+    /// A mesh was loaded, for the first time or again.
+    MeshLoaded(Box<Loaded>),
+    /// A mesh is no longer there.
+    MeshRemoved {
+        /// Its name.
+        mesh: Name,
+    },
+    /// Somebody gave an order.
+    Command(Command),
+    /// tx has started; this is what it found alive. Exits that left a record are told
+    /// before, and what comes of them is done before anybody looks: what is not found
+    /// is taken for lost.
+    Recovered {
+        /// The panes, by their tags.
+        alive: Vec<Alive>,
+    },
+}
+
+/// A good message file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arrived {
+    /// The name of the file.
+    pub path: String,
+    /// The hash of its bytes.
+    pub hash: String,
+    /// Its text, to the byte.
+    pub text: String,
+    /// What its frontmatter says.
+    pub envelope: Envelope,
+    /// The finished messages that it may speak of: of the same path, of the ids in it,
+    /// and the first ones of their runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<Facts>,
+}
+
+/// A bad message file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rejected {
+    /// The name of the file.
+    pub path: String,
+    /// The hash of its bytes.
+    pub hash: String,
+    /// Who wrote it, if that can be told.
+    pub author: Option<Address>,
+    /// What is wrong with it, where, and what to do: the repair note.
+    pub report: String,
+    /// The finished messages of the same path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<Facts>,
+}
+
+/// One life of a worker's process. Whatever comes of an older one is late.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Pane {
+    /// The worker.
+    pub worker: Address,
+    /// Its processes are counted from 1.
+    pub attempt: u32,
+}
+
+/// A dialog in a pane.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dialog {
+    /// What is wanted.
+    pub kind: DialogKind,
+    /// What it says.
+    pub text: String,
+}
+
+/// What a dialog wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DialogKind {
+    /// Leave to do something.
+    Permission,
+    /// An answer.
+    Question,
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exit {
+    /// By itself.
+    Code {
+        /// Its exit code.
+        code: i32,
+        /// Its standard output, if that was kept.
+        stdout: String,
+        /// The end of its standard error, if that was kept.
+        stderr: String,
+    },
+    /// It was killed, or is gone without a trace.
+    Lost {
+        /// What is known of it.
+        why: String,
+    },
+    /// It could not be started.
+    NotStarted {
+        /// Why.
+        why: String,
+    },
+}
+
+/// How much of a failed delivery may have arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sent {
+    /// Nothing: it can be tried again.
+    Nothing,
+    /// Perhaps all of it: it is never sent again blindly.
+    Perhaps,
+}
+
+/// What the checks of an outcome found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It is good.
+    Pass,
+    /// It is not.
+    Fail {
+        /// What its author is told.
+        findings: String,
+    },
+    /// They could not tell.
+    Error {
+        /// What went wrong.
+        why: String,
+    },
+}
+
+/// What a time was set for. There is at most one of each.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timer {
+    /// The state of a worker lasts too long, or has lasted long enough.
+    State(Address),
+    /// A worker that has asked is still busy.
+    Pause(Address),
+    /// A busy pane has shown nothing for long.
+    Silence(Address),
+    /// An ask that nobody works on.
+    Ask(Number, Address),
+    /// An ask to core that is to be answered by its default.
+    Expires(Number),
+}
+
+/// A mesh as it was loaded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// What it says.
+    pub mesh: Mesh,
+    /// The full text of its config.
+    pub text: String,
+    /// How each of its agents runs, in the order of its agents.
+    pub traits: Vec<Traits>,
+    /// Has it gates that outcomes must pass?
+    pub gates: bool,
+}
+
+/// How an agent runs, as far as decisions depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traits {
+    /// One process for each turn, or one that stays.
+    pub mode: Mode,
+    /// What it prints is its outcome.
+    pub prints: bool,
+    /// It can go on in the session it had.
+    pub resumes: bool,
+}
+
+/// An order of a person or a script.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Command {
+    /// Stop a worker; its work goes back to its queue and waits.
+    Stop {
+        /// The worker.
+        worker: Address,
+    },
+    /// Let a stopped worker go on; stop its pane first if it has one.
+    Restart {
+        /// The worker.
+        worker: Address,
+    },
+    /// Give a dead letter another chance.
+    Retry {
+        /// The dead letter.
+        facts: Box<Facts>,
+        /// What its frontmatter says.
+        envelope: Box<Envelope>,
+        /// The first message of its run, if that is finished.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        known: Vec<Facts>,
+    },
+    /// Give a dead letter up.
+    Drop {
+        /// The dead letter.
+        facts: Box<Facts>,
+    },
+}
+
+/// A pane that was found alive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alive {
+    /// Whose.
+    pub pane: Pane,
+    /// The last turn that is known to have been delivered to it; 0 if none.
+    pub turn: u32,
+}

@@ -1,0 +1,166 @@
+//! Why things are as they are, in words: what a message waits for, and a worker.
+
+use super::event::DialogKind;
+use super::facts::{Delivery, Number, Step};
+use super::state::State;
+use super::worker::{Giving, Status, Why, Work, Worker};
+use crate::model::Address;
+
+impl State {
+    /// What an unfinished message waits for, one line a delivery; nothing if it waits for nothing.
+    pub fn waiting_for(&self, number: Number) -> Vec<String> {
+        let Some(held) = self.held.get(&number) else {
+            return Vec::new();
+        };
+        let open = held.facts.deliveries.iter().filter(|d| !d.is_over());
+        open.map(|delivery| self.delivery_waits_for(number, &held.facts.from, delivery))
+            .collect()
+    }
+
+    fn delivery_waits_for(&self, number: Number, from: &Address, delivery: &Delivery) -> String {
+        let to = &delivery.to;
+        if to.is_core() && delivery.is_ask() {
+            let ask = self.asks.get(&number).and_then(|asks| asks.get(to));
+            if ask.is_some() {
+                return "an answer of the human".into();
+            }
+        }
+        let work = |who: &Address| self.workers.get(who).and_then(|w| w.status.work());
+        let outcome = |work: &Work| work.outcomes.iter().any(|o| o.number == number);
+        if work(from).is_some_and(outcome) {
+            return format!("the end of the turn of {from}, whose outcome it is");
+        }
+        let joins = |set: &super::fanout::Set| {
+            let mut seats = set.places.values();
+            seats.any(|seat| seat.results.contains(&number))
+        };
+        if let Some(set) = self.sets.values().find(|set| joins(set)) {
+            let open = set.places.iter().filter(|(_, seat)| seat.open > 0);
+            let open: Vec<String> = open.map(|(who, _)| who.to_string()).collect();
+            return format!("the others of its fan-out: {}", open.join(", "));
+        }
+        let Some(worker) = self.workers.get(to) else {
+            return format!("{to}");
+        };
+        if worker.updates.contains(&number) {
+            return format!("the next turn of {to}: news wake nobody");
+        }
+        if let Some(work) = worker.status.work()
+            && (work.turn.contains(&number) || work.messages().any(|n| n == number))
+        {
+            return format!("{to}, which has it in hand: {}", self.worker_waits_for(to));
+        }
+        if worker
+            .status
+            .work()
+            .is_some_and(|w| w.waiting.contains(&number))
+        {
+            return format!("the next turn of {to}: {}", self.worker_waits_for(to));
+        }
+        let ahead = worker
+            .inbox
+            .values()
+            .take_while(|item| !item.messages.contains(&number))
+            .count();
+        let queue = match ahead {
+            0 => "it is next".to_owned(),
+            ahead => format!("{ahead} before it"),
+        };
+        format!("{to} ({queue}): {}", self.worker_waits_for(to))
+    }
+
+    /// What a worker does or waits for.
+    pub fn worker_waits_for(&self, address: &Address) -> String {
+        let Some(worker) = self.workers.get(address) else {
+            return "nothing has come for it yet".into();
+        };
+        self.explain_status(address, worker, &worker.status)
+    }
+
+    fn explain_status(&self, who: &Address, worker: &Worker, status: &Status) -> String {
+        if worker.stopped && matches!(status, Status::Idle | Status::Backoff { .. }) {
+            return format!("a person stopped it: `tx worker restart {who}` lets it go on");
+        }
+        match status {
+            Status::Idle if self.agent(who).is_none() => "it is no longer in its mesh".into(),
+            Status::Idle if worker.inbox.is_empty() => "nothing waits for it".into(),
+            Status::Idle if self.is_paused(who) => {
+                "its mesh is paused: somebody in it waits for the human".into()
+            }
+            Status::Idle => "its mesh is disabled".into(),
+            Status::Starting { giving, .. } => match giving {
+                Giving::Spawning => format!("attempt {} is being started", worker.attempt),
+                Giving::Delivering => "its work is being handed over".into(),
+                Giving::Unconfirmed => {
+                    "its work may have been handed over; a sign of it is awaited".into()
+                }
+            },
+            Status::Working { work } => match work.messages().next() {
+                Some(first) => format!("it works on {}", self.name_of(first)),
+                None => "it does something of its own".into(),
+            },
+            Status::Awaiting { .. }
+            | Status::AwaitingHuman {
+                why: Why::Asks { .. },
+            } => {
+                let asks = worker.asking.iter();
+                let asks: Vec<String> = asks
+                    .map(|(number, asked)| format!("{} of {asked}", self.name_of(*number)))
+                    .collect();
+                format!("it has asked: {}", asks.join(", "))
+            }
+            Status::AwaitingHuman {
+                why: Why::Dialog { dialog, .. },
+            } => match dialog.kind {
+                DialogKind::Permission => "it asks for permission in its pane".into(),
+                DialogKind::Question => "it asks a question in its pane".into(),
+            },
+            Status::Limited { until, .. } => {
+                format!("its account has no room until {}", time(*until))
+            }
+            Status::Checking { work, .. } => format!(
+                "its outcome is being checked ({} times so far)",
+                work.checks
+            ),
+            Status::Backoff {
+                work: Some(work),
+                until,
+            } => format!(
+                "attempt {} of its work failed; it is tried again at {}",
+                work.tries,
+                time(*until)
+            ),
+            Status::Backoff { work: None, until } => format!(
+                "it failed {} times in a row, and is left alone until {}",
+                worker.failures,
+                time(*until)
+            ),
+            Status::Stopping { why, .. } => format!("its process is being ended: {why}"),
+        }
+    }
+
+    fn name_of(&self, number: Number) -> String {
+        match self.held.get(&number) {
+            Some(held) => format!("`{}`", held.facts.id),
+            None => format!("message {}", number.0),
+        }
+    }
+
+    /// How many deliveries stand at each step, of what is unfinished.
+    pub fn at_steps(&self) -> Vec<(Step, usize)> {
+        let steps = self
+            .held
+            .values()
+            .flat_map(|held| held.facts.deliveries.iter().map(Delivery::step));
+        let mut counts: std::collections::BTreeMap<Step, usize> = std::collections::BTreeMap::new();
+        for step in steps {
+            *counts.entry(step).or_default() += 1;
+        }
+        counts.into_iter().collect()
+    }
+}
+
+fn time(at: i64) -> String {
+    let time = chrono::DateTime::from_timestamp_millis(at).unwrap_or_default();
+    time.format("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

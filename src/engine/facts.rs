@@ -1,0 +1,298 @@
+//! What is known of a message: where it came from, what it follows from, and how far
+//! each of its deliveries has got.
+//!
+//! While a message is unfinished its facts live in the state. When its last delivery
+//! ends they leave as an effect, and the journal keeps them: what a later message
+//! says of it is looked up there.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::worker::{Member, Way};
+use super::{Row, Rule};
+use crate::model::{Address, Kind, Line, MsgId, Name, Status};
+
+/// The place of a message in the order in which messages were accepted, from 1.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Number(pub u64);
+
+/// What is known of a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Its place among all messages.
+    pub number: Number,
+    /// The id it is known by.
+    pub id: MsgId,
+    /// The id as its author wrote it, where another message already had that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<MsgId>,
+    /// Its sender.
+    pub from: Address,
+    /// One line for people.
+    pub headline: Line,
+    /// The outcome word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Where its text is.
+    pub source: Source,
+    /// When it was accepted or refused, in milliseconds since 1970.
+    pub at: i64,
+    /// The messages it follows from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cause: Vec<Number>,
+    /// The first messages of the threads that it belongs to.
+    pub thread: Vec<Number>,
+    /// How many messages lie between it and the first.
+    pub hops: u32,
+    /// The task of core's that began the run it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Number>,
+    /// What its sender had in hand when it wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Number>,
+    /// One for each recipient; none if it was refused.
+    pub deliveries: Vec<Delivery>,
+    /// Why it was refused as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// The way that it would have gone, had it not been parked before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<Way>,
+    /// What its run has come to, if it began one that is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub totals: Option<Totals>,
+}
+
+/// Where the text of a message is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// A file on the bus; its text is in the record of its arrival.
+    File {
+        /// Its name.
+        path: String,
+        /// The hash of its bytes.
+        hash: String,
+        /// The record.
+        record: u64,
+    },
+    /// The standard output of a `command` agent, in the record of its exit.
+    Output {
+        /// The record.
+        record: u64,
+    },
+    /// tx wrote it.
+    Own {
+        /// The record of what made tx write it.
+        record: u64,
+        /// Its text.
+        body: String,
+    },
+}
+
+/// A message on its way to one recipient.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The recipient.
+    pub to: Address,
+    /// What the message is to it.
+    pub kind: Kind,
+    /// The row of the table of kinds that decided; `None` for what tx itself wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub row: Option<Row>,
+    /// The rule that routed it, if it is an outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<Rule>,
+    /// The fan-out that its recipient works for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<Member>,
+    /// How far it has got, step by step.
+    pub ladder: Vec<Rung>,
+}
+
+/// One step of a delivery, and what proves it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rung {
+    /// The step.
+    pub step: Step,
+    /// When, in milliseconds since 1970.
+    pub at: i64,
+    /// The record of the journal that is its evidence.
+    pub record: u64,
+    /// More about it, where the record does not say enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Cow<'static, str>>,
+}
+
+/// The steps of a delivery, in order; the last three are ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// It is a message, and safe.
+    Accepted,
+    /// It waits for its recipient.
+    Queued,
+    /// It is being given to its recipient.
+    Leased,
+    /// Its recipient has it.
+    Delivered,
+    /// Its recipient works on it.
+    Acknowledged,
+    /// Nothing more is owed.
+    Finished,
+    /// It was not accepted after all, or withdrawn.
+    Refused,
+    /// It is a dead letter.
+    Parked,
+}
+
+/// What a run has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// The messages in it.
+    pub messages: u32,
+    /// The messages of each agent in it.
+    pub by_agent: Vec<(Address, u32)>,
+    /// The agents that completed at core.
+    pub completed: Vec<Name>,
+    /// Did it come to its end?
+    pub ended: bool,
+}
+
+impl Facts {
+    /// A file that was not accepted.
+    pub(super) fn of_refused(
+        number: Number,
+        id: MsgId,
+        from: Address,
+        source: Source,
+        at: i64,
+        why: String,
+    ) -> Facts {
+        Facts {
+            number,
+            id,
+            written: None,
+            from,
+            headline: Line::from("refused".to_owned()),
+            status: None,
+            source,
+            at,
+            cause: Vec::new(),
+            thread: vec![number],
+            hops: 0,
+            run: None,
+            work: None,
+            deliveries: Vec::new(),
+            refused: Some(why),
+            way: None,
+            totals: None,
+        }
+    }
+
+    /// Have all deliveries ended?
+    pub fn is_over(&self) -> bool {
+        self.deliveries.iter().all(Delivery::is_over)
+    }
+
+    /// The step that the least advanced delivery has reached.
+    pub fn step(&self) -> Step {
+        let steps = self.deliveries.iter().map(Delivery::step);
+        steps.min().unwrap_or(Step::Refused)
+    }
+
+    /// Was it refused, as a whole or at every recipient?
+    pub fn is_refused(&self) -> bool {
+        let mut deliveries = self.deliveries.iter();
+        self.refused.is_some() || deliveries.all(|d| d.step() == Step::Refused)
+    }
+
+    /// The delivery to a recipient.
+    pub fn delivery(&self, to: &Address) -> Option<&Delivery> {
+        self.deliveries.iter().find(|delivery| delivery.to == *to)
+    }
+
+    /// Was it an ask, made of this recipient?
+    pub fn asked(&self, of: &Address) -> bool {
+        self.delivery(of).is_some_and(Delivery::is_ask)
+    }
+
+    /// The record that holds its text.
+    pub fn record(&self) -> u64 {
+        match &self.source {
+            Source::File { record, .. }
+            | Source::Output { record }
+            | Source::Own { record, .. } => *record,
+        }
+    }
+
+    /// The hash of the file it came in.
+    pub fn hash(&self) -> Option<&str> {
+        match &self.source {
+            Source::File { hash, .. } => Some(hash),
+            Source::Output { .. } | Source::Own { .. } => None,
+        }
+    }
+
+    /// The file it came in.
+    pub fn path(&self) -> Option<&str> {
+        match &self.source {
+            Source::File { path, .. } => Some(path),
+            Source::Output { .. } | Source::Own { .. } => None,
+        }
+    }
+}
+
+impl Delivery {
+    /// The last step reached.
+    pub fn step(&self) -> Step {
+        self.ladder.last().map_or(Step::Accepted, |rung| rung.step)
+    }
+
+    /// Has it ended?
+    pub fn is_over(&self) -> bool {
+        self.step().is_end()
+    }
+
+    /// Is it a question?
+    pub fn is_ask(&self) -> bool {
+        match self.kind {
+            Kind::Ask | Kind::AskHuman => true,
+            Kind::Task
+            | Kind::TaskComplete
+            | Kind::AskResponse
+            | Kind::Update
+            | Kind::Lifecycle => false,
+        }
+    }
+}
+
+impl Step {
+    /// Does nothing follow it?
+    pub fn is_end(self) -> bool {
+        match self {
+            Step::Finished | Step::Refused | Step::Parked => true,
+            Step::Accepted | Step::Queued | Step::Leased | Step::Delivered | Step::Acknowledged => {
+                false
+            }
+        }
+    }
+
+    /// The word that people read.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Step::Accepted => "accepted",
+            Step::Queued => "queued",
+            Step::Leased => "leased",
+            Step::Delivered => "delivered",
+            Step::Acknowledged => "acknowledged",
+            Step::Finished => "finished",
+            Step::Refused => "refused",
+            Step::Parked => "parked",
+        }
+    }
+}

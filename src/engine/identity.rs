@@ -1,0 +1,189 @@
+//! Which message it is: new, the same again, or another of the same name; and what it
+//! follows from.
+
+use std::collections::BTreeSet;
+
+use super::facts::{Facts, Number, Source};
+use super::plan::Plan;
+use super::state::State;
+use super::worker::Worker;
+use crate::model::{Envelope, Kind, MsgId};
+
+/// Which id a message is known by.
+pub(super) enum Named {
+    /// This one, and the one its author wrote if that is taken.
+    As(MsgId, Option<MsgId>),
+    /// tx wrote it.
+    Own,
+    /// It says again what this one said.
+    Duplicate(MsgId),
+    /// None.
+    Refused(String),
+}
+
+/// What a message follows from.
+pub(super) struct Ancestry {
+    pub(super) cause: Vec<Number>,
+    pub(super) thread: Vec<Number>,
+    pub(super) hops: u32,
+    pub(super) run: Option<Number>,
+}
+
+impl State {
+    /// The newest message of a path.
+    pub(super) fn newest_at<'k>(&'k self, path: &str, known: &'k [Facts]) -> Option<&'k Facts> {
+        let held = self.index.paths.get(path).and_then(BTreeSet::last);
+        let held = held
+            .and_then(|number| self.held.get(number))
+            .map(|h| &h.facts);
+        let past = known.iter().filter(|facts| facts.path() == Some(path));
+        past.chain(held).max_by_key(|facts| facts.number)
+    }
+
+    /// Which id it is known by, if it does not take the place of the one it amends.
+    pub(super) fn name(
+        &self,
+        envelope: &Envelope,
+        hash: &str,
+        known: &[Facts],
+        amended: Option<Number>,
+    ) -> Named {
+        let from = &envelope.from;
+        let id = &envelope.id;
+        let same = |facts: &&Facts| {
+            let names = [Some(&facts.id), facts.written.as_ref()];
+            facts.from == *from
+                && !facts.is_refused()
+                && names.contains(&Some(id))
+                && amended != Some(facts.number)
+        };
+        let held = self.index.ids.get(id).into_iter().flatten();
+        let held = held.filter_map(|number| Some(&self.held.get(number)?.facts));
+        let newest = held.chain(known).filter(same).max_by_key(|f| f.number);
+        let Some(newest) = newest else {
+            return match from.is_system() {
+                true => Named::Refused("only tx writes as `system/*`".into()),
+                false => Named::As(id.clone(), None),
+            };
+        };
+        let same_text = match &newest.source {
+            Source::Own { .. } | Source::Output { .. } => return Named::Own,
+            Source::File { hash: old, .. } => old == hash,
+        };
+        let work = self.work_of(from);
+        if work.is_some() && work != newest.work {
+            let count = newest.id.as_str().rsplit_once('~');
+            let count = count.and_then(|(_, count)| count.parse::<u32>().ok());
+            let count = match newest.written {
+                Some(_) => count.unwrap_or(1) + 1,
+                None => 2,
+            };
+            return match format!("{id}~{count}").parse() {
+                Ok(name) => Named::As(name, Some(id.clone())),
+                Err(_) => Named::Refused(format!("the id `{id}` is too long to be used again")),
+            };
+        }
+        if same_text {
+            return Named::Duplicate(newest.id.clone());
+        }
+        Named::Refused(format!(
+            "you have already sent another message with the id `{id}`: give this one an id of its own"
+        ))
+    }
+
+    pub(super) fn remember_duplicate(
+        &mut self,
+        path: &str,
+        hash: &str,
+        envelope: &Envelope,
+        of: &MsgId,
+    ) {
+        let number = self.next_number();
+        let source = Source::File {
+            path: path.to_owned(),
+            hash: hash.to_owned(),
+            record: self.seq,
+        };
+        let (id, from) = (envelope.id.clone(), envelope.from.clone());
+        let why = format!("it says again what `{of}` said");
+        let facts = Facts::of_refused(number, id, from, source, self.at, why);
+        self.remember(facts);
+    }
+
+    /// What a message follows from: what it answers, else what its author has or had in hand.
+    pub(super) fn ancestry(
+        &self,
+        number: Number,
+        envelope: &Envelope,
+        plan: &Plan,
+        known: &[Facts],
+    ) -> Ancestry {
+        let from = &envelope.from;
+        let held = |number: &Number| self.held.get(number).map(|held| &held.facts);
+        let mut causes: Vec<&Facts> = plan.answers.iter().filter_map(held).collect();
+        for id in &envelope.in_reply_to {
+            let here = self
+                .index
+                .ids
+                .get(id)
+                .into_iter()
+                .flatten()
+                .filter_map(held);
+            let past = known
+                .iter()
+                .filter(|f| f.id == *id || f.written.as_ref() == Some(id));
+            let named = here.chain(past).filter(|f| f.refused.is_none());
+            // One message an id: the newest that had to do with this sender.
+            let own = |facts: &&Facts| facts.delivery(from).is_some() || facts.from == *from;
+            causes.extend(named.filter(own).max_by_key(|facts| facts.number));
+        }
+        let worker = self.workers.get(from);
+        let work = self.given(from);
+        if let Some(work) = work
+            && causes.is_empty()
+        {
+            causes.extend(work.messages().filter_map(|number| held(&number)));
+        }
+        let mut ancestry = Ancestry {
+            cause: Vec::new(),
+            thread: Vec::new(),
+            hops: work.map_or(0, |work| work.hops),
+            run: None,
+        };
+        let last = worker.and_then(|worker: &Worker| worker.last.as_ref());
+        match last.filter(|_| causes.is_empty()) {
+            Some(last) => {
+                ancestry.cause.push(last.number);
+                ancestry.thread.clone_from(&last.thread);
+                ancestry.hops = ancestry.hops.max(last.hops);
+                ancestry.run = last.run;
+            }
+            None => {
+                for facts in causes {
+                    if !ancestry.cause.contains(&facts.number) {
+                        ancestry.cause.push(facts.number);
+                    }
+                    for thread in &facts.thread {
+                        if !ancestry.thread.contains(thread) {
+                            ancestry.thread.push(*thread);
+                        }
+                    }
+                    ancestry.hops = ancestry.hops.max(facts.hops);
+                    ancestry.run = ancestry.run.or(facts.run);
+                }
+            }
+        }
+        if ancestry.thread.is_empty() {
+            ancestry.thread.push(number);
+        }
+        ancestry.hops += 1;
+        if from.is_core() {
+            ancestry.hops = 0;
+            let task = plan.deliveries.iter().any(|d| d.kind == Kind::Task);
+            if task {
+                ancestry.run = Some(number);
+            }
+        }
+        ancestry
+    }
+}

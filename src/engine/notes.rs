@@ -1,0 +1,298 @@
+//! What tx itself writes: repair notes, reminders, news for core.
+//!
+//! Such a message is accepted in the step that decides it. Its id comes from the
+//! event that made tx write it, so that a fold writes the same one again.
+
+use super::accept::HOPS;
+use super::effect::{Effect, Letter};
+use super::event::Rejected;
+use super::facts::{Delivery, Facts, Number, Rung, Source, Step};
+use super::state::{Held, State};
+use super::worker::Owes;
+use crate::model::{Address, Kind, Line, MsgId, Name, Status};
+
+/// Repair notes in a row before the work is parked.
+const NOTES: u32 = 3;
+
+/// Something to be written by tx.
+pub(super) struct Note<'a> {
+    pub(super) to: &'a Address,
+    pub(super) kind: Kind,
+    pub(super) headline: &'a str,
+    pub(super) body: String,
+    pub(super) about: Option<Number>,
+    /// What it adds to the hops of what it follows from: nothing, unless it could be
+    /// answered by another mistake for ever.
+    pub(super) hops: u32,
+}
+
+/// A file that is not accepted.
+pub(super) struct Refused<'a> {
+    pub(super) path: &'a str,
+    pub(super) hash: &'a str,
+    pub(super) id: Option<&'a MsgId>,
+    /// Who is told; `None`: core.
+    pub(super) author: Option<&'a Address>,
+    pub(super) reason: String,
+}
+
+impl State {
+    /// Write a message as tx itself, and hold it. The caller gives it to its recipient.
+    pub(super) fn letter(&mut self, note: &Note) -> Number {
+        let number = self.next_number();
+        let id = self.own_id();
+        let from = system("dispatcher");
+        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, note.about);
+        let hops = (hops + note.hops).min(HOPS);
+        let about = note.about.and_then(|about| self.held.get(&about));
+        let about = about.map(|held| held.facts.id.clone());
+        self.hold(Held {
+            facts: Facts {
+                number,
+                id: id.clone(),
+                written: None,
+                from: from.clone(),
+                headline: Line::from(note.headline.to_owned()),
+                status: None,
+                source: Source::Own {
+                    record: self.seq,
+                    body: note.body.clone(),
+                },
+                at: self.at,
+                cause,
+                thread,
+                hops,
+                run,
+                work: None,
+                deliveries: vec![self.accepted(note.to, note.kind)],
+                refused: None,
+                way: None,
+                totals: None,
+            },
+            envelope: None,
+        });
+        self.effect(Effect::Write(Box::new(Letter {
+            number,
+            id,
+            from,
+            to: Some(note.to.clone()),
+            kind: note.kind,
+            status: None,
+            headline: note.headline.to_owned(),
+            body: note.body.clone(),
+            at: self.at,
+            about,
+        })));
+        number
+    }
+
+    /// The outcome of a `command` agent that printed it.
+    pub(super) fn letter_of_output(
+        &mut self,
+        number: Number,
+        from: &Address,
+        status: &Status,
+        headline: &str,
+        body: &str,
+    ) -> MsgId {
+        let id = self.own_id();
+        self.effect(Effect::Write(Box::new(Letter {
+            number,
+            id: id.clone(),
+            from: from.clone(),
+            to: None,
+            kind: Kind::TaskComplete,
+            status: Some(status.clone()),
+            headline: headline.to_owned(),
+            body: body.to_owned(),
+            at: self.at,
+            about: None,
+        })));
+        id
+    }
+
+    fn own_id(&mut self) -> MsgId {
+        self.now.letters += 1;
+        let id = format!("tx-{}-{}", self.seq, self.now.letters);
+        id.parse().expect("letters and digits are an id")
+    }
+
+    /// A delivery that has just been decided, by no row or rule.
+    pub(super) fn accepted(&self, to: &Address, kind: Kind) -> Delivery {
+        Delivery {
+            to: to.clone(),
+            kind,
+            row: None,
+            rule: None,
+            set: None,
+            ladder: vec![Rung {
+                step: Step::Accepted,
+                at: self.at,
+                record: self.seq,
+                why: None,
+            }],
+        }
+    }
+
+    /// What a message of tx's own follows from: what it is about, else the work of its reader.
+    fn ancestry_of_own(
+        &mut self,
+        number: Number,
+        to: &Address,
+        about: Option<Number>,
+    ) -> (Vec<Number>, Vec<Number>, u32, Option<Number>) {
+        let worker = self.workers.get(to);
+        let work = worker.and_then(|worker| worker.status.work());
+        let hops = work.map_or(0, |work| work.hops);
+        let about = about.and_then(|about| self.held.get(&about));
+        let in_hand = work.and_then(|work| self.held.get(&work.messages().next()?));
+        match about.or(in_hand) {
+            Some(held) => {
+                let facts = &held.facts;
+                let hops = hops.max(facts.hops);
+                (vec![facts.number], facts.thread.clone(), hops, facts.run)
+            }
+            // Nothing is in hand: it follows from what was in hand last.
+            None => match worker.and_then(|worker| worker.last.as_ref()) {
+                Some(last) => {
+                    let hops = hops.max(last.hops);
+                    (vec![last.number], last.thread.clone(), hops, last.run)
+                }
+                None => (Vec::new(), vec![number], hops, None),
+            },
+        }
+    }
+
+    /// Tell the human something.
+    pub(super) fn tell_core(&mut self, headline: &str, body: String, about: Option<Number>) {
+        let core = Address::core();
+        let kind = Kind::Lifecycle;
+        let number = self.letter(&Note {
+            to: &core,
+            kind,
+            headline,
+            body,
+            about,
+            hops: 0,
+        });
+        self.end(number, &core, Step::Finished, None);
+        self.effect(Effect::NotifyHuman { number, kind });
+    }
+
+    /// Give a worker a note. It joins the work in hand, or wakes an idle worker for one
+    /// turn that ends by itself.
+    fn attach(&mut self, to: &Address, number: Number) {
+        match self.worker_mut(to).status.work_mut() {
+            Some(work) => {
+                work.waiting.push(number);
+                self.rung(number, to, Step::Queued, Some("with its work".into()));
+            }
+            None => self.enqueue(to, number, Owes::Nothing, None),
+        }
+    }
+
+    /// Tell a worker something that can wait for its next turn.
+    pub(super) fn hint(
+        &mut self,
+        to: &Address,
+        headline: &str,
+        body: String,
+        about: Option<Number>,
+    ) {
+        let number = self.letter(&Note {
+            to,
+            kind: Kind::Lifecycle,
+            headline,
+            body,
+            about,
+            hops: 0,
+        });
+        self.keep_update(to, number);
+    }
+
+    /// A file is not accepted: keep that, and answer it with a repair note.
+    pub(super) fn refuse(&mut self, refused: Refused) {
+        let number = self.next_number();
+        self.counts.refused += 1;
+        let name = refused.path.rsplit('/').next().unwrap_or(refused.path);
+        let id = refused.id.cloned().or_else(|| name.parse().ok());
+        let id = id.unwrap_or_else(|| {
+            let id = format!("refused-{}", self.seq);
+            id.parse().expect("letters and digits are an id")
+        });
+        let author = refused.author.filter(|author| !author.is_core());
+        let source = Source::File {
+            path: refused.path.to_owned(),
+            hash: refused.hash.to_owned(),
+            record: self.seq,
+        };
+        let from = refused.author.cloned();
+        let from = from.unwrap_or_else(|| system("consumer"));
+        let why = refused.reason.clone();
+        let facts = Facts::of_refused(number, id.clone(), from, source, self.at, why);
+        self.remember(facts);
+        self.now.touched.messages.push((number, id));
+        let body = format!("{}: {}", refused.path, refused.reason);
+        match author {
+            Some(author) => {
+                self.repair_note(&author.clone(), "a message of yours was refused", body);
+            }
+            None => self.tell_core("a file was refused", body, None),
+        }
+    }
+
+    /// A repair note for an agent, unless it has had too many in a row.
+    pub(super) fn repair_note(&mut self, author: &Address, headline: &str, body: String) {
+        self.touch_agent(author);
+        let worker = self.worker_mut(author);
+        worker.notes += 1;
+        let (notes, hops) = (worker.notes, worker.status.work().map_or(0, |w| w.hops));
+        if notes < NOTES && hops < HOPS {
+            let number = self.letter(&Note {
+                to: author,
+                kind: Kind::Lifecycle,
+                headline,
+                body,
+                about: None,
+                hops: 1,
+            });
+            return self.attach(author, number);
+        }
+        self.worker_mut(author).notes = 0;
+        let why = match notes < NOTES {
+            true => "too many hops, with a message that was refused",
+            false => "three repair notes in a row, and no good message",
+        };
+        if self.worker_mut(author).status.work().is_some() {
+            self.give_up(author, format!("{why}: {body}"));
+        } else {
+            self.tell_core(why, format!("{author}: {body}"), None);
+        }
+    }
+
+    pub(super) fn rejected(&mut self, rejected: Rejected) {
+        let seen = self.newest_at(&rejected.path, &rejected.known);
+        if seen.is_some_and(|facts| facts.hash() == Some(&rejected.hash)) {
+            self.counts.duplicates += 1;
+            return;
+        }
+        let author = rejected
+            .author
+            .filter(|author| self.index.directory.knows(author));
+        self.refuse(Refused {
+            path: &rejected.path,
+            hash: &rejected.hash,
+            id: None,
+            author: author.as_ref(),
+            reason: rejected.report,
+        });
+    }
+}
+
+fn system(part: &str) -> Address {
+    let name = |name: &str| -> Name { name.parse().expect("a word in lower case is a name") };
+    Address {
+        mesh: name("system"),
+        agent: name(part),
+    }
+}

@@ -1,0 +1,300 @@
+//! What always holds. Checked after every step where assertions are on, and in the
+//! simulation; each check looks only at what the step had to do with.
+
+use std::collections::BTreeSet;
+
+use super::event::Timer;
+use super::facts::{Delivery, Number, Step};
+use super::fanout::Set;
+use super::state::{Held, State};
+use super::worker::{Giving, Owes, Status, Why, Worker};
+use crate::model::Address;
+
+/// A promise that does not hold, and how.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("promise {promise} is broken: {how}")]
+pub struct Broken {
+    /// Which, from 1 to 7.
+    pub promise: u8,
+    /// How.
+    pub how: String,
+}
+
+impl State {
+    /// Check what the last step had to do with.
+    pub fn broken_promise(&self) -> Option<Broken> {
+        let touched = &self.now.touched;
+        let messages = touched.messages.iter().map(|(number, _)| *number);
+        messages
+            .filter_map(|number| self.held.get(&number))
+            .find_map(|held| self.message_lost(held))
+            .or_else(|| touched.agents.iter().find_map(|who| self.worker_wrong(who)))
+            .or_else(|| self.counts_wrong())
+    }
+
+    /// Check everything.
+    pub fn any_broken_promise(&self) -> Option<Broken> {
+        let messages = self.held.values();
+        let workers = self.workers.keys();
+        messages
+            .into_iter()
+            .find_map(|held| self.message_lost(held))
+            .or_else(|| workers.into_iter().find_map(|who| self.worker_wrong(who)))
+            .or_else(|| self.counts_wrong())
+            .or_else(|| self.timers_wrong())
+    }
+
+    /// 7: when no timer is set and no process lives, whatever is unfinished waits for a
+    /// named act of a human.
+    pub fn stuck(&self) -> Option<Broken> {
+        if !self.index.timers.is_empty() || self.workers.values().any(|worker| worker.live) {
+            return None;
+        }
+        let waiting = self.waiting_for_a_human();
+        let seats = |set: &Set| {
+            let mut open = set.places.iter().filter(|(_, seat)| seat.open > 0);
+            open.any(|(member, _)| waiting.contains(member))
+        };
+        let waits = |held: &Held, delivery: &Delivery| {
+            let number = held.facts.number;
+            let to = &delivery.to;
+            let asked = self.asks.get(&number);
+            let asked = asked.is_some_and(|asks| asks.contains_key(to));
+            let news = self.workers.get(to);
+            let news = news.is_some_and(|worker| worker.updates.contains(&number));
+            let joins = |set: &&Set| {
+                let mut seats = set.places.values();
+                seats.any(|seat| seat.results.contains(&number))
+            };
+            (to.is_core() && asked)
+                || news
+                || waiting.contains(to)
+                || waiting.contains(&held.facts.from)
+                || self.sets.values().find(joins).is_some_and(seats)
+        };
+        let idle = self.held.values().find(|held| {
+            let mut open = held.facts.deliveries.iter().filter(|d| !d.is_over());
+            open.any(|delivery| !waits(held, delivery))
+        })?;
+        let id = &idle.facts.id;
+        broken(7, format!("`{id}` is unfinished, and nothing will happen"))
+    }
+
+    /// The workers that wait for a human: themselves, or because they have asked one that does.
+    fn waiting_for_a_human(&self) -> BTreeSet<&Address> {
+        let human = |(who, worker): &(&Address, &Worker)| {
+            worker.stopped
+                || worker.status.has_dialog()
+                || worker.asking.iter().any(|(_, asked)| asked.is_core())
+                || self.is_paused(who)
+                || self.mesh(&who.mesh).is_some_and(|mesh| mesh.disabled)
+        };
+        let mut waiting: BTreeSet<&Address> = self
+            .workers
+            .iter()
+            .filter(human)
+            .map(|(who, _)| who)
+            .collect();
+        loop {
+            let more: Vec<&Address> = self
+                .workers
+                .iter()
+                .filter(|(who, _)| !waiting.contains(who))
+                .filter(|(_, w)| w.asking.iter().any(|(_, asked)| waiting.contains(asked)))
+                .map(|(who, _)| who)
+                .collect();
+            if more.is_empty() {
+                return waiting;
+            }
+            waiting.extend(more);
+        }
+    }
+
+    /// 1: every open delivery is somewhere that leads on.
+    fn message_lost(&self, held: &Held) -> Option<Broken> {
+        let facts = &held.facts;
+        let number = facts.number;
+        let run_goes_on = facts.run == Some(number) && self.runs.contains_key(&number);
+        if facts.is_over() && !run_goes_on && !self.sets.contains_key(&number) {
+            return broken(1, format!("`{}` is over, and has not left", facts.id));
+        }
+        let lost = facts
+            .deliveries
+            .iter()
+            .filter(|delivery| !delivery.is_over())
+            .find(|delivery| !self.is_somewhere(number, &facts.from, delivery))?;
+        broken(
+            1,
+            format!(
+                "`{}` for {} is {:?} and nowhere",
+                facts.id,
+                lost.to,
+                lost.step()
+            ),
+        )
+    }
+
+    fn is_somewhere(&self, number: Number, from: &Address, delivery: &Delivery) -> bool {
+        let to = &delivery.to;
+        let asked = self
+            .asks
+            .get(&number)
+            .is_some_and(|asks| asks.contains_key(to));
+        let author = self.workers.get(from).and_then(|w| w.status.work());
+        let outcome = author.is_some_and(|work| work.outcomes.iter().any(|o| o.number == number));
+        let result = || {
+            let seats = self.sets.values().flat_map(|set| set.places.values());
+            seats.into_iter().any(|seat| seat.results.contains(&number))
+        };
+        let there = self.workers.get(to).is_some_and(|worker| {
+            let work = worker.status.work();
+            let in_hand = work.is_some_and(|work| {
+                work.turn.contains(&number)
+                    || work.waiting.contains(&number)
+                    || work.messages().any(|message| message == number)
+            });
+            in_hand
+                || worker.updates.contains(&number)
+                || worker
+                    .inbox
+                    .values()
+                    .any(|item| item.messages.contains(&number))
+        });
+        (to.is_core() && asked) || outcome || there || result()
+    }
+
+    fn worker_wrong(&self, who: &Address) -> Option<Broken> {
+        let worker = self.workers.get(who)?;
+        let status = &worker.status;
+        // 2: what is being given, or was given, says so on its ladder.
+        if let Status::Starting { work, .. } | Status::Working { work } = status {
+            for number in &work.turn {
+                let delivery = self.held.get(number).and_then(|h| h.facts.delivery(who));
+                if let Some(delivery) = delivery {
+                    let mut ladder = delivery.ladder.windows(2);
+                    let twice = ladder.any(|pair| {
+                        pair[0].step >= Step::Delivered
+                            && !pair[0].step.is_end()
+                            && pair[1].step == Step::Leased
+                            && pair[1].why.is_none()
+                            && self.is_owed(who, *number)
+                    });
+                    if delivery.step() < Step::Leased || twice {
+                        return broken(2, format!("{who} has {} without a reason", number.0));
+                    }
+                }
+            }
+        }
+        // 3: what needs a process has one, and nothing is given to who waits for a human.
+        let needs = matches!(
+            status,
+            Status::Starting { .. } | Status::Working { .. } | Status::Stopping { .. }
+        );
+        let without = matches!(status, Status::Backoff { .. });
+        if (needs && !worker.live) || (without && worker.live) {
+            return broken(
+                3,
+                format!("{who} is {:?}, live: {}", status.is(), worker.live),
+            );
+        }
+        if let Status::Starting { giving, .. } = status
+            && *giving == Giving::Spawning
+            && worker.attempt == 0
+        {
+            return broken(3, format!("{who} is started without an attempt"));
+        }
+        // 5: first in, first out: what is in hand was before what waits.
+        if let (Some(work), Some((first, _))) = (status.work(), worker.inbox.first_key_value()) {
+            let overtaken = work
+                .items
+                .iter()
+                .any(|(place, _)| place.0 == first.0 && place.1 > first.1 && !self.is_batch(who));
+            if overtaken {
+                return broken(5, format!("{who} was given something out of turn"));
+            }
+        }
+        // 6: nothing goes on for ever.
+        if status
+            .work()
+            .is_some_and(|work| work.hops > super::accept::HOPS + 2)
+        {
+            return broken(6, format!("{who} works beyond the limit of hops"));
+        }
+        self.waits_for_nothing(who)
+    }
+
+    /// 7: what waits, waits for something.
+    fn waits_for_nothing(&self, who: &Address) -> Option<Broken> {
+        let worker = self.workers.get(who)?;
+        let wrong = match &worker.status {
+            Status::Awaiting { .. } => {
+                worker.asking.is_empty() || worker.asking.iter().any(|(_, asked)| asked.is_core())
+            }
+            Status::AwaitingHuman {
+                why: Why::Asks { .. },
+            } => !worker.asking.iter().any(|(_, asked)| asked.is_core()),
+            Status::AwaitingHuman { .. } | Status::Limited { .. } | Status::Stopping { .. } => {
+                false
+            }
+            Status::Starting { .. } | Status::Checking { .. } => worker.due.is_none(),
+            Status::Working { .. } => false,
+            Status::Backoff { .. } => worker.due.is_none() && !worker.stopped,
+            Status::Idle => {
+                let kept = worker.stopped
+                    || self.is_paused(who)
+                    || self.mesh(&who.mesh).is_none_or(|mesh| mesh.disabled);
+                (!worker.inbox.is_empty() && !kept) || !worker.asking.is_empty()
+            }
+        };
+        wrong.then(|| {
+            broken(
+                7,
+                format!("{who} is {:?}, and waits for nothing", worker.status.is()),
+            )
+        })?
+    }
+
+    fn is_owed(&self, who: &Address, number: Number) -> bool {
+        let work = self
+            .workers
+            .get(who)
+            .and_then(|worker| worker.status.work());
+        work.is_some_and(|work| {
+            let mut items = work.items.iter();
+            items.any(|(_, item)| item.owes != Owes::Nothing && item.messages.contains(&number))
+        })
+    }
+
+    fn is_batch(&self, who: &Address) -> bool {
+        self.agent(who).is_some_and(|agent| agent.batch)
+    }
+
+    /// 1: what came in is here, or has left.
+    fn counts_wrong(&self) -> Option<Broken> {
+        let counts = self.counts;
+        let held = u64::try_from(self.held.len()).unwrap_or(u64::MAX);
+        (counts.accepted != counts.left + held)
+            .then(|| broken(1, format!("{counts:?}, and {held} are held")))?
+    }
+
+    /// 4: the times that are set are those that the state says.
+    fn timers_wrong(&self) -> Option<Broken> {
+        let folded = State::restore(&self.snapshot()).ok()?;
+        let missing = |a: &State, b: &State| -> Vec<(i64, Timer)> {
+            a.index
+                .timers
+                .difference(&b.index.timers)
+                .cloned()
+                .collect()
+        };
+        let (here, there) = (missing(self, &folded), missing(&folded, self));
+        if !here.is_empty() || !there.is_empty() {
+            return broken(4, format!("times differ: {here:?} and {there:?}"));
+        }
+        (folded != *self).then(|| broken(4, "a restored state differs".into()))?
+    }
+}
+
+fn broken(promise: u8, how: String) -> Option<Broken> {
+    Some(Broken { promise, how })
+}

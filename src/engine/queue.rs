@@ -1,0 +1,470 @@
+//! What waits for a worker, and how it gets it: inboxes, leases, turns.
+
+use std::borrow::Cow;
+
+use indexmap::IndexSet;
+
+use super::effect::{Effect, Turn};
+use super::event::{Pane, Timer};
+use super::facts::{Number, Step};
+use super::state::State;
+use super::worker::{Giving, Item, Member, Overrides, Owes, Place, Status, Work};
+use crate::model::{Address, Kind, Mode, OnAsk, Priority};
+
+/// How long work may take to be given.
+const STARTING: i64 = 60_000;
+/// How long checks may take.
+const CHECKING: i64 = 600_000;
+/// How long a process may take to end.
+const STOPPING: i64 = 30_000;
+/// How long a busy pane may show nothing before core is told.
+pub(super) const SILENCE: i64 = 600_000;
+/// The news that wait for a worker that never has a turn.
+const UPDATES: usize = 100;
+/// Why something is given again.
+const CUT_OFF: &str = "its last turn was cut off";
+
+impl State {
+    /// Put a message into a worker's inbox.
+    pub(super) fn enqueue(
+        &mut self,
+        to: &Address,
+        number: Number,
+        owes: Owes,
+        set: Option<Member>,
+    ) {
+        let envelope = self.held.get(&number).and_then(|h| h.envelope.as_ref());
+        let priority = match owes {
+            Owes::Nothing => Priority::High,
+            Owes::Outcome | Owes::Answer(_) => {
+                envelope.map_or(Priority::Normal, |envelope| envelope.priority)
+            }
+        };
+        let set = match owes {
+            Owes::Outcome if set.is_none() => self.reopened(to, number),
+            Owes::Outcome | Owes::Answer(_) | Owes::Nothing => set,
+        };
+        let item = Item {
+            messages: vec![number],
+            owes,
+            set,
+        };
+        self.enqueue_item(to, item, priority);
+    }
+
+    pub(super) fn enqueue_item(&mut self, to: &Address, item: Item, priority: Priority) {
+        if self.agent(to).is_none() {
+            return self.park_item(to, item, "its recipient is no longer there");
+        }
+        for number in &item.messages {
+            self.rung(*number, to, Step::Queued, None);
+            let held = self.held.get_mut(number);
+            let mut deliveries = held.into_iter().flat_map(|h| &mut h.facts.deliveries);
+            if let Some(delivery) = deliveries.find(|delivery| delivery.to == *to) {
+                delivery.set.clone_from(&item.set);
+            }
+        }
+        let kept = self.now.kept.remove(to).filter(|(old, _)| *old == priority);
+        let place = kept.unwrap_or_else(|| {
+            self.places += 1;
+            (priority, self.places)
+        });
+        self.worker_mut(to).inbox.insert(place, item);
+        self.now.ready.insert(to.clone());
+        self.touch_agent(to);
+    }
+
+    /// An item that nobody will take.
+    pub(super) fn park_item(&mut self, to: &Address, item: Item, why: &str) {
+        let about = item.messages.first().copied();
+        self.tell_core("a message was parked", format!("{to}: {why}"), about);
+        self.park_messages(to, &item, why);
+    }
+
+    pub(super) fn park_messages(&mut self, to: &Address, item: &Item, why: &str) {
+        // The ask and the place first: what is told of them follows from the message.
+        if let Owes::Answer(ask) = item.owes {
+            let body = format!("{to} will not answer: {why}");
+            self.close_with_note(ask, to, "no answer will come", body);
+        }
+        if let Some(member) = &item.set {
+            self.vacate(member.set, to, Err(why.to_owned()));
+        }
+        for number in &item.messages {
+            self.end(*number, to, Step::Parked, Some(why.to_owned().into()));
+        }
+    }
+
+    /// News wait for the next turn, and wake nobody.
+    pub(super) fn keep_update(&mut self, to: &Address, number: Number) {
+        if self.agent(to).is_none() {
+            let why = Cow::Borrowed("never read: its recipient is no longer there");
+            return self.end(number, to, Step::Finished, Some(why));
+        }
+        let why = Cow::Borrowed("with its next turn");
+        self.rung(number, to, Step::Queued, Some(why));
+        let updates = &mut self.worker_mut(to).updates;
+        updates.push(number);
+        if updates.len() > UPDATES {
+            let oldest = updates.remove(0);
+            let why = Cow::Borrowed("never read: too much news waited");
+            self.end(oldest, to, Step::Finished, Some(why));
+        }
+    }
+
+    /// Take a message out of an inbox, if it is still there.
+    pub(super) fn take_out(&mut self, from: &Address, number: Number, step: Step, why: &str) {
+        if self.pull(from, number).is_some() {
+            self.end(number, from, step, Some(why.to_owned().into()));
+        }
+    }
+
+    fn pull(&mut self, from: &Address, number: Number) -> Option<Place> {
+        let worker = self.workers.get_mut(from)?;
+        let mut items = worker.inbox.iter();
+        let (place, _) = items.find(|(_, item)| item.messages == [number])?;
+        let place = *place;
+        let item = worker.inbox.remove(&place)?;
+        if let Some(member) = item.set {
+            self.vacate(member.set, from, Err("it was withdrawn".into()));
+        }
+        Some(place)
+    }
+
+    /// May its author still change a message, since nobody has it yet?
+    pub(super) fn is_retractable(&self, number: Number) -> bool {
+        let Some(held) = self.held.get(&number) else {
+            return false;
+        };
+        let work = self
+            .workers
+            .get(&held.facts.from)
+            .and_then(|w| w.status.work());
+        let outcome = work.is_some_and(|work| work.outcomes.iter().any(|o| o.number == number));
+        held.facts.deliveries.iter().all(|delivery| {
+            let to = &delivery.to;
+            delivery.step() <= Step::Queued
+                && match delivery.kind {
+                    Kind::Task | Kind::Ask | Kind::TaskComplete => {
+                        outcome || self.is_alone_in_inbox(to, number)
+                    }
+                    Kind::AskHuman => true,
+                    Kind::Update => !to.is_core(),
+                    Kind::AskResponse | Kind::Lifecycle => false,
+                }
+        })
+    }
+
+    /// Undo a message that its author has changed. Its places in inboxes are kept for
+    /// what it says now.
+    pub(super) fn retract(&mut self, number: Number) {
+        let Some(held) = self.held.remove(&number) else {
+            return;
+        };
+        let facts = held.facts;
+        let author = self.workers.get_mut(&facts.from);
+        if let Some(work) = author.and_then(|worker| worker.status.work_mut()) {
+            work.outcomes.retain(|outcome| outcome.number != number);
+        }
+        for delivery in &facts.deliveries {
+            let to = &delivery.to;
+            self.close_ask(number, to);
+            if let Some(place) = self.pull(to, number) {
+                self.now.kept.insert(to.clone(), place);
+            }
+            if let Some(worker) = self.workers.get_mut(to) {
+                worker.updates.retain(|update| *update != number);
+            }
+        }
+        self.index.unlist(number, &facts);
+        self.counts.accepted -= 1;
+        match facts.run {
+            Some(run) if run == number => {
+                self.runs.remove(&run);
+            }
+            Some(run) => self.run_lost_one(run),
+            None => {}
+        }
+    }
+
+    fn is_alone_in_inbox(&self, to: &Address, number: Number) -> bool {
+        let worker = self.workers.get(to);
+        worker.is_some_and(|w| {
+            let mut items = w.inbox.values();
+            items.any(|item| item.messages == [number] && item.set.is_none())
+        })
+    }
+
+    /// Idle workers take what waits for them.
+    pub(super) fn give_what_waits(&mut self) {
+        while let Some(worker) = self.now.ready.pop_first() {
+            self.give(&worker);
+        }
+    }
+
+    fn give(&mut self, to: &Address) {
+        let Some(worker) = self.workers.get(to) else {
+            return;
+        };
+        let free = worker.status == Status::Idle && !worker.stopped && !worker.inbox.is_empty();
+        let Some(mesh) = self.mesh(&to.mesh).filter(|mesh| free && !mesh.disabled) else {
+            return;
+        };
+        let Some(agent) = mesh.agents.get(&to.agent) else {
+            return;
+        };
+        if self.is_paused(to) {
+            return;
+        }
+        let batch = agent.batch;
+        let mut work = Box::new(Work::default());
+        while let Some((place, next)) = self.worker_mut(to).inbox.pop_first() {
+            // As far as they agree, and in order: what does not fit waits, with all after it.
+            let fits = match work.items.first() {
+                Some((_, first)) => batch && self.fit(first, &next),
+                None => true,
+            };
+            if !fits {
+                self.worker_mut(to).inbox.insert(place, next);
+                break;
+            }
+            work.items.push((place, next));
+        }
+        let runs = self.runs_of(&work);
+        self.next_turn(to, work, Vec::new(), None);
+        for run in runs {
+            self.end_run_if_complete(run);
+        }
+    }
+
+    /// May two items be given together?
+    fn fit(&self, first: &Item, other: &Item) -> bool {
+        let overrides = |item: &Item| {
+            let number = item.messages.first()?;
+            let envelope = self.held.get(number)?.envelope.as_ref()?;
+            Some((
+                envelope.model.as_ref(),
+                envelope.feature.as_ref(),
+                envelope.session_id.as_ref(),
+            ))
+        };
+        let none = (None, None, None);
+        first.set == other.set
+            && overrides(first).unwrap_or(none) == overrides(other).unwrap_or(none)
+    }
+
+    /// Does the whole mesh wait for the human?
+    pub(super) fn is_paused(&self, worker: &Address) -> bool {
+        let pauses = |mesh: &crate::model::Mesh| mesh.on_ask == OnAsk::Mesh;
+        self.mesh(&worker.mesh).is_some_and(pauses)
+            && self
+                .asks()
+                .any(|(_, asked, ask)| asked.is_core() && ask.asker.mesh == worker.mesh)
+    }
+
+    /// Give a worker its work, or more of it.
+    pub(super) fn next_turn(
+        &mut self,
+        to: &Address,
+        mut work: Box<Work>,
+        new: Vec<Number>,
+        why: Option<Cow<'static, str>>,
+    ) {
+        if self.agent(to).is_none() {
+            work.waiting.extend(new);
+            return self.park_removed(to, *work);
+        }
+        if let Some(reason) = self.why_not_now(to, &work) {
+            work.waiting.splice(..0, new);
+            return self.put_off(to, work, reason);
+        }
+        self.fill_turn(to, &mut work, new, why);
+        let overrides = self.overrides(to, &work);
+        let traits = self.traits(to);
+        let worker = self.worker_mut(to);
+        worker.turn += 1;
+        let turn = Turn {
+            turn: worker.turn,
+            messages: work.turn.clone(),
+        };
+        let giving = if worker.live {
+            let pane = worker.pane(to);
+            self.effect(Effect::Deliver { pane, turn });
+            Giving::Delivering
+        } else {
+            worker.attempt += 1;
+            worker.live = true;
+            worker.traits = Some(traits);
+            worker.overrides.clone_from(&overrides);
+            let pane = worker.pane(to);
+            let own = worker.session.clone().filter(|_| traits.resumes);
+            let session = overrides.session.or(own);
+            self.effect(Effect::Spawn {
+                pane,
+                session,
+                model: overrides.model,
+                turn: (traits.mode == Mode::Turn).then_some(turn),
+            });
+            Giving::Spawning
+        };
+        self.set(to, Status::Starting { work, giving });
+    }
+
+    /// What keeps a worker from being given anything by the process it has.
+    fn why_not_now(&self, to: &Address, work: &Work) -> Option<&'static str> {
+        let worker = self.workers.get(to)?;
+        if worker.stopped {
+            Some("a person stopped it")
+        } else if worker.live && worker.dying {
+            Some("its process is being ended")
+        } else if worker.live && !work.begun && worker.overrides != self.overrides(to, work) {
+            Some("the next message wants another model or session")
+        } else {
+            None
+        }
+    }
+
+    /// Work that must wait until its process is gone.
+    fn put_off(&mut self, to: &Address, work: Box<Work>, why: &str) {
+        let worker = self.worker_mut(to);
+        if !worker.live {
+            let (work, until) = (Some(work), self.at);
+            return self.set(to, Status::Backoff { work, until });
+        }
+        if !worker.dying {
+            let pane = worker.pane(to);
+            self.effect(Effect::Kill { pane });
+        }
+        let status = Status::Stopping {
+            work: Some(work),
+            why: why.to_owned(),
+            failed: false,
+        };
+        self.set(to, status);
+    }
+
+    /// What the messages of work want instead of what their agent has of its own.
+    fn overrides(&self, to: &Address, work: &Work) -> Overrides {
+        let resumes = self.traits(to).resumes;
+        let first = work.messages().next();
+        let held = first.and_then(|number| self.held.get(&number));
+        let envelope = held.and_then(|held| held.envelope.as_ref());
+        envelope.map_or_else(Overrides::default, |envelope| Overrides {
+            model: envelope.model.clone(),
+            session: envelope.session_id.clone().filter(|_| resumes),
+        })
+    }
+
+    /// What is given in the next turn: what is new; all of it to a process that does not
+    /// remember; and what the last turn did not come to read.
+    fn fill_turn(
+        &mut self,
+        to: &Address,
+        work: &mut Work,
+        new: Vec<Number>,
+        mut why: Option<Cow<'static, str>>,
+    ) {
+        let resumes = self.traits(to).resumes;
+        let worker = self.worker_mut(to);
+        let news = std::mem::take(&mut worker.updates);
+        let session = worker.session.is_some() || worker.overrides.session.is_some();
+        let remembers = worker.live || (resumes && session);
+        let unread = std::mem::take(&mut work.turn);
+        let mut messages: IndexSet<Number> = IndexSet::new();
+        if !work.taken || !remembers {
+            messages.extend(work.messages());
+            messages.extend(work.given.iter().copied());
+        }
+        if work.taken && !remembers && why.is_none() {
+            why = Some("it cannot resume: everything again".into());
+        }
+        work.begun = true;
+        messages.extend(unread.iter().chain(&new).chain(&news).copied());
+        for number in new.into_iter().chain(news) {
+            let item = work.items.iter().any(|(_, i)| i.messages.contains(&number));
+            if !item && !work.given.contains(&number) {
+                work.given.push(number);
+            }
+        }
+        let held = messages.iter().filter_map(|number| self.held.get(number));
+        let hops = held.map(|held| held.facts.hops).max();
+        work.hops = work.hops.max(hops.unwrap_or(0));
+        work.turn = messages.into_iter().collect();
+        for number in &work.turn {
+            let again = unread.contains(number).then_some(CUT_OFF.into());
+            self.rung(*number, to, Step::Leased, why.clone().or(again));
+        }
+    }
+
+    /// Change a worker's status, and the times that go with it.
+    pub(super) fn set(&mut self, address: &Address, status: Status) {
+        let timeout = self.agent(address).and_then(|agent| agent.timeout);
+        let at = self.at;
+        let worker = self.worker_mut(address);
+        let due = match &status {
+            Status::Idle | Status::Awaiting { .. } | Status::AwaitingHuman { .. } => None,
+            Status::Starting { .. } => Some(at + STARTING),
+            Status::Working { .. } => timeout.map(|timeout| {
+                let timeout = i64::try_from(timeout.0).unwrap_or(i64::MAX / 2_000);
+                at.saturating_add(timeout.saturating_mul(1_000))
+            }),
+            Status::Limited { until, .. } => Some(*until),
+            Status::Checking { .. } => Some(at + CHECKING),
+            Status::Backoff { until, .. } => (!worker.stopped).then_some(*until),
+            Status::Stopping { .. } => Some(at + STOPPING),
+        };
+        let (pause, silence) = match &status {
+            Status::Working { .. } => (worker.pause, Some(at + SILENCE)),
+            Status::Starting { .. } => (worker.pause, None),
+            Status::Idle
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => (None, None),
+        };
+        let old = (worker.due, worker.pause, worker.silence);
+        (worker.due, worker.pause, worker.silence) = (due, pause, silence);
+        worker.since = at;
+        let dialog = status.has_dialog();
+        let showed = std::mem::replace(&mut worker.shows_dialog, dialog);
+        let idle = status == Status::Idle;
+        worker.status = status;
+        if idle {
+            self.now.ready.insert(address.clone());
+        }
+        if showed != dialog {
+            let worker = address.clone();
+            self.effect(Effect::ShowDialog {
+                worker,
+                open: dialog,
+            });
+        }
+        self.set_timer(Timer::State(address.clone()), old.0, due);
+        self.set_timer(Timer::Pause(address.clone()), old.1, pause);
+        self.set_timer(Timer::Silence(address.clone()), old.2, silence);
+        self.run_ask_clocks(address);
+        self.touch_agent(address);
+    }
+}
+
+impl super::worker::Worker {
+    /// Its process.
+    pub(super) fn pane(&self, address: &Address) -> Pane {
+        Pane {
+            worker: address.clone(),
+            attempt: self.attempt,
+        }
+    }
+}
+
+impl Item {
+    /// The ask that it is.
+    pub(super) fn ask(&self) -> Option<Number> {
+        match self.owes {
+            Owes::Answer(ask) => Some(ask),
+            Owes::Outcome | Owes::Nothing => None,
+        }
+    }
+}

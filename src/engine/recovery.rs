@@ -1,0 +1,312 @@
+//! After a start, and by a person's word: what was under way is reconsidered.
+//!
+//! Only what has no outcome is looked at again, against evidence: which process lives,
+//! and what is known to have been given to it. What tx itself lost in a crash is no
+//! failure of the agent's.
+
+use super::accept::HOPS;
+use super::effect::Effect;
+use super::event::{Alive, Command, Exit};
+use super::facts::{Delivery, Facts, Number, Rung, Step};
+use super::state::{Held, State};
+use super::worker::{Giving, Is, Owes, Routed, Status, Why, Work};
+use crate::model::{Address, Envelope, Kind, Mode};
+
+impl State {
+    pub(super) fn recovered(&mut self, alive: &[Alive]) {
+        for found in alive {
+            let worker = self.workers.get(&found.pane.worker);
+            let current = worker.is_some_and(|w| w.live && w.attempt == found.pane.attempt);
+            if !current {
+                let pane = found.pane.clone();
+                self.effect(Effect::Kill { pane });
+            }
+        }
+        let workers: Vec<Address> = self.workers.keys().cloned().collect();
+        for who in workers {
+            let worker = self.worker_mut(&who);
+            let attempt = worker.attempt;
+            let found = alive
+                .iter()
+                .find(|found| found.pane.worker == who && found.pane.attempt == attempt);
+            match (worker.live, found) {
+                (true, Some(found)) => self.adopt(&who, found.turn),
+                (true, None) => self.lost(&who),
+                (false, _) => {}
+            }
+            self.check_again(&who);
+            self.now.ready.insert(who);
+        }
+    }
+
+    /// Its process lives: what it was being given has arrived, or has not.
+    fn adopt(&mut self, who: &Address, turn: u32) {
+        // A process that lives for one turn was started with it.
+        let one_turn = self.process(who).mode == Mode::Turn;
+        let given = one_turn || self.worker_mut(who).turn == turn;
+        match self.take_status(who) {
+            Status::Starting { work, .. } if given => self.taken_up(who, work),
+            Status::Starting {
+                work,
+                giving: Giving::Delivering | Giving::Unconfirmed,
+            } => {
+                for number in &work.turn {
+                    let why = "a restart found that it had not arrived";
+                    self.rung(*number, who, Step::Leased, Some(why.into()));
+                }
+                self.hand_over(who, work);
+            }
+            Status::Stopping { work, why, failed } => {
+                let pane = self.worker_mut(who).pane(who);
+                self.effect(Effect::Kill { pane });
+                self.set(who, Status::Stopping { work, why, failed });
+            }
+            status @ (Status::Idle
+            | Status::Starting { .. }
+            | Status::Working { .. }
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }) => self.set(who, status),
+        }
+    }
+
+    /// Its process is gone, and nobody saw it go.
+    fn lost(&mut self, who: &Address) {
+        let worker = self.worker_mut(who);
+        (worker.live, worker.dying) = (false, false);
+        match self.take_status(who) {
+            Status::Starting { work, .. } | Status::Working { work } => self.start_over(who, work),
+            Status::AwaitingHuman {
+                why: Why::Dialog { before, .. },
+            }
+            | Status::Limited { before, .. } => {
+                self.worker_mut(who).status = *before;
+                self.lost(who);
+            }
+            Status::Checking {
+                work,
+                verdict: Some(verdict),
+            } => self.judge(who, work, verdict),
+            Status::Stopping { work, why, failed } => {
+                self.worker_mut(who).live = true;
+                self.worker_mut(who).status = Status::Stopping { work, why, failed };
+                let pane = self.worker_mut(who).pane(who);
+                let why = "it was gone after a restart".into();
+                let exit = Exit::Lost { why };
+                self.pane_event(super::event::Event::PaneExited { pane, exit });
+            }
+            Status::Awaiting { work }
+            | Status::AwaitingHuman {
+                why: Why::Asks { work },
+            } => {
+                self.go_on(who, work);
+            }
+            status @ (Status::Idle | Status::Checking { .. } | Status::Backoff { .. }) => {
+                self.set(who, status);
+            }
+        }
+    }
+
+    fn start_over(&mut self, who: &Address, work: Box<Work>) {
+        self.try_again(who, work, "its process was gone after a restart");
+    }
+
+    /// A check that was under way is begun again.
+    fn check_again(&mut self, who: &Address) {
+        if let Status::Checking {
+            work,
+            verdict: None,
+        } = &self.worker_mut(who).status
+        {
+            let effect = Effect::RunHook {
+                worker: who.clone(),
+                check: work.checks,
+                outcomes: work.outcomes.iter().map(|outcome| outcome.number).collect(),
+            };
+            self.effect(effect);
+        }
+    }
+
+    pub(super) fn command(&mut self, command: Command) {
+        match command {
+            Command::Stop { worker } => self.stop(&worker),
+            Command::Restart { worker } => self.restart(&worker),
+            Command::Retry {
+                facts,
+                envelope,
+                known,
+            } => self.retry(*facts, envelope, &known),
+            Command::Drop { facts } => self.drop_letter(*facts),
+        }
+    }
+
+    fn stop(&mut self, who: &Address) {
+        if self.agent(who).is_none() && !self.workers.contains_key(who) {
+            return;
+        }
+        self.worker_mut(who).stopped = true;
+        self.end_process(who, "a person stopped it");
+        // What waits to be tried again waits for a person now.
+        let status = self.take_status(who);
+        match status.is() {
+            Is::Backoff => self.set(who, status),
+            Is::Idle
+            | Is::Starting
+            | Is::Working
+            | Is::Awaiting
+            | Is::AwaitingHuman
+            | Is::Limited
+            | Is::Checking
+            | Is::Stopping => self.worker_mut(who).status = status,
+        }
+    }
+
+    fn restart(&mut self, who: &Address) {
+        if !self.workers.contains_key(who) {
+            return;
+        }
+        self.worker_mut(who).stopped = false;
+        self.end_process(who, "a person restarted it");
+        match self.take_status(who) {
+            Status::Backoff {
+                work: Some(work), ..
+            } => self.try_again(who, work, "a person restarted it"),
+            Status::Backoff { work: None, .. } | Status::Idle => self.set(who, Status::Idle),
+            status @ (Status::Starting { .. }
+            | Status::Working { .. }
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Stopping { .. }) => self.worker_mut(who).status = status,
+        }
+    }
+
+    /// End a process that is in nobody's way; its work is kept.
+    fn end_process(&mut self, who: &Address, why: &str) {
+        let worker = self.worker_mut(who);
+        if !worker.live || matches!(worker.status, Status::Stopping { .. }) {
+            return;
+        }
+        let pane = worker.pane(who);
+        self.effect(Effect::Kill { pane });
+        // What waits for others, or is being checked, needs no process for that.
+        match self.take_status(who) {
+            status @ (Status::Awaiting { .. }
+            | Status::Checking { .. }
+            | Status::AwaitingHuman {
+                why: Why::Asks { .. },
+            }) => {
+                let worker = self.worker_mut(who);
+                (worker.status, worker.dying) = (status, true);
+            }
+            status @ (Status::Idle
+            | Status::Starting { .. }
+            | Status::Working { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. }) => {
+                let work = status.into_work();
+                let why = why.to_owned();
+                let failed = false;
+                self.set(who, Status::Stopping { work, why, failed });
+            }
+        }
+    }
+
+    /// A dead letter gets another chance, whatever the budgets say.
+    fn retry(&mut self, facts: Facts, envelope: Box<Envelope>, known: &[Facts]) {
+        let number = facts.number;
+        let facts = match self.held.get(&number) {
+            Some(held) => held.facts.clone(),
+            None => facts,
+        };
+        let parked: Vec<Delivery> = facts
+            .deliveries
+            .iter()
+            .filter(|delivery| delivery.step() == Step::Parked)
+            .cloned()
+            .collect();
+        if parked.is_empty() {
+            return;
+        }
+        self.forget_parked(number);
+        let (from, way) = (facts.from.clone(), facts.way.clone());
+        if !self.held.contains_key(&number) {
+            self.hold_again(facts, envelope, known);
+        }
+        for delivery in &parked {
+            let why = "a person gave it another chance";
+            self.rung(number, &delivery.to, Step::Accepted, Some(why.into()));
+        }
+        if let Some(way) = way {
+            return self.release(&from, Routed { number, way });
+        }
+        for Delivery { to, kind, set, .. } in parked {
+            match kind {
+                Kind::TaskComplete if to.is_core() => self.complete_at_core(number, &from),
+                _ if to.is_core() => self.reach_core(number, kind),
+                Kind::Ask => self.enqueue(&to, number, Owes::Answer(number), None),
+                Kind::Task | Kind::TaskComplete | Kind::AskHuman => {
+                    self.enqueue(&to, number, Owes::Outcome, set);
+                }
+                Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
+                    self.keep_update(&to, number);
+                }
+            }
+        }
+    }
+
+    /// A message that had left is held again: one more, as far as hops go.
+    fn hold_again(&mut self, mut facts: Facts, envelope: Box<Envelope>, known: &[Facts]) {
+        facts.hops = facts.hops.min(HOPS);
+        if let Some(run) = facts.run {
+            let to = facts.deliveries.first().map(|d| d.to.mesh.clone());
+            let own = [facts.clone()];
+            let known = if run == facts.number { &own } else { known };
+            self.open_run(run, to.as_ref(), known);
+        }
+        let envelope = Some(envelope);
+        self.hold(Held { facts, envelope });
+    }
+
+    fn forget_parked(&mut self, number: Number) {
+        for worker in self.workers.values_mut() {
+            if let Some(last) = worker.last.as_mut().filter(|last| last.number == number) {
+                last.parked = false;
+            }
+        }
+    }
+
+    /// A dead letter is given up.
+    fn drop_letter(&mut self, mut facts: Facts) {
+        let number = facts.number;
+        self.forget_parked(number);
+        let why = "a person dropped it";
+        let held = self.held.get(&number).map(|held| &held.facts);
+        let parked = held.unwrap_or(&facts).deliveries.iter();
+        let parked = parked.filter(|delivery| delivery.step() == Step::Parked);
+        let parked: Vec<Address> = parked.map(|delivery| delivery.to.clone()).collect();
+        if held.is_some() {
+            for to in parked {
+                self.rung(number, &to, Step::Refused, Some(why.into()));
+            }
+            return self.leave_if_over(number);
+        }
+        let (at, record) = (self.at, self.seq);
+        for delivery in &mut facts.deliveries {
+            if parked.contains(&delivery.to) {
+                delivery.ladder.push(Rung {
+                    step: Step::Refused,
+                    at,
+                    record,
+                    why: Some(why.into()),
+                });
+            }
+        }
+        self.remember(facts);
+    }
+}

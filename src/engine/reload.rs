@@ -1,0 +1,71 @@
+//! Meshes come, change and go while work is under way. The newest version decides
+//! everything after it was loaded.
+
+use super::effect::Effect;
+use super::event::Loaded;
+use super::facts::Step;
+use super::state::State;
+use super::worker::{Status, Work};
+use crate::model::{Address, Name};
+
+impl State {
+    pub(super) fn mesh_loaded(&mut self, loaded: Loaded) {
+        let name = loaded.mesh.name.clone();
+        self.meshes.insert(name.clone(), loaded);
+        self.after_reload(&name);
+    }
+
+    pub(super) fn mesh_removed(&mut self, name: &Name) {
+        self.meshes.shift_remove(name);
+        self.after_reload(name);
+    }
+
+    fn after_reload(&mut self, mesh: &Name) {
+        self.list_meshes();
+        let workers = self.workers.keys().filter(|who| who.mesh == *mesh);
+        let workers: Vec<Address> = workers.cloned().collect();
+        for who in workers {
+            if self.agent(&who).is_some() {
+                self.now.ready.insert(who);
+                continue;
+            }
+            let inbox = std::mem::take(&mut self.worker_mut(&who).inbox);
+            for item in inbox.into_values() {
+                self.park_item(&who, item, "its recipient was removed from its mesh");
+            }
+            for number in std::mem::take(&mut self.worker_mut(&who).updates) {
+                let why = "never read: its recipient was removed from its mesh";
+                self.end(number, &who, Step::Finished, Some(why.into()));
+            }
+            // What is in hand goes on until its turn ends; who waits, waits for nothing.
+            self.after_ask(&who);
+            self.end_if_removed(&who);
+        }
+        for run in self.runs_in(mesh) {
+            self.end_run_if_complete(run);
+        }
+    }
+
+    /// An agent that is no longer in its mesh gets nothing more, and nobody can answer
+    /// it: its work ends here.
+    pub(super) fn park_removed(&mut self, who: &Address, work: Work) {
+        self.park(who, work, "its agent was removed from its mesh");
+    }
+
+    /// An agent that is no longer in its mesh needs no process when it is idle.
+    pub(super) fn end_if_removed(&mut self, who: &Address) {
+        let removed = self.agent(who).is_none();
+        let worker = self.worker_mut(who);
+        if removed && worker.live && worker.status == Status::Idle {
+            let pane = worker.pane(who);
+            self.effect(Effect::Kill { pane });
+            let why = "its agent was removed".to_owned();
+            let status = Status::Stopping {
+                work: None,
+                why,
+                failed: false,
+            };
+            self.set(who, status);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The past, judged again: what would have become of a message under another table.
+
+use super::event::{Arrived, Loaded};
+use super::facts::Number;
+use super::state::State;
+use crate::model::{Address, Kind};
+
+/// What a message comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// It goes to these, and is this to each of them.
+    To(Vec<(Address, Kind)>),
+    /// It is refused, for this reason.
+    Refused(String),
+}
+
+impl State {
+    /// What a message would come to here and now. Nothing is changed.
+    pub fn judge_arrival(&self, arrived: &Arrived) -> Judged {
+        match self.plan(&arrived.envelope, &arrived.known, false) {
+            Ok(plan) => {
+                let deliveries = plan.deliveries.into_iter();
+                Judged::To(deliveries.map(|d| (d.to, d.kind)).collect())
+            }
+            Err(why) => Judged::Refused(why),
+        }
+    }
+
+    /// The threads of what an agent has in hand, or had last.
+    pub fn threads_in_hand(&self, agent: &Address) -> Vec<Number> {
+        let Some(worker) = self.workers.get(agent) else {
+            return Vec::new();
+        };
+        let held = self
+            .work_of(agent)
+            .and_then(|number| self.held.get(&number));
+        let last = worker.last.as_ref().map(|last| &last.thread);
+        let threads = held.map(|held| &held.facts.thread).or(last);
+        threads.cloned().unwrap_or_default()
+    }
+
+    /// Is this core or an agent of a mesh that is loaded?
+    pub fn knows(&self, address: &Address) -> bool {
+        self.index.directory.knows(address)
+    }
+
+    /// Put a mesh in the place of the one of its name, for judging alone: nothing that
+    /// a reload would do is done. Gives back the one that was there.
+    pub fn exchange_mesh(&mut self, loaded: Loaded) -> Option<Loaded> {
+        let before = self.meshes.insert(loaded.mesh.name.clone(), loaded);
+        self.list_meshes();
+        before
+    }
+}

@@ -1,0 +1,486 @@
+//! The state: everything unfinished, folded from the events of the past.
+//!
+//! [`State::step`] is the only way to change it. What is decided is spread over this
+//! room by subject; this file has what they share: the record of what is held, the
+//! ladder, the times that are set.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+use super::asks::Ask;
+use super::effect::Effect;
+use super::event::{Event, Loaded, Timer, Traits};
+use super::facts::{Facts, Number, Rung, Step};
+use super::fanout::Set;
+use super::moves::{Happened, Move};
+use super::runs::Run;
+use super::worker::{Is, Place, Status, Worker};
+use crate::model::{Address, Agent, Directory, Envelope, Mesh, Mode, MsgId, Name};
+
+/// Everything unfinished. What is finished has left it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The events folded into it.
+    pub(super) seq: u64,
+    /// The time of the last one.
+    pub(super) at: i64,
+    /// The number of the last message.
+    pub(super) numbers: u64,
+    /// The place that was given last in any inbox.
+    pub(super) places: u64,
+    pub(super) counts: Counts,
+    pub(super) meshes: IndexMap<Name, Loaded>,
+    pub(super) held: BTreeMap<Number, Held>,
+    pub(super) workers: BTreeMap<Address, Worker>,
+    pub(super) asks: BTreeMap<Number, BTreeMap<Address, Ask>>,
+    pub(super) sets: BTreeMap<Number, Set>,
+    pub(super) runs: BTreeMap<Number, Run>,
+    /// What follows from the rest, so that it is found quickly.
+    #[serde(skip)]
+    pub(super) index: Index,
+    /// What the step under way has come to.
+    #[serde(skip)]
+    pub(super) now: Now,
+}
+
+/// An unfinished message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// What is known of it.
+    pub facts: Facts,
+    /// What its frontmatter says; `None` for what tx wrote.
+    pub envelope: Option<Box<Envelope>>,
+}
+
+/// What has become of all messages so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Taken in, from agents, the human, and tx itself.
+    pub accepted: u64,
+    /// Left, with every delivery ended.
+    pub left: u64,
+    /// Deliveries that were parked.
+    pub parked: u64,
+    /// Files that were refused.
+    pub refused: u64,
+    /// Files that said again what was known.
+    pub duplicates: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Index {
+    pub(super) directory: Directory,
+    pub(super) paths: BTreeMap<String, BTreeSet<Number>>,
+    pub(super) ids: BTreeMap<MsgId, BTreeSet<Number>>,
+    pub(super) timers: BTreeSet<(i64, Timer)>,
+}
+
+/// What the step under way has come to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Now {
+    pub(super) effects: Vec<Effect>,
+    pub(super) touched: Touched,
+    pub(super) moves: Vec<Moved>,
+    /// Workers that may take what waits for them.
+    pub(super) ready: BTreeSet<Address>,
+    /// What tx has written in this step.
+    pub(super) letters: u32,
+    /// The places in inboxes that a changed message keeps.
+    pub(super) kept: BTreeMap<Address, Place>,
+}
+
+/// What a step did is no part of what the state is.
+impl PartialEq for Now {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// What the last step had to do with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Messages, by their numbers and ids.
+    pub messages: Vec<(Number, MsgId)>,
+    /// Agents.
+    pub agents: Vec<Address>,
+    /// Threads, by the numbers of their first messages.
+    pub threads: Vec<Number>,
+}
+
+/// A move of a worker, for those who count them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The worker.
+    pub worker: Address,
+    /// What it did.
+    pub from: Is,
+    /// What happened.
+    pub happened: Happened,
+    /// What came of it.
+    pub by: Move,
+    /// What it does now.
+    pub to: Is,
+}
+
+impl State {
+    /// Take one event in, and tell what is to be done once it is durable.
+    pub fn step(&mut self, at: i64, event: Event) -> Vec<Effect> {
+        self.at = self.at.max(at);
+        self.seq += 1;
+        self.now = Now::default();
+        match event {
+            Event::Arrived(arrived) => self.arrived(*arrived),
+            Event::Rejected(rejected) => self.rejected(*rejected),
+            Event::PaneStarted { .. }
+            | Event::PaneReady { .. }
+            | Event::PaneIdle { .. }
+            | Event::PaneBusy { .. }
+            | Event::PaneAsked { .. }
+            | Event::PaneLimited { .. }
+            | Event::PaneExited { .. }
+            | Event::Delivered { .. }
+            | Event::DeliveryFailed { .. } => self.pane_event(event),
+            Event::HookFinished {
+                worker,
+                check,
+                verdict,
+            } => self.hook_finished(&worker, check, verdict),
+            Event::TimerFired { timer, due } => self.timer_fired(timer, due),
+            Event::MeshLoaded(loaded) => self.mesh_loaded(*loaded),
+            Event::MeshRemoved { mesh } => self.mesh_removed(&mesh),
+            Event::Command(command) => self.command(command),
+            Event::Recovered { alive } => self.recovered(&alive),
+        }
+        self.give_what_waits();
+        debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
+        std::mem::take(&mut self.now.effects)
+    }
+
+    /// How many events are folded into it: the place of the last one in the journal.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The time of the last event, in milliseconds since 1970.
+    pub fn at(&self) -> i64 {
+        self.at
+    }
+
+    /// What has become of all messages so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The next time that something is due.
+    pub fn next_timer(&self) -> Option<(i64, Timer)> {
+        self.index.timers.first().cloned()
+    }
+
+    /// What the last step had to do with.
+    pub fn touched(&self) -> &Touched {
+        &self.now.touched
+    }
+
+    /// The moves of workers in the last step.
+    pub fn moves(&self) -> &[Moved] {
+        &self.now.moves
+    }
+
+    /// The unfinished messages, in the order of their numbers.
+    pub fn held(&self) -> impl Iterator<Item = &Held> {
+        self.held.values()
+    }
+
+    /// An unfinished message.
+    pub fn message(&self, number: Number) -> Option<&Held> {
+        self.held.get(&number)
+    }
+
+    /// The workers that have ever had something to do.
+    pub fn workers(&self) -> impl Iterator<Item = (&Address, &Worker)> {
+        self.workers.iter()
+    }
+
+    /// A worker.
+    pub fn worker(&self, address: &Address) -> Option<&Worker> {
+        self.workers.get(address)
+    }
+
+    /// The meshes.
+    pub fn meshes(&self) -> impl Iterator<Item = &Loaded> {
+        self.meshes.values()
+    }
+
+    /// The open asks: the message, who is asked, and the ask.
+    pub fn asks(&self) -> impl Iterator<Item = (Number, &Address, &Ask)> {
+        let asks = self.asks.iter();
+        asks.flat_map(|(number, asked)| asked.iter().map(|(who, ask)| (*number, who, ask)))
+    }
+
+    /// What a message of this sender may speak of without naming it: what it had in hand
+    /// last, and the first message of that run.
+    pub fn speaks_of(&self, sender: &Address) -> Vec<Number> {
+        let last = self
+            .workers
+            .get(sender)
+            .and_then(|worker| worker.last.as_ref());
+        let parked = last.filter(|last| last.parked).map(|last| last.number);
+        let run = last.and_then(|last| last.run);
+        let numbers = parked.into_iter().chain(run);
+        numbers
+            .filter(|number| !self.held.contains_key(number))
+            .collect()
+    }
+
+    /// As bytes, to be read back by [`State::restore`].
+    pub fn snapshot(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("every key in the state is a text or a number")
+    }
+
+    /// The state that a snapshot was made of.
+    pub fn restore(snapshot: &[u8]) -> Result<State, serde_json::Error> {
+        let mut state: State = serde_json::from_slice(snapshot)?;
+        state.list_meshes();
+        for (number, held) in &state.held {
+            state.index.list(*number, &held.facts);
+        }
+        for (address, worker) in &state.workers {
+            let times = [
+                (worker.due, Timer::State(address.clone())),
+                (worker.pause, Timer::Pause(address.clone())),
+                (worker.silence, Timer::Silence(address.clone())),
+            ];
+            for (due, timer) in times {
+                state.index.timers.extend(due.map(|due| (due, timer)));
+            }
+        }
+        for (number, asked) in &state.asks {
+            for (who, ask) in asked {
+                let timer = ask.timer(*number, who);
+                state.index.timers.extend(ask.due.map(|due| (due, timer)));
+            }
+        }
+        Ok(state)
+    }
+
+    // What the rooms share.
+
+    pub(super) fn list_meshes(&mut self) {
+        let meshes = self.meshes.values().map(|loaded| &loaded.mesh);
+        self.index.directory = meshes.collect();
+    }
+
+    pub(super) fn mesh(&self, name: &Name) -> Option<&Mesh> {
+        self.meshes.get(name).map(|loaded| &loaded.mesh)
+    }
+
+    pub(super) fn agent(&self, address: &Address) -> Option<&Agent> {
+        self.mesh(&address.mesh)?.agents.get(&address.agent)
+    }
+
+    /// How the last process of an agent was started.
+    pub(super) fn process(&self, address: &Address) -> Traits {
+        let worker = self.workers.get(address);
+        let started = worker.and_then(|worker| worker.traits);
+        started.unwrap_or_else(|| self.traits(address))
+    }
+
+    /// How an agent runs, as its mesh says. One that is no longer in it can only be ended.
+    pub(super) fn traits(&self, address: &Address) -> Traits {
+        let loaded = self.meshes.get(&address.mesh);
+        let place = loaded.and_then(|loaded| loaded.mesh.agents.get_index_of(&address.agent));
+        let known = loaded.and_then(|loaded| loaded.traits.get(place?));
+        known.copied().unwrap_or(Traits {
+            mode: Mode::Turn,
+            prints: false,
+            resumes: false,
+        })
+    }
+
+    pub(super) fn worker_mut(&mut self, address: &Address) -> &mut Worker {
+        if !self.workers.contains_key(address) {
+            let worker = Worker {
+                since: self.at,
+                ..Worker::default()
+            };
+            self.workers.insert(address.clone(), worker);
+        }
+        self.workers
+            .get_mut(address)
+            .expect("it was put there just now")
+    }
+
+    /// Set a worker's status aside, to be changed and put back by [`State::set`].
+    pub(super) fn take_status(&mut self, address: &Address) -> Status {
+        std::mem::take(&mut self.worker_mut(address).status)
+    }
+
+    pub(super) fn touch_message(&mut self, number: Number) {
+        let Some(held) = self.held.get(&number) else {
+            return;
+        };
+        let touched = &mut self.now.touched;
+        if touched.messages.iter().any(|(known, _)| *known == number) {
+            return;
+        }
+        touched.messages.push((number, held.facts.id.clone()));
+        for thread in &held.facts.thread {
+            if !touched.threads.contains(thread) {
+                touched.threads.push(*thread);
+            }
+        }
+    }
+
+    pub(super) fn touch_agent(&mut self, address: &Address) {
+        if !self.now.touched.agents.contains(address) {
+            self.now.touched.agents.push(address.clone());
+        }
+    }
+
+    pub(super) fn next_number(&mut self) -> Number {
+        self.numbers += 1;
+        Number(self.numbers)
+    }
+
+    /// Hold a message that has just been accepted.
+    pub(super) fn hold(&mut self, held: Held) {
+        let number = held.facts.number;
+        self.counts.accepted += 1;
+        if let Some(run) = held.facts.run {
+            self.runs.entry(run).or_default().open += 1;
+        }
+        self.index.list(number, &held.facts);
+        self.held.insert(number, held);
+        self.touch_message(number);
+    }
+
+    /// Note a step of a delivery.
+    pub(super) fn rung(
+        &mut self,
+        number: Number,
+        to: &Address,
+        step: Step,
+        why: Option<Cow<'static, str>>,
+    ) {
+        self.touch_message(number);
+        let (at, record) = (self.at, self.seq);
+        let Some(held) = self.held.get_mut(&number) else {
+            return;
+        };
+        let delivery = held.facts.deliveries.iter_mut().find(|d| d.to == *to);
+        if let Some(delivery) = delivery {
+            delivery.ladder.push(Rung {
+                step,
+                at,
+                record,
+                why,
+            });
+        }
+    }
+
+    /// Note the end of a delivery. A message whose deliveries have all ended leaves.
+    pub(super) fn end(
+        &mut self,
+        number: Number,
+        to: &Address,
+        step: Step,
+        why: Option<Cow<'static, str>>,
+    ) {
+        let open = |held: &Held| held.facts.delivery(to).is_some_and(|d| !d.is_over());
+        if !self.held.get(&number).is_some_and(open) {
+            return;
+        }
+        self.rung(number, to, step, why);
+        if step == Step::Parked {
+            self.counts.parked += 1;
+        }
+        self.leave_if_over(number);
+    }
+
+    /// A message whose deliveries have all ended leaves; the first of a run stays until
+    /// the run is over, since what the run may still cost is counted with it, and the one
+    /// that opened a fan-out until that is joined, since what follows follows from it.
+    pub(super) fn leave_if_over(&mut self, number: Number) {
+        let Some(held) = self.held.get(&number) else {
+            return;
+        };
+        if !held.facts.is_over() {
+            return;
+        }
+        let run = held.facts.run;
+        if run == Some(number) && self.runs.get(&number).is_some_and(|run| run.open > 1) {
+            return;
+        }
+        if self.sets.contains_key(&number) {
+            return;
+        }
+        let held = self.held.remove(&number).expect("it was there just now");
+        self.index.unlist(number, &held.facts);
+        self.counts.left += 1;
+        let mut facts = held.facts;
+        match run {
+            Some(run) if run == number => facts.totals = self.run_over(run),
+            Some(run) => self.run_lost_one(run),
+            None => {}
+        }
+        self.remember(facts);
+    }
+
+    pub(super) fn remember(&mut self, facts: Facts) {
+        self.now.effects.push(Effect::Remember(Box::new(facts)));
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        self.now.effects.push(effect);
+    }
+
+    pub(super) fn set_timer(&mut self, timer: Timer, old: Option<i64>, new: Option<i64>) {
+        if old == new {
+            return;
+        }
+        if let Some(old) = old {
+            self.index.timers.remove(&(old, timer.clone()));
+        }
+        self.index.timers.extend(new.map(|new| (new, timer)));
+    }
+}
+
+impl Index {
+    pub(super) fn list(&mut self, number: Number, facts: &Facts) {
+        if let Some(path) = facts.path() {
+            let numbers = self.paths.entry(path.to_owned()).or_default();
+            numbers.insert(number);
+        }
+        for id in [Some(&facts.id), facts.written.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            self.ids.entry(id.clone()).or_default().insert(number);
+        }
+    }
+
+    pub(super) fn unlist(&mut self, number: Number, facts: &Facts) {
+        if let Some(path) = facts.path()
+            && let Some(numbers) = self.paths.get_mut(path)
+        {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.paths.remove(path);
+            }
+        }
+        for id in [Some(&facts.id), facts.written.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            if let Some(numbers) = self.ids.get_mut(id) {
+                numbers.remove(&number);
+                if numbers.is_empty() {
+                    self.ids.remove(id);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What people do: they stop workers and restart them, retry dead letters and drop them.
+
+use super::asks::asked;
+use super::play::{Play, from, mesh};
+use crate::engine::{Command, Dialog, DialogKind, Effect, Event, Is, Step, Verdict};
+
+#[test]
+fn a_worker_that_a_person_stopped_keeps_its_work_until_it_is_restarted() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.stop("dev/a");
+    assert_eq!(play.is("dev/a"), Is::Stopping);
+    play.die("dev/a");
+    assert_eq!(
+        (play.is("dev/a"), play.state.next_timer()),
+        (Is::Backoff, None)
+    );
+    assert!(play.state.stuck().is_none());
+    play.restart_worker("dev/a");
+    play.take_up("dev/a");
+    assert_eq!(play.given("dev/a"), ["t"]);
+}
+
+#[test]
+fn a_worker_stopped_while_it_waits_to_be_tried_again_waits_for_a_person() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.die("dev/a");
+    assert!(play.state.next_timer().is_some());
+    play.stop("dev/a");
+    assert_eq!(
+        (play.is("dev/a"), play.state.next_timer()),
+        (Is::Backoff, None)
+    );
+    play.restart_worker("dev/a");
+    assert_eq!(play.is("dev/a"), Is::Starting);
+}
+
+#[test]
+fn a_stopped_worker_is_not_started_again_by_an_answer() {
+    for exits_first in [true, false] {
+        let mut play = asked();
+        play.take_up("dev/b");
+        play.stop("dev/a");
+        if exits_first {
+            play.die("dev/a");
+        }
+        let effects = play.finish("dev/b", "r");
+        let given = |e: &Effect| matches!(e, Effect::Spawn { .. } | Effect::Deliver { .. });
+        assert!(!effects.iter().any(given), "{effects:?}");
+        if !exits_first {
+            play.die("dev/a");
+        }
+        assert_eq!(play.is("dev/a"), Is::Backoff);
+        play.restart_worker("dev/a");
+        play.take_up("dev/a");
+        assert_eq!(play.given("dev/a"), ["r"]);
+    }
+}
+
+#[test]
+fn a_stopped_worker_is_not_started_again_by_a_failed_check() {
+    let mut play = Play::new(&[]);
+    play.load(&mesh("dev", &["a"], ""), true);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    play.stop("dev/a");
+    play.die("dev/a");
+    let findings = "tests fail".into();
+    let effects = play.verdict("dev/a", Verdict::Fail { findings });
+    assert!(!effects.iter().any(|e| matches!(e, Effect::Spawn { .. })));
+    play.restart_worker("dev/a");
+    play.take_up("dev/a");
+    assert_eq!(play.given("dev/a"), ["your outcome failed its checks"]);
+}
+
+#[test]
+fn a_dialog_is_gone_with_the_process_that_a_person_stopped() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    let pane = play.pane("dev/a");
+    let (kind, text) = (DialogKind::Permission, "may I?".into());
+    let dialog = Dialog { kind, text };
+    play.happen(Event::PaneAsked { pane, dialog });
+    let mut effects = play.stop("dev/a");
+    effects.extend(play.die("dev/a"));
+    let closed = |e: &Effect| matches!(e, Effect::ShowDialog { open: false, .. });
+    assert!(effects.iter().any(closed), "{effects:?}");
+}
+
+#[test]
+fn a_worker_restarted_with_an_ask_open_waits_for_its_answer_still() {
+    let mut play = asked();
+    play.take_up("dev/b");
+    play.finish("dev/b", "r");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q2"));
+    play.restart_worker("dev/a");
+    play.die("dev/a");
+    play.next_time();
+    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    play.take_up("dev/b");
+    play.finish("dev/b", "r2");
+    play.take_up("dev/a");
+    assert_eq!(play.given("dev/a"), ["r", "r2"], "with what was cut off");
+}
+
+#[test]
+fn a_dead_letter_is_retried_or_dropped_by_a_person() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.idle("dev/a");
+    play.take_up("dev/a");
+    play.idle("dev/a");
+    play.retry("t", from("core/core").to("dev/a").id("t"));
+    play.take_up("dev/a");
+    assert_eq!(play.given("dev/a"), ["t"]);
+    play.idle("dev/a");
+    play.take_up("dev/a");
+    play.idle("dev/a");
+    let facts = Box::new(play.facts("t"));
+    assert_eq!(facts.step(), Step::Parked);
+    let effects = play.command(Command::Drop { facts });
+    assert!(matches!(effects[..], [Effect::Remember(_)]));
+    assert_eq!(play.step("t", "dev/a"), Step::Refused);
+}
+
+#[test]
+fn a_retried_task_completes_its_run() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.park("dev/a");
+    play.retry("t", from("core/core").to("dev/a").id("t"));
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    assert!(play.is_complete());
+    assert!(play.facts("t").totals.unwrap().ended);
+    play.all_over();
+}

@@ -1,0 +1,475 @@
+//! A stage for sequences: it drops files, plays the panes, and remembers what left.
+
+use std::collections::BTreeMap;
+
+use chrono::DateTime;
+
+use crate::engine::{
+    Alive, Arrived, Command, Effect, Event, Exit, Facts, Held, Is, Letter, Loaded, Number, Pane,
+    Rejected, Sent, State, Step, Timer, Traits, Verdict,
+};
+use crate::format::mesh::parse;
+use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Recipient};
+
+/// The stage.
+pub(super) struct Play {
+    pub(super) state: State,
+    pub(super) at: i64,
+    /// Every effect so far.
+    pub(super) effects: Vec<Effect>,
+    /// What has left the state.
+    pub(super) left: BTreeMap<Number, Facts>,
+    files: u32,
+}
+
+/// A message to be dropped.
+#[derive(Clone)]
+pub(super) struct Msg {
+    pub(super) envelope: Envelope,
+    pub(super) path: Option<String>,
+    pub(super) text: String,
+}
+
+pub(super) fn who(address: &str) -> Address {
+    address.parse().unwrap()
+}
+
+/// A message from this sender.
+pub(super) fn from(sender: &str) -> Msg {
+    Msg {
+        envelope: Envelope::new(
+            who(sender),
+            "m".parse().unwrap(),
+            Line::from("a message".to_owned()),
+            DateTime::default(),
+        ),
+        path: None,
+        text: "text".into(),
+    }
+}
+
+impl Msg {
+    pub(super) fn to(mut self, to: &str) -> Msg {
+        let to = to.split(',').map(|to| to.parse::<Recipient>().unwrap());
+        self.envelope.to = to.collect();
+        self
+    }
+    pub(super) fn id(mut self, id: &str) -> Msg {
+        self.envelope.id = id.parse().unwrap();
+        self
+    }
+    pub(super) fn status(mut self, status: &str) -> Msg {
+        self.envelope.status = Some(status.parse().unwrap());
+        self
+    }
+    pub(super) fn kind(mut self, kind: Kind) -> Msg {
+        self.envelope.kind = Some(kind);
+        self
+    }
+    pub(super) fn reply(mut self, id: &str) -> Msg {
+        self.envelope.in_reply_to.push(id.parse().unwrap());
+        self
+    }
+    pub(super) fn path(mut self, path: &str) -> Msg {
+        self.path = Some(path.into());
+        self
+    }
+    pub(super) fn text(mut self, text: &str) -> Msg {
+        self.text = text.into();
+        self
+    }
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Envelope)) -> Msg {
+        change(&mut self.envelope);
+        self
+    }
+}
+
+impl Play {
+    /// A stage with these meshes. An agent whose `runtime` is `command` prints its
+    /// outcome; one whose `runtime` is `forgetful` cannot resume.
+    pub(super) fn new(meshes: &[&str]) -> Play {
+        let mut play = Play {
+            state: State::default(),
+            at: 1_000_000,
+            effects: Vec::new(),
+            left: BTreeMap::new(),
+            files: 0,
+        };
+        for mesh in meshes {
+            play.load(mesh, false);
+        }
+        play
+    }
+
+    /// One mesh `dev` of pane agents without a table.
+    pub(super) fn team(agents: &[&str]) -> Play {
+        Play::new(&[&mesh("dev", agents, "")])
+    }
+
+    pub(super) fn load(&mut self, text: &str, gates: bool) -> Vec<Effect> {
+        let loaded = parse(text.as_bytes());
+        let mesh = loaded
+            .mesh
+            .unwrap_or_else(|| panic!("{text}: {:?}", loaded.diagnostics));
+        let traits = mesh.agents.values().map(|agent| Traits {
+            mode: match agent.runtime.as_str() {
+                "command" => Mode::Turn,
+                _ => agent.mode.unwrap_or(Mode::Pane),
+            },
+            prints: agent.runtime == "command",
+            resumes: !["forgetful", "command"].contains(&agent.runtime.as_str()),
+        });
+        let traits = traits.collect();
+        let text = text.to_owned();
+        self.happen(Event::MeshLoaded(Box::new(Loaded {
+            mesh,
+            text,
+            traits,
+            gates,
+        })))
+    }
+
+    /// Something happens; every promise holds after it.
+    pub(super) fn happen(&mut self, event: Event) -> Vec<Effect> {
+        self.at += 1;
+        let told = format!("{event:?}");
+        let effects = self.state.step(self.at, event);
+        for effect in &effects {
+            if let Effect::Remember(facts) = effect {
+                self.left.insert(facts.number, (**facts).clone());
+            }
+        }
+        if let Some(broken) = self.state.any_broken_promise() {
+            panic!("{broken}\nafter {told}\n{:#?}", self.state);
+        }
+        self.effects.extend(effects.iter().cloned());
+        effects
+    }
+
+    /// A file is dropped.
+    pub(super) fn drop(&mut self, msg: Msg) -> Vec<Effect> {
+        self.files += 1;
+        let path = msg.path.unwrap_or_else(|| format!("{}.md", self.files));
+        let envelope = msg.envelope;
+        let names: Vec<&MsgId> = envelope.in_reply_to.iter().chain([&envelope.id]).collect();
+        let mut known: Vec<Facts> = self
+            .left
+            .values()
+            .filter(|facts| {
+                facts.path() == Some(path.as_str())
+                    || names.contains(&&facts.id)
+                    || facts.written.as_ref().is_some_and(|id| names.contains(&id))
+            })
+            .cloned()
+            .collect();
+        let mut runs: Vec<Number> = known.iter().filter_map(|facts| facts.run).collect();
+        runs.extend(self.state.speaks_of(&envelope.from));
+        let roots = runs.iter().filter_map(|run| self.left.get(run)).cloned();
+        known.extend(roots.collect::<Vec<_>>());
+        known.sort_by_key(|facts| facts.number);
+        known.dedup_by_key(|facts| facts.number);
+        let hash = format!("{:?}{}", envelope, msg.text);
+        self.happen(Event::Arrived(Box::new(Arrived {
+            path,
+            hash,
+            text: msg.text,
+            envelope,
+            known,
+        })))
+    }
+
+    /// Core gives a task.
+    pub(super) fn task(&mut self, to: &str, id: &str) -> Vec<Effect> {
+        self.drop(from("core/core").to(to).id(id))
+    }
+
+    pub(super) fn reject(&mut self, author: Option<&str>) -> Vec<Effect> {
+        self.files += 1;
+        self.happen(Event::Rejected(Box::new(Rejected {
+            path: format!("{}.md", self.files),
+            hash: self.files.to_string(),
+            author: author.map(who),
+            report: "TX0101: there is no `to`".into(),
+            known: Vec::new(),
+        })))
+    }
+
+    pub(super) fn pane(&self, worker: &str) -> Pane {
+        let worker = who(worker);
+        let attempt = self.state.worker(&worker).map_or(0, |w| w.attempt);
+        Pane { worker, attempt }
+    }
+
+    fn turn(&self, worker: &str) -> u32 {
+        self.state.worker(&who(worker)).map_or(0, |w| w.turn)
+    }
+
+    /// The pane starts, if it must, and takes what it is given.
+    pub(super) fn take_up(&mut self, worker: &str) -> Vec<Effect> {
+        let pane = self.pane(worker);
+        let turn = self.turn(worker);
+        let mut effects = self.happen(Event::PaneStarted {
+            pane: pane.clone(),
+            session: Some("session".into()),
+        });
+        effects.extend(self.happen(Event::PaneReady { pane: pane.clone() }));
+        effects.extend(self.happen(Event::Delivered { pane, turn }));
+        assert_eq!(self.is(worker), Is::Working, "{worker} has its work");
+        effects
+    }
+
+    pub(super) fn busy(&mut self, worker: &str) -> Vec<Effect> {
+        let pane = self.pane(worker);
+        self.happen(Event::PaneBusy { pane })
+    }
+
+    /// The pane ends its turn.
+    pub(super) fn idle(&mut self, worker: &str) -> Vec<Effect> {
+        let (pane, turn) = (self.pane(worker), self.turn(worker));
+        self.happen(Event::PaneIdle { pane, turn })
+    }
+
+    pub(super) fn exit(&mut self, worker: &str, code: i32, stdout: &str) -> Vec<Effect> {
+        let pane = self.pane(worker);
+        let exit = Exit::Code {
+            code,
+            stdout: stdout.into(),
+            stderr: "the end of stderr".into(),
+        };
+        self.happen(Event::PaneExited { pane, exit })
+    }
+
+    pub(super) fn die(&mut self, worker: &str) -> Vec<Effect> {
+        let pane = self.pane(worker);
+        let why = "it was killed".into();
+        let exit = Exit::Lost { why };
+        self.happen(Event::PaneExited { pane, exit })
+    }
+
+    pub(super) fn not_delivered(&mut self, worker: &str, sent: Sent) -> Vec<Effect> {
+        let (pane, turn) = (self.pane(worker), self.turn(worker));
+        let why = "the paste failed".into();
+        self.happen(Event::DeliveryFailed {
+            pane,
+            turn,
+            sent,
+            why,
+        })
+    }
+
+    pub(super) fn verdict(&mut self, worker: &str, verdict: Verdict) -> Vec<Effect> {
+        let worker = who(worker);
+        let work = self.state.worker(&worker).and_then(|w| w.status.work());
+        let check = work.map_or(0, |work| work.checks);
+        self.happen(Event::HookFinished {
+            worker,
+            check,
+            verdict,
+        })
+    }
+
+    /// The next time that is set comes, and what it was set for.
+    pub(super) fn next_time(&mut self) -> Timer {
+        let (due, timer) = self.state.next_timer().expect("a time is set");
+        self.at = self.at.max(due);
+        self.happen(Event::TimerFired {
+            timer: timer.clone(),
+            due,
+        });
+        timer
+    }
+
+    /// Times come until one of this sort has come.
+    pub(super) fn until(&mut self, wanted: impl Fn(&Timer) -> bool) {
+        for _ in 0..50 {
+            if wanted(&self.next_time()) {
+                return;
+            }
+        }
+        panic!("that time never came");
+    }
+
+    /// tx is killed and started again: the state is folded anew, and this lives.
+    pub(super) fn restart(&mut self, alive: &[(&str, u32)]) -> Vec<Effect> {
+        let snapshot = self.state.snapshot();
+        self.state = State::restore(&snapshot).unwrap();
+        assert_eq!(self.state.snapshot(), snapshot);
+        let alive = alive
+            .iter()
+            .map(|(worker, turn)| Alive {
+                pane: self.pane(worker),
+                turn: *turn,
+            })
+            .collect();
+        self.happen(Event::Recovered { alive })
+    }
+
+    /// It writes an outcome, and its turn ends.
+    pub(super) fn finish(&mut self, worker: &str, outcome: &str) -> Vec<Effect> {
+        let mut effects = self.drop(from(worker).id(outcome).status("complete"));
+        effects.extend(self.idle(worker));
+        effects
+    }
+
+    /// It ends its turn twice without an outcome: its work is parked.
+    pub(super) fn park(&mut self, worker: &str) {
+        self.idle(worker);
+        self.take_up(worker);
+        self.idle(worker);
+    }
+
+    pub(super) fn stop(&mut self, worker: &str) -> Vec<Effect> {
+        let worker = who(worker);
+        self.command(Command::Stop { worker })
+    }
+
+    pub(super) fn restart_worker(&mut self, worker: &str) -> Vec<Effect> {
+        let worker = who(worker);
+        self.command(Command::Restart { worker })
+    }
+
+    /// A person gives a dead letter another chance.
+    pub(super) fn retry(&mut self, id: &str, msg: Msg) -> Vec<Effect> {
+        let facts = self.facts(id);
+        let first = facts.run.and_then(|run| self.left.get(&run)).cloned();
+        self.command(Command::Retry {
+            known: first.into_iter().collect(),
+            facts: Box::new(facts),
+            envelope: Box::new(msg.envelope),
+        })
+    }
+
+    pub(super) fn command(&mut self, command: Command) -> Vec<Effect> {
+        self.happen(Event::Command(command))
+    }
+
+    // What can be seen.
+
+    pub(super) fn is(&self, worker: &str) -> Is {
+        let worker = self.state.worker(&who(worker));
+        worker.map_or(Is::Idle, |worker| worker.status.is())
+    }
+
+    /// What is known of a message, held or gone.
+    pub(super) fn facts(&self, id: &str) -> Facts {
+        let id: MsgId = id.parse().unwrap();
+        let held = self.state.held().map(|held: &Held| &held.facts);
+        let held = held.filter(|facts| facts.id == id).last();
+        let left = self.left.values().rfind(|facts| facts.id == id);
+        let facts = held.or(left);
+        facts
+            .unwrap_or_else(|| panic!("there is no `{id}`"))
+            .clone()
+    }
+
+    /// The steps of a message to a recipient, in a line.
+    pub(super) fn ladder(&self, id: &str, to: &str) -> String {
+        let facts = self.facts(id);
+        let delivery = facts
+            .delivery(&who(to))
+            .unwrap_or_else(|| panic!("`{id}` does not go to {to}: {facts:?}"));
+        let steps: Vec<&str> = delivery
+            .ladder
+            .iter()
+            .map(|rung| rung.step.as_str())
+            .collect();
+        steps.join(" ")
+    }
+
+    pub(super) fn step(&self, id: &str, to: &str) -> Step {
+        self.facts(id).delivery(&who(to)).unwrap().step()
+    }
+
+    pub(super) fn kind(&self, id: &str, to: &str) -> Kind {
+        self.facts(id).delivery(&who(to)).unwrap().kind
+    }
+
+    /// The ids and headlines of what a worker was given last.
+    pub(super) fn given(&self, worker: &str) -> Vec<String> {
+        let worker = who(worker);
+        let mut turns = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Spawn {
+                pane,
+                turn: Some(turn),
+                ..
+            }
+            | Effect::Deliver { pane, turn }
+                if pane.worker == worker =>
+            {
+                Some(turn)
+            }
+            _ => None,
+        });
+        let last = turns.next_back().map(|turn| turn.messages.clone());
+        let numbers = last.unwrap_or_default();
+        numbers.iter().map(|number| self.name(*number)).collect()
+    }
+
+    /// A message's id; of tx's own, its headline.
+    pub(super) fn name(&self, number: Number) -> String {
+        let held = self.state.message(number).map(|held| &held.facts);
+        let facts = held.or(self.left.get(&number)).unwrap();
+        match facts.from.is_system() {
+            true => facts.headline.to_string(),
+            false => facts.id.to_string(),
+        }
+    }
+
+    /// What has come for the human, by name.
+    pub(super) fn core_has(&self) -> Vec<String> {
+        let seen = self.effects.iter().filter_map(|effect| match effect {
+            Effect::NotifyHuman { number, .. } => Some(self.name(*number)),
+            _ => None,
+        });
+        seen.collect()
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.core_has().contains(&"a run is complete".to_owned())
+    }
+
+    pub(super) fn letters(&self) -> Vec<&Letter> {
+        let written = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Write(letter) => Some(&**letter),
+            _ => None,
+        });
+        written.collect()
+    }
+
+    /// The body of the last letter to this recipient.
+    pub(super) fn told(&self, to: &str) -> String {
+        let to = who(to);
+        let letters = self.letters().into_iter().rev();
+        let mut letters = letters.filter(|letter| letter.to.as_ref() == Some(&to));
+        letters
+            .next()
+            .map_or(String::new(), |letter| letter.body.clone())
+    }
+
+    pub(super) fn kills(&self, worker: &str) -> usize {
+        let worker = who(worker);
+        let killed = self.effects.iter().filter(|effect| match effect {
+            Effect::Kill { pane } => pane.worker == worker,
+            _ => false,
+        });
+        killed.count()
+    }
+
+    /// Nothing is held, and nothing was lost on the way.
+    pub(super) fn all_over(&self) {
+        let held: Vec<String> = self.state.held().map(|h| h.facts.id.to_string()).collect();
+        assert!(held.is_empty(), "still held: {held:?}");
+    }
+}
+
+/// A mesh config with agents that stay in their panes.
+pub(super) fn mesh(name: &str, agents: &[&str], more: &str) -> String {
+    let agents: Vec<String> = agents
+        .iter()
+        .map(|agent| match agent.split_once(' ') {
+            Some((name, more)) => format!("  - {{ name: {name}, {more} }}\n"),
+            None => format!("  - {{ name: {agent}, prompt: p, runtime: claude, mode: pane }}\n"),
+        })
+        .collect();
+    format!("mesh: {name}\nagents:\n{}{more}\n", agents.concat())
+}

@@ -1,0 +1,89 @@
+//! tx was killed and is started again: what lives, what is gone, what goes on.
+
+use super::asks::asked;
+use super::play::{Play, from, mesh, who};
+use crate::engine::{Effect, Event, Is, Step, Verdict};
+
+#[test]
+fn a_restart_adopts_what_lives_and_starts_over_what_is_gone() {
+    let mut play = Play::team(&["a", "b", "c"]);
+    for agent in ["dev/a", "dev/b", "dev/c"] {
+        play.task(agent, agent);
+        play.take_up(agent);
+    }
+    let effects = play.restart(&[("dev/a", 1), ("dev/c", 1)]);
+    assert_eq!(
+        effects.len(),
+        1,
+        "only what is gone is started: {effects:?}"
+    );
+    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/b"), Is::Starting);
+    assert_eq!(play.pane("dev/b").attempt, 2);
+    play.take_up("dev/b");
+    assert_eq!(
+        play.ladder("dev/b", "dev/b"),
+        "accepted queued leased delivered leased delivered"
+    );
+}
+
+#[test]
+fn a_restart_hands_over_only_what_has_surely_not_arrived() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    let pane = play.pane("dev/a");
+    play.happen(crate::engine::Event::PaneReady { pane });
+    play.restart(&[("dev/a", 1)]);
+    assert_eq!(play.is("dev/a"), Is::Working, "it was there");
+    play.drop(from("dev/a").id("o").status("complete"));
+    play.idle("dev/a");
+    play.task("dev/a", "t2");
+    let effects = play.restart(&[("dev/a", 1)]);
+    assert!(
+        matches!(effects[0], Effect::Deliver { .. }),
+        "it was not: {effects:?}"
+    );
+}
+
+#[test]
+fn a_stray_process_is_ended() {
+    let mut play = Play::team(&["a"]);
+    let effects = play.restart(&[("dev/a", 0)]);
+    assert!(matches!(effects[..], [Effect::Kill { .. }]));
+}
+
+#[test]
+fn an_answer_that_a_crash_cut_off_comes_again_with_the_next() {
+    let mut play = asked();
+    play.take_up("dev/b");
+    play.finish("dev/b", "r");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q2"));
+    play.take_up("dev/b");
+    let turn = play.state.worker(&who("dev/b")).unwrap().turn;
+    play.restart(&[("dev/b", turn)]);
+    assert_eq!(
+        (play.is("dev/a"), play.is("dev/b")),
+        (Is::Awaiting, Is::Working)
+    );
+    play.finish("dev/b", "r2");
+    play.take_up("dev/a");
+    assert_eq!(play.given("dev/a"), ["r", "r2"]);
+}
+
+#[test]
+fn a_verdict_that_came_during_a_limit_counts_after_a_restart() {
+    let mut play = Play::new(&[]);
+    play.load(&mesh("dev", &["a"], ""), true);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    let (pane, until) = (play.pane("dev/a"), play.at + 1_000_000);
+    play.happen(Event::PaneLimited { pane, until });
+    play.verdict("dev/a", Verdict::Pass);
+    assert_eq!(play.is("dev/a"), Is::Limited);
+    play.restart(&[]);
+    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.step("t", "dev/a"), Step::Finished);
+    play.all_over();
+}

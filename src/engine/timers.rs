@@ -1,0 +1,134 @@
+//! Times that have come: a status that lasts too long or long enough, a pause, a silence.
+
+use super::effect::Effect;
+use super::event::{Timer, Verdict};
+use super::facts::Step;
+use super::moves::{Happened, Move, decide};
+use super::notes::Note;
+use super::state::State;
+use super::worker::{Is, Status};
+use crate::model::{Address, Kind, Mode};
+
+impl State {
+    pub(super) fn timer_fired(&mut self, timer: Timer, due: i64) {
+        match timer {
+            Timer::State(who) => self.state_due(&who, due),
+            Timer::Pause(who) => self.pause(&who, due),
+            Timer::Silence(who) => self.silent(&who, due),
+            Timer::Ask(number, asked) => self.ask_due(number, &asked, due),
+            Timer::Expires(number) => self.ask_expires(number, due),
+        }
+    }
+
+    fn state_due(&mut self, who: &Address, due: i64) {
+        let Some(worker) = self.workers.get(who) else {
+            return;
+        };
+        let from = worker.status.is();
+        let by = match worker.due == Some(due) && self.at >= due {
+            true => decide(from, Happened::Due),
+            false => Move::NotDue,
+        };
+        if !by.is_nothing() {
+            self.overdue(who);
+        }
+        self.moved(who.clone(), from, Happened::Due, by);
+    }
+
+    fn overdue(&mut self, who: &Address) {
+        match self.take_status(who) {
+            Status::Starting { work, .. } => {
+                self.fail(who, work, "its work could not be given in time".into());
+            }
+            Status::Working { work } => self.fail(who, work, "it took too long".into()),
+            Status::Checking { work, .. } => {
+                let why = "they took too long".to_owned();
+                self.judge(who, work, Verdict::Error { why });
+            }
+            Status::Limited { before, .. } => self.limit_over(who, *before),
+            Status::Backoff {
+                work: Some(work), ..
+            } => self.try_again(who, work, "another attempt"),
+            Status::Backoff { work: None, .. } => self.set(who, Status::Idle),
+            Status::Stopping { work, why, failed } => {
+                let worker = self.worker_mut(who);
+                let pane = worker.pane(who);
+                self.effect(Effect::Kill { pane });
+                let body = format!("{who} does not end ({why}); it is killed once more.");
+                self.tell_core("a process does not end", body, None);
+                self.set(who, Status::Stopping { work, why, failed });
+            }
+            status @ (Status::Idle | Status::Awaiting { .. } | Status::AwaitingHuman { .. }) => {
+                self.worker_mut(who).status = status;
+            }
+        }
+    }
+
+    /// There is room again: a worker that was cut off in its turn is told to go on.
+    fn limit_over(&mut self, who: &Address, before: Status) {
+        match before {
+            // A process that lives for one turn goes on by itself, or ends.
+            Status::Working { work } if self.process(who).mode == Mode::Turn => {
+                self.set(who, Status::Working { work });
+            }
+            Status::Working { mut work } => {
+                self.read(who, &mut work);
+                let note = self.letter(&Note {
+                    to: who,
+                    kind: Kind::Lifecycle,
+                    headline: "the limit is over",
+                    body: "Your account has room again. Go on where you were.".into(),
+                    about: work.messages().next(),
+                    hops: 0,
+                });
+                self.rung(note, who, Step::Queued, None);
+                self.next_turn(who, work, vec![note], Some("after a limit".into()));
+            }
+            Status::Idle
+            | Status::Starting { .. }
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => self.restore_status(who, before),
+        }
+    }
+
+    fn pause(&mut self, who: &Address, due: i64) {
+        let Some(worker) = self.workers.get_mut(who) else {
+            return;
+        };
+        if worker.pause != Some(due) || self.at < due {
+            return;
+        }
+        worker.pause = None;
+        let asks = !worker.asking.is_empty() && worker.status.is() == Is::Working;
+        let pane = worker.pane(who);
+        self.set_timer(Timer::Pause(who.clone()), Some(due), None);
+        if asks {
+            let note =
+                "You have asked, and are paused: end your turn. You go on when you are answered.";
+            self.effect(Effect::Interrupt {
+                pane,
+                note: note.into(),
+            });
+        }
+    }
+
+    fn silent(&mut self, who: &Address, due: i64) {
+        let Some(worker) = self.workers.get_mut(who) else {
+            return;
+        };
+        if worker.silence != Some(due) || self.at < due {
+            return;
+        }
+        worker.silence = None;
+        let about = worker.status.work().and_then(|work| work.messages().next());
+        self.set_timer(Timer::Silence(who.clone()), Some(due), None);
+        let body = format!(
+            "{who} is busy, and has shown nothing for ten minutes. `tx attach {who}` shows its pane."
+        );
+        self.tell_core("a worker is silent", body, about);
+    }
+}

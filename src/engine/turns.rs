@@ -1,0 +1,473 @@
+//! What follows when a turn has ended: the rules of work and turns, in their order.
+
+use std::collections::BTreeSet;
+
+use super::effect::Effect;
+use super::event::{Exit, Traits, Verdict};
+use super::facts::{Facts, Number, Rung, Source, Step};
+use super::notes::Note;
+use super::state::State;
+use super::worker::{Last, Owes, Place, Status, Why, Work};
+use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, Status as Word};
+
+/// Attempts before work is parked.
+const TRIES: u32 = 3;
+/// Failures in a row before an agent is left alone for a while.
+const FAILURES: u32 = 3;
+/// How long it is left alone.
+const LEFT_ALONE: i64 = 30_000;
+/// How long the second attempt waits; each one after it waits twice as long.
+const BACKOFF: i64 = 1_000;
+/// Checks that could not tell before work is parked.
+const CHECK_ERRORS: u32 = 3;
+
+impl State {
+    /// A turn has ended: what it was given besides its work has been read, unless its
+    /// process did not come to its end.
+    pub(super) fn end_turn(&mut self, who: &Address, mut work: Box<Work>, exit: Option<Exit>) {
+        let Traits { mode, prints, .. } = self.process(who);
+        let whole = match &exit {
+            None => true,
+            Some(Exit::Code { code, .. }) => mode == Mode::Turn && (prints || *code == 0),
+            Some(Exit::Lost { .. } | Exit::NotStarted { .. }) => false,
+        };
+        if whole {
+            self.read(who, &mut work);
+        }
+        self.settle(who, work, exit);
+    }
+
+    /// What it was given in this turn besides its work has been read.
+    pub(super) fn read(&mut self, who: &Address, work: &mut Work) {
+        for number in std::mem::take(&mut work.turn) {
+            let item = work.items.iter().any(|(_, i)| i.messages.contains(&number));
+            if !item {
+                self.end(number, who, Step::Finished, None);
+            }
+        }
+    }
+
+    /// What follows, the first that fits.
+    pub(super) fn settle(&mut self, who: &Address, mut work: Box<Work>, exit: Option<Exit>) {
+        if !self.worker_mut(who).asking.is_empty() {
+            return self.wait(who, work);
+        }
+        if work.is_done() {
+            return match self.has_gates(who) && !work.outcomes.is_empty() {
+                true => self.check(who, work),
+                false => self.finish(who, work),
+            };
+        }
+        if !work.waiting.is_empty() {
+            let new = std::mem::take(&mut work.waiting);
+            return self.next_turn(who, work, new, None);
+        }
+        if !work.owes() {
+            return self.finish(who, work);
+        }
+        let prints = self.process(who).prints;
+        let one_turn = self.process(who).mode == Mode::Turn;
+        match exit {
+            Some(Exit::Code {
+                code,
+                stdout,
+                stderr,
+            }) if prints && one_turn => {
+                let (word, text) = match code {
+                    0 => ("complete", stdout),
+                    _ => ("error", format!("It exited with {code}.\n\n{stderr}")),
+                };
+                return self.printed(who, work, word, &text);
+            }
+            Some(Exit::Code { code: 0, .. }) if one_turn => {}
+            Some(Exit::Code { code, .. }) => {
+                return self.fail(
+                    who,
+                    work,
+                    format!("it exited with {code} and gave no outcome"),
+                );
+            }
+            Some(Exit::Lost { why } | Exit::NotStarted { why }) => {
+                return self.fail(who, work, why);
+            }
+            None => {}
+        }
+        if work.reminded {
+            self.park(
+                who,
+                *work,
+                "it ended its turn, and gave no outcome when reminded",
+            );
+        } else {
+            self.remind(who, work);
+        }
+    }
+
+    fn remind(&mut self, who: &Address, mut work: Box<Work>) {
+        work.reminded = true;
+        let owed: Vec<String> = work
+            .items
+            .iter()
+            .filter(|(_, item)| !work.is_paid(item))
+            .flat_map(|(_, item)| item.messages.iter().map(|number| (item.owes, *number)))
+            .map(|(owes, number)| {
+                let id = self.held.get(&number).map(|held| held.facts.id.to_string());
+                let id = id.unwrap_or_default();
+                match owes {
+                    Owes::Answer(_) => format!("- an answer to `{id}` (in-reply-to: {id})"),
+                    Owes::Outcome | Owes::Nothing => format!("- an outcome of `{id}` (status: …)"),
+                }
+            })
+            .collect();
+        let note = Note {
+            to: who,
+            kind: Kind::Lifecycle,
+            headline: "you still owe something",
+            body: format!(
+                "Your turn has ended, but a message is still owed:\n\n{}",
+                owed.join("\n")
+            ),
+            about: work.messages().next(),
+            hops: 0,
+        };
+        let number = self.letter(&note);
+        self.rung(number, who, Step::Queued, None);
+        self.next_turn(who, work, vec![number], None);
+    }
+
+    /// What a `command` agent printed is its outcome, or its answer.
+    fn printed(&mut self, who: &Address, work: Box<Work>, word: &str, text: &str) {
+        let status: Word = word.parse().expect("a word is a status");
+        let headline = text.lines().map(str::trim).find(|line| !line.is_empty());
+        let headline: String = headline.unwrap_or(word).chars().take(120).collect();
+        let number = self.next_number();
+        let id = self.letter_of_output(number, who, &status, &headline, text);
+        let now = chrono::DateTime::from_timestamp_millis(self.at).unwrap_or_default();
+        let now = now.fixed_offset();
+        let envelope = Envelope {
+            status: Some(status),
+            ..Envelope::new(who.clone(), id.clone(), Line::from(headline), now)
+        };
+        self.worker_mut(who).status = Status::Working { work };
+        match self.plan(&envelope, &[], true) {
+            Ok(plan) => {
+                let source = Source::Output { record: self.seq };
+                self.accept(number, id, None, envelope, source, plan, &[]);
+            }
+            Err(reason) => {
+                self.repair_note(who, "what you printed was refused", reason);
+            }
+        }
+        match self.take_status(who) {
+            Status::Working { work } => self.settle(who, work, None),
+            status @ (Status::Idle
+            | Status::Starting { .. }
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. }) => self.worker_mut(who).status = status,
+        }
+    }
+
+    /// Have its outcomes checked.
+    pub(super) fn check(&mut self, who: &Address, mut work: Box<Work>) {
+        work.checks += 1;
+        self.effect(Effect::RunHook {
+            worker: who.clone(),
+            check: work.checks,
+            outcomes: work.outcomes.iter().map(|outcome| outcome.number).collect(),
+        });
+        self.set(
+            who,
+            Status::Checking {
+                work,
+                verdict: None,
+            },
+        );
+    }
+
+    /// The checks have a verdict.
+    pub(super) fn judge(&mut self, who: &Address, mut work: Box<Work>, verdict: Verdict) {
+        match verdict {
+            // An edit may have taken away what was checked.
+            Verdict::Pass if !work.is_done() => self.settle(who, work, None),
+            Verdict::Pass if self.worker_mut(who).asking.is_empty() => self.finish(who, work),
+            Verdict::Pass => self.wait(who, work),
+            Verdict::Fail { findings } => {
+                work.check_errors = 0;
+                work.iteration += 1;
+                for outcome in std::mem::take(&mut work.outcomes) {
+                    self.end_all(outcome.number, Step::Refused, "it failed its checks");
+                }
+                let rules = self
+                    .mesh(&who.mesh)
+                    .map(|mesh| mesh.iteration)
+                    .unwrap_or_default();
+                if rules.on_fail == OnFail::Halt || work.iteration > rules.max {
+                    let why = format!("its outcome failed its checks: {findings}");
+                    return self.park(who, *work, &why);
+                }
+                let note = self.letter(&Note {
+                    to: who,
+                    kind: Kind::Lifecycle,
+                    headline: "your outcome failed its checks",
+                    body: findings,
+                    about: work.messages().next(),
+                    hops: 0,
+                });
+                self.rung(note, who, Step::Queued, None);
+                work.waiting.push(note);
+                self.settle(who, work, None);
+            }
+            Verdict::Error { why } => {
+                work.check_errors += 1;
+                match work.check_errors < CHECK_ERRORS {
+                    true => self.check(who, work),
+                    false => {
+                        self.park(who, *work, &format!("its checks cannot tell: {why}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// All that was owed is there: the outcomes go on, and the work is over.
+    pub(super) fn finish(&mut self, who: &Address, mut work: Box<Work>) {
+        let ended = self.in_words(&work);
+        for outcome in std::mem::take(&mut work.outcomes) {
+            self.release(who, outcome);
+        }
+        self.worker_mut(who).failures = 0;
+        self.over(who, &work, &ended, &[], "");
+    }
+
+    /// Work that nobody will go on with: what is not paid is parked, and core is told.
+    /// Outcomes that no gate has passed do not go on.
+    pub(super) fn park(&mut self, who: &Address, mut work: Work, why: &str) {
+        self.withdraw_asks(who);
+        if work.owes() {
+            let about = work.messages().next();
+            let body = format!("{who}: {why}");
+            self.tell_core("work was parked", body, about);
+        }
+        if self.has_gates(who) {
+            for outcome in std::mem::take(&mut work.outcomes) {
+                self.end_all(outcome.number, Step::Parked, why);
+            }
+        }
+        let items = work.items.iter();
+        let unpaid = items.filter(|(_, item)| !work.is_paid(item));
+        let unpaid: Vec<Place> = unpaid.map(|(place, _)| *place).collect();
+        let ended = self.in_words(&work);
+        for outcome in std::mem::take(&mut work.outcomes) {
+            self.release(who, outcome);
+        }
+        self.over(who, &work, &ended, &unpaid, why);
+    }
+
+    pub(super) fn has_gates(&self, who: &Address) -> bool {
+        let loaded = self.meshes.get(&who.mesh);
+        loaded.is_some_and(|loaded| loaded.gates)
+    }
+
+    /// The outcomes of work, for who asked and gets them as the end of its question.
+    fn in_words(&self, work: &Work) -> String {
+        let held = work
+            .outcomes
+            .iter()
+            .filter_map(|o| self.held.get(&o.number));
+        let said: Vec<String> = held
+            .map(|held| {
+                let facts = &held.facts;
+                let status = facts.status.as_ref().map(|word| format!(" ({word})"));
+                let status = status.unwrap_or_default();
+                format!("`{}`{status}: {}", facts.id, facts.headline)
+            })
+            .collect();
+        said.join("\n")
+    }
+
+    /// The end of work, and of each item in it: those in `unpaid` are parked.
+    fn over(&mut self, who: &Address, work: &Work, ended: &str, unpaid: &[Place], why: &str) {
+        self.remember_last(who, work, !unpaid.is_empty());
+        let runs = self.runs_of(work);
+        for (place, item) in &work.items {
+            if unpaid.contains(place) {
+                self.park_messages(who, item, why);
+                continue;
+            }
+            let open = item.ask().filter(|ask| !work.answered.contains(ask));
+            if let Some(ask) = open {
+                let body =
+                    format!("{who} ended its work on your question in another way.\n\n{ended}");
+                self.close_with_note(ask, who, "your question has no answer", body);
+            }
+            if let Some(member) = &item.set {
+                self.vacate(member.set, who, Ok(()));
+            }
+            for number in &item.messages {
+                self.end(*number, who, Step::Finished, None);
+            }
+        }
+        let late = "its work was over before it could be given";
+        for number in work.waiting.iter().chain(&work.turn) {
+            self.end(*number, who, Step::Finished, Some(late.into()));
+        }
+        self.set(who, Status::Idle);
+        for run in runs {
+            self.end_run_if_complete(run);
+        }
+        self.end_if_removed(who);
+    }
+
+    pub(super) fn runs_of(&self, work: &Work) -> BTreeSet<Number> {
+        let facts = work.messages().filter_map(|number| self.held.get(&number));
+        facts.filter_map(|held| held.facts.run).collect()
+    }
+
+    fn remember_last(&mut self, who: &Address, work: &Work, parked: bool) {
+        let Some(first) = work.messages().next() else {
+            return;
+        };
+        let Some(held) = self.held.get(&first).filter(|_| work.owes()) else {
+            return;
+        };
+        let facts = &held.facts;
+        let last = Last {
+            number: first,
+            thread: facts.thread.clone(),
+            hops: work.hops,
+            run: facts.run,
+            parked,
+            set: work.set().cloned(),
+        };
+        self.worker_mut(who).last = Some(last);
+    }
+
+    /// An outcome came after its work was parked: it finishes it after all.
+    /// Did it?
+    pub(super) fn finish_parked(&mut self, who: &Address, known: &[Facts]) -> bool {
+        let Some(last) = &mut self.worker_mut(who).last else {
+            return false;
+        };
+        if !std::mem::take(&mut last.parked) {
+            return false;
+        }
+        let number = last.number;
+        let why = "an outcome came after all";
+        if self.held.contains_key(&number) {
+            self.rung(number, who, Step::Finished, Some(why.into()));
+            return true;
+        }
+        // It has left: the journal tells of it.
+        let Some(facts) = known.iter().find(|facts| facts.number == number) else {
+            return false;
+        };
+        let mut facts = facts.clone();
+        let (at, record) = (self.at, self.seq);
+        for delivery in facts.deliveries.iter_mut().filter(|d| d.to == *who) {
+            delivery.ladder.push(Rung {
+                step: Step::Finished,
+                at,
+                record,
+                why: Some(why.into()),
+            });
+        }
+        self.update_first(&facts);
+        self.remember(facts);
+        true
+    }
+
+    /// An attempt has failed: another one after a while, or the end.
+    pub(super) fn fail(&mut self, who: &Address, mut work: Box<Work>, why: String) {
+        work.tries += 1;
+        let worker = self.worker_mut(who);
+        worker.failures += 1;
+        if worker.live {
+            let pane = worker.pane(who);
+            self.effect(Effect::Kill { pane });
+            let status = Status::Stopping {
+                work: Some(work),
+                why,
+                failed: true,
+            };
+            return self.set(who, status);
+        }
+        self.after_failure(who, work, &why);
+    }
+
+    pub(super) fn after_failure(&mut self, who: &Address, work: Box<Work>, why: &str) {
+        let worker = self.worker_mut(who);
+        let (asks, failures) = (!worker.asking.is_empty(), worker.failures);
+        if asks || work.is_done() {
+            return self.settle(who, work, None);
+        }
+        let alone = if failures >= FAILURES { LEFT_ALONE } else { 0 };
+        if work.tries >= TRIES {
+            let why = format!("it failed {TRIES} times, the last time because {why}");
+            self.park(who, *work, &why);
+            if alone > 0 && self.worker_mut(who).status == Status::Idle {
+                let until = self.at + alone;
+                self.set(who, Status::Backoff { work: None, until });
+            }
+            return;
+        }
+        let wait = BACKOFF << (work.tries - 1);
+        let jitter = hash(who, work.tries, self.seq) % (BACKOFF / 2).unsigned_abs();
+        let until = self.at + alone.max(wait + i64::try_from(jitter).unwrap_or(0));
+        let work = Some(work);
+        self.set(who, Status::Backoff { work, until });
+    }
+
+    /// Give what was given last once more, to a new process.
+    pub(super) fn try_again(&mut self, who: &Address, mut work: Box<Work>, why: &'static str) {
+        if !self.worker_mut(who).asking.is_empty() || work.is_done() {
+            return self.settle(who, work, None);
+        }
+        let mut new = work.turn.clone();
+        new.append(&mut work.waiting);
+        if new.is_empty() && work.items.is_empty() {
+            return self.finish(who, work);
+        }
+        self.next_turn(who, work, new, Some(why.into()));
+    }
+
+    /// Work that is given up while it may be in hand: the process ends with it.
+    pub(super) fn give_up(&mut self, who: &Address, why: String) {
+        let status = self.take_status(who);
+        let in_turn = match &status {
+            Status::Starting { .. } | Status::Working { .. } | Status::Limited { .. } => true,
+            Status::AwaitingHuman { why } => match why {
+                Why::Asks { .. } => false,
+                Why::Dialog { .. } => true,
+            },
+            Status::Idle
+            | Status::Awaiting { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => false,
+        };
+        let stopping = status.is() == super::worker::Is::Stopping;
+        if let Some(work) = status.into_work() {
+            self.park(who, *work, &why);
+        }
+        let worker = self.worker_mut(who);
+        let ends = worker.status.is() == super::worker::Is::Stopping;
+        if worker.live && (in_turn || stopping) && !ends {
+            let pane = worker.pane(who);
+            self.effect(Effect::Kill { pane });
+            let failed = false;
+            let work = None;
+            self.set(who, Status::Stopping { work, why, failed });
+        }
+    }
+}
+
+/// A number that follows from what it is for, the same in every fold.
+fn hash(who: &Address, tries: u32, seq: u64) -> u64 {
+    let text = format!("{who} {tries} {seq}");
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}

@@ -1,0 +1,497 @@
+//! A worker: an agent at run time, what it has in hand and what waits for it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Dialog, Traits, Verdict};
+use super::facts::Number;
+use crate::model::{Address, Priority, Target};
+
+/// An agent at run time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Worker {
+    /// What it does now.
+    pub status: Status,
+    /// Since when, in milliseconds since 1970.
+    pub since: i64,
+    /// What waits for it, in order.
+    #[serde(with = "in_order")]
+    pub inbox: BTreeMap<Place, Item>,
+    /// News that it gets with its next turn.
+    pub updates: Vec<Number>,
+    /// The asks it has open: the message, and who was asked.
+    pub asking: Vec<(Number, Address)>,
+    /// Its process may be alive.
+    pub live: bool,
+    /// How its last process was started, whatever its mesh has come to say since.
+    pub traits: Option<Traits>,
+    /// What that process was started with, instead of what the agent has of its own.
+    pub overrides: Overrides,
+    /// That process is being ended, though its work needs none.
+    pub dying: bool,
+    /// It shows the human a dialog.
+    pub shows_dialog: bool,
+    /// Its processes so far.
+    pub attempt: u32,
+    /// Its turns so far.
+    pub turn: u32,
+    /// The session that it can go on in.
+    pub session: Option<String>,
+    /// Failures in a row.
+    pub failures: u32,
+    /// Repair notes in a row, with no accepted message in between.
+    pub notes: u32,
+    /// What it had in hand last.
+    pub last: Option<Last>,
+    /// A person has stopped it.
+    pub stopped: bool,
+    /// When its status has lasted long enough.
+    pub due: Option<i64>,
+    /// When it is paused, if it is then still busy after an ask.
+    pub pause: Option<i64>,
+    /// When core is told that it shows nothing.
+    pub silence: Option<i64>,
+}
+
+/// The place of an item in an inbox: by priority, then by arrival.
+pub type Place = (Priority, u64);
+
+/// What a worker does.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// It is being given its work.
+    Starting {
+        /// The work.
+        work: Box<Work>,
+        /// How far that is.
+        giving: Giving,
+    },
+    /// It is at work.
+    Working {
+        /// The work.
+        work: Box<Work>,
+    },
+    /// It has asked other agents, and waits.
+    Awaiting {
+        /// The work.
+        work: Box<Work>,
+    },
+    /// It waits for the human.
+    AwaitingHuman {
+        /// For what.
+        why: Why,
+    },
+    /// Its account has no room for now.
+    Limited {
+        /// What it did before.
+        before: Box<Status>,
+        /// When there is room again.
+        until: i64,
+    },
+    /// Its outcomes are being checked.
+    Checking {
+        /// The work.
+        work: Box<Work>,
+        /// A verdict that came while it could not be acted on.
+        verdict: Option<Verdict>,
+    },
+    /// It has failed, and waits to be tried again.
+    Backoff {
+        /// The work, if it has not been given up.
+        work: Option<Box<Work>>,
+        /// When it is tried again.
+        until: i64,
+    },
+    /// Its process is being ended.
+    Stopping {
+        /// The work that is tried again after that.
+        work: Option<Box<Work>>,
+        /// Why.
+        why: String,
+        /// The process has failed, rather than being in the way.
+        failed: bool,
+    },
+}
+
+/// How far work has been given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Giving {
+    /// The process is being started.
+    Spawning,
+    /// The message is being handed over.
+    Delivering,
+    /// It may have been handed over: only evidence can tell.
+    Unconfirmed,
+}
+
+/// What the human is needed for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// To answer asks.
+    Asks {
+        /// The work that waits.
+        work: Box<Work>,
+    },
+    /// To answer a dialog in the pane.
+    Dialog {
+        /// The dialog.
+        dialog: Dialog,
+        /// What the worker did before.
+        before: Box<Status>,
+    },
+}
+
+/// The name of a status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Is {
+    /// Nothing is in hand.
+    Idle,
+    /// Work is being given.
+    Starting,
+    /// A turn is under way.
+    Working,
+    /// Asks to agents are open.
+    Awaiting,
+    /// A human is needed.
+    AwaitingHuman,
+    /// The account has no room.
+    Limited,
+    /// Outcomes are being checked.
+    Checking,
+    /// It waits to be tried again.
+    Backoff,
+    /// The process is being ended.
+    Stopping,
+}
+
+/// Something that waits for a worker: a message, or the results of a fan-out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Item {
+    /// The messages, given together.
+    pub messages: Vec<Number>,
+    /// What their sender is owed.
+    pub owes: Owes,
+    /// The fan-out that its outcome belongs to.
+    pub set: Option<Member>,
+}
+
+/// What is owed for an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Owes {
+    /// An outcome.
+    Outcome,
+    /// The answer to this ask.
+    Answer(Number),
+    /// Nothing: it is a note.
+    Nothing,
+}
+
+/// The fan-out that an item belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// The outcome that opened it.
+    pub set: Number,
+    /// Who gets the results.
+    pub join: Target,
+}
+
+/// What a worker has in hand.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Work {
+    /// The items with their places in the inbox; none if it began by itself.
+    pub items: Vec<(Place, Item)>,
+    /// The asks among them that are answered.
+    pub answered: Vec<Number>,
+    /// Its outcomes, routed when the work is finished.
+    pub outcomes: Vec<Routed>,
+    /// Answers and notes that it is given when its turn has ended.
+    pub waiting: Vec<Number>,
+    /// What it was given in this work besides the items.
+    pub given: Vec<Number>,
+    /// What it was given in this turn.
+    pub turn: Vec<Number>,
+    /// It was leased for the first time.
+    pub begun: bool,
+    /// It is known to have arrived.
+    pub taken: bool,
+    /// It was reminded of what it owes.
+    pub reminded: bool,
+    /// The attempts that failed.
+    pub tries: u32,
+    /// How often its outcomes were sent back.
+    pub iteration: u32,
+    /// How often its outcomes were checked.
+    pub checks: u32,
+    /// Checks that could not tell, in a row.
+    pub check_errors: u32,
+    /// Outcomes that the table refused.
+    pub misrouted: u32,
+    /// The most hops of anything it was given.
+    pub hops: u32,
+}
+
+/// An outcome, and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Routed {
+    /// The outcome.
+    pub number: Number,
+    /// Where it goes.
+    pub way: Way,
+}
+
+/// Where an outcome goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// To each recipient of its deliveries.
+    On,
+    /// To all members of a fan-out that it opens.
+    FanOut {
+        /// Who gets the results.
+        join: Target,
+    },
+    /// To the join of the fan-out that its author works for.
+    Join(Member),
+}
+
+/// What a message wants instead of what its agent has of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overrides {
+    /// The model.
+    pub model: Option<String>,
+    /// The session.
+    pub session: Option<String>,
+}
+
+/// What a worker had in hand last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Last {
+    /// The message.
+    pub number: Number,
+    /// Its threads.
+    pub thread: Vec<Number>,
+    /// Its hops.
+    pub hops: u32,
+    /// Its run.
+    pub run: Option<Number>,
+    /// It was parked: an outcome may still finish it.
+    pub parked: bool,
+    /// The fan-out that it belonged to.
+    pub set: Option<Member>,
+}
+
+impl Status {
+    /// Its name.
+    pub fn is(&self) -> Is {
+        match self {
+            Status::Idle => Is::Idle,
+            Status::Starting { .. } => Is::Starting,
+            Status::Working { .. } => Is::Working,
+            Status::Awaiting { .. } => Is::Awaiting,
+            Status::AwaitingHuman { .. } => Is::AwaitingHuman,
+            Status::Limited { .. } => Is::Limited,
+            Status::Checking { .. } => Is::Checking,
+            Status::Backoff { .. } => Is::Backoff,
+            Status::Stopping { .. } => Is::Stopping,
+        }
+    }
+
+    /// The work in hand.
+    pub fn work(&self) -> Option<&Work> {
+        match self {
+            Status::Idle => None,
+            Status::Starting { work, .. }
+            | Status::Working { work }
+            | Status::Awaiting { work }
+            | Status::AwaitingHuman {
+                why: Why::Asks { work },
+            }
+            | Status::Checking { work, .. } => Some(work),
+            Status::AwaitingHuman {
+                why: Why::Dialog { before, .. },
+            }
+            | Status::Limited { before, .. } => before.work(),
+            Status::Backoff { work, .. } | Status::Stopping { work, .. } => work.as_deref(),
+        }
+    }
+
+    /// The work in hand, to be changed.
+    pub fn work_mut(&mut self) -> Option<&mut Work> {
+        match self {
+            Status::Idle => None,
+            Status::Starting { work, .. }
+            | Status::Working { work }
+            | Status::Awaiting { work }
+            | Status::AwaitingHuman {
+                why: Why::Asks { work },
+            }
+            | Status::Checking { work, .. } => Some(work),
+            Status::AwaitingHuman {
+                why: Why::Dialog { before, .. },
+            }
+            | Status::Limited { before, .. } => before.work_mut(),
+            Status::Backoff { work, .. } | Status::Stopping { work, .. } => work.as_deref_mut(),
+        }
+    }
+
+    /// The work in hand; the status is used up.
+    pub fn into_work(self) -> Option<Box<Work>> {
+        match self {
+            Status::Idle => None,
+            Status::Starting { work, .. }
+            | Status::Working { work }
+            | Status::Awaiting { work }
+            | Status::AwaitingHuman {
+                why: Why::Asks { work },
+            }
+            | Status::Checking { work, .. } => Some(work),
+            Status::AwaitingHuman {
+                why: Why::Dialog { before, .. },
+            }
+            | Status::Limited { before, .. } => before.into_work(),
+            Status::Backoff { work, .. } | Status::Stopping { work, .. } => work,
+        }
+    }
+
+    /// Does it show a dialog?
+    pub fn has_dialog(&self) -> bool {
+        match self {
+            Status::AwaitingHuman {
+                why: Why::Dialog { .. },
+            } => true,
+            Status::Limited { before, .. } => before.has_dialog(),
+            Status::Idle
+            | Status::Starting { .. }
+            | Status::Working { .. }
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => false,
+        }
+    }
+
+    /// Is its work really being worked on, so that no ask's time runs?
+    pub fn is_at_work(&self) -> bool {
+        match self {
+            Status::Starting { .. } | Status::Working { .. } | Status::Checking { .. } => true,
+            Status::Idle
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => false,
+        }
+    }
+}
+
+impl Is {
+    /// Every status.
+    pub const ALL: [Is; 9] = [
+        Is::Idle,
+        Is::Starting,
+        Is::Working,
+        Is::Awaiting,
+        Is::AwaitingHuman,
+        Is::Limited,
+        Is::Checking,
+        Is::Backoff,
+        Is::Stopping,
+    ];
+
+    /// The word that people read.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Is::Idle => "idle",
+            Is::Starting => "starting",
+            Is::Working => "working",
+            Is::Awaiting => "awaiting",
+            Is::AwaitingHuman => "awaiting-human",
+            Is::Limited => "limited",
+            Is::Checking => "checking",
+            Is::Backoff => "backoff",
+            Is::Stopping => "stopping",
+        }
+    }
+}
+
+impl Work {
+    /// The messages of its items.
+    pub fn messages(&self) -> impl Iterator<Item = Number> {
+        let items = self.items.iter();
+        items.flat_map(|(_, item)| item.messages.iter().copied())
+    }
+
+    /// Does anybody wait for something to come of it?
+    pub fn owes(&self) -> bool {
+        self.items
+            .iter()
+            .any(|(_, item)| item.owes != Owes::Nothing)
+    }
+
+    /// Is all that is owed there?
+    pub fn is_done(&self) -> bool {
+        self.owes() && self.items.iter().all(|(_, item)| self.is_paid(item))
+    }
+
+    /// Is what is owed for an item there?
+    pub fn is_paid(&self, item: &Item) -> bool {
+        match item.owes {
+            Owes::Nothing => true,
+            Owes::Outcome => !self.outcomes.is_empty(),
+            Owes::Answer(ask) => {
+                // One ask alone may end by an outcome that goes elsewhere.
+                self.answered.contains(&ask) || (self.items.len() == 1 && !self.outcomes.is_empty())
+            }
+        }
+    }
+
+    /// The one ask that it is, if it is that.
+    pub fn only_ask(&self) -> Option<Number> {
+        match self.items.as_slice() {
+            [(_, item)] => match item.owes {
+                Owes::Answer(ask) => Some(ask),
+                Owes::Outcome | Owes::Nothing => None,
+            },
+            [] | [..] => None,
+        }
+    }
+
+    /// The fan-out that its outcomes belong to.
+    pub fn set(&self) -> Option<&Member> {
+        self.items.iter().find_map(|(_, item)| item.set.as_ref())
+    }
+}
+
+/// A map whose keys are no texts, as a list of pairs.
+mod in_order {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        let pairs = Vec::<(K, V)>::deserialize(deserializer)?;
+        Ok(pairs.into_iter().collect())
+    }
+}
