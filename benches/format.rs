@@ -6,15 +6,16 @@
 
 use std::fs;
 use std::hint::black_box;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use chrono::DateTime;
 use criterion::{BenchmarkId, Criterion};
 use serde_yaml::Value;
 use tx::format::message::{Origin, Parsed, parse};
+
+mod ratio;
+use ratio::{alternate, judge, timed};
 
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
@@ -105,8 +106,8 @@ fn parsing_ratio(message: &str) -> bool {
     let origin = origin();
     let (floor, ours) = alternate(
         200,
-        || (0..50).for_each(|_| both_blocks(front, rear)),
-        || (0..50).for_each(|_| whole_message(message, &origin)),
+        || timed(|| (0..50).for_each(|_| both_blocks(front, rear))),
+        || timed(|| (0..50).for_each(|_| whole_message(message, &origin))),
     );
     judge(
         "parse a 2 KB message / YAML of its two blocks",
@@ -138,7 +139,7 @@ fn checking(what: &str, message: &str, count: usize, judged: bool) -> bool {
             .status();
         assert!(done.expect("tx starts").success());
     };
-    let (floor, ours) = alternate(if judged { 15 } else { 1 }, read, check);
+    let (floor, ours) = alternate(if judged { 15 } else { 1 }, || timed(read), || timed(check));
     judge(
         &format!("tx check of {count} files{what} / reading them"),
         floor,
@@ -157,40 +158,8 @@ fn starting(judged: bool) -> bool {
     };
     let (floor, ours) = alternate(
         if judged { 300 } else { 1 },
-        || start("/bin/true", &[]),
-        || start(env!("CARGO_BIN_EXE_tx"), &["--version"]),
+        || timed(|| start("/bin/true", &[])),
+        || timed(|| start(env!("CARGO_BIN_EXE_tx"), &["--version"])),
     );
     judge("tx --version / /bin/true", floor, ours, 3.0)
-}
-
-/// The median time of each of two things, run in turn.
-fn alternate(
-    rounds: usize,
-    mut floor: impl FnMut(),
-    mut ours: impl FnMut(),
-) -> (Duration, Duration) {
-    let time = |run: &mut dyn FnMut()| {
-        let began = Instant::now();
-        run();
-        began.elapsed()
-    };
-    let mut times: (Vec<Duration>, Vec<Duration>) = Default::default();
-    for _ in 0..rounds {
-        times.0.push(time(&mut floor));
-        times.1.push(time(&mut ours));
-    }
-    let median = |mut times: Vec<Duration>| {
-        times.sort();
-        times[times.len() / 2]
-    };
-    (median(times.0), median(times.1))
-}
-
-fn judge(what: &str, floor: Duration, ours: Duration, limit: f64) -> bool {
-    let ratio = ours.as_secs_f64() / floor.as_secs_f64();
-    let _ = writeln!(
-        std::io::stdout(),
-        "ratio  {ratio:.2} of at most {limit}  {what}  ({ours:.1?} / {floor:.1?})"
-    );
-    ratio <= limit
 }

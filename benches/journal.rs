@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
-use tx::journal::{Entry, Journal, Reader};
+use tx::engine::{Event, Facts};
+use tx::journal::{Entry, Journal, Ledger, Reader};
 
 const PRODUCERS: usize = 64;
 const BODY: &str = r#"{"from":"dev-review/tester","to":"dev-review/reviewer","id":"login-redirect-tested-3","status":"complete"}"#;
@@ -29,6 +30,7 @@ fn main() {
         "ratio  {speed:.2} of at least 0.5  durable appends from {PRODUCERS} producers / a bare loop with as many a commit  ({count} in {ours:.1?} / {floor:.1?})"
     );
     fold(if judged { 1_000_000 } else { 1000 });
+    take(if judged { 100 } else { 2 });
     if judged && speed < 0.5 {
         eprintln!("error: a limit was not kept");
         std::process::exit(1);
@@ -48,6 +50,7 @@ fn entry() -> Entry {
         kind: "arrived".into(),
         body: BODY.into(),
         keys: Vec::new(),
+        facts: Vec::new(),
     }
 }
 
@@ -111,6 +114,56 @@ fn fold(count: usize) {
         let took = began.elapsed();
         println!("reading {count} records back: {took:.1?} ({bytes} bytes)");
         took
+    });
+}
+
+/// Taking arrivals in that answer a finished message, 64 a commit, beside appending
+/// the same records: what the ledger itself costs.
+fn take(commits: usize) {
+    let arrived = serde_json::json!({"arrived": {
+        "path": "login-redirect-tested-3.md", "hash": "0", "text": BODY,
+        "envelope": {
+            "from": "dev-review/tester", "to": ["core/core"], "id": "login-redirect-tested-3",
+            "headline": "Tested", "timestamp": "2026-01-02T03:04:05Z",
+            "in_reply_to": ["login-redirect"], "headless": false, "inject_response": false,
+            "priority": "normal", "extra": {},
+        },
+    }});
+    let arrived: Event = serde_json::from_value(arrived).expect("it is an event");
+    let facts: Facts = serde_json::from_value(serde_json::json!({
+        "number": 1, "id": "login-redirect", "from": "core/core", "headline": "Test it",
+        "source": {"file": {"path": "login-redirect.md", "hash": "0", "record": 1}},
+        "at": 0, "thread": [1], "hops": 0, "deliveries": [],
+    }))
+    .expect("they are facts");
+    in_folder(|path| {
+        let first = Entry {
+            kind: "mesh-removed".into(),
+            body: r#"{"mesh-removed":{"mesh":"a"}}"#.into(),
+            facts: vec![facts],
+            ..entry()
+        };
+        let journal = Journal::open(path).expect("a journal is begun");
+        journal.append(vec![first]).expect("it is appended");
+        drop(journal);
+        let (mut ledger, _) = Ledger::open(path).expect("it is folded");
+        let (mut taking, mut committing) = (Duration::ZERO, Duration::ZERO);
+        for _ in 0..commits {
+            let events = vec![arrived.clone(); PRODUCERS];
+            let began = Instant::now();
+            for event in events {
+                ledger.take(0, event).expect("it is taken in");
+            }
+            taking += began.elapsed();
+            let began = Instant::now();
+            let effects = ledger.commit().expect("it is durable");
+            committing += began.elapsed();
+            drop(effects);
+        }
+        let each = |time: Duration| time / u32::try_from(commits * PRODUCERS).unwrap_or(1);
+        let (take, commit) = (each(taking), each(committing));
+        println!("an arrival with a reply: {take:.1?} to take in, {commit:.1?} to commit");
+        taking
     });
 }
 

@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
-# What takes too long for every run: scripts/soak.sh [CASES], default 20000 for each property.
+# What takes too long for every run: scripts/soak.sh [N], N cases of each property and
+# N lives of the simulation; default 20000.
 source "$(dirname "$0")/setup.sh"
 
 cases=${1:-20000}
+say "the engine and the journal under faults, $cases lives"
+TX_SIM_SEEDS=$cases cargo test --locked --release --test sim promises -- --nocapture
+
+say "the journal: kill -9, a full disk"
+TX_SOAK=1 cargo test --locked --release --test sim -- --skip promises
+
 say "properties of the formats, $cases cases each"
 PROPTEST_CASES=$cases cargo test --locked --release --lib -- properties plain
 
@@ -11,6 +18,8 @@ TX_SOAK=1 cargo test --locked --release --test cli
 
 say "benchmarks, with their limits"
 cargo bench --locked --bench format
+cargo bench --locked --bench journal
+cargo bench --locked --bench engine
 
 if cargo +nightly fuzz --version >/dev/null 2>&1; then
     for target in message mesh; do

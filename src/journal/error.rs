@@ -1,5 +1,6 @@
 //! What can be wrong with a journal, and what to do about it.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
@@ -22,6 +23,40 @@ pub enum Error {
         found: u32,
         /// Ours.
         known: u32,
+    },
+    /// Something in it is of a version that this tx does not know.
+    #[error("{what} of {} is of {form} {found} (this tx knows {known}), and was left untouched: use the tx that wrote it", .path.display())]
+    Version {
+        /// The file.
+        path: PathBuf,
+        /// Which record or snapshot.
+        what: String,
+        /// What has the version: the rules, or the form.
+        form: &'static str,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// Something in it cannot be understood.
+    #[error("{what} of {} cannot be read ({detail}), and was left untouched: use the tx that wrote it, or restore a copy", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Which record, snapshot or message.
+        what: String,
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// What was asked for is in an archive.
+    #[error("the records of {} up to {seq} were pruned: see {archive}", .path.display())]
+    Pruned {
+        /// The file.
+        path: PathBuf,
+        /// The last record that was removed.
+        seq: u64,
+        /// Where the last of them went.
+        archive: String,
     },
     /// It is cut off or damaged.
     #[error("{} is damaged ({detail}), and was left untouched: restore it from a copy, or move it away to begin anew", .path.display())]
@@ -51,6 +86,16 @@ pub enum Error {
 }
 
 impl Error {
+    pub(super) fn from_io(path: &Path, error: &io::Error) -> Error {
+        match error.kind() {
+            io::ErrorKind::StorageFull => Error::Full(path.into()),
+            _ => Error::Failed {
+                path: path.into(),
+                detail: error.to_string(),
+            },
+        }
+    }
+
     pub(super) fn from_sqlite(path: &Path, error: &rusqlite::Error) -> Error {
         let path = path.to_owned();
         let detail = error.to_string();

@@ -9,8 +9,15 @@
 //! It refuses files that are not its own, or of a version it does not know, and
 //! leaves them untouched.
 
+mod codec;
 mod error;
+mod ledger;
+mod lock;
+mod messages;
+mod prune;
 mod reader;
+#[cfg(test)]
+mod samples;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -20,12 +27,16 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::Facts;
+
 pub use error::Error;
+pub use ledger::{Ledger, Untaken};
+pub use prune::{Pruned, Put, prune};
 pub use reader::Reader;
 pub use writer::Journal;
 
 /// What is to be remembered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// When it happened, in milliseconds since 1970.
     pub at: i64,
@@ -39,6 +50,8 @@ pub struct Entry {
     pub body: String,
     /// What it can be found by: a message, an agent, a thread.
     pub keys: Vec<Key>,
+    /// The messages that it finished, or what is new about them.
+    pub facts: Vec<Facts>,
 }
 
 /// What an entry can be found by.

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use super::schema::{self, Found};
+use super::schema::{self, Found, Held};
 use super::{Error, Key, Record, Snapshot};
 
 /// A journal open for reading.
@@ -12,50 +13,79 @@ use super::{Error, Key, Record, Snapshot};
 pub struct Reader {
     path: PathBuf,
     connection: Connection,
+    /// After the connection, so that it goes last.
+    _held: Held,
 }
 
 impl Reader {
     /// Open a journal that is there.
     pub fn open(path: &Path) -> Result<Reader, Error> {
-        match schema::look_at(path)? {
+        let held = match schema::look_at(path)? {
             Found::Nothing => return Err(Error::Missing(path.into())),
-            Found::Journal => {}
-        }
+            Found::Journal(held) => held,
+        };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
+            .map_err(|error| Error::from_sqlite(path, &error))?;
+        // Else a question with a limit is planned anew whenever it is asked, which takes
+        // longer than to answer it.
+        connection
+            .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
             .map_err(|error| Error::from_sqlite(path, &error))?;
         Ok(Reader {
             path: path.into(),
             connection,
+            _held: held,
         })
     }
 
-    /// The place of the last record; 0 if there is none.
+    /// The place of the last record, kept or pruned; 0 if there was none.
     pub fn last(&self) -> Result<u64, Error> {
-        let last = "SELECT coalesce(max(seq), 0) FROM events";
-        self.ask(|c| c.query_row(last, [], |row| row.get(0)))
+        self.ask(|c| c.query_row(schema::LAST, [], |row| row.get(0)))
     }
 
     /// The place of the last record that happened at or before this time; 0 if none did.
     pub fn last_at(&self, at: i64) -> Result<u64, Error> {
-        let last = "SELECT coalesce(max(seq), 0) FROM events WHERE at <= ?";
+        let last = "SELECT max(coalesce((SELECT max(seq) FROM events WHERE at <= ?1), 0),
+                               coalesce((SELECT max(seq) FROM pruned WHERE at <= ?1), 0))";
         self.ask(|c| c.query_row(last, [at], |row| row.get(0)))
+    }
+
+    /// A record, unless it was pruned.
+    pub fn record(&self, seq: u64) -> Result<Option<Record>, Error> {
+        let one = "SELECT seq, at, rules, version, kind, body FROM events WHERE seq = ?";
+        self.ask(|c| {
+            let mut statement = c.prepare_cached(one)?;
+            statement.query_row([seq], record).optional()
+        })
     }
 
     /// Give every record after one place and up to another to `each`, in order.
     pub fn fold(&self, after: u64, up_to: u64, mut each: impl FnMut(Record)) -> Result<(), Error> {
+        self.try_fold(after, up_to, |record| {
+            each(record);
+            Ok(())
+        })
+    }
+
+    /// The same, until one fails.
+    pub(super) fn try_fold(
+        &self,
+        after: u64,
+        up_to: u64,
+        mut each: impl FnMut(Record) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let all = "SELECT seq, at, rules, version, kind, body FROM events
                    WHERE seq > ? AND seq <= ? ORDER BY seq";
         // SQLite counts places with a sign.
         let up_to = i64::try_from(up_to).unwrap_or(i64::MAX);
-        self.ask(|c| {
-            let mut statement = c.prepare_cached(all)?;
-            let mut rows = statement.query(params![after, up_to])?;
-            while let Some(row) = rows.next()? {
-                each(record(row)?);
-            }
-            Ok(())
-        })
+        let failed = |error| Error::from_sqlite(&self.path, &error);
+        let mut statement = self.connection.prepare_cached(all).map_err(failed)?;
+        let mut rows = statement.query(params![after, up_to]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            each(record(row).map_err(failed)?)?;
+        }
+        Ok(())
     }
 
     /// The records found by a key, in order.
@@ -86,7 +116,54 @@ impl Reader {
         })
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+    /// The last record that was removed, and where it went.
+    pub(super) fn pruned(&self) -> Result<Option<(u64, String)>, Error> {
+        let last = "SELECT seq, archive FROM pruned ORDER BY seq DESC LIMIT 1";
+        self.ask(|c| {
+            c.query_row(last, [], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()
+        })
+    }
+
+    /// Let every answer in `ask` be of the same moment, whoever writes meanwhile.
+    pub(super) fn at_one_moment<T>(
+        &self,
+        ask: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if !self.connection.is_autocommit() {
+            return ask();
+        }
+        self.hold()?;
+        let answer = ask();
+        self.release()?;
+        answer
+    }
+
+    /// From now on every answer is of the same moment. To find out what the moment is
+    /// takes longer than most answers.
+    pub(super) fn hold(&self) -> Result<(), Error> {
+        if self.connection.is_autocommit() {
+            self.ask(|c| c.prepare_cached("BEGIN")?.execute([]))?;
+        }
+        Ok(())
+    }
+
+    /// From now on every answer is of its own moment again.
+    pub(super) fn release(&self) -> Result<(), Error> {
+        if !self.connection.is_autocommit() {
+            self.ask(|c| c.prepare_cached("COMMIT")?.execute([]))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn ask<T>(
+        &self,
+        ask: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
         ask(&self.connection).map_err(|error| Error::from_sqlite(&self.path, &error))
     }
 }

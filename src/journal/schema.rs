@@ -1,8 +1,11 @@
 //! The form of the file: what makes it ours, and its tables.
 
-use std::fs;
-use std::io::Read;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 
@@ -33,30 +36,107 @@ const TABLES: &str = "
         rules INTEGER NOT NULL,
         body BLOB NOT NULL
     );
+    CREATE TABLE messages (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL,
+        written TEXT,
+        sender TEXT NOT NULL,
+        path TEXT,
+        step TEXT NOT NULL,
+        at INTEGER NOT NULL,
+        record INTEGER NOT NULL,
+        body TEXT NOT NULL
+    );
+    CREATE INDEX messages_id ON messages (id);
+    CREATE INDEX messages_written ON messages (written) WHERE written IS NOT NULL;
+    CREATE INDEX messages_path ON messages (path) WHERE path IS NOT NULL;
+    CREATE INDEX messages_step ON messages (step);
+    CREATE TABLE threads (
+        thread INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        PRIMARY KEY (thread, number)
+    ) WITHOUT ROWID;
+    CREATE TABLE pruned (
+        seq INTEGER PRIMARY KEY,
+        at INTEGER NOT NULL,
+        archive TEXT NOT NULL
+    );
 ";
+
+/// The place of the last record there ever was, kept or pruned.
+pub(super) const LAST: &str = "
+    SELECT max(coalesce((SELECT max(seq) FROM events), 0),
+               coalesce((SELECT max(seq) FROM snapshots), 0),
+               coalesce((SELECT max(seq) FROM pruned), 0))";
 
 /// What a file turned out to be, judged by its first bytes alone: nothing is
 /// written, not even a lock.
+#[derive(Debug)]
 pub(super) enum Found {
     /// Nothing, or an empty file.
     Nothing,
     /// A journal of this format.
-    Journal,
+    Journal(Held),
 }
 
+/// A journal that was looked at and is held open, for as long as a connection to it is.
+///
+/// To close a file drops every lock that the process has on it, SQLite's own among
+/// them, and another process could then take the log away from under a writer. So it
+/// is opened once, and closed when nothing in this process has a lock on it.
+#[derive(Debug)]
+pub(super) struct Held {
+    file: FileId,
+}
+
+/// Its device and inode.
+type FileId = (u64, u64);
+
+/// The files that are held, and how often.
+static HELD: Mutex<BTreeMap<FileId, (File, usize)>> = Mutex::new(BTreeMap::new());
+
 pub(super) fn look_at(path: &Path) -> Result<Found, Error> {
-    let mut header = [0_u8; 100];
-    let read = match fs::File::open(path) {
-        Ok(mut file) => {
-            let length = file.metadata().map_or(0, |found| found.len());
-            if length == 0 {
-                return Ok(Found::Nothing);
-            }
-            file.read_exact(&mut header).map(|()| length)
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) => Err(error),
+    let failed = |error: &io::Error| Error::from_io(path, error);
+    let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = match fs::metadata(path) {
+        Ok(found) if found.len() == 0 => return Ok(Found::Nothing),
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(failed(&error)),
     };
+    let mut id = (found.dev(), found.ino());
+    if let Some((file, count)) = all.get_mut(&id) {
+        judge(path, file)?;
+        *count += 1;
+    } else {
+        let file = File::open(path).map_err(|error| failed(&error))?;
+        judge(path, &file)?;
+        let opened = file.metadata().map_err(|error| failed(&error))?;
+        id = (opened.dev(), opened.ino());
+        all.insert(id, (file, 1));
+    }
+    Ok(Found::Journal(Held { file: id }))
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closed before anybody else can open it.
+        let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, count)) = all.get_mut(&self.file) {
+            *count -= 1;
+            if *count == 0 {
+                all.remove(&self.file);
+            }
+        }
+    }
+}
+
+/// Is it a whole journal of this format?
+fn judge(path: &Path, file: &File) -> Result<(), Error> {
+    let mut header = [0_u8; 100];
+    let read = file
+        .read_exact_at(&mut header, 0)
+        .and_then(|()| Ok(file.metadata()?.len()));
     let number = |at: usize| {
         u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
     };
@@ -66,12 +146,7 @@ pub(super) fn look_at(path: &Path) -> Result<Found, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
             return Err(Error::Foreign(path.into()));
         }
-        Err(error) => {
-            return Err(Error::Failed {
-                path: path.into(),
-                detail: error.to_string(),
-            });
-        }
+        Err(error) => return Err(Error::from_io(path, &error)),
     };
     if number(68) != APPLICATION {
         return Err(Error::Foreign(path.into()));
@@ -100,7 +175,7 @@ pub(super) fn look_at(path: &Path) -> Result<Found, Error> {
             detail: format!("it has {length} of {expected} bytes"),
         });
     }
-    Ok(Found::Journal)
+    Ok(())
 }
 
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {

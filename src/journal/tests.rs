@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use super::samples::{facts, id, numbers};
 use super::*;
+use crate::engine::{Number, Step};
 use tempfile::TempDir;
 
 fn entry(kind: &str, at: i64, keys: &[Key]) -> Entry {
@@ -14,6 +16,7 @@ fn entry(kind: &str, at: i64, keys: &[Key]) -> Entry {
         kind: kind.into(),
         body: format!("{{\"kind\":\"{kind}\"}}"),
         keys: keys.to_vec(),
+        facts: Vec::new(),
     }
 }
 
@@ -194,4 +197,83 @@ fn there_may_be_none_to_read() {
     fs::write(&path, "").unwrap();
     assert!(matches!(Reader::open(&path), Err(Error::Missing(_))));
     Journal::open(&path).expect("an empty file is begun anew");
+}
+
+#[test]
+fn finished_messages_are_found_by_what_is_said_of_them() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = Journal::open(&path).unwrap();
+    let remember = |all: &[Facts]| {
+        let facts = all.to_vec();
+        let one = Entry {
+            facts,
+            ..entry("a", 1, &[])
+        };
+        journal.append(vec![one]).unwrap();
+    };
+    let done = |number, id| facts(number, id, &[Step::Finished]);
+    let mut renamed = done(3, "a-2");
+    renamed.written = Some(id("a"));
+    let mut elsewhere = done(4, "d");
+    elsewhere.thread = vec![Number(2), Number(4)];
+    let half = facts(5, "a", &[Step::Finished, Step::Parked]);
+    let refused = facts(6, "f", &[]);
+    remember(&[done(1, "a"), done(2, "b"), renamed.clone()]);
+    remember(&[elsewhere, half, refused]);
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(reader.message(Number(3)).unwrap(), Some(renamed));
+    assert_eq!(reader.message(Number(9)).unwrap(), None);
+    let named = |name, limit| numbers(&reader.messages_named(&id(name), limit).unwrap());
+    assert_eq!((named("a", 8), named("a", 2)), (vec![5, 3, 1], vec![5, 3]));
+    assert_eq!((named("a-2", 8), named("z", 8)), (vec![3], vec![]));
+    let at = |path, limit| numbers(&reader.messages_at(path, limit).unwrap());
+    assert_eq!((at("a.md", 8), at("a.md", 1)), (vec![5, 1], vec![5]));
+    let thread = |first| numbers(&reader.thread(Number(first)).unwrap());
+    assert_eq!((thread(1), thread(2)), (vec![1, 2, 3, 5, 6], vec![4]));
+    let ended = |step| numbers(&reader.at_step(step).unwrap());
+    assert_eq!(
+        (ended(Step::Parked), ended(Step::Refused)),
+        (vec![5], vec![6])
+    );
+    remember(&[done(5, "a")]);
+    assert_eq!(ended(Step::Parked), [0; 0], "the last word stands");
+    assert_eq!(ended(Step::Finished), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn there_is_one_writer() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = Journal::open(&path).unwrap();
+    let second = Journal::open(&path);
+    assert!(matches!(second, Err(Error::Busy(_))), "{second:?}");
+    drop(journal);
+    Journal::open(&path).unwrap();
+}
+
+/// POSIX locks go with the first close of a file, so none may be closed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_that_goes_takes_no_lock_of_the_writer_with_it() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = Journal::open(&path).unwrap();
+    journal.append(vec![entry("a", 1, &[])]).unwrap();
+    drop(Reader::open(&path).unwrap());
+    let locks = || {
+        let inode = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&path).unwrap());
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        // Another process may hold a file of the same number on another disk.
+        let (inode, process) = (format!(":{inode}"), std::process::id().to_string());
+        locks.lines().any(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            line.contains("POSIX")
+                && fields.iter().any(|field| *field == process)
+                && fields.iter().any(|field| field.ends_with(&inode))
+        })
+    };
+    assert!(locks(), "it still says that somebody has the journal open");
+    drop(journal);
+    assert!(!locks());
 }

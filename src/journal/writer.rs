@@ -2,43 +2,65 @@
 //! appends share a commit.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{JoinHandle, Thread};
 
 use rusqlite::{Connection, params};
 
+use super::lock::Lock;
 use super::schema::{self, Found};
-use super::{Appended, Entry, Error, Snapshot};
+use super::{Appended, Entry, Error, Snapshot, messages};
 
 /// How many snapshots are kept: the newest, and one to fall back on.
 const SNAPSHOTS: u32 = 2;
 
-/// A journal open for writing. Shared by reference; the writer stops when it is dropped.
+/// A journal open for writing, by nobody else. Shared by reference; the writer stops
+/// when it is dropped.
 #[derive(Debug)]
 pub struct Journal {
     queue: Arc<Mutex<Queue>>,
     writer: Option<JoinHandle<()>>,
+    _held: Found,
+    _lock: Lock,
+}
+
+/// What was not appended, and why.
+#[derive(Debug)]
+pub(super) struct NotAppended {
+    pub(super) error: Error,
+    pub(super) entries: Vec<Entry>,
 }
 
 /// What waits to be written. It is bounded by the threads there are: each waits
 /// for its answer before it asks again.
 #[derive(Debug, Default)]
 struct Queue {
-    requests: Vec<Arc<Request>>,
+    requests: Vec<Request>,
+    askers: Vec<Thread>,
+    /// Where the askers find their answers.
+    batch: Arc<Batch>,
     closed: bool,
 }
 
-/// What is wanted, by whom, and the answer when there is one.
-#[derive(Debug)]
-struct Request {
-    wanted: Wanted,
-    asker: Thread,
-    answer: Mutex<Option<Result<Appended, Error>>>,
+/// Those whose requests share a commit. They wait for it together, and wake each
+/// other: to wake many threads takes longer than a commit, and the writer is at the
+/// next one meanwhile.
+#[derive(Debug, Default)]
+struct Batch {
+    done: OnceLock<Done>,
 }
 
+/// What has become of a batch: an asker and an answer for each request, in order.
 #[derive(Debug)]
-enum Wanted {
+struct Done {
+    askers: Vec<Thread>,
+    answers: Vec<Mutex<Option<Answer>>>,
+}
+
+type Answer = Result<Appended, (Error, Request)>;
+
+#[derive(Debug)]
+enum Request {
     Append(Vec<Entry>),
     Snapshot(Snapshot),
 }
@@ -46,31 +68,34 @@ enum Wanted {
 impl Journal {
     /// Open a journal, or begin one.
     pub fn open(path: &Path) -> Result<Journal, Error> {
-        let found = schema::look_at(path)?;
+        // Whatever is no journal stays as it is, without a lock beside it.
+        schema::look_at(path)?;
+        let lock = Lock::take(path)?;
         let failed = |error| Error::from_sqlite(path, &error);
-        let connection = Connection::open(path).map_err(failed)?;
-        let prepare = || {
-            connection.busy_timeout(std::time::Duration::from_secs(5))?;
-            // Before the log is turned on, so that what makes the file ours stands
-            // in its own first bytes from the start.
-            match found {
-                Found::Nothing => schema::create(&connection)?,
-                Found::Journal => {}
+        let held = match schema::look_at(path)? {
+            Found::Nothing => {
+                // Without a log yet, so that what makes the file ours stands in its own
+                // first bytes from the start.
+                Connection::open(path)
+                    .and_then(|connection| schema::create(&connection))
+                    .map_err(failed)?;
+                schema::look_at(path)?
             }
+            found @ Found::Journal(_) => found,
+        };
+        let connection = Connection::open(path).map_err(failed)?;
+        let configure = || {
+            connection.busy_timeout(std::time::Duration::from_secs(5))?;
             schema::configure(&connection)
         };
-        prepare().map_err(failed)?;
-        let last = connection
-            .query_row("SELECT coalesce(max(seq), 0) FROM events", [], |row| {
-                row.get(0)
-            })
-            .map_err(failed)?;
-        let queue = Arc::new(Mutex::new(Queue::default()));
+        configure().map_err(failed)?;
+        let last = connection.query_row(schema::LAST, [], |row| row.get(0));
         let mut writer = Writer {
             path: path.into(),
             connection,
-            last,
+            last: last.map_err(failed)?,
         };
+        let queue = Arc::new(Mutex::new(Queue::default()));
         let orders = Arc::clone(&queue);
         let writer = std::thread::Builder::new()
             .name("journal".into())
@@ -82,38 +107,56 @@ impl Journal {
         Ok(Journal {
             queue,
             writer: Some(writer),
+            _held: held,
+            _lock: lock,
         })
     }
 
     /// Remember these, all or none. Durable when this returns.
     pub fn append(&self, entries: Vec<Entry>) -> Result<Appended, Error> {
-        self.ask(Wanted::Append(entries))
+        self.append_or_return(entries)
+            .map_err(|failed| failed.error)
+    }
+
+    /// The same, but what could not be appended comes back.
+    pub(super) fn append_or_return(&self, entries: Vec<Entry>) -> Result<Appended, NotAppended> {
+        self.ask(Request::Append(entries))
+            .map_err(|(error, request)| match request {
+                Request::Append(entries) => NotAppended { error, entries },
+                Request::Snapshot(_) => NotAppended {
+                    error,
+                    entries: Vec::new(),
+                },
+            })
     }
 
     /// Keep a snapshot, in place of older ones.
     pub fn snapshot(&self, snapshot: Snapshot) -> Result<(), Error> {
-        self.ask(Wanted::Snapshot(snapshot)).map(|_| ())
+        match self.ask(Request::Snapshot(snapshot)) {
+            Ok(_) => Ok(()),
+            Err((error, _)) => Err(error),
+        }
     }
 
-    fn ask(&self, wanted: Wanted) -> Result<Appended, Error> {
-        let request = Arc::new(Request {
-            wanted,
-            asker: std::thread::current(),
-            answer: Mutex::new(None),
-        });
-        {
+    fn ask(&self, request: Request) -> Answer {
+        let asker = std::thread::current();
+        let (batch, place) = {
             let mut queue = lock(&self.queue);
             if queue.closed {
-                return Err(Error::Closed);
+                return Err((Error::Closed, request));
             }
-            queue.requests.push(Arc::clone(&request));
+            queue.requests.push(request);
+            queue.askers.push(asker);
+            (Arc::clone(&queue.batch), queue.requests.len() - 1)
+        };
+        if place == 0 {
+            self.wake_writer();
         }
-        self.wake_writer();
         loop {
-            if let Some(answer) = lock(&request.answer).take() {
-                return answer;
+            match batch.done.get() {
+                Some(done) => return done.answer(place),
+                None => std::thread::park(),
             }
-            std::thread::park();
         }
     }
 
@@ -140,26 +183,78 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Request {
-    /// Answer, once. Whoever asked is woken later.
-    fn answer(&self, answer: Result<Appended, Error>) {
-        *lock(&self.answer) = Some(answer);
+impl Done {
+    /// Each wakes the next two, then takes its answer.
+    fn answer(&self, place: usize) -> Answer {
+        let next = 2 * place + 1..2 * place + 3;
+        let next = self.askers.iter().take(next.end).skip(next.start);
+        next.for_each(Thread::unpark);
+        lock(&self.answers[place])
+            .take()
+            .expect("each place is answered once")
     }
 }
 
-/// What the writer has in hand. However it ends, nobody waits for it in vain.
+/// What the writer has in hand. If it dies, nobody waits for it in vain.
 struct InHand<'q> {
     queue: &'q Mutex<Queue>,
-    batch: Vec<Arc<Request>>,
+    batch: Arc<Batch>,
+    requests: Vec<Request>,
+    askers: Vec<Thread>,
+}
+
+impl InHand<'_> {
+    /// Take up all that waits; `None` if nothing does.
+    fn take_up(queue: &Mutex<Queue>) -> Option<InHand<'_>> {
+        let mut waiting = lock(queue);
+        if waiting.requests.is_empty() {
+            return None;
+        }
+        // As many are likely to come again.
+        let room = waiting.requests.len();
+        let next = Queue {
+            requests: Vec::with_capacity(room),
+            askers: Vec::with_capacity(room),
+            batch: Arc::default(),
+            closed: waiting.closed,
+        };
+        let taken = std::mem::replace(&mut *waiting, next);
+        Some(InHand {
+            queue,
+            batch: taken.batch,
+            requests: taken.requests,
+            askers: taken.askers,
+        })
+    }
+
+    /// Tell each what became of its request; what was not written comes back.
+    fn answer(&mut self, written: Vec<Result<Appended, Error>>) {
+        let requests = self.requests.drain(..).zip(written);
+        let answer = |(request, written): (_, Result<_, _>)| {
+            Mutex::new(Some(written.map_err(|error| (error, request))))
+        };
+        let done = Done {
+            answers: requests.map(answer).collect(),
+            askers: std::mem::take(&mut self.askers),
+        };
+        let first = done.askers.first().cloned();
+        self.batch.done.set(done).expect("a batch is answered once");
+        if let Some(first) = first {
+            first.unpark();
+        }
+    }
 }
 
 impl Drop for InHand<'_> {
     fn drop(&mut self) {
-        let mut queue = lock(self.queue);
-        queue.closed = true;
-        for request in self.batch.drain(..).chain(queue.requests.drain(..)) {
-            lock(&request.answer).get_or_insert(Err(Error::Closed));
-            request.asker.unpark();
+        if self.requests.is_empty() {
+            return;
+        }
+        lock(self.queue).closed = true;
+        let mut waiting = InHand::take_up(self.queue);
+        for dying in [Some(self), waiting.as_mut()].into_iter().flatten() {
+            let closed = dying.requests.iter().map(|_| Err(Error::Closed));
+            dying.answer(closed.collect());
         }
     }
 }
@@ -173,67 +268,34 @@ struct Writer {
 
 impl Writer {
     fn run(&mut self, queue: &Mutex<Queue>) {
-        // Waking many threads takes about as long as a commit: another thread does
-        // it, while this one is at the next. What waits there is bounded by the
-        // threads there are, like the queue itself.
-        let (written, to_wake) = channel::<Vec<Arc<Request>>>();
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                for batch in to_wake {
-                    batch.iter().for_each(|request| request.asker.unpark());
-                }
-            });
-            let written = written;
-            let mut in_hand = InHand {
-                queue,
-                batch: Vec::new(),
-            };
-            loop {
-                let closed = {
-                    let mut queue = lock(queue);
-                    std::mem::swap(&mut in_hand.batch, &mut queue.requests);
-                    queue.closed
-                };
-                match in_hand.batch.as_slice() {
-                    [] if closed => break,
-                    [] => std::thread::park(),
-                    requests => {
-                        self.write(requests);
-                        let answered = std::mem::take(&mut in_hand.batch);
-                        if let Err(unsent) = written.send(answered) {
-                            unsent.0.iter().for_each(|request| request.asker.unpark());
-                        }
-                    }
-                }
-            }
-        });
-    }
-
-    fn write(&mut self, batch: &[Arc<Request>]) {
-        match self.commit(batch) {
-            Ok(appended) => {
-                for (request, appended) in batch.iter().zip(appended) {
-                    request.answer(Ok(appended));
-                }
-            }
-            // One of many may be at fault: each alone, so that none fails for another.
-            Err(_) if batch.len() > 1 => {
-                for one in batch.chunks(1) {
-                    self.write(one);
-                }
-            }
-            Err(error) => {
-                for request in batch {
-                    request.answer(Err(Error::from_sqlite(&self.path, &error)));
-                }
+        loop {
+            if let Some(mut in_hand) = InHand::take_up(queue) {
+                let written = self.write(&in_hand.requests);
+                in_hand.answer(written);
+            } else if lock(queue).closed {
+                break;
+            } else {
+                std::thread::park();
             }
         }
     }
 
+    fn write(&mut self, requests: &[Request]) -> Vec<Result<Appended, Error>> {
+        match self.commit(requests) {
+            Ok(appended) => appended.into_iter().map(Ok).collect(),
+            // One of many may be at fault: each alone, so that none fails for another.
+            Err(_) if requests.len() > 1 => {
+                let alone = requests.chunks(1);
+                alone.flat_map(|request| self.write(request)).collect()
+            }
+            Err(error) => vec![Err(Error::from_sqlite(&self.path, &error))],
+        }
+    }
+
     /// All requests in one transaction; each gets the places of its entries.
-    fn commit(&mut self, batch: &[Arc<Request>]) -> rusqlite::Result<Vec<Appended>> {
+    fn commit(&mut self, requests: &[Request]) -> rusqlite::Result<Vec<Appended>> {
         let mut last = self.last;
-        let mut appended = Vec::with_capacity(batch.len());
+        let mut appended = Vec::with_capacity(requests.len());
         let transaction = self.connection.transaction()?;
         {
             let mut event = transaction.prepare_cached(
@@ -241,10 +303,10 @@ impl Writer {
             )?;
             let mut key = transaction
                 .prepare_cached("INSERT OR IGNORE INTO keys (key, seq) VALUES (?, ?)")?;
-            for request in batch {
+            for request in requests {
                 let first = last + 1;
-                match &request.wanted {
-                    Wanted::Append(entries) => {
+                match request {
+                    Request::Append(entries) => {
                         for entry in entries {
                             last += 1;
                             let Entry {
@@ -254,25 +316,18 @@ impl Writer {
                                 kind,
                                 body,
                                 keys,
+                                facts,
                             } = entry;
                             event.execute(params![last, at, rules, version, kind, body])?;
                             for found_by in keys {
                                 key.execute(params![found_by.stored(), last])?;
                             }
+                            for facts in facts {
+                                messages::keep(&transaction, facts)?;
+                            }
                         }
                     }
-                    Wanted::Snapshot(snapshot) => {
-                        let Snapshot { seq, rules, body } = snapshot;
-                        transaction.execute(
-                            "INSERT OR REPLACE INTO snapshots (seq, rules, body) VALUES (?, ?, ?)",
-                            params![seq, rules, body],
-                        )?;
-                        transaction.execute(
-                            "DELETE FROM snapshots WHERE seq NOT IN
-                             (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)",
-                            [SNAPSHOTS],
-                        )?;
-                    }
+                    Request::Snapshot(snapshot) => keep(&transaction, snapshot)?,
                 }
                 appended.push(first..=last);
             }
@@ -283,35 +338,50 @@ impl Writer {
     }
 }
 
+/// Keep a snapshot, the newest few, and the one that what was pruned begins at.
+pub(super) fn keep(connection: &Connection, snapshot: &Snapshot) -> rusqlite::Result<()> {
+    let Snapshot { seq, rules, body } = snapshot;
+    connection.execute(
+        "INSERT OR REPLACE INTO snapshots (seq, rules, body) VALUES (?, ?, ?)",
+        params![seq, rules, body],
+    )?;
+    connection.execute(
+        "DELETE FROM snapshots
+         WHERE seq NOT IN (SELECT seq FROM snapshots ORDER BY seq DESC LIMIT ?)
+           AND seq <> coalesce((SELECT max(seq) FROM pruned), 0)",
+        [SNAPSHOTS],
+    )?;
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_writer_that_dies_leaves_nobody_waiting() {
-        let request = || {
-            Arc::new(Request {
-                wanted: Wanted::Append(Vec::new()),
-                asker: std::thread::current(),
-                answer: Mutex::new(None),
-            })
+        let queue = Mutex::new(Queue::default());
+        let lay_down = || {
+            let mut queue = lock(&queue);
+            queue.requests.push(Request::Append(Vec::new()));
+            queue.askers.push(std::thread::current());
+            Arc::clone(&queue.batch)
         };
-        let (done, taken, waiting) = (request(), request(), request());
-        done.answer(Ok(1..=1));
-        let queue = Mutex::new(Queue {
-            requests: vec![Arc::clone(&waiting)],
-            closed: false,
-        });
+        lay_down();
+        let taken = lay_down();
+        let mut waiting = Arc::default();
         let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let _in_hand = InHand {
-                queue: &queue,
-                batch: vec![Arc::clone(&done), Arc::clone(&taken)],
-            };
+            let _in_hand = InHand::take_up(&queue).unwrap();
+            waiting = lay_down();
             panic!("the writer dies");
         }));
         assert!(died.is_err() && lock(&queue).closed);
-        assert!(matches!(*lock(&done.answer), Some(Ok(_))));
-        assert!(matches!(*lock(&taken.answer), Some(Err(Error::Closed))));
-        assert!(matches!(*lock(&waiting.answer), Some(Err(Error::Closed))));
+        for (batch, places) in [(taken, 2), (waiting, 1)] {
+            let done = batch.done.get().expect("they are told");
+            assert_eq!(done.answers.len(), places);
+            for place in 0..places {
+                assert!(matches!(done.answer(place), Err((Error::Closed, _))));
+            }
+        }
     }
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
-use tx::journal::{Entry, Error, Journal, Reader};
+use tx::engine::Event;
+use tx::journal::{Entry, Error, Journal, Ledger, Reader, prune};
 
 /// Set for the child that appends until it is killed: the journal's path.
 const CHILD: &str = "TX_TEST_JOURNAL";
@@ -19,6 +20,7 @@ fn entry(n: u64) -> Entry {
         kind: "n".into(),
         body: n.to_string(),
         keys: Vec::new(),
+        facts: Vec::new(),
     }
 }
 
@@ -93,9 +95,9 @@ fn what_was_acknowledged_survives_kill_9() {
     assert!(acknowledged > rounds as u64);
 }
 
-/// A file system of 1 MiB, filled. Needs root and mount.
-#[test]
-fn a_full_disk_loses_nothing_and_the_journal_goes_on_when_there_is_room() {
+/// Run in a file system of 1 MiB, of which all but 400 KiB is taken by the file given
+/// to it. Needs root and mount.
+fn on_a_small_disk(run: impl FnOnce(&Path, &Path) + std::panic::UnwindSafe) {
     let folder = TempDir::new().unwrap();
     let mounted = Command::new("mount")
         .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
@@ -110,7 +112,22 @@ fn a_full_disk_loses_nothing_and_the_journal_goes_on_when_there_is_room() {
     let filler = folder.path().join("filler");
     let result = std::panic::catch_unwind(|| {
         fs::write(&filler, vec![0; 600 * 1024]).unwrap();
-        let journal = Journal::open(&path).unwrap();
+        run(&path, &filler);
+    });
+    // Lazily: a process that another test is just starting may have its files open.
+    let unmounted = Command::new("umount")
+        .arg("--lazy")
+        .arg(folder.path())
+        .status()
+        .unwrap();
+    assert!(unmounted.success());
+    result.unwrap();
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_the_journal_goes_on_when_there_is_room() {
+    on_a_small_disk(|path, filler| {
+        let journal = Journal::open(path).unwrap();
         let mut kept = 0;
         let failed = loop {
             match journal.append(vec![entry(kept + 1)]) {
@@ -119,14 +136,76 @@ fn a_full_disk_loses_nothing_and_the_journal_goes_on_when_there_is_room() {
             }
         };
         assert!(matches!(failed, Error::Full(_)), "{failed:?}");
-        assert_eq!(count(&path), kept);
+        assert_eq!(count(path), kept);
         assert!(journal.append(vec![entry(kept + 1)]).is_err(), "still full");
-        fs::remove_file(&filler).unwrap();
+        fs::remove_file(filler).unwrap();
         journal.append(vec![entry(kept + 1)]).unwrap();
         drop(journal);
-        assert_eq!(count(&path), kept + 1);
+        assert_eq!(count(path), kept + 1);
     });
-    let unmounted = Command::new("umount").arg(folder.path()).status().unwrap();
-    assert!(unmounted.success());
-    result.unwrap();
+}
+
+fn removed(n: u64) -> Event {
+    let mesh = format!("m{n}").parse().unwrap();
+    Event::MeshRemoved { mesh }
+}
+
+#[test]
+fn a_full_disk_gives_events_back_and_the_ledger_goes_on_when_there_is_room() {
+    on_a_small_disk(|path, filler| {
+        let (mut ledger, _) = Ledger::open(path).unwrap();
+        let mut kept = 0;
+        let failed = loop {
+            ledger.take(0, removed(kept + 1)).unwrap();
+            ledger.take(0, removed(kept + 2)).unwrap();
+            match ledger.commit() {
+                Ok(_) => kept += 2,
+                Err(failed) => break failed,
+            }
+        };
+        assert!(matches!(failed.error, Error::Full(_)), "{failed:?}");
+        let lost = [(0, removed(kept + 1)), (0, removed(kept + 2))];
+        assert_eq!(failed.events, lost);
+        assert_eq!(ledger.state().seq(), kept);
+        fs::remove_file(filler).unwrap();
+        for (at, event) in failed.events {
+            ledger.take(at, event).unwrap();
+        }
+        ledger.commit().unwrap();
+        let state = ledger.state().clone();
+        drop(ledger);
+        assert_eq!(state.seq(), kept + 2);
+        assert_eq!(*Ledger::open(path).unwrap().0.state(), state);
+    });
+}
+
+#[test]
+fn a_full_disk_lets_nothing_be_pruned_before_it_is_archived() {
+    on_a_small_disk(|path, filler| {
+        let (mut ledger, _) = Ledger::open(path).unwrap();
+        for n in 0..3000 {
+            ledger.take(n as i64, removed(n)).unwrap();
+        }
+        ledger.commit().unwrap();
+        let state = ledger.state().clone();
+        drop(ledger);
+        // Full but for less than the archive needs.
+        let room = fs::File::options().append(true).open(filler).unwrap();
+        let archive = path.with_file_name("archive");
+        let filled = (0..).find(|_| (&room).write_all(&[0; 16 * 1024]).is_err());
+        assert!(filled.is_some());
+        let failed = prune(path, 2000, &archive, |_| Ok(())).unwrap_err();
+        assert!(matches!(failed, Error::Full(_)), "{failed:?}");
+        assert!(!archive.exists());
+        let reader = Reader::open(path).unwrap();
+        assert_eq!(Ledger::fold_to(&reader, 1).unwrap().seq(), 1);
+        fs::remove_file(filler).unwrap();
+        drop(room);
+        let pruned = prune(path, 2000, &archive, |_| Ok(())).unwrap();
+        assert_eq!(pruned.records, 2000);
+        let archived = fs::read_to_string(&archive).unwrap();
+        assert_eq!(archived.lines().count(), 2000);
+        drop(reader);
+        assert_eq!(*Ledger::open(path).unwrap().0.state(), state);
+    });
 }

@@ -1,8 +1,28 @@
-//! Faults: what the core promises when processes die and disks fill.
+//! Faults: what the core promises when processes die, files come late and disks fill.
+//!
+//! The engine and its journal are driven through whole lives of made-up meshes:
+//! `settings` says what a life is made of, `world` lives it with fake `panes`,
+//! scripted `agents` and a `human`, `oracle` says what must hold, `coverage` what
+//! was seen, and `shrink` makes a life that fails small.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     reason = "a test that cannot go on fails"
 )]
 
+mod agents;
+mod book;
+mod coverage;
+mod faults;
+mod files;
+mod golden;
+mod human;
 mod journal;
+mod meshes;
+mod oracle;
+mod panes;
+mod rng;
+mod run;
+mod settings;
+mod shrink;
+mod world;

@@ -1,0 +1,355 @@
+//! The state and its journal, kept in step: what happened is decided upon at once,
+//! remembered with what was decided, and only then acted on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::codec::{check_version, decode, encode, event_of};
+use super::writer::NotAppended;
+use super::{Entry, Error, Journal, Key, Reader, Record, Snapshot};
+use crate::engine::{Effect, Event, Facts, Letter, Number, RULES, State};
+use crate::model::MsgId;
+
+/// After how many events a snapshot is taken: a start folds no more than these.
+const BETWEEN_SNAPSHOTS: u64 = 10_000;
+
+/// How many finished messages of one name an arrival is told of.
+const KNOWN: u32 = 8;
+
+/// The state and its journal, kept in step. There is one of each journal.
+#[derive(Debug)]
+pub struct Ledger {
+    /// Before the journal: the last to close brings the log home, and a reader cannot.
+    reader: Reader,
+    journal: Journal,
+    state: State,
+    /// Taken in, and not yet durable.
+    pending: Vec<Entry>,
+    /// To be done once they are.
+    effects: Vec<Effect>,
+    /// The state has events that the journal could not keep.
+    astray: bool,
+    /// The place of the last snapshot.
+    snapshot: u64,
+}
+
+/// What could not be remembered, and why. Nothing of it was done; it is to be taken
+/// again, in this order, before anything else.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Untaken {
+    /// What went wrong.
+    #[source]
+    pub error: Error,
+    /// The events, with their times.
+    pub events: Vec<(i64, Event)>,
+}
+
+impl Ledger {
+    /// Open a journal or begin one, and fold it to the state it tells of. The letters
+    /// are those that may not have been written: all since the last snapshot.
+    pub fn open(path: &Path) -> Result<(Ledger, Vec<Letter>), Error> {
+        let journal = Journal::open(path)?;
+        let reader = Reader::open(path)?;
+        let mut letters = Vec::new();
+        let folded = fold(&reader, reader.last()?, |effect| match effect {
+            Effect::Write(letter) => letters.push(*letter),
+            Effect::Spawn { .. }
+            | Effect::Deliver { .. }
+            | Effect::Interrupt { .. }
+            | Effect::Kill { .. }
+            | Effect::NotifyHuman { .. }
+            | Effect::ShowDialog { .. }
+            | Effect::RunHook { .. }
+            | Effect::Remember(_) => {}
+        })?;
+        let ledger = Ledger {
+            reader,
+            journal,
+            state: folded.state,
+            pending: Vec::new(),
+            effects: Vec::new(),
+            astray: false,
+            snapshot: folded.snapshot,
+        };
+        Ok((ledger, letters))
+    }
+
+    /// The state as the journal told of it after a record. It needs no writer, and
+    /// minds none.
+    pub fn fold_to(reader: &Reader, seq: u64) -> Result<State, Error> {
+        fold(reader, seq, drop).map(|folded| folded.state)
+    }
+
+    /// Go through the past up to a record, from its beginning or from where it was
+    /// pruned: what is about to happen is shown with the state before it.
+    pub fn replay(
+        reader: &Reader,
+        up_to: u64,
+        mut each: impl FnMut(&mut State, &Record, &Event),
+    ) -> Result<State, Error> {
+        reader.at_one_moment(|| {
+            let mut state = match reader.pruned()? {
+                Some((seq, _)) => newest_snapshot(reader, seq)?,
+                None => State::default(),
+            };
+            reader.try_fold(state.seq(), up_to, |record| {
+                let event = decode(reader.path(), &record)?;
+                each(&mut state, &record, &event);
+                let _ = state.step(record.at, event);
+                Ok(())
+            })?;
+            Ok(state)
+        })
+    }
+
+    /// The state, with all that was taken in.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// For those who want to know of the past.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Take an event in, with what is known of the messages it speaks of. What comes
+    /// of it is told by the next [`Ledger::commit`]; whoever takes in again after that
+    /// has written the letters it told of.
+    pub fn take(&mut self, at: i64, mut event: Event) -> Result<(), Untaken> {
+        if let Err(error) = self.prepare(&mut event) {
+            let events = vec![(at, event)];
+            return Err(Untaken { error, events });
+        }
+        let entry = encode(at, &event);
+        let effects = self.state.step(at, event);
+        self.queue(entry, effects);
+        Ok(())
+    }
+
+    /// Make durable what was taken in, and tell what is to be done.
+    pub fn commit(&mut self) -> Result<Vec<Effect>, Untaken> {
+        if self.pending.is_empty() {
+            return Ok(Vec::new());
+        }
+        let first = self.state.seq() + 1 - self.pending.len() as u64;
+        let entries = std::mem::take(&mut self.pending);
+        let appended = match self.reader.release() {
+            Ok(()) => self.journal.append_or_return(entries),
+            Err(error) => Err(NotAppended { error, entries }),
+        };
+        match appended {
+            Ok(appended) => {
+                assert_eq!(
+                    *appended.start(),
+                    first,
+                    "there is no other writer, so the state counts as the journal does"
+                );
+                Ok(std::mem::take(&mut self.effects))
+            }
+            Err(failed) => {
+                self.effects.clear();
+                self.astray = true;
+                // If this fails too, it is tried again by whatever is asked next.
+                let _ = self.reload();
+                let given_back = |entry: &Entry| (entry.at, event_of(entry));
+                Err(Untaken {
+                    error: failed.error,
+                    events: failed.entries.iter().map(given_back).collect(),
+                })
+            }
+        }
+    }
+
+    /// Keep a snapshot of the state, unless there is one. Only what is durable can be kept.
+    pub fn snapshot(&mut self) -> Result<(), Error> {
+        if self.astray || !self.pending.is_empty() || self.snapshot == self.state.seq() {
+            return Ok(());
+        }
+        self.journal.snapshot(Snapshot {
+            seq: self.state.seq(),
+            rules: RULES,
+            body: self.state.snapshot(),
+        })?;
+        self.snapshot = self.state.seq();
+        Ok(())
+    }
+
+    /// After a failed commit the state is the journal's again.
+    fn reload(&mut self) -> Result<(), Error> {
+        if self.astray {
+            self.state = Ledger::fold_to(&self.reader, self.reader.last()?)?;
+            self.astray = false;
+        }
+        Ok(())
+    }
+
+    /// Everything that can go wrong before an event is taken in.
+    fn prepare(&mut self, event: &mut Event) -> Result<(), Error> {
+        self.reload()?;
+        // Before an event and not after the last: by now its letters are written.
+        if self.state.seq() >= self.snapshot + BETWEEN_SNAPSHOTS {
+            // Without it a start takes longer; it is tried again with the next event.
+            let _ = self.snapshot();
+        }
+        match event {
+            Event::Arrived(arrived) => {
+                let envelope = &arrived.envelope;
+                let ids = std::iter::once(&envelope.id).chain(&envelope.in_reply_to);
+                let unnamed = self.state.speaks_of(&envelope.from);
+                arrived.known = self.known(&arrived.path, ids, unnamed)?;
+            }
+            Event::Rejected(rejected) => {
+                rejected.known = self.known(&rejected.path, [], Vec::new())?;
+            }
+            Event::PaneStarted { .. }
+            | Event::PaneReady { .. }
+            | Event::PaneIdle { .. }
+            | Event::PaneBusy { .. }
+            | Event::PaneAsked { .. }
+            | Event::PaneLimited { .. }
+            | Event::PaneExited { .. }
+            | Event::Delivered { .. }
+            | Event::DeliveryFailed { .. }
+            | Event::TimerFired { .. }
+            | Event::HookFinished { .. }
+            | Event::MeshLoaded(_)
+            | Event::MeshRemoved { .. }
+            | Event::Command(_)
+            | Event::Recovered { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// The finished messages of this path, of these ids, the first ones of their runs, and
+    /// those that are meant without being named, in the order of their numbers.
+    fn known<'i>(
+        &self,
+        path: &str,
+        ids: impl IntoIterator<Item = &'i MsgId>,
+        unnamed: Vec<Number>,
+    ) -> Result<Vec<Facts>, Error> {
+        let mut known = BTreeMap::new();
+        // Until the commit nobody writes.
+        self.reader.hold()?;
+        let at_path = |facts: &Facts| facts.path() == Some(path);
+        self.newest(&mut known, at_path, self.reader.messages_at(path, KNOWN)?);
+        for id in ids {
+            let named = |facts: &Facts| facts.id == *id || facts.written.as_ref() == Some(id);
+            self.newest(&mut known, named, self.reader.messages_named(id, KNOWN)?);
+        }
+        let mut runs: Vec<Number> = known.values().filter_map(|facts| facts.run).collect();
+        runs.extend(unnamed);
+        for run in runs {
+            if !known.contains_key(&run) {
+                let first = |facts: &Facts| facts.number == run;
+                let durable = self.reader.message(run)?.into_iter().collect();
+                self.newest(&mut known, first, durable);
+            }
+        }
+        Ok(known.into_values().collect())
+    }
+
+    /// Add the newest of those that are durable and those that are pending. What is
+    /// pending is newer than what is durable of the same message.
+    fn newest(
+        &self,
+        known: &mut BTreeMap<Number, Facts>,
+        wanted: impl Fn(&Facts) -> bool,
+        durable: Vec<Facts>,
+    ) {
+        let mut found: BTreeMap<Number, Facts> = durable
+            .into_iter()
+            .map(|facts| (facts.number, facts))
+            .collect();
+        // In order, so that the last word on a message stands.
+        let pending = self.pending.iter().flat_map(|entry| &entry.facts);
+        for facts in pending.filter(|facts| wanted(facts)) {
+            found.insert(facts.number, facts.clone());
+        }
+        known.extend(found.into_iter().rev().take(KNOWN as usize));
+    }
+
+    /// Lay an event by until the commit, with what its step has come to.
+    fn queue(&mut self, mut entry: Entry, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Remember(facts) => entry.facts.push(*facts),
+                effect @ (Effect::Spawn { .. }
+                | Effect::Deliver { .. }
+                | Effect::Interrupt { .. }
+                | Effect::Kill { .. }
+                | Effect::Write(_)
+                | Effect::NotifyHuman { .. }
+                | Effect::ShowDialog { .. }
+                | Effect::RunHook { .. }) => self.effects.push(effect),
+            }
+        }
+        let touched = self.state.touched();
+        let messages = touched.messages.iter();
+        let agents = touched.agents.iter();
+        let threads = touched.threads.iter();
+        entry.keys = messages
+            .map(|(_, id)| Key::Message(id.to_string()))
+            .chain(agents.map(|agent| Key::Agent(agent.to_string())))
+            .chain(threads.map(|thread| Key::Thread(thread.0.to_string())))
+            .collect();
+        self.pending.push(entry);
+    }
+}
+
+/// A state, and the snapshot that the fold began with; 0 if with none.
+struct Folded {
+    state: State,
+    snapshot: u64,
+}
+
+/// The state after a record. What the records after the snapshot call for goes to `each`.
+fn fold(reader: &Reader, up_to: u64, mut each: impl FnMut(Effect)) -> Result<Folded, Error> {
+    reader.at_one_moment(|| {
+        let mut state = newest_snapshot(reader, up_to)?;
+        let snapshot = state.seq();
+        if let Some((seq, archive)) = reader.pruned()?
+            && snapshot < seq
+        {
+            let path = reader.path().into();
+            return Err(Error::Pruned { path, seq, archive });
+        }
+        let damaged = |next: u64| Error::Damaged {
+            path: reader.path().into(),
+            detail: format!("record {next} is missing"),
+        };
+        reader.try_fold(snapshot, up_to, |record| {
+            let next = state.seq() + 1;
+            if record.seq != next {
+                return Err(damaged(next));
+            }
+            let event = decode(reader.path(), &record)?;
+            state.step(record.at, event).into_iter().for_each(&mut each);
+            Ok(())
+        })?;
+        if state.seq() < up_to.min(reader.last()?) {
+            return Err(damaged(state.seq() + 1));
+        }
+        Ok(Folded { state, snapshot })
+    })
+}
+
+/// The newest snapshot at or before a record that can be read. One that cannot costs
+/// only time, as long as there are records to fold in its place.
+fn newest_snapshot(reader: &Reader, up_to: u64) -> Result<State, Error> {
+    let mut before = up_to;
+    while let Some(snapshot) = reader.snapshot(before)? {
+        let what = || format!("the snapshot at {}", snapshot.seq);
+        check_version(reader.path(), what, "the rules", snapshot.rules, RULES)?;
+        match State::restore(&snapshot.body) {
+            Ok(state) if state.seq() == snapshot.seq => return Ok(state),
+            Ok(_) | Err(_) if snapshot.seq > 0 => before = snapshot.seq - 1,
+            Ok(_) | Err(_) => break,
+        }
+    }
+    Ok(State::default())
+}
+
+#[cfg(test)]
+mod tests;

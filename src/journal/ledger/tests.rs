@@ -1,0 +1,294 @@
+//! The ledger, on real files. What the engine decides is told by hand.
+
+use std::fs;
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::*;
+use crate::engine::{Rejected, Step};
+use crate::journal::samples::{arrived, facts, id, known, numbers, removed};
+
+struct Desk {
+    folder: TempDir,
+    ledger: Ledger,
+}
+
+fn open() -> Desk {
+    let folder = TempDir::new().unwrap();
+    let ledger = Ledger::open(&folder.path().join("journal.db")).unwrap().0;
+    Desk { folder, ledger }
+}
+
+impl Desk {
+    fn reader(&self) -> Reader {
+        Reader::open(&self.folder.path().join("journal.db")).unwrap()
+    }
+
+    /// Take in an event that finishes these messages.
+    fn finish(&mut self, messages: &[Facts]) {
+        let remember = |facts: &Facts| Effect::Remember(Box::new(facts.clone()));
+        let effects = messages.iter().map(remember).collect();
+        let event = removed("m");
+        let entry = encode(0, &event);
+        let more = self.ledger.state.step(0, event);
+        assert!(more.is_empty());
+        self.ledger.queue(entry, effects);
+    }
+
+    /// What an event would be told of that came now.
+    fn known(&mut self, mut event: Event) -> Vec<u64> {
+        self.ledger.prepare(&mut event).unwrap();
+        known(&event)
+    }
+
+    fn again(self) -> (Desk, Vec<Letter>) {
+        let Desk { folder, ledger } = self;
+        drop(ledger);
+        let (ledger, letters) = Ledger::open(&folder.path().join("journal.db")).unwrap();
+        (Desk { folder, ledger }, letters)
+    }
+
+    /// Change the file behind everybody's back.
+    fn spoil(self, sql: &str) -> (TempDir, String) {
+        let Desk { folder, ledger } = self;
+        drop(ledger);
+        let path = folder.path().join("journal.db");
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let before = fs::read(&path).unwrap();
+        let error = Ledger::open(&path).unwrap_err().to_string();
+        assert_eq!(fs::read(&path).unwrap(), before, "it is left untouched");
+        (folder, error)
+    }
+}
+
+#[test]
+fn events_are_durable_and_effects_are_told_only_after_a_commit() {
+    let mut desk = open();
+    let worker: crate::model::Address = "dev/worker".parse().unwrap();
+    let shown = Effect::ShowDialog { worker, open: true };
+    desk.ledger.take(7, removed("a")).unwrap();
+    let entry = encode(8, &removed("b"));
+    let _ = desk.ledger.state.step(8, removed("b"));
+    let done = facts(1, "a", &[Step::Finished]);
+    let effects = vec![Effect::Remember(Box::new(done.clone())), shown.clone()];
+    desk.ledger.queue(entry, effects);
+    assert_eq!(desk.reader().last().unwrap(), 0);
+    assert_eq!(desk.ledger.commit().unwrap(), [shown]);
+    assert_eq!(desk.ledger.commit().unwrap(), []);
+    let reader = desk.reader();
+    let record = reader.record(2).unwrap().unwrap();
+    let body = r#"{"mesh-removed":{"mesh":"b"}}"#;
+    assert_eq!((record.at, record.kind.as_str()), (8, "mesh-removed"));
+    assert_eq!((record.body.as_str(), record.rules), (body, RULES));
+    assert_eq!(reader.message(Number(1)).unwrap(), Some(done));
+}
+
+#[test]
+fn a_state_is_folded_again_as_it_was() {
+    let mut desk = open();
+    for n in 0..5 {
+        desk.ledger.take(n, removed("a")).unwrap();
+        desk.ledger.commit().unwrap();
+        if n == 2 {
+            desk.ledger.snapshot().unwrap();
+        }
+    }
+    let state = desk.ledger.state().clone();
+    let reader = desk.reader();
+    for seq in 1..=5 {
+        let then = Ledger::fold_to(&reader, seq).unwrap();
+        assert_eq!((then.seq(), then.at()), (seq, seq as i64 - 1));
+    }
+    assert_eq!(Ledger::fold_to(&reader, u64::MAX).unwrap(), state);
+    let (mut desk, _) = desk.again();
+    assert_eq!(*desk.ledger.state(), state);
+    assert_eq!(desk.ledger.snapshot, 3, "the fold began there");
+    desk.ledger.take(9, removed("b")).unwrap();
+    desk.ledger.commit().unwrap();
+    assert_eq!(desk.reader().last().unwrap(), 6);
+}
+
+#[test]
+fn a_snapshot_is_taken_now_and_then_and_never_of_what_is_not_durable() {
+    let mut desk = open();
+    for _ in 0..BETWEEN_SNAPSHOTS {
+        desk.ledger.take(0, removed("a")).unwrap();
+    }
+    desk.ledger.commit().unwrap();
+    let newest = |desk: &Desk| desk.reader().snapshot(u64::MAX).unwrap().map(|s| s.seq);
+    assert_eq!(newest(&desk), None, "the letters may not be written yet");
+    desk.ledger.take(0, removed("b")).unwrap();
+    assert_eq!(newest(&desk), Some(BETWEEN_SNAPSHOTS));
+    desk.ledger.snapshot().unwrap();
+    assert_eq!(newest(&desk), Some(BETWEEN_SNAPSHOTS));
+    desk.ledger.commit().unwrap();
+}
+
+#[test]
+fn an_arrival_is_told_of_the_finished_messages_it_may_speak_of() {
+    let mut desk = open();
+    let done = |number, id| facts(number, id, &[Step::Finished]);
+    let mut in_run = done(3, "c");
+    in_run.run = Some(Number(1));
+    let mut renamed = done(4, "b-2");
+    renamed.written = Some(id("b"));
+    let stored = [done(1, "a"), done(2, "b"), in_run, renamed, done(5, "e")];
+    desk.finish(&stored);
+    for durable in [false, true] {
+        if durable {
+            desk.ledger.commit().unwrap();
+        }
+        for (event, expected) in [
+            (arrived("x.md", "x", &[]), vec![]),
+            (arrived("x.md", "b", &[]), vec![2, 4]),
+            (arrived("a.md", "x", &["e", "b"]), vec![1, 2, 4, 5]),
+            (arrived("x.md", "x", &["c", "c", "a"]), vec![1, 3]),
+            (arrived("x.md", "x", &["c"]), vec![1, 3]),
+        ] {
+            assert_eq!(desk.known(event.clone()), expected, "{durable} {event:?}");
+        }
+        let rejected = Rejected {
+            path: "e.md".into(),
+            hash: "0".into(),
+            author: None,
+            report: "bad".into(),
+            known: Vec::new(),
+        };
+        assert_eq!(desk.known(Event::Rejected(Box::new(rejected))), [5]);
+    }
+}
+
+#[test]
+fn an_arrival_is_told_of_the_newest_few_and_the_last_word_on_each() {
+    let mut desk = open();
+    let all: Vec<Facts> = (1..=12)
+        .map(|number| facts(number, "a", &[Step::Parked]))
+        .collect();
+    desk.finish(&all);
+    let newest: Vec<u64> = (5..=12).collect();
+    assert_eq!(desk.known(arrived("x.md", "a", &["a"])), newest);
+    desk.ledger.commit().unwrap();
+    assert_eq!(desk.known(arrived("x.md", "a", &["a"])), newest);
+    desk.finish(&[
+        facts(12, "a", &[Step::Finished]),
+        facts(13, "a", &[Step::Parked]),
+    ]);
+    desk.ledger.take(0, arrived("x.md", "a", &[])).unwrap();
+    let Event::Arrived(told) = event_of(desk.ledger.pending.last().unwrap()) else {
+        panic!("it arrived");
+    };
+    assert_eq!(numbers(&told.known), (6..=13).collect::<Vec<_>>());
+    assert_eq!(
+        told.known[6].step(),
+        Step::Finished,
+        "what is pending is newer"
+    );
+}
+
+#[test]
+fn after_a_failed_commit_nothing_is_done_and_nothing_is_lost() {
+    let mut desk = open();
+    desk.ledger.take(1, removed("a")).unwrap();
+    desk.ledger.commit().unwrap();
+    let before = desk.ledger.state().clone();
+    let path = desk.folder.path().join("journal.db");
+    let spoiler = Connection::open(&path).unwrap();
+    let refuse = "CREATE TRIGGER full BEFORE INSERT ON messages
+                  BEGIN SELECT raise(ABORT, 'no room'); END";
+    spoiler.execute_batch(refuse).unwrap();
+    desk.ledger.take(2, arrived("b.md", "b", &[])).unwrap();
+    desk.finish(&[facts(1, "b", &[Step::Finished])]);
+    for _ in 0..2 {
+        let failed = desk.ledger.commit().unwrap_err();
+        assert!(failed.to_string().contains("no room"), "{failed}");
+        let events: Vec<Event> = failed.events.iter().map(|(_, e)| e.clone()).collect();
+        assert_eq!(events, [arrived("b.md", "b", &[]), removed("m")]);
+        assert_eq!(failed.events[0].0, 2);
+        assert_eq!(*desk.ledger.state(), before);
+        assert_eq!(desk.reader().last().unwrap(), 1);
+        assert_eq!(desk.ledger.commit().unwrap(), [], "nothing is left to do");
+        desk.ledger.take(2, events[0].clone()).unwrap();
+        desk.finish(&[facts(1, "b", &[Step::Finished])]);
+    }
+    spoiler.execute_batch("DROP TRIGGER full").unwrap();
+    desk.ledger.commit().unwrap();
+    assert_eq!(desk.reader().last().unwrap(), 3);
+    let state = desk.ledger.state().clone();
+    assert_eq!((state.seq(), state.at()), (3, 2));
+    assert_eq!(*desk.again().0.ledger.state(), state);
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_read_costs_only_time() {
+    let mut desk = open();
+    for _ in 0..3 {
+        desk.ledger.take(1, removed("a")).unwrap();
+        desk.ledger.commit().unwrap();
+        desk.ledger.snapshot().unwrap();
+    }
+    let state = desk.ledger.state().clone();
+    let path = desk.folder.path().join("journal.db");
+    let spoiler = Connection::open(&path).unwrap();
+    for (sql, began) in [
+        ("UPDATE snapshots SET body = x'00' WHERE seq = 3", 2),
+        ("UPDATE snapshots SET body = x'00'", 0),
+    ] {
+        spoiler.execute_batch(sql).unwrap();
+        let (again, _) = desk.again();
+        desk = again;
+        assert_eq!(*desk.ledger.state(), state);
+        assert_eq!(desk.ledger.snapshot, began, "{sql}");
+    }
+}
+
+#[test]
+fn what_cannot_be_folded_is_refused_by_its_place() {
+    for (sql, said) in [
+        ("UPDATE events SET rules = 2 WHERE seq = 2", "record 2 of"),
+        (
+            "UPDATE events SET rules = 2 WHERE seq = 2",
+            "the rules 2 (this tx knows 1)",
+        ),
+        (
+            "UPDATE events SET version = 9 WHERE seq = 3",
+            "the form 9 (this tx knows 1)",
+        ),
+        (
+            "INSERT INTO snapshots VALUES (3, 2, x'00')",
+            "the snapshot at 3 of",
+        ),
+        (
+            "UPDATE events SET kind = 'dreamt' WHERE seq = 2",
+            "record 2 of",
+        ),
+        (
+            r#"UPDATE events SET kind = 'dreamt', body = '{"dreamt":{}}' WHERE seq = 3"#,
+            "unknown variant `dreamt`",
+        ),
+        ("DELETE FROM events WHERE seq = 2", "record 2 is missing"),
+        ("DELETE FROM events WHERE seq = 1", "record 1 is missing"),
+        (
+            "DELETE FROM events; INSERT INTO pruned VALUES (3, 0, 'x')",
+            "up to 3 were pruned: see x",
+        ),
+    ] {
+        let mut desk = open();
+        for _ in 0..3 {
+            desk.ledger.take(1, removed("a")).unwrap();
+        }
+        desk.ledger.commit().unwrap();
+        let (_folder, error) = desk.spoil(sql);
+        assert!(error.contains(said), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn a_closed_journal_is_one_file() {
+    let mut desk = open();
+    desk.ledger.take(1, removed("a")).unwrap();
+    desk.ledger.commit().unwrap();
+    let Desk { folder, ledger } = desk;
+    drop(ledger);
+    assert!(!folder.path().join("journal.db-wal").exists());
+}

@@ -1,0 +1,41 @@
+//! At most one writer: a file beside the journal that the writer has locked.
+//!
+//! The lock is the system's, so it goes with the process, however that ends. It is
+//! no lock on the journal itself, where SQLite has its own.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+
+use super::Error;
+
+/// Held by the one that writes.
+#[derive(Debug)]
+pub(super) struct Lock {
+    file: File,
+}
+
+impl Lock {
+    pub(super) fn take(journal: &Path) -> Result<Lock, Error> {
+        let mut path = journal.as_os_str().to_owned();
+        path.push("-lock");
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(|error| Error::from_io(path.as_ref(), &error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock { file }),
+            Err(TryLockError::WouldBlock) => Err(Error::Busy(journal.into())),
+            Err(TryLockError::Error(error)) => Err(Error::from_io(path.as_ref(), &error)),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // To close it is not enough: a child process that is just being started has it
+        // open too. If this fails, the lock goes when that one begins.
+        let _ = self.file.unlock();
+    }
+}

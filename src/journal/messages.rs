@@ -1,0 +1,106 @@
+//! What is known of finished messages, found by what later ones say of them.
+
+use rusqlite::{Connection, Params, params};
+
+use super::{Error, Reader};
+use crate::engine::{Delivery, Facts, Number, Step};
+use crate::model::MsgId;
+
+impl Reader {
+    /// A message that was remembered.
+    pub fn message(&self, number: Number) -> Result<Option<Facts>, Error> {
+        let found = self.facts("SELECT body FROM messages WHERE number = ?", [number.0])?;
+        Ok(found.into_iter().next())
+    }
+
+    /// The newest messages of this id, as they are known or as their authors wrote it;
+    /// the newest first.
+    pub fn messages_named(&self, id: &MsgId, limit: u32) -> Result<Vec<Facts>, Error> {
+        self.facts(
+            "SELECT body FROM messages WHERE id = ?1 OR written = ?1
+             ORDER BY number DESC LIMIT ?2",
+            params![id.as_str(), limit],
+        )
+    }
+
+    /// The newest messages that came in a file of this name; the newest first.
+    pub fn messages_at(&self, path: &str, limit: u32) -> Result<Vec<Facts>, Error> {
+        self.facts(
+            "SELECT body FROM messages WHERE path = ? ORDER BY number DESC LIMIT ?",
+            params![path, limit],
+        )
+    }
+
+    /// The messages of the thread that this one began, in order.
+    pub fn thread(&self, first: Number) -> Result<Vec<Facts>, Error> {
+        self.facts(
+            "SELECT m.body FROM threads t JOIN messages m ON m.number = t.number
+             WHERE t.thread = ? ORDER BY t.number",
+            [first.0],
+        )
+    }
+
+    /// The messages that ended at this step, in order. One of many deliveries that was
+    /// parked makes a message a parked one.
+    pub fn at_step(&self, step: Step) -> Result<Vec<Facts>, Error> {
+        self.facts(
+            "SELECT body FROM messages WHERE step = ? ORDER BY number",
+            [step.as_str()],
+        )
+    }
+
+    fn facts(&self, question: &str, parameters: impl Params) -> Result<Vec<Facts>, Error> {
+        let bodies: Vec<String> = self.ask(|connection| {
+            let mut statement = connection.prepare_cached(question)?;
+            let rows = statement.query_map(parameters, |row| row.get(0))?;
+            rows.collect()
+        })?;
+        let read = |body: &String| {
+            serde_json::from_str(body).map_err(|error| Error::Unreadable {
+                path: self.path().into(),
+                what: "a finished message".into(),
+                detail: error.to_string(),
+            })
+        };
+        bodies.iter().map(read).collect()
+    }
+}
+
+/// Remember a message, in place of what was known of it.
+pub(super) fn keep(connection: &Connection, facts: &Facts) -> rusqlite::Result<()> {
+    let body = serde_json::to_string(facts).expect("every key in facts is a text");
+    connection
+        .prepare_cached(
+            "INSERT OR REPLACE INTO messages
+             (number, id, written, sender, path, step, at, record, body)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )?
+        .execute(params![
+            facts.number.0,
+            facts.id.as_str(),
+            facts.written.as_ref().map(MsgId::as_str),
+            facts.from.to_string(),
+            facts.path(),
+            end(facts).as_str(),
+            facts.at,
+            facts.record(),
+            body,
+        ])?;
+    let mut threads = connection
+        .prepare_cached("INSERT OR IGNORE INTO threads (thread, number) VALUES (?, ?)")?;
+    for thread in &facts.thread {
+        threads.execute(params![thread.0, facts.number.0])?;
+    }
+    Ok(())
+}
+
+/// How a message ended. A parked delivery is what somebody must still see to, so it
+/// counts for more than those that are finished.
+pub(super) fn end(facts: &Facts) -> Step {
+    let mut steps = facts.deliveries.iter().map(Delivery::step);
+    if steps.any(|step| step == Step::Parked) {
+        Step::Parked
+    } else {
+        facts.step()
+    }
+}

@@ -1,0 +1,291 @@
+//! What is finished leaves the journal for an archive.
+//!
+//! Nothing is removed before the archive is durable, and all of it in one
+//! transaction. Whatever fails in between, a thing is in the journal or in an archive,
+//! perhaps in both. It refuses to run while another process writes.
+
+use std::collections::BTreeSet;
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use rusqlite::{Connection, Row, params};
+use serde::Serialize;
+use serde_json::Value;
+use tempfile::NamedTempFile;
+
+use super::{Error, Ledger, Snapshot, schema, writer};
+use crate::engine::{RULES, State};
+use crate::model::{Address, MsgId};
+
+/// What was removed.
+#[derive(Debug, Default)]
+pub struct Pruned {
+    /// How many records.
+    pub records: u64,
+    /// How many messages.
+    pub messages: u64,
+    /// Why the file did not become smaller, if it could not: the room that was freed
+    /// is used by what comes next.
+    pub not_compacted: Option<Error>,
+}
+
+/// The messages that are put away, by what their files are known by.
+#[derive(Debug, Default)]
+pub struct Put {
+    /// The names of files, none of which has come to say something newer.
+    pub paths: BTreeSet<String>,
+    /// What tx wrote: sender and id.
+    pub own: BTreeSet<(Address, MsgId)>,
+}
+
+/// Move what happened before a time (in milliseconds since 1970) and is finished from a
+/// journal to an archive, a new file of one JSON object a line. Parked messages stay, as
+/// do the records with the texts of messages that stay. If there is nothing to remove,
+/// no archive is made.
+///
+/// Once the archive is durable, and before anything is removed, the files of what goes
+/// are to be put away by the caller: what is no longer known here would be new again.
+///
+/// The time is to lie back far enough that the letters of tx from before it are written.
+pub fn prune(
+    path: &Path,
+    before: i64,
+    archive: &Path,
+    put_away: impl FnOnce(&Put) -> io::Result<()>,
+) -> Result<Pruned, Error> {
+    // It holds the journal's lock until all is done.
+    let (ledger, _letters) = Ledger::open(path)?;
+    let failed = |error| Error::from_sqlite(path, &error);
+    let mut connection = Connection::open(path).map_err(failed)?;
+    schema::configure(&connection).map_err(failed)?;
+    let cut = choose(&connection, ledger.state(), before).map_err(failed)?;
+    let (lines, mut pruned) = write_lines(&connection, path, archive)?;
+    if pruned.records + pruned.messages == 0 {
+        return Ok(pruned);
+    }
+    // Up to the last cut the records have gaps, and its snapshot is there.
+    let last_cut = ledger.reader().pruned()?.map_or(0, |(seq, _)| seq);
+    let snapshot = if cut.seq > last_cut {
+        let state = Ledger::fold_to(ledger.reader(), cut.seq)?;
+        Some(state.snapshot())
+    } else {
+        None
+    };
+    place(lines, archive).map_err(|error| Error::from_io(archive, &error))?;
+    let put = files_to_go(&connection, ledger.state()).map_err(failed)?;
+    put_away(&put).map_err(|error| Error::from_io(archive, &error))?;
+    remove(&mut connection, &cut, snapshot, archive).map_err(failed)?;
+    pruned.not_compacted = compact(&connection).map_err(failed).err();
+    Ok(pruned)
+}
+
+/// The last record that goes.
+struct Cut {
+    seq: u64,
+    at: i64,
+}
+
+/// Choose what goes, in tables that are this connection's own.
+fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Result<Cut> {
+    connection.execute_batch(
+        "CREATE TEMP TABLE needed (seq INTEGER PRIMARY KEY);
+         CREATE TEMP TABLE records_to_go (seq INTEGER PRIMARY KEY);
+         CREATE TEMP TABLE messages_to_go (number INTEGER PRIMARY KEY);",
+    )?;
+    let mut needed = connection.prepare("INSERT OR IGNORE INTO temp.needed (seq) VALUES (?)")?;
+    for held in state.held() {
+        needed.execute([held.facts.record()])?;
+    }
+    connection.execute(
+        "INSERT INTO temp.messages_to_go
+         SELECT number FROM messages WHERE at < ? AND step IN ('finished', 'refused')",
+        [before],
+    )?;
+    connection.execute(
+        "INSERT OR IGNORE INTO temp.needed
+         SELECT record FROM messages
+         WHERE number NOT IN (SELECT number FROM temp.messages_to_go)",
+        [],
+    )?;
+    // None after the first that is too young: what is left after the cut has no gaps.
+    connection.execute(
+        "INSERT INTO temp.records_to_go
+         SELECT seq FROM events
+         WHERE at < ?1
+           AND seq < coalesce((SELECT min(seq) FROM events WHERE at >= ?1), seq + 1)
+           AND seq NOT IN (SELECT seq FROM temp.needed)",
+        [before],
+    )?;
+    connection.query_row(
+        "SELECT coalesce(max(seq), 0), coalesce(max(at), 0) FROM events
+         WHERE seq IN (SELECT seq FROM temp.records_to_go)",
+        [],
+        |row| {
+            Ok(Cut {
+                seq: row.get(0)?,
+                at: row.get(1)?,
+            })
+        },
+    )
+}
+
+/// What the files of the messages that go are known by.
+fn files_to_go(connection: &Connection, state: &State) -> rusqlite::Result<Put> {
+    let mut put = Put::default();
+    let mut paths = connection.prepare(
+        "SELECT DISTINCT path FROM messages
+         WHERE number IN (SELECT number FROM temp.messages_to_go) AND path IS NOT NULL
+           AND path NOT IN (SELECT path FROM messages WHERE path IS NOT NULL
+                            AND number NOT IN (SELECT number FROM temp.messages_to_go))",
+    )?;
+    for path in paths.query_map([], |row| row.get(0))? {
+        put.paths.insert(path?);
+    }
+    for held in state.held() {
+        put.paths.remove(held.facts.path().unwrap_or_default());
+    }
+    let mut own = connection.prepare(
+        "SELECT sender, id FROM messages
+         WHERE number IN (SELECT number FROM temp.messages_to_go) AND path IS NULL",
+    )?;
+    let rows = own.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    })?;
+    for row in rows {
+        let (sender, id) = row?;
+        if let (Ok(sender), Ok(id)) = (sender.parse(), id.parse()) {
+            put.own.insert((sender, id));
+        }
+    }
+    Ok(put)
+}
+
+/// A line of an archive.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Line {
+    Record {
+        seq: u64,
+        at: i64,
+        rules: u32,
+        version: u32,
+        kind: String,
+        event: Value,
+    },
+    Message(Value),
+}
+
+/// Write all that goes to a file beside the archive, which is gone if it is not placed.
+/// The keys of records are not in it: they follow from the rest.
+fn write_lines(
+    connection: &Connection,
+    path: &Path,
+    archive: &Path,
+) -> Result<(NamedTempFile, Pruned), Error> {
+    let unwritten = |error| Error::from_io(archive, &error);
+    let unread = |error| Error::from_sqlite(path, &error);
+    let mut file = tempfile::Builder::new()
+        .prefix(".tx-")
+        .permissions(Permissions::from_mode(0o666)) // less the umask, like any file
+        .tempfile_in(folder_of(archive))
+        .map_err(unwritten)?;
+    let mut lines = BufWriter::new(file.as_file_mut());
+    let mut write_all = |question, read: fn(&Row) -> rusqlite::Result<Line>| {
+        let mut count = 0;
+        let mut statement = connection.prepare(question).map_err(unread)?;
+        let rows = statement.query_map([], read).map_err(unread)?;
+        for line in rows {
+            let line = serde_json::to_string(&line.map_err(unread)?);
+            let line = line.expect("every key in a line is a text");
+            writeln!(lines, "{line}").map_err(unwritten)?;
+            count += 1;
+        }
+        Ok(count)
+    };
+    let pruned = Pruned {
+        records: write_all(
+            "SELECT seq, at, rules, version, kind, body FROM events
+             WHERE seq IN (SELECT seq FROM temp.records_to_go) ORDER BY seq",
+            |row| {
+                Ok(Line::Record {
+                    seq: row.get(0)?,
+                    at: row.get(1)?,
+                    rules: row.get(2)?,
+                    version: row.get(3)?,
+                    kind: row.get(4)?,
+                    event: json(row.get(5)?),
+                })
+            },
+        )?,
+        messages: write_all(
+            "SELECT body FROM messages
+             WHERE number IN (SELECT number FROM temp.messages_to_go) ORDER BY number",
+            |row| Ok(Line::Message(json(row.get(0)?))),
+        )?,
+        not_compacted: None,
+    };
+    lines.flush().map_err(unwritten)?;
+    drop(lines);
+    Ok((file, pruned))
+}
+
+/// What cannot be read is kept as it stands.
+fn json(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+/// Give the archive its name, durably. Nothing is ever replaced.
+fn place(lines: NamedTempFile, archive: &Path) -> io::Result<()> {
+    lines.as_file().sync_all()?;
+    lines
+        .persist_noclobber(archive)
+        .map_err(|failed| failed.error)?;
+    File::open(folder_of(archive))?.sync_all()
+}
+
+fn folder_of(archive: &Path) -> &Path {
+    match archive.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        Some(_) | None => Path::new("."),
+    }
+}
+
+/// Remove what was chosen, and leave a snapshot for folding what comes after it.
+fn remove(
+    connection: &mut Connection,
+    cut: &Cut,
+    snapshot: Option<Vec<u8>>,
+    archive: &Path,
+) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    if let Some(body) = snapshot {
+        transaction.execute(
+            "INSERT INTO pruned (seq, at, archive) VALUES (?, ?, ?)",
+            params![cut.seq, cut.at, archive.to_string_lossy()],
+        )?;
+        let snapshot = Snapshot {
+            seq: cut.seq,
+            rules: RULES,
+            body,
+        };
+        writer::keep(&transaction, &snapshot)?;
+    }
+    transaction.execute_batch(
+        "DELETE FROM keys WHERE seq IN (SELECT seq FROM temp.records_to_go);
+         DELETE FROM events WHERE seq IN (SELECT seq FROM temp.records_to_go);
+         DELETE FROM threads WHERE number IN (SELECT number FROM temp.messages_to_go);
+         DELETE FROM messages WHERE number IN (SELECT number FROM temp.messages_to_go);",
+    )?;
+    transaction.commit()
+}
+
+fn compact(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("VACUUM")?;
+    // Somebody who reads may hold the log back; it is emptied when they are done.
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,272 @@
+//! Pruning, on real files.
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// With no files to put away.
+fn prune(path: &Path, before: i64, archive: &Path) -> Result<Pruned, Error> {
+    super::prune(path, before, archive, |_| Ok(()))
+}
+
+use crate::engine::{Event, Facts, Number, Step};
+use crate::journal::samples::{arrived, facts, numbers, removed};
+use crate::journal::{Entry, Journal, Key, Reader, codec};
+
+struct Project {
+    folder: TempDir,
+    path: PathBuf,
+}
+
+fn entry(at: i64, event: &Event, facts: Vec<Facts>) -> Entry {
+    Entry {
+        keys: vec![Key::Agent("dev/worker".into())],
+        facts,
+        ..codec::encode(at, event)
+    }
+}
+
+/// Ten records at 10, 20, …, 100. The messages 1 to 8 came in the records of their
+/// numbers and ended; the third is parked, the fourth in one of two deliveries.
+fn project() -> Project {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = Journal::open(&path).unwrap();
+    for n in 1..=10_u64 {
+        let event = arrived(&format!("m{n}.md"), &format!("m{n}"), &[]);
+        let ends: &[Step] = match n {
+            3 => &[Step::Parked],
+            4 => &[Step::Finished, Step::Parked],
+            5 => &[],
+            _ => &[Step::Finished],
+        };
+        let ended = (n <= 8).then(|| facts(n, &format!("m{n}"), ends));
+        let at = 10 * n as i64;
+        journal
+            .append(vec![entry(at, &event, ended.into_iter().collect())])
+            .unwrap();
+    }
+    Project { folder, path }
+}
+
+impl Project {
+    fn archive(&self) -> PathBuf {
+        self.folder.path().join("archive.jsonl")
+    }
+
+    fn records(&self) -> Vec<u64> {
+        let mut records = Vec::new();
+        let reader = Reader::open(&self.path).unwrap();
+        let each = |record: crate::journal::Record| records.push(record.seq);
+        reader.fold(0, u64::MAX, each).unwrap();
+        records
+    }
+
+    fn messages(&self) -> Vec<u64> {
+        let reader = Reader::open(&self.path).unwrap();
+        numbers(&reader.thread(Number(1)).unwrap())
+    }
+
+    /// The records and the messages in the archive.
+    fn archived(&self) -> (Vec<u64>, Vec<u64>) {
+        let text = fs::read_to_string(self.archive()).unwrap();
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let records = lines
+            .iter()
+            .filter_map(|line| line["record"]["seq"].as_u64());
+        let messages = lines
+            .iter()
+            .filter_map(|line| line["message"]["number"].as_u64());
+        (records.collect(), messages.collect())
+    }
+
+    fn state(&self) -> State {
+        let reader = Reader::open(&self.path).unwrap();
+        Ledger::fold_to(&reader, u64::MAX).unwrap()
+    }
+
+    /// Nothing was removed, and nothing lies about.
+    fn is_whole(&self) {
+        assert_eq!(self.records(), (1..=10).collect::<Vec<_>>());
+        assert_eq!(self.messages(), (1..=8).collect::<Vec<_>>());
+        let names = fs::read_dir(self.folder.path()).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let strange: Vec<String> = names.filter(|name| name.starts_with(".tx-")).collect();
+        assert!(strange.is_empty(), "{strange:?}");
+    }
+}
+
+#[test]
+fn what_is_finished_goes_to_the_archive_and_the_rest_goes_on() {
+    let project = project();
+    let state = project.state();
+    let pruned = prune(&project.path, 75, &project.archive()).unwrap();
+    assert_eq!((pruned.records, pruned.messages), (5, 5));
+    assert!(pruned.not_compacted.is_none(), "{pruned:?}");
+    assert_eq!(
+        project.archived(),
+        (vec![1, 2, 5, 6, 7], vec![1, 2, 5, 6, 7])
+    );
+    assert_eq!(
+        project.records(),
+        [3, 4, 8, 9, 10],
+        "texts of parked ones stay"
+    );
+    assert_eq!(project.messages(), [3, 4, 8]);
+    assert_eq!(project.state(), state);
+    let reader = Reader::open(&project.path).unwrap();
+    let found = reader.by_key(&Key::Agent("dev/worker".into())).unwrap();
+    assert_eq!(found.len(), 5);
+    for seq in 7..=10 {
+        assert_eq!(Ledger::fold_to(&reader, seq).unwrap().seq(), seq);
+    }
+    let gone = Ledger::fold_to(&reader, 6).unwrap_err().to_string();
+    assert!(gone.contains("up to 7 were pruned: see "), "{gone}");
+    assert!(gone.ends_with("archive.jsonl"), "{gone}");
+    let (mut ledger, _) = Ledger::open(&project.path).unwrap();
+    assert_eq!(*ledger.state(), state);
+    ledger.take(110, removed("a")).unwrap();
+    ledger.commit().unwrap();
+    assert_eq!(project.records(), [3, 4, 8, 9, 10, 11]);
+}
+
+#[test]
+fn an_archived_record_is_whole() {
+    let project = project();
+    let before = Reader::open(&project.path)
+        .unwrap()
+        .record(2)
+        .unwrap()
+        .unwrap();
+    prune(&project.path, 25, &project.archive()).unwrap();
+    let text = fs::read_to_string(project.archive()).unwrap();
+    let line: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
+    let record = &line["record"];
+    let body: Value = serde_json::from_str(&before.body).unwrap();
+    assert_eq!(record["event"], body);
+    assert_eq!(record["at"], before.at);
+    assert_eq!(record["kind"], before.kind.as_str());
+    assert_eq!(
+        (&record["rules"], &record["version"]),
+        (&1.into(), &1.into())
+    );
+    let sample = facts(1, "m1", &[Step::Finished]);
+    let facts: Value = serde_json::from_str(text.lines().nth(2).unwrap()).unwrap();
+    let facts: Facts = serde_json::from_value(facts["message"].clone()).unwrap();
+    assert_eq!(facts, sample);
+}
+
+#[test]
+fn places_are_never_given_again() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = Journal::open(&path).unwrap();
+    let entries = vec![entry(1, &removed("a"), Vec::new()); 4];
+    journal.append(entries).unwrap();
+    drop(journal);
+    prune(&path, 50, &folder.path().join("archive")).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let mut left = 0;
+    reader.fold(0, u64::MAX, |_| left += 1).unwrap();
+    assert_eq!((left, reader.last().unwrap()), (0, 4));
+    assert_eq!(
+        (reader.last_at(0).unwrap(), reader.last_at(1).unwrap()),
+        (0, 4)
+    );
+    // The count is kept apart from the snapshot, which may be lost.
+    let spoiler = Connection::open(&path).unwrap();
+    spoiler.execute_batch("DELETE FROM snapshots").unwrap();
+    let journal = Journal::open(&path).unwrap();
+    let next = journal.append(vec![entry(60, &removed("b"), Vec::new())]);
+    assert_eq!(next.unwrap(), 5..=5);
+}
+
+#[test]
+fn the_snapshot_that_the_rest_is_folded_from_stays() {
+    let project = project();
+    prune(&project.path, 45, &project.archive()).unwrap();
+    let (mut ledger, _) = Ledger::open(&project.path).unwrap();
+    for _ in 0..4 {
+        ledger.take(200, removed("a")).unwrap();
+        ledger.commit().unwrap();
+        ledger.snapshot().unwrap();
+    }
+    let reader = Reader::open(&project.path).unwrap();
+    assert_eq!(Ledger::fold_to(&reader, 5).unwrap().seq(), 5);
+}
+
+#[test]
+fn what_was_kept_goes_later_when_it_is_finished() {
+    let project = project();
+    prune(&project.path, 75, &project.archive()).unwrap();
+    let journal = Journal::open(&project.path).unwrap();
+    let done = facts(3, "m3", &[Step::Finished]);
+    journal
+        .append(vec![entry(110, &removed("a"), vec![done])])
+        .unwrap();
+    drop(journal);
+    fs::remove_file(project.archive()).unwrap();
+    let pruned = prune(&project.path, 75, &project.archive()).unwrap();
+    assert_eq!((pruned.records, pruned.messages), (1, 1));
+    assert_eq!(project.archived(), (vec![3], vec![3]));
+    assert_eq!(project.state().seq(), 11);
+    fs::remove_file(project.archive()).unwrap();
+    let pruned = prune(&project.path, 75, &project.archive()).unwrap();
+    assert_eq!((pruned.records, pruned.messages), (0, 0));
+    assert!(!project.archive().exists(), "there was nothing to archive");
+}
+
+#[test]
+fn it_refuses_while_somebody_writes_and_minds_nobody_who_reads() {
+    let project = project();
+    let (ledger, _) = Ledger::open(&project.path).unwrap();
+    let busy = prune(&project.path, 75, &project.archive());
+    assert!(matches!(busy, Err(Error::Busy(_))), "{busy:?}");
+    project.is_whole();
+    assert!(!project.archive().exists());
+    drop(ledger);
+    let reader = Reader::open(&project.path).unwrap();
+    assert_eq!(reader.last().unwrap(), 10);
+    prune(&project.path, 75, &project.archive()).unwrap();
+    assert_eq!(Ledger::fold_to(&reader, 10).unwrap().seq(), 10);
+}
+
+#[test]
+fn nothing_goes_unless_the_archive_is_there() {
+    let project = project();
+    fs::write(project.archive(), "mine").unwrap();
+    let refused = prune(&project.path, 75, &project.archive());
+    assert!(refused.unwrap_err().to_string().contains("exists"));
+    assert_eq!(fs::read_to_string(project.archive()).unwrap(), "mine");
+    project.is_whole();
+    let nowhere = project.folder.path().join("no/such/folder");
+    prune(&project.path, 75, &nowhere).unwrap_err();
+    project.is_whole();
+}
+
+#[test]
+fn a_failure_after_the_archive_loses_nothing() {
+    let project = project();
+    let state = project.state();
+    let spoiler = Connection::open(&project.path).unwrap();
+    let refuse = "CREATE TRIGGER full BEFORE DELETE ON threads WHEN old.number = 7
+                  BEGIN SELECT raise(ABORT, 'no room'); END";
+    spoiler.execute_batch(refuse).unwrap();
+    let failed = prune(&project.path, 75, &project.archive()).unwrap_err();
+    assert!(failed.to_string().contains("no room"), "{failed}");
+    assert_eq!(project.archived().0.len(), 5, "it is in both places now");
+    project.is_whole();
+    assert_eq!(project.state(), state);
+    let reader = Reader::open(&project.path).unwrap();
+    Ledger::fold_to(&reader, 1).expect("all can still be folded");
+    spoiler.execute_batch("DROP TRIGGER full").unwrap();
+    let second = project.folder.path().join("second");
+    assert_eq!(prune(&project.path, 75, &second).unwrap().records, 5);
+    assert_eq!(project.state(), state);
+}

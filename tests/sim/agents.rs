@@ -1,0 +1,473 @@
+//! Scripted agents: what they do in a turn, as they should and as they should not.
+
+use std::collections::VecDeque;
+
+use tx::engine::{Owes, Pane};
+use tx::model::{Address, Envelope, Kind, MsgId, Name, Priority, Recipient, RoutingMode, Row};
+
+use crate::files::{Written, envelope};
+use crate::meshes::WORDS;
+use crate::panes::Doing;
+use crate::settings::{Act, Fault};
+use crate::world::World;
+
+/// What an agent has in hand, as far as it can know.
+struct Hand {
+    /// The asks: their ids and who asked.
+    asks: Vec<(MsgId, Address)>,
+    /// An outcome is owed.
+    outcome: bool,
+    /// It has asked, and waits.
+    asking: bool,
+}
+
+impl World {
+    /// What an agent is going to do in a turn.
+    pub(crate) fn script(&mut self, who: &Address, one_turn: bool) -> VecDeque<(i64, Doing)> {
+        let mut script = VecDeque::new();
+        if self.rng.percent(80) {
+            script.push_back((self.rng.within(10, 2_000), Doing::Busy));
+        }
+        if self.fault(Fault::Dialog, 5) {
+            script.push_back((self.rng.within(10, 5_000), Doing::Ask));
+            script.push_back((self.rng.within(10, 200_000), Doing::Answered));
+        }
+        if self.fault(Fault::Misread, 3) {
+            script.push_back((self.rng.within(10, 5_000), Doing::SeemIdle));
+        }
+        if self.fault(Fault::Death, 4) {
+            script.push_back((self.rng.within(0, 5_000), Doing::Die));
+        }
+        script.push_back((self.rng.within(10, 60_000), Doing::Think));
+        if self.fault(Fault::Limit, 3) {
+            script.push_back((self.rng.within(10, 5_000), Doing::Limited));
+            if !one_turn && self.rng.percent(50) {
+                return script;
+            }
+            script.push_back((self.rng.within(1_000, 9_000_000), Doing::Busy));
+        }
+        if self.rng.percent(20) {
+            script.push_back((self.rng.within(10, 700_000), Doing::Busy));
+            script.push_back((self.rng.within(10, 10_000), Doing::Think));
+        }
+        if self.fault(Fault::Death, 3) {
+            script.push_back((self.rng.within(0, 5_000), Doing::Die));
+        }
+        if self.fault(Fault::Hang, 2) {
+            return script;
+        }
+        let end = match one_turn {
+            true => Doing::Exit(i32::from(!self.calm && self.rng.percent(10))),
+            false => Doing::Idle,
+        };
+        let delay = match self.fault(Fault::Overtaken, 20) {
+            true => 0,
+            false => self.rng.within(60, 20_000),
+        };
+        script.push_back((delay, end));
+        let _ = who;
+        script
+    }
+
+    /// An agent decides what to write, by what it has in hand.
+    pub(crate) fn think(&mut self, pane: &Pane) {
+        let who = &pane.worker;
+        let hand = self.hand_of(who);
+        let wild = !self.calm && self.files.count() < self.settings.files;
+        if !wild || self.rng.percent(40) {
+            return self.behave(who, &hand);
+        }
+        let acts = usize::try_from(self.rng.within(1, 2)).unwrap();
+        for _ in 0..acts {
+            let all: Vec<Act> = self.settings.acts.iter().copied().collect();
+            match self.rng.pick(&all).copied() {
+                Some(act) => self.misbehave(who, &hand, act),
+                None => self.behave(who, &hand),
+            }
+        }
+    }
+
+    fn hand_of(&self, who: &Address) -> Hand {
+        let mut hand = Hand {
+            asks: Vec::new(),
+            outcome: false,
+            asking: false,
+        };
+        let Some(worker) = self.state().worker(who) else {
+            return hand;
+        };
+        hand.asking = !worker.asking.is_empty();
+        let Some(work) = worker.status.work() else {
+            return hand;
+        };
+        hand.asking |= !work.outcomes.is_empty();
+        for (_, item) in &work.items {
+            match item.owes {
+                Owes::Answer(ask) if !work.answered.contains(&ask) => {
+                    if let Some(held) = self.state().message(ask) {
+                        let facts = &held.facts;
+                        hand.asks.push((facts.id.clone(), facts.from.clone()));
+                    }
+                }
+                Owes::Outcome => hand.outcome = true,
+                Owes::Answer(_) | Owes::Nothing => {}
+            }
+        }
+        hand
+    }
+
+    /// As it should.
+    fn behave(&mut self, who: &Address, hand: &Hand) {
+        if hand.asking {
+            return;
+        }
+        for (ask, asker) in &hand.asks {
+            self.seen.act(Act::Answer);
+            let mut answer = self.envelope(who);
+            answer.to = vec![Recipient::Full(asker.clone())];
+            answer.in_reply_to = vec![ask.clone()];
+            self.send(answer);
+        }
+        let unasked = hand.asks.is_empty() && !self.calm && self.rng.percent(20);
+        if hand.outcome || unasked {
+            self.seen.act(Act::Listed);
+            let outcome = self.listed(who);
+            self.send(outcome);
+        }
+    }
+
+    /// An outcome that the table lists.
+    fn listed(&mut self, who: &Address) -> Envelope {
+        let mut outcome = self.envelope(who);
+        outcome.status = Some("complete".parse().unwrap());
+        let mesh = self.state().meshes().find(|l| l.mesh.name == who.mesh);
+        let Some(mesh) = mesh.map(|loaded| loaded.mesh.clone()) else {
+            return outcome;
+        };
+        match mesh.routing.rows.get(&who.agent) {
+            Some(Row::ByStatus { words, .. }) => {
+                // Who is blocked for ever keeps the human busy for ever.
+                let calm = self.calm;
+                let ends = |word: &tx::model::Status| !calm || word.as_str() != "blocked";
+                let words: Vec<_> = words.iter().filter(|(word, _)| ends(word)).collect();
+                if let Some((word, targets)) = self.rng.pick(&words) {
+                    let (word, targets) = ((*word).clone(), (*targets).clone());
+                    outcome.status = Some(word);
+                    let targets: Vec<Address> = targets.into_keys().map(Address::from).collect();
+                    if mesh.routing.mode == RoutingMode::Agent {
+                        let target = self.rng.pick(&targets).cloned();
+                        outcome.to = target.map(Recipient::Full).into_iter().collect();
+                    }
+                }
+            }
+            Some(Row::Always(_) | Row::FanOut { .. }) | None => {}
+        }
+        outcome
+    }
+
+    fn envelope(&mut self, who: &Address) -> Envelope {
+        let id = self.new_id();
+        let mut made = envelope(who, id.as_str(), self.now);
+        made.priority = match self.rng.below(10) {
+            0 => Priority::High,
+            1 => Priority::Low,
+            _ => Priority::Normal,
+        };
+        if self.rng.percent(5) {
+            made.model = Some("other".into());
+        }
+        made
+    }
+
+    pub(crate) fn send(&mut self, envelope: Envelope) -> String {
+        let text = format!("{} says {}", envelope.from, envelope.id);
+        self.write(envelope, text)
+    }
+
+    /// Any agent of any mesh, but not this one.
+    pub(crate) fn somebody(&mut self, but: Option<&Address>) -> Option<Address> {
+        let meshes: Vec<(Name, Vec<Name>)> = self
+            .state()
+            .meshes()
+            .map(|l| (l.mesh.name.clone(), l.mesh.agents.keys().cloned().collect()))
+            .collect();
+        let mut all = meshes.into_iter().flat_map(|(mesh, agents)| {
+            agents.into_iter().map(move |agent| Address {
+                mesh: mesh.clone(),
+                agent,
+            })
+        });
+        let all: Vec<Address> = all.by_ref().filter(|one| Some(one) != but).collect();
+        self.rng.pick(&all).cloned()
+    }
+
+    fn word(&mut self) -> Option<tx::model::Status> {
+        let word = self.rng.pick(&WORDS).unwrap();
+        Some(word.parse().unwrap())
+    }
+
+    #[expect(clippy::too_many_lines, reason = "one arm an act")]
+    fn misbehave(&mut self, who: &Address, hand: &Hand, act: Act) {
+        self.seen.act(act);
+        let somebody = self.somebody(Some(who)).unwrap_or_else(Address::core);
+        let to = |address: &Address| vec![Recipient::Full(address.clone())];
+        let mut it = self.envelope(who);
+        match act {
+            Act::Listed => {
+                it = self.listed(who);
+            }
+            Act::Complete => it.status = Some("complete".parse().unwrap()),
+            Act::WrongWord => {
+                it.status = Some("perhaps".parse().unwrap());
+                if self.rng.percent(30) {
+                    it.to = to(&Address::core());
+                }
+            }
+            Act::Unlisted => {
+                it.status = self.word();
+                it.to = to(&somebody);
+            }
+            Act::RouteTo => {
+                it.status = self.word();
+                it.route_to = Some(match self.rng.below(4) {
+                    0 => "nowhere".parse().unwrap(),
+                    1 => "core".parse().unwrap(),
+                    _ => Recipient::Full(somebody),
+                });
+            }
+            Act::Blocked => {
+                it.status = Some("blocked".parse().unwrap());
+                if self.rng.percent(60) {
+                    it.to = to(&Address::core());
+                }
+            }
+            Act::Escalate => it.status = Some("escalate".parse().unwrap()),
+            Act::Error => it.status = Some("error".parse().unwrap()),
+            Act::Ask => it.to = to(&somebody),
+            Act::AskCore => it.to = to(&Address::core()),
+            Act::AskWithDefault | Act::AskExpires => {
+                it.to = to(&Address::core());
+                let at = self.now + self.rng.within(-1_000, 100_000);
+                let at = chrono::DateTime::from_timestamp_millis(at).unwrap();
+                it.expires = Some(at.fixed_offset());
+                if act == Act::AskWithDefault {
+                    it.default = Some("yes".into());
+                }
+            }
+            Act::Update => {
+                it.kind = Some(Kind::Update);
+                it.to = match self.rng.percent(20) {
+                    true => to(&Address::core()),
+                    false => to(&somebody),
+                };
+            }
+            Act::Answer | Act::AnswerPlain | Act::AnswerTwice => {
+                let Some((ask, asker)) = self.rng.pick(&hand.asks).cloned() else {
+                    return self.behave(who, hand);
+                };
+                it.to = to(&asker);
+                if act != Act::AnswerPlain {
+                    it.in_reply_to = vec![ask.clone()];
+                }
+                if act == Act::AnswerTwice {
+                    let mut again = self.envelope(who);
+                    again.to = to(&asker);
+                    again.in_reply_to = vec![ask];
+                    self.send(it);
+                    it = again;
+                    it.id = self.new_id();
+                }
+            }
+            Act::AnswerForeign => {
+                let asks: Vec<MsgId> = self
+                    .state()
+                    .asks()
+                    .filter(|(_, asked, _)| *asked != who)
+                    .filter_map(|(number, _, _)| self.state().message(number))
+                    .map(|held| held.facts.id.clone())
+                    .collect();
+                it.in_reply_to = self.rng.pick(&asks).cloned().into_iter().collect();
+                it.to = to(&somebody);
+            }
+            Act::AnswerLate => {
+                let asked = |written: &Written| match written {
+                    Written::Good { envelope, .. } if envelope.to.len() == 1 => {
+                        let asked = envelope.to[0] == Recipient::Full(who.clone());
+                        asked.then(|| (envelope.id.clone(), envelope.from.clone()))
+                    }
+                    Written::Good { .. } | Written::Bad { .. } => None,
+                };
+                let past: Vec<(MsgId, Address)> = self
+                    .files
+                    .of(&somebody)
+                    .into_iter()
+                    .filter_map(|(_, written)| asked(written))
+                    .collect();
+                let Some((ask, asker)) = self.rng.pick(&past).cloned() else {
+                    return self.behave(who, hand);
+                };
+                it.in_reply_to = vec![ask];
+                it.to = to(&asker);
+                if self.rng.percent(30) {
+                    it.status = self.word();
+                }
+            }
+            Act::AskAfterOutcome => {
+                let outcome = self.listed(who);
+                self.send(outcome);
+                it.id = self.new_id();
+                it.to = to(&somebody);
+            }
+            Act::OutcomeAfterAsk => {
+                it.to = to(&somebody);
+                self.send(it);
+                it = self.listed(who);
+            }
+            Act::TwoOutcomes => {
+                let outcome = self.listed(who);
+                self.send(outcome);
+                it = self.listed(who);
+            }
+            Act::Nothing => return,
+            Act::SameAgain => {
+                let own: Vec<Envelope> = self.good_files(who);
+                if let Some(old) = self.rng.pick(&own).cloned() {
+                    it = old;
+                }
+            }
+            Act::ToMany | Act::ToManyUnknown => {
+                let other = self.somebody(Some(who)).unwrap_or_else(Address::core);
+                it.to = vec![Recipient::Full(somebody), Recipient::Full(other)];
+                if act == Act::ToManyUnknown {
+                    it.to.push("nobody-at-all".parse().unwrap());
+                } else if self.rng.percent(30) {
+                    it.to.push(Recipient::Full(Address::core()));
+                }
+                if self.rng.percent(50) {
+                    it.status = self.word();
+                }
+            }
+            Act::Dispatch => {
+                it.to = to(&Address::dispatch(&who.mesh));
+                it.status = self.word();
+            }
+            Act::DispatchBare => it.to = to(&Address::dispatch(&who.mesh)),
+            Act::OtherMesh => {
+                it.to = match self.rng.percent(50) {
+                    true => to(&Address::dispatch(&somebody.mesh)),
+                    false => vec![somebody.mesh.as_str().parse().unwrap()],
+                };
+                if self.rng.percent(50) {
+                    it.status = self.word();
+                }
+            }
+            Act::Explicit => {
+                it.kind = self.rng.pick(&Kind::ALL).copied();
+                if self.rng.percent(80) {
+                    it.to = to(&somebody);
+                }
+                if self.rng.percent(30) {
+                    it.status = self.word();
+                }
+            }
+            Act::Headless => {
+                it.headless = true;
+                it.to = to(&somebody);
+                if self.rng.percent(50) {
+                    it.status = self.word();
+                }
+            }
+            Act::ToItself => it.to = to(who),
+            Act::System => {
+                let system: Address = "system/consumer".parse().unwrap();
+                match self.rng.percent(50) {
+                    true => it.to = to(&system),
+                    false => it.from = system,
+                }
+            }
+            Act::Stranger => {
+                it.from = "m0/nobody".parse().unwrap();
+                it.to = to(&somebody);
+            }
+            Act::BadFile | Act::BadFileOfNobody => {
+                let author = (act == Act::BadFile).then(|| who.clone());
+                let text = format!("bad {}", it.id);
+                self.put(None, Written::Bad { author, text });
+                return;
+            }
+            Act::Edit | Act::Spoil | Act::Mend => return self.edit(who, it, act),
+            Act::Duplicate | Act::Conflict => {
+                let own: Vec<Envelope> = self.good_files(who);
+                let Some(old) = own.last().cloned() else {
+                    return self.behave(who, hand);
+                };
+                match act {
+                    Act::Conflict => {
+                        let text = format!("{} says another thing", it.id);
+                        self.write(old, text);
+                    }
+                    _ => {
+                        self.send(old);
+                    }
+                }
+                return;
+            }
+        }
+        if self.rng.percent(30) {
+            // Now and then it is given more than it needs.
+            it.session_id = Some("session-1".into());
+        }
+        self.send(it);
+    }
+
+    fn good_files(&self, who: &Address) -> Vec<Envelope> {
+        let files = self.files.of(who).into_iter();
+        let good = files.filter_map(|(_, written)| match written {
+            Written::Good { envelope, .. } => Some((**envelope).clone()),
+            Written::Bad { .. } => None,
+        });
+        good.collect()
+    }
+
+    /// A file that is there is changed: one of the last ones.
+    fn edit(&mut self, who: &Address, new: Envelope, act: Act) {
+        let files: Vec<(String, Written)> = self
+            .files
+            .of(who)
+            .into_iter()
+            .rev()
+            .filter(|(_, written)| matches!(written, Written::Bad { .. }) == (act == Act::Mend))
+            .take(3)
+            .map(|(path, written)| (path.clone(), written.clone()))
+            .collect();
+        let Some((path, old)) = self.rng.pick(&files).cloned() else {
+            let path = self.send(new.clone());
+            if act == Act::Edit {
+                let text = format!("{} once more", new.id);
+                let envelope = Box::new(new);
+                self.put(Some(path), Written::Good { envelope, text });
+            }
+            return;
+        };
+        let text = format!("{} changed", new.id);
+        let written = match (act, old) {
+            (Act::Spoil, _) => Written::Bad {
+                author: Some(who.clone()),
+                text,
+            },
+            (_, Written::Good { envelope, .. }) => {
+                let mut envelope = envelope;
+                if self.rng.percent(30) {
+                    envelope.to = new.to;
+                }
+                Written::Good { envelope, text }
+            }
+            (_, Written::Bad { .. }) => {
+                let mut envelope = Box::new(self.listed(who));
+                envelope.id = new.id;
+                Written::Good { envelope, text }
+            }
+        };
+        self.put(Some(path), written);
+    }
+}

@@ -1,0 +1,124 @@
+//! The engine and its journal, as the world uses them: the real ones.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tx::engine::{Effect, Event, Facts, Letter, Number, State, Step};
+use tx::journal::{Ledger, Reader};
+
+/// A ledger that can be killed.
+#[derive(Debug)]
+pub(crate) struct Book {
+    /// `None` only while it is opened again.
+    ledger: Option<Ledger>,
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Book {
+    pub(crate) fn new() -> Book {
+        // In memory, where a sync costs nothing.
+        let memory = Path::new("/dev/shm");
+        let folder = match memory.is_dir() {
+            true => TempDir::new_in(memory).unwrap(),
+            false => TempDir::new().unwrap(),
+        };
+        let path = folder.path().join("journal.db");
+        let (ledger, _) = Ledger::open(&path).unwrap();
+        Book {
+            ledger: Some(ledger),
+            path,
+            _folder: folder,
+        }
+    }
+
+    fn ledger(&self) -> &Ledger {
+        self.ledger.as_ref().expect("it is open")
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        self.ledger().state()
+    }
+
+    pub(crate) fn take(&mut self, at: i64, event: Event) {
+        let ledger = self.ledger.as_mut().expect("it is open");
+        ledger.take(at, event).unwrap();
+    }
+
+    pub(crate) fn commit(&mut self) -> Vec<Effect> {
+        let ledger = self.ledger.as_mut().expect("it is open");
+        ledger.commit().unwrap()
+    }
+
+    /// Keep a snapshot, so that the next fold begins there.
+    pub(crate) fn snapshot(&mut self) {
+        let ledger = self.ledger.as_mut().expect("it is open");
+        ledger.snapshot().unwrap();
+    }
+
+    /// Killed, and started again: what was not committed is gone.
+    pub(crate) fn reopen(&mut self) -> Vec<Letter> {
+        self.ledger = None;
+        let (ledger, letters) = Ledger::open(&self.path).unwrap();
+        self.ledger = Some(ledger);
+        letters
+    }
+
+    /// What is remembered of a message.
+    pub(crate) fn facts(&self, number: Number) -> Option<Facts> {
+        self.ledger().reader().message(number).unwrap()
+    }
+
+    /// The dead letters.
+    pub(crate) fn parked(&self) -> Vec<Facts> {
+        self.ledger().reader().at_step(Step::Parked).unwrap()
+    }
+
+    /// The first event that a state which was written down and read again takes
+    /// otherwise than the one that was not, and how they differ after it.
+    pub(crate) fn first_difference(&self) -> String {
+        let mut state = State::default();
+        let mut found = String::new();
+        let reader = Reader::open(&self.path).unwrap();
+        let fold = reader.fold(0, u64::MAX, |record| {
+            if !found.is_empty() {
+                return;
+            }
+            let event: Event = serde_json::from_str(&record.body).unwrap();
+            let mut other = State::restore(&state.snapshot()).unwrap();
+            let effects = state.step(record.at, event.clone());
+            let others = other.step(record.at, event.clone());
+            if effects != others || state.snapshot() != other.snapshot() {
+                let differ = difference(&state, &other);
+                found = format!("{event:?}\n{effects:?}\n{others:?}\n{differ}");
+            }
+        });
+        fold.unwrap();
+        match found.is_empty() {
+            true => difference(self.state(), &state),
+            false => found,
+        }
+    }
+
+    /// Everything folded again from the beginning, whatever snapshots there are.
+    pub(crate) fn folded(&self) -> State {
+        let mut state = State::default();
+        let reader = Reader::open(&self.path).unwrap();
+        let fold = reader.fold(0, u64::MAX, |record| {
+            let event: Event = serde_json::from_str(&record.body).unwrap();
+            let _ = state.step(record.at, event);
+        });
+        fold.unwrap();
+        state
+    }
+}
+
+/// Where two states begin to differ.
+fn difference(one: &State, two: &State) -> String {
+    let one = String::from_utf8(one.snapshot()).unwrap();
+    let two = String::from_utf8(two.snapshot()).unwrap();
+    let same = one.bytes().zip(two.bytes()).take_while(|(a, b)| a == b);
+    let from = same.count().saturating_sub(200);
+    let end = |text: &str| text.chars().skip(from).take(400).collect::<String>();
+    format!("{}\n{}", end(&one), end(&two))
+}

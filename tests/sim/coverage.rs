@@ -1,0 +1,237 @@
+//! What was seen: every row, rule, refusal, move, fault and act must occur somewhere.
+//! A check that never meets what it checks proves nothing.
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Write};
+use std::time::Duration;
+
+use tx::engine::{Facts, Happened, Is, Move, Moved, Row, Rule};
+
+use crate::settings::{Act, Fault};
+
+/// Why messages are refused, by words that only that reason has.
+const REFUSALS: [&str; 18] = [
+    "has several targets",
+    "is not a status you can give",
+    "is not a target of",
+    "there is no `status`",
+    "core does not write to itself",
+    "is tx itself and takes no messages",
+    "only tx writes",
+    "is not an ask that the recipient made",
+    "changed after it had been given on",
+    "already sent another message with the id",
+    "nobody writes to itself",
+    "there is no agent `",
+    "sends this back to yourself",
+    "not all is answered",
+    "there is no agent or mesh",
+    "has no entry point",
+    "is disabled",
+    "it says again what",
+];
+
+const MOVES: [Move; 28] = [
+    Move::Began,
+    Move::HandOver,
+    Move::TakenUp,
+    Move::NotTakenUp,
+    Move::Holding,
+    Move::OwnTurn,
+    Move::Acknowledged,
+    Move::TurnEnded,
+    Move::DialogOpened,
+    Move::AsBefore,
+    Move::LimitReached,
+    Move::LimitOver,
+    Move::PaneGone,
+    Move::Failed,
+    Move::TimedOut,
+    Move::TryAgain,
+    Move::Stopped,
+    Move::KillAgain,
+    Move::Judged,
+    Move::AlreadyKnown,
+    Move::TooEarly,
+    Move::TooLate,
+    Move::StillHeld,
+    Move::NotOurs,
+    Move::OldAttempt,
+    Move::NoPane,
+    Move::NotDue,
+    Move::OldCheck,
+];
+
+/// What was seen.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) lives: u64,
+    pub(crate) messages: u64,
+    pub(crate) events: u64,
+    pub(crate) commits: u64,
+    pub(crate) crashes: u64,
+    rows: BTreeMap<Row, u64>,
+    rules: BTreeMap<Rule, u64>,
+    refusals: BTreeMap<&'static str, u64>,
+    pairs: BTreeMap<(Is, Happened), u64>,
+    moves: BTreeMap<Move, u64>,
+    led: BTreeMap<(Move, Is, Is), u64>,
+    faults: BTreeMap<Fault, u64>,
+    acts: BTreeMap<Act, u64>,
+}
+
+impl Seen {
+    pub(crate) fn fault(&mut self, fault: Fault) {
+        *self.faults.entry(fault).or_default() += 1;
+    }
+
+    pub(crate) fn act(&mut self, act: Act) {
+        *self.acts.entry(act).or_default() += 1;
+    }
+
+    /// Count moves, and hold them against what the table says of them.
+    pub(crate) fn moves(&mut self, moves: &[Moved]) {
+        for moved in moves {
+            let Moved {
+                from,
+                happened,
+                by,
+                to,
+                ..
+            } = *moved;
+            *self.pairs.entry((from, happened)).or_default() += 1;
+            *self.moves.entry(by).or_default() += 1;
+            if from != to {
+                *self.led.entry((by, from, to)).or_default() += 1;
+                assert!(
+                    by.leads_to(from).contains(&to),
+                    "{by:?} leads from {from:?} to {to:?} by {happened:?}"
+                );
+            }
+        }
+    }
+
+    pub(crate) fn facts(&mut self, facts: &Facts) {
+        for delivery in &facts.deliveries {
+            if let Some(row) = delivery.row {
+                *self.rows.entry(row).or_default() += 1;
+            }
+            if let Some(rule) = delivery.rule {
+                *self.rules.entry(rule).or_default() += 1;
+            }
+        }
+        if let Some(reason) = &facts.refused {
+            for words in REFUSALS.iter().filter(|words| reason.contains(**words)) {
+                *self.refusals.entry(words).or_default() += 1;
+            }
+        }
+    }
+
+    /// Put together what was seen in two lives.
+    pub(crate) fn add(&mut self, other: &Seen) {
+        fn join<K: Ord + Copy>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+            for (key, count) in from {
+                *to.entry(*key).or_default() += count;
+            }
+        }
+        self.lives += other.lives;
+        self.messages += other.messages;
+        self.events += other.events;
+        self.commits += other.commits;
+        self.crashes += other.crashes;
+        join(&mut self.rows, &other.rows);
+        join(&mut self.rules, &other.rules);
+        join(&mut self.refusals, &other.refusals);
+        join(&mut self.pairs, &other.pairs);
+        join(&mut self.moves, &other.moves);
+        join(&mut self.led, &other.led);
+        join(&mut self.faults, &other.faults);
+        join(&mut self.acts, &other.acts);
+    }
+
+    /// How far it is, in a line.
+    pub(crate) fn line(&self, elapsed: Duration) -> String {
+        let faults: u64 = self.faults.values().sum();
+        format!(
+            "{:>5.0} s: {} lives, {} messages, {} events, {} commits, {} crashes, {faults} faults",
+            elapsed.as_secs_f64(),
+            self.lives,
+            self.messages,
+            self.events,
+            self.commits,
+            self.crashes,
+        )
+    }
+
+    /// What was never seen.
+    pub(crate) fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        none_of("row", &self.rows, &Row::ALL, &mut missing);
+        none_of("rule", &self.rules, &Rule::ALL, &mut missing);
+        none_of("refusal", &self.refusals, &REFUSALS, &mut missing);
+        none_of("move", &self.moves, &MOVES, &mut missing);
+        none_of("fault", &self.faults, Fault::ALL, &mut missing);
+        none_of("act", &self.acts, Act::ALL, &mut missing);
+        let pairs = Is::ALL
+            .iter()
+            .flat_map(|is| Happened::ALL.iter().map(|happened| (*is, *happened)));
+        let pairs: Vec<(Is, Happened)> = pairs.collect();
+        none_of("pair", &self.pairs, &pairs, &mut missing);
+        missing
+    }
+
+    /// Everything, for people.
+    pub(crate) fn table(&self) -> String {
+        let mut text = String::new();
+        rows(&mut text, "faults", &self.faults);
+        rows(&mut text, "acts", &self.acts);
+        rows(&mut text, "rows", &self.rows);
+        rows(&mut text, "rules", &self.rules);
+        rows(&mut text, "refusals", &self.refusals);
+        rows(&mut text, "moves", &self.moves);
+        let pairs = self.pairs.len();
+        writeln!(text, "pairs of status and what happened: {pairs} of 99").unwrap();
+        let unled = MOVES.iter().flat_map(|by| {
+            let from = Is::ALL.iter();
+            from.flat_map(move |from| by.leads_to(*from).iter().map(move |to| (*by, *from, *to)))
+        });
+        let from_somewhere = |by: &Move, from: &Is| {
+            let mut pairs = self.led.keys();
+            pairs.any(|(known, was, _)| known == by && was == from)
+        };
+        let unled: Vec<String> = unled
+            .filter(|(by, from, to)| {
+                from != to && from_somewhere(by, from) && !self.led.contains_key(&(*by, *from, *to))
+            })
+            .map(|(by, from, to)| format!("{by:?}: {from:?} to {to:?}"))
+            .collect();
+        writeln!(
+            text,
+            "said to be possible, never seen: {}",
+            unled.join("; ")
+        )
+        .unwrap();
+        text
+    }
+}
+
+fn none_of<K: Ord + Debug>(
+    sort: &str,
+    seen: &BTreeMap<K, u64>,
+    all: &[K],
+    missing: &mut Vec<String>,
+) {
+    let unseen = all.iter().filter(|key| !seen.contains_key(key));
+    missing.extend(unseen.map(|key| format!("{sort} {key:?}")));
+}
+
+fn rows<K: Debug>(text: &mut String, title: &str, seen: &BTreeMap<K, u64>) {
+    writeln!(text, "{title}:").unwrap();
+    let cells: Vec<String> = seen
+        .iter()
+        .map(|(key, count)| format!("{} {count}", format!("{key:?}").trim_matches('"')))
+        .collect();
+    for line in cells.chunks(5) {
+        writeln!(text, "  {}", line.join(", ")).unwrap();
+    }
+}

@@ -1,0 +1,323 @@
+//! What goes wrong by itself, now and then, and how everything gets calm.
+
+use std::collections::BTreeMap;
+
+use tx::engine::{Command, Dialog, DialogKind, Event, Exit, Is, Loaded, Pane, Timer, Verdict};
+use tx::model::{Address, Name};
+
+use crate::files::envelope;
+use crate::meshes;
+use crate::panes::{Doing, Phase};
+use crate::settings::Fault;
+use crate::world::{Thing, World};
+
+impl World {
+    /// One thing goes wrong, and another one later.
+    pub(crate) fn chaos(&mut self) {
+        let works = |worker: &tx::engine::Worker| {
+            worker.status.work().is_some() || !worker.inbox.is_empty()
+        };
+        let over = self.tasks_left == 0 && !self.state().workers().any(|(_, w)| works(w));
+        if self.calm || over {
+            return;
+        }
+        let delay = self.rng.within(500, 60_000);
+        self.after(delay, Thing::Chaos);
+        let faults: Vec<Fault> = self.settings.faults.iter().copied().collect();
+        let Some(fault) = self.rng.pick(&faults).copied() else {
+            return;
+        };
+        if self.go_wrong(fault) {
+            self.seen.fault(fault);
+        }
+    }
+
+    /// Does it go wrong by itself?
+    fn go_wrong(&mut self, fault: Fault) -> bool {
+        match fault {
+            Fault::CrashBeforeCommit => self.crash(),
+            Fault::OldAttempt => return self.lie(fault),
+            // More than one at a time, so that those of rare states meet everything.
+            Fault::Spurious => return (0..3).all(|_| self.lie(fault)),
+            Fault::Death => {
+                let alive: Vec<Pane> = self.alive();
+                let Some(pane) = self.rng.pick(&alive).cloned() else {
+                    return false;
+                };
+                self.die(&pane, "it was shot");
+            }
+            Fault::OwnTurn => return self.own_turn(),
+            Fault::StaleTimer => {
+                let Some(who) = self.somebody_rare() else {
+                    return false;
+                };
+                let timer = match self.rng.below(4) {
+                    0 => Timer::State(who),
+                    1 => Timer::Pause(who),
+                    2 => Timer::Silence(who),
+                    _ => Timer::Ask(tx::engine::Number(self.rng.below(50)), who),
+                };
+                let due = self.now - self.rng.within(0, 1_000_000);
+                self.take(Event::TimerFired { timer, due });
+            }
+            Fault::ClockForward => self.now += 86_400_000,
+            Fault::Reload | Fault::Toggle | Fault::Removed => return self.reload(fault),
+            Fault::Stop | Fault::Restart => {
+                let Some(worker) = self.somebody(None) else {
+                    return false;
+                };
+                let command = match fault {
+                    Fault::Stop => Command::Stop { worker },
+                    _ => Command::Restart { worker },
+                };
+                self.take(Event::Command(command));
+            }
+            Fault::Retry | Fault::Drop => {
+                let parked = self.book.parked();
+                let Some(facts) = self.rng.pick(&parked).cloned() else {
+                    return false;
+                };
+                let facts = Box::new(facts);
+                let command = match fault {
+                    Fault::Drop => Command::Drop { facts },
+                    _ => {
+                        let envelope = Box::new(envelope(&facts.from, facts.id.as_str(), self.now));
+                        let first = facts.run.and_then(|run| self.book.facts(run));
+                        Command::Retry {
+                            facts,
+                            envelope,
+                            known: first.into_iter().collect(),
+                        }
+                    }
+                };
+                self.take(Event::Command(command));
+            }
+            Fault::CrashBeforeEffects
+            | Fault::Twice
+            | Fault::LateFile
+            | Fault::Overtaken
+            | Fault::Misread
+            | Fault::NotStarted
+            | Fault::NotDelivered
+            | Fault::Unconfirmed
+            | Fault::Dialog
+            | Fault::Limit
+            | Fault::KillIgnored
+            | Fault::Hang
+            | Fault::HookFails
+            | Fault::HookCrashes
+            | Fault::HookHangs
+            | Fault::ClockBackward
+            | Fault::OwnFile => return false,
+        }
+        true
+    }
+
+    fn alive(&self) -> Vec<Pane> {
+        let alive = self.panes.iter().filter(|(_, fake)| fake.alive);
+        alive.map(|(pane, _)| pane.clone()).collect()
+    }
+
+    /// An idle agent starts something by itself: somebody types into its pane.
+    fn own_turn(&mut self) -> bool {
+        let idle: Vec<Pane> = self
+            .panes
+            .iter()
+            .filter(|(_, fake)| fake.alive && fake.phase == Phase::Idle)
+            .map(|(pane, _)| pane.clone())
+            .collect();
+        let Some(pane) = self.rng.pick(&idle).cloned() else {
+            return false;
+        };
+        let end = self.rng.within(100, 100_000);
+        let Some(fake) = self.panes.get_mut(&pane) else {
+            return false;
+        };
+        if !fake.script.is_empty() {
+            return false;
+        }
+        fake.script.push_back((10, Doing::Busy));
+        fake.script.push_back((1_000, Doing::Think));
+        fake.script.push_back((end, Doing::Idle));
+        self.go_on(&pane);
+        true
+    }
+
+    /// An event of an older process, or one that speaks of nothing that happened. What
+    /// would be a lie about a process that lives is not told: nobody could know better.
+    fn lie(&mut self, fault: Fault) -> bool {
+        let Some(worker) = self.somebody_rare() else {
+            return false;
+        };
+        let known = self.state().worker(&worker);
+        let (attempt, turn) = known.map_or((0, 0), |known| (known.attempt, known.turn));
+        let attempt = match fault {
+            Fault::OldAttempt if attempt == 0 => return false,
+            Fault::OldAttempt => attempt - 1,
+            _ => attempt,
+        };
+        let pane = Pane { worker, attempt };
+        let old = fault == Fault::OldAttempt;
+        let turn = turn.saturating_sub(u32::try_from(self.rng.below(3)).unwrap());
+        let event = match self.rng.below(10) {
+            8 => Event::HookFinished {
+                worker: pane.worker,
+                check: u32::try_from(self.rng.below(4)).unwrap() + 90,
+                verdict: Verdict::Pass,
+            },
+            9 => Event::Delivered {
+                pane,
+                turn: turn + 7,
+            },
+            0 => Event::PaneStarted {
+                pane,
+                session: Some("spurious".into()),
+            },
+            1 => Event::PaneReady { pane },
+            2 => Event::PaneIdle { pane, turn },
+            3 => Event::PaneBusy { pane },
+            4 if old => Event::Delivered { pane, turn },
+            5 if old => Event::PaneExited {
+                pane,
+                exit: Exit::Lost { why: "late".into() },
+            },
+            6 => Event::PaneLimited {
+                pane,
+                until: self.now + 10_000,
+            },
+            7 => Event::PaneAsked {
+                pane,
+                dialog: Dialog {
+                    kind: DialogKind::Question,
+                    text: "?".into(),
+                },
+            },
+            _ => Event::DeliveryFailed {
+                pane,
+                turn: turn + 7,
+                sent: tx::engine::Sent::Nothing,
+                why: "late".into(),
+            },
+        };
+        self.take(event);
+        true
+    }
+
+    /// Somebody in a state that does not last, if there is one: any such state as likely
+    /// as any other.
+    fn somebody_rare(&mut self) -> Option<Address> {
+        let mut rare: BTreeMap<Is, Vec<Address>> = BTreeMap::new();
+        for (address, worker) in self.state().workers() {
+            let is = worker.status.is();
+            if !matches!(is, Is::Idle | Is::Working) {
+                rare.entry(is).or_default().push(address.clone());
+            }
+        }
+        let rare: Vec<Vec<Address>> = rare.into_values().collect();
+        match self.rng.below(4) {
+            0 => self.somebody(None),
+            _ => match self.rng.pick(&rare).cloned() {
+                Some(workers) => self.rng.pick(&workers).cloned(),
+                None => self.somebody(None),
+            },
+        }
+    }
+
+    fn reload(&mut self, fault: Fault) -> bool {
+        let names: Vec<Name> = self.meshes.keys().cloned().collect();
+        let Some(name) = self.rng.pick(&names).cloned() else {
+            return false;
+        };
+        let others: Vec<String> = names
+            .iter()
+            .filter(|n| **n < name)
+            .map(Name::to_string)
+            .collect();
+        let now = self.meshes.get(&name).cloned().flatten();
+        let new = match (fault, now) {
+            (Fault::Removed, Some(_)) => None,
+            (Fault::Toggle, Some(mut loaded)) => {
+                loaded.mesh.disabled = !loaded.mesh.disabled;
+                Some(loaded)
+            }
+            (_, _) => {
+                let most = self.settings.agents;
+                Some(meshes::make(&mut self.rng, name.as_str(), most, &others))
+            }
+        };
+        self.meshes.insert(name, new);
+        self.load_what_differs();
+        true
+    }
+
+    /// tx loads the meshes that are not as it knows them.
+    pub(crate) fn load_what_differs(&mut self) {
+        let meshes = self.meshes.clone();
+        for (name, wanted) in meshes {
+            let known = self.state().meshes().find(|l| l.mesh.name == name).cloned();
+            match (wanted, known) {
+                (Some(wanted), known) if known.as_ref() != Some(&wanted) => {
+                    self.take(Event::MeshLoaded(Box::new(wanted)));
+                }
+                (None, Some(_)) => self.take(Event::MeshRemoved { mesh: name }),
+                (Some(_) | None, _) => {}
+            }
+        }
+    }
+
+    /// Faults are over: everything that was held up can go on.
+    pub(crate) fn be_calm(&mut self) {
+        self.calm = true;
+        let held = self.state().held().count() as u64;
+        self.most_events = 5_000 + 1_000 * held;
+        self.note("            == calm".into());
+        self.commit();
+        let names: Vec<Name> = self.meshes.keys().cloned().collect();
+        for name in names {
+            let others: Vec<String> = Vec::new();
+            let loaded = self.meshes.get(&name).cloned().flatten();
+            let mut loaded: Loaded = loaded.unwrap_or_else(|| {
+                meshes::make(&mut self.rng, name.as_str(), self.settings.agents, &others)
+            });
+            loaded.mesh.disabled = false;
+            self.meshes.insert(name, Some(loaded));
+        }
+        self.load_what_differs();
+        let stopped: Vec<Address> = self
+            .state()
+            .workers()
+            .filter(|(_, worker)| worker.stopped)
+            .map(|(who, _)| who.clone())
+            .collect();
+        for worker in stopped {
+            self.take(Event::Command(Command::Restart { worker }));
+        }
+        // Who hangs comes to an end, and dialogs are answered.
+        for pane in self.alive() {
+            let fake = self.panes.get_mut(&pane).expect("it is alive");
+            let ends = matches!(
+                fake.script.back(),
+                Some((_, Doing::Idle | Doing::Exit(_) | Doing::Die | Doing::Ready))
+            );
+            let starts = matches!(fake.script.back(), Some((_, Doing::Start)));
+            if !ends && !starts && fake.phase != Phase::Idle {
+                let hung = fake.script.is_empty();
+                fake.script.push_back((1_000, Doing::Busy));
+                fake.script.push_back((1_000, Doing::Think));
+                fake.script.push_back((2_000, Doing::Die));
+                if hung {
+                    self.go_on(&pane);
+                }
+            } else if fake.script.is_empty() {
+                let turn = fake.turn;
+                let event = match turn {
+                    0 => Event::PaneReady { pane },
+                    turn => Event::PaneIdle { pane, turn },
+                };
+                self.tell(0, event);
+            }
+        }
+        self.call_human();
+        self.commit();
+    }
+}

@@ -1,0 +1,165 @@
+//! The bus: files that agents and the human write, and when tx notices them.
+
+use std::collections::BTreeMap;
+
+use tx::engine::{Arrived, Event, Rejected};
+use tx::model::{Address, Envelope, Line, MsgId, Priority};
+
+use crate::settings::Fault;
+use crate::world::{Thing, World};
+
+/// The files on the bus.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// What each file says now.
+    now: BTreeMap<String, Written>,
+    /// Taken in, and not yet durable.
+    taken: Vec<String>,
+    /// What each path was noticed with, the last time, and how often that was new.
+    noticed: BTreeMap<String, (String, u32)>,
+    priorities: BTreeMap<(String, String), Priority>,
+    count: usize,
+}
+
+/// What a file says.
+#[derive(Clone, Debug)]
+pub(crate) enum Written {
+    Good {
+        envelope: Box<Envelope>,
+        text: String,
+    },
+    Bad {
+        author: Option<Address>,
+        text: String,
+    },
+}
+
+impl Files {
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn committed(&mut self) {
+        self.taken.clear();
+    }
+
+    pub(crate) fn uncommitted(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.taken)
+    }
+
+    /// What each path was noticed with last.
+    pub(crate) fn noticed(&self) -> impl Iterator<Item = (&str, &str)> {
+        let noticed = self.noticed.iter();
+        noticed.map(|(path, (hash, _))| (path.as_str(), hash.as_str()))
+    }
+
+    /// The priority of a file that was never changed.
+    pub(crate) fn priority(&self, path: &str, hash: &str) -> Option<Priority> {
+        let (_, times) = self.noticed.get(path)?;
+        let key = (path.to_owned(), hash.to_owned());
+        self.priorities.get(&key).copied().filter(|_| *times == 1)
+    }
+
+    /// The files of a sender, oldest first.
+    pub(crate) fn of(&self, from: &Address) -> Vec<(&String, &Written)> {
+        let own = |written: &Written| match written {
+            Written::Good { envelope, .. } => envelope.from == *from,
+            Written::Bad { author, .. } => author.as_ref() == Some(from),
+        };
+        self.now.iter().filter(|(_, w)| own(w)).collect()
+    }
+}
+
+/// An envelope that says as little as possible.
+pub(crate) fn envelope(from: &Address, id: &str, at: i64) -> Envelope {
+    let at = chrono::DateTime::from_timestamp_millis(at).unwrap();
+    let headline = Line::from("made up".to_owned());
+    Envelope::new(
+        from.clone(),
+        id.parse().unwrap(),
+        headline,
+        at.fixed_offset(),
+    )
+}
+
+impl World {
+    /// A new id.
+    pub(crate) fn new_id(&mut self) -> MsgId {
+        format!("id-{}", self.files.count).parse().unwrap()
+    }
+
+    /// A new file, noticed soon.
+    pub(crate) fn write(&mut self, envelope: Envelope, text: String) -> String {
+        let envelope = Box::new(envelope);
+        self.put(None, Written::Good { envelope, text })
+    }
+
+    /// A file, at a path that is there or at a new one.
+    pub(crate) fn put(&mut self, path: Option<String>, written: Written) -> String {
+        self.files.count += 1;
+        let path = path.unwrap_or_else(|| format!("{:06}.md", self.files.count));
+        self.files.now.insert(path.clone(), written);
+        let delay = match self.fault(Fault::LateFile, 5) {
+            true => self.rng.within(1_000, 90_000),
+            false => self.rng.within(0, 50),
+        };
+        self.after(delay, Thing::File(path.clone()));
+        path
+    }
+
+    /// The consumer reads a file, as it is now.
+    pub(crate) fn notice(&mut self, path: &str) {
+        let Some(written) = self.files.now.get(path).cloned() else {
+            return;
+        };
+        self.files.taken.push(path.to_owned());
+        let path = path.to_owned();
+        let own = match &written {
+            Written::Good { envelope, .. } => envelope.id.as_str().starts_with("tx-"),
+            Written::Bad { .. } => false,
+        };
+        let (hash, event) = match written {
+            Written::Good { envelope, text } => {
+                let hash = hash(&text);
+                let key = (path.clone(), hash.clone());
+                self.files.priorities.insert(key, envelope.priority);
+                let arrived = Arrived {
+                    path: path.clone(),
+                    hash: hash.clone(),
+                    text,
+                    envelope: *envelope,
+                    known: Vec::new(),
+                };
+                (hash, Event::Arrived(Box::new(arrived)))
+            }
+            Written::Bad { author, text } => {
+                let hash = hash(&text);
+                let rejected = Rejected {
+                    path: path.clone(),
+                    hash: hash.clone(),
+                    author,
+                    report: "it is bad".into(),
+                    known: Vec::new(),
+                };
+                (hash, Event::Rejected(Box::new(rejected)))
+            }
+        };
+        // What tx wrote itself is known by its id.
+        if !own {
+            let entry = self.files.noticed.entry(path.clone()).or_default();
+            if entry.0 != hash {
+                *entry = (hash, entry.1 + 1);
+            }
+        }
+        if self.fault(Fault::Twice, 5) {
+            let delay = self.rng.within(0, 20_000);
+            self.after(delay, Thing::File(path));
+        }
+        self.take(event);
+    }
+}
+
+fn hash(text: &str) -> String {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}

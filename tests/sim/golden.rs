@@ -1,0 +1,202 @@
+//! A journal that this version wrote once: whatever comes later must read it.
+//!
+//! `TX_UPDATE=1 cargo test --test sim golden` writes it anew. After a release that is
+//! only right for a new version of the form, beside the old one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tx::engine::Event;
+use tx::journal::{Error, Ledger, Reader};
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/sim/golden")
+        .join(name)
+}
+
+/// A handful of events, one of every variant at least, as they stand in the journal.
+fn events() -> Vec<Value> {
+    let pane = json!({"worker": "dev/worker", "attempt": 1});
+    let envelope = json!({
+        "from": "core/core", "to": ["dev"], "id": "fix-login", "headline": "Fix the login",
+        "timestamp": "2026-01-02T03:04:05+01:00", "kind": "task", "status": null,
+        "in_reply_to": [], "route_to": null, "command": null, "feature": "login",
+        "headless": false, "inject_response": false, "default": null, "expires": null,
+        "model": null, "priority": "high", "session_id": null, "extra": {"ticket": 7},
+    });
+    let facts = json!({
+        "number": 9, "id": "old-one", "from": "dev/worker", "headline": "An old one",
+        "source": {"output": {"record": 3}}, "at": 5, "thread": [9], "hops": 0,
+        "deliveries": [{"to": "core/core", "kind": "update", "ladder": [
+            {"step": "accepted", "at": 5, "record": 3},
+            {"step": "parked", "at": 6, "record": 4, "why": "nobody was there"},
+        ]}],
+    });
+    let mut answer = envelope.clone();
+    answer["from"] = "dev/worker".into();
+    answer["to"] = json!(["core/core"]);
+    answer["id"] = "login-fixed".into();
+    answer["kind"] = Value::Null;
+    answer["status"] = "complete".into();
+    answer["in_reply_to"] = json!(["fix-login"]);
+    let agent = json!({
+        "name": "worker", "description": "Works", "model": null, "prompt": {"text": "You work."},
+        "command": null, "runtime": "claude", "run": [], "shell": false, "timeout": 600,
+        "mode": "pane", "deliver": "path", "batch": false, "load": [], "workspace": null,
+        "max_messages": 20,
+    });
+    let mesh = json!({
+        "name": "dev", "description": "A team of one", "agents": {"worker": agent},
+        "entry_point": "worker", "completion_agents": ["worker"],
+        "routing": {"mode": "agent", "rows": {"worker": {"always": "core/core"}}},
+        "on_ask": "worker", "rearmatter": {"enabled": true, "fields": ["grade"]},
+        "iteration": {"max": 3, "on_fail": "loop"},
+        "guardrails": {"strict": false, "ask_timeout": 300, "max_messages": null,
+            "routing_error": {"strict": false, "max_retries": 2, "fallback": null}},
+        "workspace": null, "max_mesh_messages": null, "stop_on_first_complete": true,
+        "check_queue_on_complete": false, "disabled": false,
+    });
+    vec![
+        json!({"recovered": {"alive": [{"pane": pane, "turn": 0}]}}),
+        json!({"mesh-loaded": {"mesh": mesh, "text": "mesh: dev\n", "gates": true,
+            "traits": [{"mode": "pane", "prints": false, "resumes": true}]}}),
+        json!({"arrived": {"path": "fix-login.md", "hash": "a1", "text": "---\n…\n---\nFix it.\n",
+            "envelope": envelope}}),
+        json!({"rejected": {"path": "bad.md", "hash": "b2", "author": "dev/worker",
+            "report": "no id", "known": [facts]}}),
+        json!({"pane-started": {"pane": pane, "session": "s1"}}),
+        json!({"pane-ready": {"pane": pane}}),
+        json!({"delivered": {"pane": pane, "turn": 1}}),
+        json!({"pane-busy": {"pane": pane}}),
+        json!({"pane-asked": {"pane": pane, "dialog": {"kind": "permission", "text": "May I?"}}}),
+        json!({"pane-limited": {"pane": pane, "until": 1_800_000_000_000_i64}}),
+        json!({"delivery-failed": {"pane": pane, "turn": 2, "sent": "perhaps", "why": "gone"}}),
+        json!({"timer-fired": {"timer": {"state": "dev/worker"}, "due": 77}}),
+        json!({"arrived": {"path": "login-fixed.md", "hash": "c3", "text": "---\n…\n---\nDone.\n",
+            "envelope": answer}}),
+        json!({"pane-idle": {"pane": pane, "turn": 1}}),
+        json!({"hook-finished": {"worker": "dev/worker", "check": 1, "verdict": "pass"}}),
+        json!({"command": {"stop": {"worker": "dev/worker"}}}),
+        json!({"command": {"restart": {"worker": "dev/worker"}}}),
+        json!({"command": {"retry": {"facts": facts, "envelope": envelope}}}),
+        json!({"command": {"drop": {"facts": facts}}}),
+        json!({"pane-exited": {"pane": pane,
+            "exit": {"code": {"code": 0, "stdout": "ok", "stderr": ""}}}}),
+        json!({"mesh-removed": {"mesh": "dev"}}),
+    ]
+}
+
+/// How an event is called in the journal.
+fn name(event: &Value) -> &str {
+    event.as_object().unwrap().keys().next().unwrap()
+}
+
+fn expected(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn write_anew() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let (mut ledger, _) = Ledger::open(&path).unwrap();
+    for (n, event) in events().into_iter().enumerate() {
+        let event: Event = serde_json::from_value(event).unwrap();
+        ledger.take(1000 * n as i64, event).unwrap();
+        ledger.commit().unwrap();
+        if n == 6 {
+            ledger.snapshot().unwrap();
+        }
+    }
+    let state: Value = serde_json::from_slice(&ledger.state().snapshot()).unwrap();
+    drop(ledger);
+    fs::create_dir_all(golden("")).unwrap();
+    fs::copy(&path, golden("journal-v1.db")).unwrap();
+    let text = serde_json::to_string_pretty(&state).unwrap() + "\n";
+    fs::write(golden("state-v1.json"), text).unwrap();
+}
+
+/// A copy of the golden journal, changed by some SQL.
+fn copy(sql: &str) -> (TempDir, PathBuf) {
+    static WRITTEN: Once = Once::new();
+    if std::env::var_os("TX_UPDATE").is_some() {
+        WRITTEN.call_once(write_anew);
+    }
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    fs::copy(golden("journal-v1.db"), &path).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute_batch(sql).unwrap();
+    drop(connection);
+    (folder, path)
+}
+
+#[test]
+fn golden_journal_is_read_as_it_was_written() {
+    let as_json = |bytes: Vec<u8>| serde_json::from_slice::<Value>(&bytes).unwrap();
+    // With its snapshot, and from the first record on.
+    for sql in ["", "DELETE FROM snapshots"] {
+        let (_folder, path) = copy(sql);
+        let state = expected(&golden("state-v1.json"));
+        let reader = Reader::open(&path).unwrap();
+        let folded = Ledger::fold_to(&reader, u64::MAX).unwrap();
+        assert_eq!(as_json(folded.snapshot()), state, "{sql:?}");
+        let (ledger, _) = Ledger::open(&path).unwrap();
+        assert_eq!(as_json(ledger.state().snapshot()), state, "{sql:?}");
+    }
+}
+
+/// The names in the journal are the format: a renamed field or variant shows here.
+#[test]
+fn golden_events_are_of_every_kind_and_written_as_they_are_read() {
+    let (_folder, path) = copy("");
+    let mut kinds = std::collections::BTreeSet::new();
+    let mut events = events().into_iter();
+    let check = |record: tx::journal::Record| {
+        let mut event = events.next().expect("as many as were taken in");
+        assert_eq!(record.kind, name(&event));
+        let read: Event = serde_json::from_str(&record.body).unwrap();
+        let again = serde_json::to_string(&read).unwrap();
+        assert_eq!(again, record.body, "record {}", record.seq);
+        // What is known comes from the journal.
+        let mut body: Value = serde_json::from_str(&record.body).unwrap();
+        for event in [&mut event, &mut body] {
+            let (_, fields) = event.as_object_mut().unwrap().iter_mut().next().unwrap();
+            fields.as_object_mut().map(|fields| fields.remove("known"));
+        }
+        assert_eq!(body, event, "record {}", record.seq);
+        kinds.insert(record.kind);
+    };
+    let reader = Reader::open(&path).unwrap();
+    reader.fold(0, u64::MAX, check).unwrap();
+    assert_eq!(kinds.len(), 17, "one for each variant of Event: {kinds:?}");
+}
+
+#[test]
+fn golden_journals_of_a_newer_version_are_refused_and_left_untouched() {
+    for (sql, said) in [
+        (
+            "PRAGMA user_version = 2",
+            "a newer tx (format 2; this one knows 1)",
+        ),
+        ("UPDATE events SET rules = 2 WHERE seq = 21", "record 21 of"),
+        (
+            "UPDATE events SET version = 2 WHERE seq = 21",
+            "the form 2 (this tx knows 1)",
+        ),
+        ("UPDATE snapshots SET rules = 2", "the snapshot at 7 of"),
+    ] {
+        let (_folder, path) = copy(sql);
+        let before = fs::read(&path).unwrap();
+        let writing = Ledger::open(&path).unwrap_err().to_string();
+        assert!(writing.contains(said), "{writing}");
+        assert!(writing.contains("use"), "it says what to do: {writing}");
+        let fold = |reader: Reader| Ledger::fold_to(&reader, u64::MAX);
+        let reading: Error = Reader::open(&path).and_then(fold).unwrap_err();
+        assert_eq!(reading.to_string(), writing);
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+}

@@ -1,0 +1,168 @@
+//! Made-up meshes, as their authors would write them.
+
+use std::fmt::Write;
+
+use tx::engine::{Loaded, Traits};
+use tx::format;
+use tx::model::Mode;
+
+use crate::rng::Rng;
+
+/// The words of the made-up tables.
+pub(crate) const WORDS: [&str; 5] = ["complete", "approved", "needs-work", "blocked", "error"];
+
+/// A mesh of chance. The other meshes are those before it.
+pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) -> Loaded {
+    let agents = usize::try_from(rng.within(2.min(most as i64), most as i64)).unwrap();
+    let names: Vec<String> = (0..agents).map(|n| format!("a{n}")).collect();
+    let mut text = format!("mesh: {name}\ndescription: made up\n");
+    let mut traits = Vec::new();
+    text.push_str("agents:\n");
+    for agent in &names {
+        let turn = rng.percent(40);
+        let prints = turn && rng.percent(50);
+        traits.push(Traits {
+            mode: if turn { Mode::Turn } else { Mode::Pane },
+            prints,
+            resumes: rng.percent(50),
+        });
+        write!(text, "  - {{ name: {agent}, prompt: work").unwrap();
+        if rng.percent(20) {
+            text.push_str(", batch: true");
+        }
+        if rng.percent(25) {
+            write!(text, ", timeout: {}", rng.within(20, 400)).unwrap();
+        }
+        if rng.percent(15) {
+            write!(text, ", max_messages: {}", rng.within(1, 6)).unwrap();
+        }
+        text.push_str(" }\n");
+    }
+    if rng.percent(80) {
+        writeln!(text, "entry_point: {}", rng.pick(&names).unwrap()).unwrap();
+    }
+    if rng.percent(40) {
+        writeln!(text, "completion_agents: [{}]", some(rng, &names, 2)).unwrap();
+    }
+    if rng.percent(30) {
+        text.push_str("on_ask: mesh\n");
+    }
+    if rng.percent(20) {
+        writeln!(text, "max_mesh_messages: {}", rng.within(2, 25)).unwrap();
+    }
+    if rng.percent(30) {
+        text.push_str("stop_on_first_complete: false\n");
+    }
+    if rng.percent(30) {
+        text.push_str("check_queue_on_complete: false\n");
+    }
+    let on_fail = if rng.percent(30) { "halt" } else { "loop" };
+    let most = rng.within(0, 3);
+    writeln!(
+        text,
+        "iteration: {{ maxIterations: {most}, onFail: {on_fail} }}"
+    )
+    .unwrap();
+    guardrails(rng, &mut text, &names);
+    routing(rng, &mut text, name, &names, others);
+    let loaded = format::mesh::parse(text.as_bytes());
+    let mesh = loaded.mesh;
+    let mesh = mesh.unwrap_or_else(|| panic!("{text}\n{:?}", loaded.diagnostics));
+    Loaded {
+        mesh,
+        text,
+        traits,
+        gates: rng.percent(30),
+    }
+}
+
+fn some(rng: &mut Rng, of: &[String], most: i64) -> String {
+    let count = usize::try_from(rng.within(1, most)).unwrap();
+    let mut chosen: Vec<&str> = Vec::new();
+    for _ in 0..count {
+        let one = rng.pick(of).unwrap().as_str();
+        if !chosen.contains(&one) {
+            chosen.push(one);
+        }
+    }
+    chosen.join(", ")
+}
+
+fn guardrails(rng: &mut Rng, text: &mut String, names: &[String]) {
+    let strict = rng.percent(30);
+    write!(text, "guardrails: {{ strict: {strict}").unwrap();
+    if rng.percent(70) {
+        write!(text, ", ask_timeout: {}", rng.within(5, 200)).unwrap();
+    }
+    if rng.percent(20) {
+        write!(text, ", max_messages: {}", rng.within(2, 10)).unwrap();
+    }
+    let strict = rng.percent(50);
+    write!(text, ", routing_error: {{ strict: {strict}").unwrap();
+    if rng.percent(40) {
+        write!(text, ", max_retries: {}", rng.within(0, 2)).unwrap();
+    }
+    if rng.percent(40) {
+        let fallback = match rng.percent(50) {
+            true => "core",
+            false => rng.pick(names).unwrap(),
+        };
+        write!(text, ", routing_fallback: {fallback}").unwrap();
+    }
+    text.push_str(" } }\n");
+}
+
+fn routing(rng: &mut Rng, text: &mut String, name: &str, names: &[String], others: &[String]) {
+    let dispatcher = rng.percent(50);
+    if dispatcher {
+        text.push_str("routing_mode: dispatcher\n");
+    }
+    text.push_str("routing:\n");
+    let target = |rng: &mut Rng| match rng.below(10) {
+        0..=1 => "core".to_owned(),
+        2 if !others.is_empty() => format!("{}/a0", rng.pick(others).unwrap()),
+        _ => rng.pick(names).unwrap().clone(),
+    };
+    let mut rows = 0;
+    for agent in names {
+        if rng.percent(15) {
+            continue;
+        }
+        rows += 1;
+        match rng.below(10) {
+            0..=2 if dispatcher => writeln!(text, "  {agent}: {}", target(rng)).unwrap(),
+            3..=5 if dispatcher => {
+                let members = some(rng, names, 3);
+                let join = target(rng);
+                writeln!(text, "  {agent}: [{members}, {{ complete: {join} }}]").unwrap();
+            }
+            _ => {
+                write!(text, "  {agent}: {{ ").unwrap();
+                for word in WORDS {
+                    if rng.percent(45) {
+                        let first = target(rng);
+                        match dispatcher {
+                            true => write!(text, "{word}: {first}, ").unwrap(),
+                            false => {
+                                write!(text, "{word}: {{ {first}: \"a reason\"").unwrap();
+                                let second = target(rng);
+                                if rng.percent(30) && second != first {
+                                    write!(text, ", {second}: \"another\"").unwrap();
+                                }
+                                text.push_str(" }, ");
+                            }
+                        }
+                    }
+                }
+                if dispatcher && rng.percent(50) {
+                    write!(text, "default: {}", target(rng)).unwrap();
+                }
+                text.push_str(" }\n");
+            }
+        }
+    }
+    if rows == 0 {
+        writeln!(text, "  {}: {{ complete: {{ core: done }} }}", names[0]).unwrap();
+    }
+    let _ = name;
+}

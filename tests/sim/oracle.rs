@@ -1,0 +1,224 @@
+//! What must hold at the end of a life, worked out apart from the engine.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tx::engine::{Facts, Number, Rung, Source, State, Step};
+use tx::model::{Address, Kind, Priority};
+
+use crate::settings::Fault;
+
+use crate::world::World;
+
+/// An open ask is a message on its way, and its asker knows of it.
+pub(crate) fn check_asks(state: &State) {
+    for (number, asked, ask) in state.asks() {
+        let held = state.message(number);
+        let delivery = held.and_then(|held| held.facts.delivery(asked));
+        assert!(
+            delivery.is_some_and(|delivery| !delivery.is_over()),
+            "promise 1 is broken: {number:?} of {} is asked of {asked}, and is over",
+            ask.asker
+        );
+        let asker = state.worker(&ask.asker);
+        assert!(
+            asker.is_some_and(|worker| worker.asking.contains(&(number, asked.clone()))),
+            "promise 1 is broken: {} does not know that it has asked {asked}",
+            ask.asker
+        );
+    }
+}
+
+impl World {
+    /// Everything is quiet: nothing is lost, and nothing waits for nothing.
+    pub(crate) fn check_end(&mut self) {
+        self.commit();
+        let state = self.state();
+        if let Some(broken) = state.any_broken_promise().or_else(|| state.stuck()) {
+            panic!("{broken}");
+        }
+        for (who, worker) in state.workers() {
+            let panes = self.panes.iter().filter(|(pane, _)| pane.worker == *who);
+            assert!(
+                worker.inbox.is_empty() && worker.status.work().is_none(),
+                "promise 7 is broken: all is quiet, and a worker is not: {}\n{who}, \
+                 attempt {}, turn {}, live: {}; {:?}",
+                state.worker_waits_for(who),
+                worker.attempt,
+                worker.turn,
+                worker.live,
+                panes.collect::<Vec<_>>(),
+            );
+        }
+        for held in state.held() {
+            let open = held.facts.deliveries.iter().filter(|d| !d.is_over());
+            for delivery in open {
+                let news = state
+                    .worker(&delivery.to)
+                    .is_some_and(|worker| worker.updates.contains(&held.facts.number));
+                assert!(
+                    news,
+                    "promise 1 is broken: all is quiet, and `{}` for {} is {}",
+                    held.facts.id,
+                    delivery.to,
+                    delivery.step().as_str()
+                );
+            }
+        }
+        let facts = self.all_facts();
+        self.seen.messages += facts.len() as u64;
+        self.check_files(&facts);
+        self.check_order(&facts);
+        self.check_facts(&facts);
+        assert!(
+            self.book.folded().snapshot() == self.state().snapshot(),
+            "promise 4 is broken: folding everything again gives another state\n{}",
+            self.book.first_difference()
+        );
+    }
+
+    /// What goes on and on: how many messages there are at each distance from the first.
+    pub(crate) fn explain_endless(&mut self) {
+        let mut hops: BTreeMap<(u32, String), usize> = BTreeMap::new();
+        for facts in self.all_facts().values() {
+            let to: Vec<String> = facts.deliveries.iter().map(|d| d.to.to_string()).collect();
+            let way = format!("{} to {}", facts.from, to.join(", "));
+            *hops.entry((facts.hops, way)).or_default() += 1;
+        }
+        for ((hops, way), count) in hops {
+            self.note(format!("{count:>6} at {hops} hops: {way}"));
+        }
+    }
+
+    fn all_facts(&self) -> BTreeMap<Number, Facts> {
+        let mut all = BTreeMap::new();
+        let mut unknown = 0;
+        // A few numbers may be nobody's: of files that were changed before anybody had them.
+        for number in (1..).map(Number) {
+            let held = self.state().message(number).map(|held| held.facts.clone());
+            match held.or_else(|| self.book.facts(number)) {
+                Some(facts) => {
+                    all.insert(number, facts);
+                    unknown = 0;
+                }
+                None => unknown += 1,
+            }
+            if unknown > 20 {
+                break;
+            }
+        }
+        all
+    }
+
+    /// What every file says is known: accepted, refused, or said before.
+    fn check_files(&mut self, facts: &BTreeMap<Number, Facts>) {
+        let mut known = BTreeSet::new();
+        for facts in facts.values() {
+            if let Source::File { path, hash, .. } = &facts.source {
+                known.insert((path.as_str(), hash.as_str()));
+            }
+        }
+        for (path, hash) in self.files.noticed() {
+            assert!(
+                known.contains(&(path, hash)),
+                "promise 1 is broken: what {path} says ({hash}) is lost: {:?}",
+                facts
+                    .values()
+                    .filter(|f| f.path() == Some(path))
+                    .collect::<Vec<_>>(),
+            );
+        }
+    }
+
+    /// First in, first out: who waited for the same worker with the same priority was
+    /// given in the order of waiting. Worked out from the ladders.
+    fn check_order(&self, facts: &BTreeMap<Number, Facts>) {
+        // A batch is given at once, and who was reloaded may have been one.
+        if self.settings.faults.contains(&Fault::Reload) {
+            return;
+        }
+        let batch = |who: &Address| {
+            let mesh = self.meshes.get(&who.mesh).and_then(Option::as_ref);
+            let agent = mesh.and_then(|loaded| loaded.mesh.agents.get(&who.agent));
+            agent.is_none_or(|agent| agent.batch)
+        };
+        type Given<'f> = BTreeMap<(&'f Address, Priority), Vec<(u64, u64, Number)>>;
+        let mut given: Given = BTreeMap::new();
+        for facts in facts.values() {
+            let Some(priority) = self.priority(facts) else {
+                continue;
+            };
+            for delivery in &facts.deliveries {
+                let works = matches!(delivery.kind, Kind::Task | Kind::TaskComplete | Kind::Ask);
+                if !works || delivery.to.is_core() || batch(&delivery.to) {
+                    continue;
+                }
+                let ladder = &delivery.ladder;
+                let Some(leased) = ladder.iter().position(|rung| rung.step == Step::Leased) else {
+                    continue;
+                };
+                let before = &ladder[..leased];
+                let queued = before.iter().rfind(|rung| rung.step == Step::Queued);
+                if let Some(queued) = queued {
+                    let times = (queued.record, ladder[leased].record, facts.number);
+                    given
+                        .entry((&delivery.to, priority))
+                        .or_default()
+                        .push(times);
+                }
+            }
+        }
+        for ((who, _), mut times) in given {
+            times.sort_unstable();
+            let mut latest = (0, 0, Number(0));
+            let mut group = latest;
+            for time in times {
+                if time.0 > group.0 {
+                    latest = latest.max((group.1, group.0, group.2));
+                    group = time;
+                }
+                group = (time.0, group.1.max(time.1), group.2);
+                assert!(
+                    latest.0 <= time.1,
+                    "promise 5 is broken: an inbox of {who} was not in order: {:?}, {:?}",
+                    facts[&time.2],
+                    facts[&latest.2],
+                );
+            }
+        }
+    }
+
+    /// The priority of a message, if it was written once and never tried again.
+    fn priority(&self, facts: &Facts) -> Option<Priority> {
+        // Nor what waited for a join, which is given with the priority of the others.
+        let again = |rung: &Rung| match rung.step {
+            Step::Accepted | Step::Queued => rung.why.is_some(),
+            _ => false,
+        };
+        let mut ladders = facts.deliveries.iter().flat_map(|d| &d.ladder);
+        if ladders.any(again) {
+            return None;
+        }
+        match &facts.source {
+            Source::File { path, hash, .. } => self.files.priority(path, hash),
+            Source::Own { .. } | Source::Output { .. } => Some(Priority::Normal),
+        }
+    }
+
+    fn check_facts(&mut self, facts: &BTreeMap<Number, Facts>) {
+        for facts in facts.values() {
+            self.seen.facts(facts);
+            let id = &facts.id;
+            assert!(
+                facts.refused.is_some() || !facts.deliveries.is_empty(),
+                "promise 5 is broken: `{id}` goes nowhere"
+            );
+            match &facts.source {
+                Source::Own { .. } | Source::Output { .. } => assert!(
+                    self.letters.contains(id),
+                    "`{id}` is a letter of tx that was never written"
+                ),
+                Source::File { .. } => {}
+            }
+        }
+    }
+}

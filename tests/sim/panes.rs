@@ -1,0 +1,427 @@
+//! Fake panes: they keep the contract of the effects, as tmux and the agents would.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use tx::engine::{
+    Dialog, DialogKind, Event, Exit, Letter, Number, Pane, Sent, Step, Turn, Verdict,
+};
+use tx::model::Address;
+
+use crate::settings::Fault;
+use crate::world::{Thing, World};
+
+/// A process in a pane.
+#[derive(Clone, Debug)]
+pub(crate) struct FakePane {
+    pub(crate) alive: bool,
+    pub(crate) phase: Phase,
+    /// It lives for one turn.
+    one_turn: Option<Turn>,
+    /// The last turn that it was given.
+    pub(crate) turn: u32,
+    /// What waits to be given to it.
+    waiting: Option<Turn>,
+    /// All that it was ever given.
+    given: BTreeSet<Number>,
+    /// What its agent is going to do, each after a while.
+    pub(crate) script: VecDeque<(i64, Doing)>,
+    /// How it ended, if it left a record.
+    record: Option<Exit>,
+}
+
+/// What a pane shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Booting,
+    Idle,
+    Busy,
+    Dialog,
+}
+
+/// What an agent does.
+#[derive(Clone, Debug)]
+pub(crate) enum Doing {
+    Start,
+    Ready,
+    Busy,
+    /// It decides what else it does, by what it knows now.
+    Think,
+    Ask,
+    Answered,
+    Limited,
+    Idle,
+    Exit(i32),
+    Die,
+    /// It seems idle, and is not.
+    SeemIdle,
+}
+
+impl World {
+    pub(crate) fn spawn(&mut self, pane: Pane, turn: Option<Turn>) {
+        let mut others = self.panes.iter();
+        let other = others.find(|(other, fake)| other.worker == pane.worker && fake.alive);
+        if let Some((other, _)) = other {
+            panic!("promise 3 is broken: {pane:?} is started while {other:?} lives");
+        }
+        self.panes.retain(|old, _| old.worker != pane.worker);
+        if self.fault(Fault::NotStarted, 6) {
+            let why = "no such program".into();
+            let exit = Exit::NotStarted { why };
+            let delay = self.rng.within(0, 2_000);
+            return self.tell(delay, Event::PaneExited { pane, exit });
+        }
+        let start = self.rng.within(10, 3_000);
+        let mut script = VecDeque::from([(start, Doing::Start)]);
+        if turn.is_none() {
+            let ready = match self.rng.below(20) {
+                0 => self.rng.within(30_000, 90_000),
+                _ => self.rng.within(0, 5_000),
+            };
+            script.push_back((ready, Doing::Ready));
+        }
+        let fake = FakePane {
+            alive: true,
+            phase: Phase::Booting,
+            one_turn: turn,
+            turn: 0,
+            waiting: None,
+            given: BTreeSet::new(),
+            script,
+            record: None,
+        };
+        self.panes.insert(pane.clone(), fake);
+        self.go_on(&pane);
+    }
+
+    /// Schedule the next thing of a script.
+    pub(crate) fn go_on(&mut self, pane: &Pane) {
+        let fake = self.panes.get(pane);
+        if let Some((delay, _)) = fake.and_then(|fake| fake.script.front()) {
+            let delay = *delay;
+            self.after(delay, Thing::Script(pane.clone()));
+        }
+    }
+
+    /// An agent does the next thing of its script.
+    pub(crate) fn act_on(&mut self, pane: &Pane) {
+        let fake = self.panes.get_mut(pane).filter(|fake| fake.alive);
+        let Some((_, doing)) = fake.and_then(|fake| fake.script.pop_front()) else {
+            return;
+        };
+        self.do_it(pane, doing);
+        self.go_on(pane);
+    }
+
+    fn do_it(&mut self, pane: &Pane, doing: Doing) {
+        let soon = self.rng.within(0, 30);
+        let fake = self.panes.get_mut(pane).expect("it was there just now");
+        let pane = pane.clone();
+        match doing {
+            Doing::Start => {
+                let turn = fake.one_turn.clone();
+                let session = Some(format!("session-{}", pane.attempt));
+                let started = Event::PaneStarted {
+                    pane: pane.clone(),
+                    session,
+                };
+                self.tell(soon, started);
+                if let Some(turn) = turn {
+                    let delivered = Event::Delivered {
+                        pane: pane.clone(),
+                        turn: turn.turn,
+                    };
+                    self.tell(soon + 1, delivered);
+                    self.begin(&pane, &turn);
+                }
+            }
+            Doing::Ready => {
+                fake.phase = Phase::Idle;
+                self.tell(soon, Event::PaneReady { pane: pane.clone() });
+                self.after(soon, Thing::Hand(pane));
+            }
+            Doing::Busy => {
+                fake.phase = Phase::Busy;
+                self.tell(soon, Event::PaneBusy { pane });
+            }
+            Doing::Think => self.think(&pane),
+            Doing::Ask => {
+                fake.phase = Phase::Dialog;
+                let kind = match self.rng.percent(50) {
+                    true => DialogKind::Permission,
+                    false => DialogKind::Question,
+                };
+                let text = "May I?".into();
+                let dialog = Dialog { kind, text };
+                self.tell(soon, Event::PaneAsked { pane, dialog });
+            }
+            Doing::Answered => {
+                fake.phase = Phase::Busy;
+                if self.rng.percent(80) {
+                    self.tell(soon, Event::PaneBusy { pane });
+                }
+            }
+            Doing::Limited => {
+                // It stands idle, with its turn cut off.
+                fake.phase = Phase::Idle;
+                let until = self.now + self.rng.within(1_000, 7_200_000);
+                self.tell(
+                    soon,
+                    Event::PaneLimited {
+                        pane: pane.clone(),
+                        until,
+                    },
+                );
+                self.after(soon, Thing::Hand(pane));
+            }
+            Doing::Idle => {
+                fake.phase = Phase::Idle;
+                let turn = fake.turn;
+                self.tell(
+                    soon,
+                    Event::PaneIdle {
+                        pane: pane.clone(),
+                        turn,
+                    },
+                );
+                self.after(soon, Thing::Hand(pane));
+            }
+            Doing::SeemIdle => {
+                let turn = fake.turn;
+                self.tell(soon, Event::PaneIdle { pane, turn });
+            }
+            Doing::Exit(code) => {
+                let exit = Exit::Code {
+                    code,
+                    stdout: "Done.\n".into(),
+                    stderr: "No.\n".into(),
+                };
+                fake.alive = false;
+                fake.record = Some(exit.clone());
+                self.tell(soon, Event::PaneExited { pane, exit });
+            }
+            Doing::Die => self.die(&pane, "it crashed"),
+        }
+    }
+
+    /// A process is gone.
+    pub(crate) fn die(&mut self, pane: &Pane, why: &str) {
+        if let Some(fake) = self.panes.get_mut(pane) {
+            fake.alive = false;
+            fake.script.clear();
+        }
+        let soon = self.rng.within(0, 30);
+        let why = why.to_owned();
+        let exit = Exit::Lost { why };
+        let pane = pane.clone();
+        self.tell(soon, Event::PaneExited { pane, exit });
+    }
+
+    pub(crate) fn kill(&mut self, pane: Pane) {
+        if self.fault(Fault::KillIgnored, 20) {
+            return;
+        }
+        let delay = match self.rng.below(10) {
+            0 => self.rng.within(10_000, 50_000),
+            _ => self.rng.within(0, 3_000),
+        };
+        self.after(delay, Thing::Die(pane));
+    }
+
+    pub(crate) fn interrupt(&mut self, pane: &Pane) {
+        let mode_turn = self.panes.get(pane).is_some_and(|f| f.one_turn.is_some());
+        let end = match mode_turn {
+            true => Doing::Exit(0),
+            false => Doing::Idle,
+        };
+        let delay = self.rng.within(100, 5_000);
+        let Some(fake) = self.panes.get_mut(pane).filter(|f| f.phase == Phase::Busy) else {
+            return;
+        };
+        fake.script = VecDeque::from([(delay, end)]);
+        self.go_on(pane);
+    }
+
+    /// tx gives a pane something, as soon as it is idle.
+    pub(crate) fn deliver(&mut self, pane: &Pane, turn: Turn) {
+        let soon = self.rng.within(0, 100);
+        match self.panes.get_mut(pane).filter(|fake| fake.alive) {
+            Some(fake) => {
+                assert!(
+                    fake.one_turn.is_none(),
+                    "promise 3 is broken: {pane:?} lives for one turn, and is given another"
+                );
+                fake.waiting = Some(turn);
+                self.after(soon, Thing::Hand(pane.clone()));
+            }
+            None => {
+                let failed = Event::DeliveryFailed {
+                    pane: pane.clone(),
+                    turn: turn.turn,
+                    sent: Sent::Nothing,
+                    why: "it is not there".into(),
+                };
+                self.tell(soon, failed);
+            }
+        }
+    }
+
+    /// What waits for an idle pane goes into it, or does not.
+    pub(crate) fn hand(&mut self, pane: &Pane) {
+        let fake = self.panes.get_mut(pane);
+        let Some(fake) = fake.filter(|fake| fake.alive && fake.phase == Phase::Idle) else {
+            return;
+        };
+        let Some(turn) = fake.waiting.take() else {
+            return;
+        };
+        let soon = self.rng.within(0, 100);
+        let (pane, number) = (pane.clone(), turn.turn);
+        let failed = |pane: &Pane, sent: Sent| Event::DeliveryFailed {
+            pane: pane.clone(),
+            turn: number,
+            sent,
+            why: "the pane took no notice".into(),
+        };
+        if self.fault(Fault::NotDelivered, 4) {
+            return self.tell(soon, failed(&pane, Sent::Nothing));
+        }
+        if self.fault(Fault::Unconfirmed, 5) {
+            self.tell(soon, failed(&pane, Sent::Perhaps));
+            if self.rng.percent(50) {
+                self.begin(&pane, &turn);
+            }
+            return;
+        }
+        let delivered = Event::Delivered {
+            pane: pane.clone(),
+            turn: number,
+        };
+        self.tell(soon, delivered);
+        self.begin(&pane, &turn);
+    }
+
+    /// A turn is in the hands of its agent.
+    fn begin(&mut self, pane: &Pane, turn: &Turn) {
+        self.check_given(pane, turn);
+        let fake = self.panes.get_mut(pane).expect("it is alive");
+        fake.turn = turn.turn;
+        fake.phase = Phase::Busy;
+        fake.given.extend(turn.messages.iter().copied());
+        let one_turn = fake.one_turn.is_some();
+        let script = self.script(&pane.worker, one_turn);
+        let fake = self.panes.get_mut(pane).expect("it is alive");
+        let was_empty = fake.script.is_empty();
+        fake.script.extend(script);
+        if was_empty {
+            self.go_on(pane);
+        }
+    }
+
+    /// The same message is never handed twice to a live process without a reason.
+    fn check_given(&self, pane: &Pane, turn: &Turn) {
+        let fake = &self.panes[pane];
+        for number in turn.messages.iter().filter(|n| fake.given.contains(n)) {
+            let held = self.state().message(*number);
+            let delivery = held.and_then(|held| held.facts.delivery(&pane.worker));
+            let ladder = delivery.map_or(&[][..], |delivery| &delivery.ladder);
+            let had = ladder.iter().rposition(|rung| rung.step >= Step::Delivered);
+            let mut since = ladder.iter().skip(had.map_or(0, |had| had + 1));
+            assert!(
+                delivery.is_none() || since.any(|rung| rung.why.is_some()),
+                "promise 2 is broken: {pane:?} has {number:?} already"
+            );
+        }
+    }
+
+    pub(crate) fn run_hook(&mut self, worker: Address, check: u32) {
+        let verdict = if self.fault(Fault::HookHangs, 5) {
+            return;
+        } else if self.fault(Fault::HookCrashes, 15) {
+            Verdict::Error {
+                why: "no such program".into(),
+            }
+        } else if self.fault(Fault::HookFails, 30) {
+            Verdict::Fail {
+                findings: "not good".into(),
+            }
+        } else {
+            Verdict::Pass
+        };
+        let delay = self.rng.within(10, 60_000);
+        let finished = Event::HookFinished {
+            worker,
+            check,
+            verdict,
+        };
+        self.tell(delay, finished);
+    }
+
+    pub(crate) fn write_letter(&mut self, letter: Letter) {
+        if self.fault(Fault::OwnFile, 10) {
+            let mut envelope = crate::files::envelope(&letter.from, letter.id.as_str(), self.now);
+            envelope.to = letter
+                .to
+                .clone()
+                .map(tx::model::Recipient::Full)
+                .into_iter()
+                .collect();
+            envelope.kind = Some(letter.kind);
+            let text = format!("letter {}", letter.id);
+            self.write(envelope, text);
+        }
+        self.letters.insert(letter.id);
+    }
+
+    /// What has ended is told, what is alive is found, and looked at.
+    pub(crate) fn recover(&mut self) {
+        let records = self.panes.iter();
+        let records: Vec<(Pane, Exit)> = records
+            .filter_map(|(pane, fake)| Some((pane.clone(), fake.record.clone()?)))
+            .collect();
+        for (pane, exit) in records {
+            // Now and then a record is lost.
+            if self.rng.percent(80) {
+                self.take(Event::PaneExited { pane, exit });
+            }
+        }
+        self.load_what_differs();
+        // What comes of that is done before anybody looks at what is alive.
+        self.commit_all();
+        let panes: Vec<(Pane, FakePane)> = self
+            .panes
+            .iter()
+            .map(|(p, f)| (p.clone(), f.clone()))
+            .collect();
+        let alive = panes.iter().filter(|(_, fake)| fake.alive);
+        let alive = alive.map(|(pane, fake)| tx::engine::Alive {
+            pane: pane.clone(),
+            turn: fake.turn,
+        });
+        let alive = alive.collect();
+        self.take(Event::Recovered { alive });
+        for (pane, fake) in panes.into_iter().filter(|(_, fake)| fake.alive) {
+            let delay = self.rng.within(0, 1_000);
+            if let Some(fake) = self.panes.get_mut(&pane) {
+                fake.waiting = None;
+            }
+            let event = match fake.phase {
+                Phase::Booting => continue,
+                Phase::Idle if fake.turn == 0 => Event::PaneReady { pane },
+                Phase::Idle => Event::PaneIdle {
+                    pane,
+                    turn: fake.turn,
+                },
+                Phase::Busy => Event::PaneBusy { pane },
+                Phase::Dialog => Event::PaneAsked {
+                    pane,
+                    dialog: Dialog {
+                        kind: DialogKind::Question,
+                        text: "May I?".into(),
+                    },
+                },
+            };
+            self.tell(delay, event);
+        }
+        self.call_human();
+    }
+}

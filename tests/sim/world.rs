@@ -1,0 +1,362 @@
+//! A life: the engine and its journal among fake panes, scripted agents and a human,
+//! by a clock that jumps to the next thing.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use tx::engine::{Effect, Event, Is, Loaded, Pane, State};
+use tx::model::{Address, MsgId, Name};
+
+use crate::book::Book;
+use crate::coverage::Seen;
+use crate::files::Files;
+use crate::meshes;
+use crate::panes::FakePane;
+use crate::rng::Rng;
+use crate::settings::{Fault, Settings};
+
+/// When every life begins, in milliseconds since 1970.
+const BEGIN: i64 = 1_800_000_000_000;
+/// The events and effects that are shown of a life that fails.
+const SHOWN: usize = 40;
+
+/// Something that will happen.
+#[derive(Clone, Debug)]
+pub(crate) enum Thing {
+    /// tx is told something; forgotten if tx is killed before.
+    Event(Event),
+    /// The consumer notices a file.
+    File(String),
+    /// A pane does the next thing of its script.
+    Script(Pane),
+    /// A pane may be given what waits for it.
+    Hand(Pane),
+    /// A process ends because it was killed.
+    Die(Pane),
+    /// The human gives a task.
+    Task,
+    /// The human looks at what there is to answer.
+    Look,
+    /// Something goes wrong.
+    Chaos,
+}
+
+/// A life under way.
+pub(crate) struct World {
+    pub(crate) settings: Settings,
+    pub(crate) rng: Rng,
+    pub(crate) now: i64,
+    pub(crate) book: Book,
+    pub(crate) panes: BTreeMap<Pane, FakePane>,
+    pub(crate) files: Files,
+    /// The meshes as they are on disk; `None`: removed.
+    pub(crate) meshes: BTreeMap<Name, Option<Loaded>>,
+    /// The letters of tx that were written.
+    pub(crate) letters: BTreeSet<MsgId>,
+    /// Faults are over, and everybody does what they should.
+    pub(crate) calm: bool,
+    pub(crate) seen: Seen,
+    pub(crate) log: Option<VecDeque<String>>,
+    schedule: BTreeMap<(i64, u64), Thing>,
+    order: u64,
+    /// Something was taken in, and is not durable yet.
+    taken: bool,
+    /// Events since everything is calm.
+    calm_events: u64,
+    /// The most that there may be.
+    pub(crate) most_events: u64,
+    /// The human is going to look.
+    pub(crate) looks: bool,
+    pub(crate) tasks_left: usize,
+}
+
+impl World {
+    pub(crate) fn new(settings: Settings, logged: bool) -> World {
+        let mut rng = Rng::new(settings.seed ^ 0xabcd);
+        let mut names: Vec<String> = Vec::new();
+        let mut all = BTreeMap::new();
+        for n in 0..settings.meshes {
+            let name = format!("m{n}");
+            let loaded = meshes::make(&mut rng, &name, settings.agents, &names);
+            all.insert(loaded.mesh.name.clone(), Some(loaded));
+            names.push(name);
+        }
+        let tasks_left = settings.tasks;
+        let book = Book::new();
+        World {
+            settings,
+            rng,
+            now: BEGIN,
+            book,
+            panes: BTreeMap::new(),
+            files: Files::default(),
+            meshes: all,
+            letters: BTreeSet::new(),
+            calm: false,
+            seen: Seen::default(),
+            log: logged.then(VecDeque::new),
+            schedule: BTreeMap::new(),
+            order: 0,
+            taken: false,
+            calm_events: 0,
+            most_events: 0,
+            looks: false,
+            tasks_left,
+        }
+    }
+
+    /// Live it to its end.
+    pub(crate) fn live(&mut self) {
+        let meshes: Vec<Loaded> = self.meshes.values().flatten().cloned().collect();
+        for loaded in meshes {
+            self.take(Event::MeshLoaded(Box::new(loaded)));
+        }
+        self.take(Event::Recovered { alive: Vec::new() });
+        self.commit();
+        self.after(0, Thing::Task);
+        self.after(5_000, Thing::Chaos);
+        while self.next() {}
+        self.be_calm();
+        while self.next() || self.restart_silent() {}
+        self.check_end();
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        self.book.state()
+    }
+
+    /// Does this go wrong now, in so many of a hundred cases?
+    pub(crate) fn fault(&mut self, fault: Fault, percent: u64) -> bool {
+        let happens =
+            !self.calm && self.settings.faults.contains(&fault) && self.rng.percent(percent);
+        if happens {
+            self.seen.fault(fault);
+        }
+        happens
+    }
+
+    pub(crate) fn after(&mut self, delay: i64, thing: Thing) {
+        self.order += 1;
+        self.schedule.insert((self.now + delay, self.order), thing);
+    }
+
+    /// Tell tx something, soon.
+    pub(crate) fn tell(&mut self, delay: i64, event: Event) {
+        if self.fault(Fault::Twice, 5) {
+            let again = delay + self.rng.within(0, 3_000);
+            self.after(again, Thing::Event(event.clone()));
+        }
+        self.after(delay, Thing::Event(event));
+    }
+
+    /// The next thing happens. Is there one?
+    fn next(&mut self) -> bool {
+        let timer = self.state().next_timer();
+        let thing = self.schedule.first_key_value().map(|(at, _)| at.0);
+        let files = self.settings.files as u64;
+        let enough = self.files.count() as u64 >= files || self.order > 60 * files;
+        if !self.calm && enough && self.tasks_left == 0 {
+            return false;
+        }
+        match (timer, thing) {
+            (None, None) => {
+                self.commit();
+                return self.state().next_timer().is_some() || !self.schedule.is_empty();
+            }
+            (Some((due, timer)), thing) if thing.is_none_or(|at| due <= at) => {
+                self.now = self.now.max(due);
+                self.take(Event::TimerFired { timer, due });
+            }
+            (_, _) => {
+                let ((at, _), thing) = self.schedule.pop_first().unwrap();
+                self.now = self.now.max(at);
+                self.happen(thing);
+            }
+        }
+        if self.fault(Fault::CrashBeforeCommit, 1) {
+            self.crash();
+        } else if self.calm || self.rng.percent(70) {
+            self.commit();
+        }
+        true
+    }
+
+    fn happen(&mut self, thing: Thing) {
+        match thing {
+            Thing::Event(event) => self.take(event),
+            Thing::File(path) => self.notice(&path),
+            Thing::Script(pane) => self.act_on(&pane),
+            Thing::Hand(pane) => self.hand(&pane),
+            Thing::Die(pane) => self.die(&pane, "it was killed"),
+            Thing::Task => self.give_task(),
+            Thing::Look => self.look(),
+            Thing::Chaos => self.chaos(),
+        }
+    }
+
+    /// tx takes an event in.
+    /// Whose process shows a dialog from now on, unless it is being ended.
+    fn shows_dialog(&self, event: &Event) -> Option<Address> {
+        let Event::PaneAsked { pane, .. } = event else {
+            return None;
+        };
+        let worker = self.state().worker(&pane.worker)?;
+        let current = worker.live && worker.attempt == pane.attempt;
+        let ends = worker.status.is() == Is::Stopping;
+        (current && !ends).then(|| pane.worker.clone())
+    }
+
+    pub(crate) fn take(&mut self, event: Event) {
+        let mut at = self.now;
+        if self.fault(Fault::ClockBackward, 1) {
+            at -= self.rng.within(1, 100_000_000);
+        }
+        if self.log.is_some() {
+            let line = format!("{:>9} {event:?}", at - BEGIN);
+            self.note(line);
+        }
+        self.taken = true;
+        let asked = self.shows_dialog(&event);
+        self.book.take(at, event);
+        self.seen.events += 1;
+        let state = self.book.state();
+        if let Some(worker) = asked {
+            let is = state.worker(&worker).map(|worker| worker.status.is());
+            assert_eq!(
+                is,
+                Some(Is::AwaitingHuman),
+                "promise 3 is broken: {worker} shows a dialog, and could be given something"
+            );
+        }
+        if let Some(broken) = state.broken_promise() {
+            panic!("{broken}");
+        }
+        let often = if self.log.is_some() { 1 } else { 97 };
+        if self.seen.events.is_multiple_of(often)
+            && let Some(broken) = state.any_broken_promise()
+        {
+            panic!("{broken}");
+        }
+        if self.seen.events.is_multiple_of(often) {
+            crate::oracle::check_asks(state);
+        }
+        self.seen.moves(state.moves());
+        if self.log.is_some() {
+            let state = self.book.state();
+            let touched = state.touched().messages.iter();
+            let held = touched.filter_map(|(number, _)| state.message(*number));
+            let held: Vec<String> = held
+                .map(|held| {
+                    let facts = &held.facts;
+                    format!(
+                        "{} ({} hops, {})",
+                        facts.id,
+                        facts.hops,
+                        facts.step().as_str()
+                    )
+                })
+                .collect();
+            self.note(format!("            == {}", held.join(", ")));
+        }
+        if self.calm {
+            self.calm_events += 1;
+            if self.calm_events >= self.most_events {
+                self.commit_all();
+                self.explain_endless();
+                panic!("promise 6 is broken: it does not end");
+            }
+        }
+    }
+
+    /// Make it durable, and do what is to be done.
+    pub(crate) fn commit(&mut self) {
+        for effect in self.durable_effects() {
+            if self.fault(Fault::CrashBeforeEffects, 1) {
+                return self.crash();
+            }
+            self.perform(effect);
+        }
+        // Only now: what was to be written before a snapshot is never told again.
+        if self.rng.percent(2) {
+            self.book.snapshot();
+        }
+    }
+
+    /// The same, without being killed.
+    pub(crate) fn commit_all(&mut self) {
+        for effect in self.durable_effects() {
+            self.perform(effect);
+        }
+    }
+
+    fn durable_effects(&mut self) -> Vec<Effect> {
+        if !std::mem::take(&mut self.taken) {
+            return Vec::new();
+        }
+        let effects = self.book.commit();
+        self.seen.commits += 1;
+        self.files.committed();
+        effects
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        if self.log.is_some() {
+            self.note(format!("            -> {effect:?}"));
+        }
+        match effect {
+            Effect::Spawn {
+                pane,
+                session: _,
+                model: _,
+                turn,
+            } => self.spawn(pane, turn),
+            Effect::Deliver { pane, turn } => self.deliver(&pane, turn),
+            Effect::Interrupt { pane, note: _ } => self.interrupt(&pane),
+            Effect::Kill { pane } => self.kill(pane),
+            Effect::Write(letter) => self.write_letter(*letter),
+            Effect::NotifyHuman { number: _, kind: _ } => self.call_human(),
+            Effect::ShowDialog { worker: _, open: _ } => {}
+            Effect::RunHook {
+                worker,
+                check,
+                outcomes: _,
+            } => self.run_hook(worker, check),
+            Effect::Remember(_) => panic!("what is to be remembered is the journal's"),
+        }
+    }
+
+    /// tx is killed, and started again.
+    pub(crate) fn crash(&mut self) {
+        self.seen.crashes += 1;
+        self.note("            !! killed".into());
+        // Where nothing was pending, the state is what was committed.
+        let pending = std::mem::take(&mut self.taken);
+        let durable = (!pending).then(|| self.book.state().snapshot());
+        let letters = self.book.reopen();
+        if let Some(durable) = durable {
+            assert!(
+                self.book.state().snapshot() == durable,
+                "promise 4 is broken: what was opened again is not what was committed"
+            );
+        }
+        // What was on its way to tx is lost.
+        self.schedule
+            .retain(|_, thing| !matches!(thing, Thing::Event(_) | Thing::Hand(_)));
+        for letter in letters {
+            self.letters.insert(letter.id);
+        }
+        for path in self.files.uncommitted() {
+            let delay = self.rng.within(0, 2_000);
+            self.after(delay, Thing::File(path));
+        }
+        self.recover();
+    }
+
+    pub(crate) fn note(&mut self, line: String) {
+        if let Some(log) = &mut self.log {
+            log.push_back(line);
+            if log.len() > SHOWN {
+                log.pop_front();
+            }
+        }
+    }
+}
