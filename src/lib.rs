@@ -5,8 +5,8 @@
 //!
 //! - [`model`]: the nouns. Addresses, messages, meshes, diagnostics.
 //! - [`mod@format`]: text to nouns and back. Message files, mesh YAML, reports.
-//! - [`engine`]: decisions. What a message is, and where it goes.
-//! - [`journal`]: memory. What happened, durable and in order.
+//! - [`engine`]: decisions. What happened goes in, what is to be done comes out.
+//! - [`journal`]: memory. What happened, durable and in order, and the state it comes to.
 //! - [`project`]: the folder. Where a project's files are, read and written.
 //! - [`cli`]: the verbs.
 //!

@@ -1,11 +1,17 @@
 //! The verbs: one file each. Answers go to stdout, talk to stderr.
 
 mod check;
+mod dlq;
 mod exit;
 mod init;
 mod mesh;
 mod output;
+mod past;
+mod prune;
+mod replay;
 mod send;
+mod trace;
+mod why;
 
 use std::path::{Path, PathBuf};
 
@@ -41,6 +47,11 @@ pub fn main() -> Exit {
         Verb::Send(verb) => send::run(&context, verb),
         Verb::Check(verb) => check::run(&context, verb),
         Verb::Mesh(verb) => mesh::run(&context, verb),
+        Verb::Why(verb) => why::run(&context, &verb),
+        Verb::Trace(verb) => trace::run(&context, &verb),
+        Verb::Dlq(verb) => dlq::run(&context, verb),
+        Verb::Replay(verb) => replay::run(&context, &verb),
+        Verb::Prune(verb) => prune::run(&context, &verb),
     };
     result.unwrap_or_else(Failure::report)
 }
@@ -71,6 +82,12 @@ enum Verb {
     Check(check::Check),
     #[command(subcommand)]
     Mesh(mesh::Mesh),
+    Why(why::Why),
+    Trace(trace::Trace),
+    #[command(subcommand)]
+    Dlq(dlq::Dlq),
+    Replay(replay::Replay),
+    Prune(prune::Prune),
 }
 
 /// What every verb is given.

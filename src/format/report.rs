@@ -68,6 +68,17 @@ pub fn printable(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
+/// The same for a text of many lines, which stay lines; tabs stay too.
+pub fn printable_lines(text: &str) -> String {
+    let kept = |c: char| c == '\n' || c == '\t';
+    text.split_inclusive(kept)
+        .map(|part| match part.strip_suffix(kept) {
+            Some(line) => printable(line) + &part[line.len()..],
+            None => printable(part),
+        })
+        .collect()
+}
+
 /// Control characters, and those without width or that turn the direction.
 fn is_unsafe(c: char) -> bool {
     let invisible = matches!(c,

@@ -46,6 +46,16 @@ impl Project {
         path.parent() == Some(&self.messages())
     }
 
+    /// The journal: what happened here.
+    pub fn journal(&self) -> PathBuf {
+        self.root.join(".ai/tx/state/journal.db")
+    }
+
+    /// Where what is finished is put away.
+    pub fn archive(&self) -> PathBuf {
+        self.root.join(".ai/tx/archive")
+    }
+
     /// The project's own meshes.
     pub fn meshes(&self) -> PathBuf {
         self.root.join("meshes")

@@ -6,8 +6,10 @@
 )]
 
 mod check;
+mod diagram;
 mod docs;
 mod faults;
+mod history;
 mod layering;
 mod mesh;
 mod project;

@@ -1,0 +1,185 @@
+//! What the journal tells: the state now or then, and what is known of every message.
+
+use chrono::{DateTime, Utc};
+
+use super::exit::{Exit, Failure};
+use crate::engine::{Event, Exit as Ended, Facts, Number, Sent, State, Step, Timer, Verdict};
+use crate::journal::{Error, Ledger, Reader, Record};
+use crate::model::{MsgId, nearest};
+use crate::project::Project;
+
+/// The past of a project, up to some point.
+pub(super) struct Past {
+    pub(super) reader: Reader,
+    pub(super) state: State,
+}
+
+impl Past {
+    /// All of it; `None` if nothing has happened yet.
+    pub(super) fn open(project: &Project) -> Result<Option<Past>, Failure> {
+        let reader = match Reader::open(&project.journal()) {
+            Ok(reader) => reader,
+            Err(Error::Missing(_)) => return Ok(None),
+            Err(error) => return Err(Failure::new(error.to_string())),
+        };
+        let state = Ledger::fold_to(&reader, reader.last()?)?;
+        Ok(Some(Past { reader, state }))
+    }
+
+    /// What is known of a message, unfinished or not.
+    pub(super) fn message(&self, number: Number) -> Result<Option<Facts>, Failure> {
+        match self.state.message(number) {
+            Some(held) => Ok(Some(held.facts.clone())),
+            None => Ok(self.reader.message(number)?),
+        }
+    }
+
+    /// The messages of an id or a number, the newest first.
+    pub(super) fn named(&self, name: &str) -> Result<Vec<Facts>, Failure> {
+        let mut found: Vec<Facts> = Vec::new();
+        if let Ok(id) = name.parse::<MsgId>() {
+            let held = self.state.held().map(|held| &held.facts);
+            let same = |facts: &&Facts| facts.id == id || facts.written.as_ref() == Some(&id);
+            found.extend(held.filter(same).cloned());
+            found.extend(self.reader.messages_named(&id, 8)?);
+        }
+        if found.is_empty()
+            && let Ok(number) = name.parse()
+        {
+            found.extend(self.message(Number(number))?);
+        }
+        found.sort_by_key(|facts| std::cmp::Reverse(facts.number));
+        found.dedup_by_key(|facts| facts.number);
+        Ok(found)
+    }
+
+    /// The messages that came in a file, the newest first.
+    pub(super) fn at_path(&self, path: &str) -> Result<Vec<Facts>, Failure> {
+        let held = self.state.held().map(|held| &held.facts);
+        let mut found: Vec<Facts> = held.filter(|f| f.path() == Some(path)).cloned().collect();
+        found.extend(self.reader.messages_at(path, 8)?);
+        found.sort_by_key(|facts| std::cmp::Reverse(facts.number));
+        Ok(found)
+    }
+
+    /// The dead letters: every message with a delivery that was parked.
+    pub(super) fn dead_letters(&self) -> Result<Vec<Facts>, Failure> {
+        let held = self.state.held().map(|held| &held.facts);
+        let parked = |facts: &&Facts| facts.deliveries.iter().any(|d| d.step() == Step::Parked);
+        let mut found: Vec<Facts> = held.filter(parked).cloned().collect();
+        let remembered = self.reader.at_step(Step::Parked)?.into_iter();
+        let gone = |facts: &Facts| self.state.message(facts.number).is_none();
+        found.extend(remembered.filter(gone));
+        found.sort_by_key(|facts| facts.number);
+        Ok(found)
+    }
+
+    /// The id of a message, or its number if it was pruned.
+    pub(super) fn id(&self, number: Number) -> Result<String, Failure> {
+        let facts = self.message(number)?;
+        Ok(facts.map_or_else(|| number.0.to_string(), |facts| facts.id.to_string()))
+    }
+
+    /// There is no such message; these are near.
+    pub(super) fn unknown(&self, name: &str) -> Failure {
+        let ids: Vec<String> = self.state.held().map(|h| h.facts.id.to_string()).collect();
+        let near = nearest(name, ids.iter().map(String::as_str));
+        let failure = Failure::new(format!("there is no message or agent `{name}` here"));
+        let failure = match near.first() {
+            Some(near) => failure.hint(format!("did you mean `{near}`?")),
+            None => failure.hint("a msg-id, the name of a message file, or mesh/agent"),
+        };
+        failure.exit(Exit::NoSuchThing)
+    }
+
+    /// What proves a step: its record, in words.
+    pub(super) fn evidence(&self, record: u64) -> Result<String, Failure> {
+        let found = self.reader.record(record)?;
+        Ok(match found {
+            Some(found) => format!("record {record}: {}", in_words(&found)),
+            None => format!("record {record}, archived"),
+        })
+    }
+}
+
+/// Nothing has happened here yet.
+pub(super) fn nothing_yet() -> Failure {
+    Failure::new("nothing has happened in this project yet: there is no journal")
+        .hint("`tx send` writes a message")
+        .exit(Exit::NoSuchThing)
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+/// A time as people read it.
+pub(super) fn time(at: i64) -> String {
+    let time: DateTime<Utc> = DateTime::from_timestamp_millis(at).unwrap_or_default();
+    time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// A record in a few words.
+pub(super) fn in_words(record: &Record) -> String {
+    let event: Event = match serde_json::from_str(&record.body) {
+        Ok(event) => event,
+        Err(_) => return format!("{}, of a form that this tx does not know", record.kind),
+    };
+    let turn = |attempt: u32, turn: u32| format!("attempt {attempt}, turn {turn}");
+    match event {
+        Event::Arrived(arrived) => format!("{} arrived", arrived.path),
+        Event::Rejected(rejected) => format!("{} was rejected", rejected.path),
+        Event::PaneStarted { pane, .. } => {
+            format!("{} started, attempt {}", pane.worker, pane.attempt)
+        }
+        Event::PaneReady { pane } => format!("{} was ready, attempt {}", pane.worker, pane.attempt),
+        Event::PaneIdle { pane, turn: t } => {
+            format!("{} was idle, {}", pane.worker, turn(pane.attempt, t))
+        }
+        Event::PaneBusy { pane } => format!("{} was busy, attempt {}", pane.worker, pane.attempt),
+        Event::PaneAsked { pane, .. } => format!("{} showed a dialog", pane.worker),
+        Event::PaneLimited { pane, until } => {
+            format!("{} has no room until {}", pane.worker, time(until))
+        }
+        Event::PaneExited { pane, exit } => {
+            let how = match exit {
+                Ended::Code { code, .. } => format!("exited with {code}"),
+                Ended::Lost { why } => format!("was lost: {why}"),
+                Ended::NotStarted { why } => format!("did not start: {why}"),
+            };
+            format!("{} {how}, attempt {}", pane.worker, pane.attempt)
+        }
+        Event::Delivered { pane, turn: t } => {
+            format!("delivered to {}, {}", pane.worker, turn(pane.attempt, t))
+        }
+        Event::DeliveryFailed {
+            pane, sent, why, ..
+        } => {
+            let how = match sent {
+                Sent::Nothing => "not delivered",
+                Sent::Perhaps => "perhaps delivered",
+            };
+            format!("{how} to {}: {why}", pane.worker)
+        }
+        Event::TimerFired { timer, .. } => match timer {
+            Timer::State(who) => format!("{who} was due"),
+            Timer::Pause(who) => format!("{who} had asked, and was busy too long"),
+            Timer::Silence(who) => format!("{who} was silent too long"),
+            Timer::Ask(_, who) => format!("{who} did not answer in time"),
+            Timer::Expires(_) => "the human did not answer in time".into(),
+        },
+        Event::HookFinished {
+            worker, verdict, ..
+        } => match verdict {
+            Verdict::Pass => format!("the checks of {worker} passed"),
+            Verdict::Fail { .. } => format!("the checks of {worker} failed"),
+            Verdict::Error { why } => format!("the checks of {worker} could not tell: {why}"),
+        },
+        Event::MeshLoaded(loaded) => format!("mesh {} was loaded", loaded.mesh.name),
+        Event::MeshRemoved { mesh } => format!("mesh {mesh} was removed"),
+        Event::Command(_) => "a person's order".into(),
+        Event::Recovered { .. } => "tx was started again".into(),
+    }
+}

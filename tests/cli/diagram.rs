@@ -1,0 +1,103 @@
+//! The worker's state machine in docs/architecture.md is the one in the code.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use tx::engine::{BY_MESSAGES, Happened, Is, Move, decide};
+
+const BEGIN: &str = "<!-- the worker, drawn by a test -->\n";
+const END: &str = "<!-- end -->\n";
+
+fn name(is: Is) -> String {
+    format!("{is:?}")
+}
+
+/// What leads from where to where, and by what.
+fn edges() -> BTreeMap<(Is, Is), Vec<&'static str>> {
+    let mut edges: BTreeMap<(Is, Is), Vec<&str>> = BTreeMap::new();
+    for from in Is::ALL {
+        for happened in Happened::ALL {
+            let by = decide(from, happened);
+            // What holds a worker is over: that is its own line of text.
+            if by == Move::AsBefore {
+                continue;
+            }
+            for to in by.leads_to(from).iter().filter(|to| **to != from) {
+                edges
+                    .entry((from, *to))
+                    .or_default()
+                    .push(happened.as_str());
+            }
+        }
+    }
+    for (from, what, to) in BY_MESSAGES {
+        for to in *to {
+            edges.entry((*from, *to)).or_default().push(what);
+        }
+    }
+    edges
+}
+
+fn drawn() -> String {
+    let mut text = String::from("```mermaid\nstateDiagram-v2\n    [*] --> Idle\n");
+    for ((from, to), labels) in edges() {
+        let _ = writeln!(
+            text,
+            "    {} --> {}: {}",
+            name(from),
+            name(to),
+            labels.join(", ")
+        );
+    }
+    text += "```\n\nWhat each thing that can happen to its process does in each state; in brackets, what does\nnothing and why:\n\n| |";
+    for is in Is::ALL {
+        let _ = write!(text, " {} |", name(is));
+    }
+    text += "\n|---|---|---|---|---|---|---|---|---|---|\n";
+    for happened in Happened::ALL {
+        let _ = write!(text, "| {} |", happened.as_str());
+        for is in Is::ALL {
+            let by = decide(is, happened);
+            let word = words(by);
+            let _ = match by.is_nothing() {
+                true => write!(text, " ({word}) |"),
+                false => write!(text, " {word} |"),
+            };
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// `TurnEnded` as `turn ended`.
+fn words(by: Move) -> String {
+    let mut words = String::new();
+    for c in format!("{by:?}").chars() {
+        if c.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(c.to_lowercase());
+    }
+    words
+}
+
+#[test]
+fn the_diagram_of_the_worker_is_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md");
+    let page = fs::read_to_string(path).unwrap();
+    let begin = page.find(BEGIN).expect("the page has a place for it") + BEGIN.len();
+    let end = begin + page[begin..].find(END).expect("the place has an end");
+    let made = format!("{}{}{}", &page[..begin], drawn(), &page[end..]);
+    crate::docs::same_as_file("docs/architecture.md", &made);
+}
+
+#[test]
+fn every_state_is_reached_and_left() {
+    let edges = edges();
+    for is in Is::ALL {
+        assert!(edges.keys().any(|(from, _)| *from == is), "{is:?} is left");
+        assert!(edges.keys().any(|(_, to)| *to == is), "{is:?} is reached");
+    }
+}

@@ -1,0 +1,491 @@
+//! The verbs that tell of the past, on a journal that the engine itself has written.
+//!
+//! docs/history.md shows what they print: its blocks are compared with this story.
+
+use std::fs;
+use std::path::PathBuf;
+
+use chrono::DateTime;
+use tx::engine::{Arrived, Effect, Event, Exit, Loaded, Pane, Rejected, Timer, Traits};
+use tx::format::mesh;
+use tx::format::message::{Origin, Parsed, parse};
+use tx::journal::Ledger;
+use tx::model::{Address, Mode};
+
+use crate::tx::Sandbox;
+
+const MESH: &str = "mesh: dev
+agents:
+  - { name: builder, prompt: Build it. }
+  - { name: tester, prompt: Test it. }
+entry_point: builder
+completion_agents: [tester]
+routing:
+  builder: { complete: { tester: built } }
+  tester: { complete: { core: tested }, failed: { builder: mend it } }
+";
+
+/// A project whose journal tells a story.
+struct Story {
+    sandbox: Sandbox,
+    ledger: Option<Ledger>,
+    at: i64,
+}
+
+impl Story {
+    fn begin() -> Story {
+        let sandbox = Sandbox::project();
+        sandbox.write("meshes/dev/config.yaml", MESH);
+        let path = sandbox.path().join(".ai/tx/state/journal.db");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let (ledger, _) = Ledger::open(&path).unwrap();
+        let mut story = Story {
+            sandbox,
+            ledger: Some(ledger),
+            // 2026-11-15T10:00:00Z
+            at: 1_794_736_800_000,
+        };
+        let mesh = mesh::parse(MESH.as_bytes()).mesh.unwrap();
+        let pane = Traits {
+            mode: Mode::Pane,
+            prints: false,
+            resumes: true,
+        };
+        story.happens(Event::MeshLoaded(Box::new(Loaded {
+            mesh,
+            text: MESH.into(),
+            traits: vec![pane; 2],
+            gates: false,
+        })));
+        story
+    }
+
+    fn happens(&mut self, event: Event) -> Vec<Effect> {
+        self.at += 250;
+        let ledger = self.ledger.as_mut().unwrap();
+        ledger.take(self.at, event).unwrap();
+        ledger.commit().unwrap()
+    }
+
+    /// A file is dropped: on the bus, and in the journal.
+    fn drop(&mut self, name: &str, front: &str, body: &str) -> PathBuf {
+        let text = format!(
+            "---\n{front}headline: {body}\ntimestamp: 2026-11-15T10:00:00Z\n---\n\n{body}\n"
+        );
+        let path = self.sandbox.write(&format!(".ai/tx/msgs/{name}"), &text);
+        let origin = Origin {
+            name: name.into(),
+            modified: DateTime::UNIX_EPOCH.fixed_offset(),
+        };
+        let hash = format!("{:x}", text.len());
+        match parse(text.as_bytes(), &origin) {
+            Parsed::Message(message, _) => self.happens(Event::Arrived(Box::new(Arrived {
+                path: name.into(),
+                hash,
+                text,
+                envelope: message.envelope,
+                known: Vec::new(),
+            }))),
+            Parsed::Rejected(why) | Parsed::Incomplete(why) => {
+                self.happens(Event::Rejected(Box::new(Rejected {
+                    path: name.into(),
+                    hash,
+                    author: why.author,
+                    report: why.diagnostics[0].message.clone(),
+                    known: Vec::new(),
+                })))
+            }
+        };
+        path
+    }
+
+    fn pane(&self, agent: &str) -> (Pane, u32) {
+        let worker: Address = agent.parse().unwrap();
+        let known = self
+            .ledger
+            .as_ref()
+            .unwrap()
+            .state()
+            .worker(&worker)
+            .unwrap();
+        let pane = Pane {
+            attempt: known.attempt,
+            worker,
+        };
+        (pane, known.turn)
+    }
+
+    fn takes_up(&mut self, agent: &str) {
+        let (pane, turn) = self.pane(agent);
+        let session = None;
+        self.happens(Event::PaneStarted {
+            pane: pane.clone(),
+            session,
+        });
+        self.happens(Event::PaneReady { pane: pane.clone() });
+        self.happens(Event::Delivered {
+            pane: pane.clone(),
+            turn,
+        });
+        self.happens(Event::PaneBusy { pane });
+    }
+
+    fn is_idle(&mut self, agent: &str) {
+        let (pane, turn) = self.pane(agent);
+        self.happens(Event::PaneIdle { pane, turn });
+    }
+
+    fn dies(&mut self, agent: &str) {
+        let (pane, _) = self.pane(agent);
+        let why = "killed by signal 9".into();
+        self.happens(Event::PaneExited {
+            pane,
+            exit: Exit::Lost { why },
+        });
+    }
+
+    fn time_comes(&mut self) -> Timer {
+        let state = self.ledger.as_ref().unwrap().state();
+        let (due, timer) = state.next_timer().unwrap();
+        self.at = self.at.max(due);
+        self.happens(Event::TimerFired {
+            timer: timer.clone(),
+            due,
+        });
+        timer
+    }
+
+    /// The story of docs/history.md: one task is done, one is being tested.
+    fn told() -> Story {
+        let mut story = Story::begin();
+        story.drop(
+            "1.md",
+            "to: dev\nfrom: core\nmsg-id: login\n",
+            "Fix the login",
+        );
+        story.takes_up("dev/builder");
+        story.drop(
+            "2.md",
+            "from: dev/builder\nstatus: complete\nmsg-id: built\n",
+            "It is built",
+        );
+        story.is_idle("dev/builder");
+        story.takes_up("dev/tester");
+        story.drop(
+            "3.md",
+            "from: dev/tester\nstatus: failed\nmsg-id: red\n",
+            "A test fails",
+        );
+        story.is_idle("dev/tester");
+        story.takes_up("dev/builder");
+        story.drop(
+            "4.md",
+            "from: dev/builder\nstatus: complete\nmsg-id: rebuilt\n",
+            "It is mended",
+        );
+        story.is_idle("dev/builder");
+        story
+    }
+
+    /// A task whose agent dies three times.
+    fn ends_badly(&mut self) {
+        self.drop(
+            "9.md",
+            "to: dev/tester\nfrom: core\nmsg-id: doomed\n",
+            "Divide by zero",
+        );
+        // What the tester has in hand goes first.
+        for _ in 0..6 {
+            self.takes_up("dev/tester");
+            self.dies("dev/tester");
+            while self.time_comes() != Timer::State("dev/tester".parse().unwrap()) {}
+        }
+    }
+
+    /// Nothing more happens; the verbs need no writer.
+    fn end(mut self) -> Sandbox {
+        self.ledger = None;
+        self.sandbox
+    }
+}
+
+/// The blocks of docs/history.md are what the verbs print of the story.
+#[test]
+fn the_page_on_history_shows_what_is_printed() {
+    let sandbox = Story::told().end();
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/history.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let mut made = String::new();
+    let mut rest = page.as_str();
+    let mut commands = 0;
+    while let Some(begin) = rest.find("```text\n$ tx ") {
+        let block = begin + "```text\n".len();
+        made += &rest[..block];
+        let end = block + rest[block..].find("```").expect("the block is closed");
+        let command = rest[block..end].lines().next().unwrap();
+        let words = command.trim_start_matches("$ tx ").split(' ');
+        let ran = sandbox.tx(words);
+        made += &format!("{command}\n{}", ran.stdout);
+        rest = &rest[end..];
+        commands += 1;
+    }
+    made += rest;
+    assert!(commands >= 4, "{commands} commands");
+    crate::docs::same_as_file("docs/history.md", &made);
+}
+
+#[test]
+fn why_tells_the_ladder_with_its_evidence() {
+    let sandbox = Story::told().end();
+    let login = sandbox.tx(["why", "login", "--json"]).ok().json();
+    let steps: Vec<&str> = login["ladder"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| r["step"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            "accepted",
+            "queued",
+            "leased",
+            "delivered",
+            "acknowledged",
+            "finished"
+        ]
+    );
+    assert_eq!(
+        login["ladder"][3]["evidence"],
+        "record 5: delivered to dev/builder, attempt 1, turn 1"
+    );
+    assert_eq!(
+        (&login["kind"], &login["waiting_for"]),
+        (&"task".into(), &serde_json::Value::Null)
+    );
+    let rebuilt = sandbox.tx(["why", "rebuilt", "--json"]).ok().json();
+    assert_eq!(rebuilt["cause"], serde_json::json!(["red"]));
+    assert_eq!(rebuilt["thread"], serde_json::json!(["login"]));
+    assert!(
+        rebuilt["waiting_for"]
+            .as_str()
+            .unwrap()
+            .starts_with("dev/tester")
+    );
+    // By the name of its file too, and by a path to it.
+    for name in ["4.md", ".ai/tx/msgs/4.md"] {
+        assert_eq!(
+            sandbox.tx(["why", name, "--json"]).ok().json()["id"],
+            "rebuilt"
+        );
+    }
+}
+
+#[test]
+fn why_tells_what_an_agent_does() {
+    let sandbox = Story::told().end();
+    let tester = sandbox.tx(["why", "dev/tester", "--json"]).ok().json();
+    assert_eq!(
+        (&tester["state"], &tester["work"][0]),
+        (&"starting".into(), &"rebuilt".into())
+    );
+    let text = sandbox.tx(["why", "dev/builder"]).ok().stdout;
+    assert!(text.starts_with("dev/builder is idle since "), "{text}");
+}
+
+#[test]
+fn why_tells_of_a_refused_file() {
+    let mut story = Story::begin();
+    story.drop("bad.md", "to: dev/nobody\nfrom: core\nmsg-id: x\n", "Who?");
+    let sandbox = story.end();
+    let text = sandbox.tx(["why", "bad.md"]).ok().stdout;
+    assert!(
+        text.contains("there is no agent or mesh `dev/nobody`"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_said_so() {
+    let sandbox = Story::told().end();
+    sandbox
+        .tx(["why", "rebuilr"])
+        .exits(6)
+        .complains("did you mean `rebuilt`", 2);
+    sandbox
+        .tx(["trace", "nothing"])
+        .exits(6)
+        .complains("nothing", 2);
+    sandbox
+        .tx(["dlq", "show", "nothing"])
+        .exits(6)
+        .complains("`tx dlq list`", 2);
+    sandbox
+        .tx(["replay", "--to", "9999"])
+        .exits(6)
+        .complains("the last is", 2);
+    sandbox
+        .tx(["replay", "--to", "soon"])
+        .exits(2)
+        .complains("2026-11-15", 2);
+    let empty = Sandbox::project();
+    empty
+        .tx(["why", "x"])
+        .exits(6)
+        .complains("nothing has happened", 2);
+    assert_eq!(
+        empty.tx(["dlq", "list", "--json"]).ok().json(),
+        serde_json::json!([])
+    );
+    empty.tx(["prune", "--before", "2026-11-01"]).exits(6);
+}
+
+#[test]
+fn trace_tells_the_whole_thread() {
+    let sandbox = Story::told().end();
+    let thread = sandbox.tx(["trace", "red", "--json"]).ok().json();
+    let messages = thread["messages"].as_array().unwrap();
+    let ids: Vec<&str> = messages.iter().map(|m| m["id"].as_str().unwrap()).collect();
+    assert_eq!(
+        (&thread["thread"][0], ids),
+        (&"login".into(), vec!["login", "built", "red", "rebuilt"])
+    );
+    assert_eq!(messages[2]["cause"][0], "built");
+}
+
+#[test]
+fn a_dead_letter_is_listed_and_shown_with_its_text() {
+    let mut story = Story::told();
+    story.ends_badly();
+    let sandbox = story.end();
+    let letters = sandbox.tx(["dlq", "list", "--json"]).ok().json();
+    let letter = &letters[1];
+    assert_eq!(
+        (&letter["message"], &letter["agent"], &letter["attempts"]),
+        (&"doomed".into(), &"dev/tester".into(), &3.into())
+    );
+    assert!(
+        letter["reason"]
+            .as_str()
+            .unwrap()
+            .contains("killed by signal 9")
+    );
+    let shown = sandbox.tx(["dlq", "show", "doomed"]).ok().stdout;
+    assert!(
+        shown.contains("Divide by zero") && shown.contains("parked"),
+        "{shown}"
+    );
+    assert_eq!(sandbox.tx(["dlq", "list"]).ok().stdout.lines().count(), 4);
+}
+
+#[test]
+fn replay_folds_to_a_record_or_a_time() {
+    let sandbox = Story::told().end();
+    let at = |to: &str| sandbox.tx(["replay", "--to", to, "--json"]).ok().json();
+    assert_eq!(
+        at("2")["workers"]["dev/builder"]["status"]["starting"]["giving"],
+        "spawning"
+    );
+    assert_eq!(at("6")["workers"]["dev/builder"]["attempt"], 1);
+    assert_eq!(at("2026-11-15T10:00:00.500Z"), at("2"));
+    assert_eq!(at("2026-11-14")["seq"], 0);
+    let now = sandbox.tx(["replay"]).ok().stdout;
+    assert!(now.contains("rebuilt  leased"), "{now}");
+}
+
+#[test]
+fn replay_judges_the_past_by_a_changed_table() {
+    let sandbox = Story::told().end();
+    let same = sandbox
+        .tx(["replay", "--mesh", "meshes/dev/config.yaml", "--json"])
+        .ok()
+        .json();
+    assert_eq!(
+        (&same["judged"], &same["differences"]),
+        (&4.into(), &serde_json::json!([]))
+    );
+    let changed = MESH.replace("failed: { builder: mend it }", "failed: { core: look }");
+    sandbox.write("changed.yaml", changed);
+    let told = sandbox
+        .tx(["replay", "--mesh", "changed.yaml", "--json"])
+        .exits(1)
+        .json();
+    assert_eq!(told["differences"][0]["id"], "red");
+    assert_eq!(
+        told["differences"][0]["was"]["deliveries"][0]["to"],
+        "dev/builder"
+    );
+    assert_eq!(
+        told["differences"][0]["would_be"]["deliveries"][0]["to"],
+        "core/core"
+    );
+    assert_eq!(
+        (&told["judged"], &told["unknown"]),
+        (&3.into(), &1.into()),
+        "what follows is unknown"
+    );
+    sandbox.write("broken.yaml", "mesh: dev\n");
+    sandbox
+        .tx(["replay", "--mesh", "broken.yaml"])
+        .exits(1)
+        .complains("does not load", 20);
+    sandbox
+        .tx(["replay", "--mesh", "nowhere.yaml"])
+        .exits(1)
+        .complains("cannot be read", 2);
+}
+
+#[test]
+fn prune_puts_away_what_is_finished_and_nothing_else() {
+    let sandbox = Story::told().end();
+    assert_eq!(sandbox.bus(), ["1.md", "2.md", "3.md", "4.md"]);
+    let before = sandbox.tx(["replay", "--json"]).ok().json();
+    sandbox.tx(["prune", "--before", "2026-11-01"]).ok();
+    assert_eq!(sandbox.bus().len(), 4, "nothing is so old");
+    let pruned = sandbox
+        .tx(["prune", "--before", "2026-11-16", "--json"])
+        .ok()
+        .json();
+    // The thread's first message stays until its run is over; `rebuilt` is not finished.
+    assert_eq!(
+        (&pruned["messages"], &pruned["files"]),
+        (&2.into(), &2.into())
+    );
+    assert_eq!(sandbox.bus(), ["1.md", "4.md"]);
+    assert_eq!(sandbox.tx(["replay", "--json"]).ok().json(), before);
+    let archive = fs::read_to_string(pruned["archive"].as_str().unwrap()).unwrap();
+    assert!(archive.contains("\"built\"") && !archive.contains("\"refused\""));
+    let rebuilt = sandbox.tx(["why", "rebuilt"]).ok().stdout;
+    assert!(rebuilt.contains("rebuilt  from dev/builder"), "{rebuilt}");
+    sandbox.tx(["why", "built"]).exits(6);
+}
+
+#[test]
+fn prune_refuses_while_the_journal_is_written() {
+    let story = Story::told();
+    let ran = story
+        .sandbox
+        .tx(["prune", "--before", "2026-11-16"])
+        .exits(1);
+    ran.complains("`tx stop`", 2);
+    // Reading minds no writer.
+    story.sandbox.tx(["why", "login"]).ok();
+}
+
+#[test]
+fn a_journal_that_is_none_is_refused_by_every_verb() {
+    let sandbox = Sandbox::project();
+    sandbox.write(".ai/tx/state/journal.db", "hello");
+    for verb in [
+        &["why", "x"][..],
+        &["trace", "x"],
+        &["dlq", "list"],
+        &["replay"],
+        &["prune", "--before", "2026-11-01"],
+    ] {
+        sandbox
+            .tx(verb)
+            .exits(1)
+            .complains("not a journal of tx", 2);
+    }
+}
