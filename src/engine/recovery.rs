@@ -243,6 +243,10 @@ impl State {
             self.rung(number, &delivery.to, Step::Accepted, Some(why.into()));
         }
         if let Some(way) = way {
+            // It may have asked the human besides, who is told; nobody waits any more.
+            for delivery in parked.iter().filter(|delivery| delivery.is_ask()) {
+                self.reach_core(number, delivery.kind);
+            }
             return self.release(&from, Routed { number, way });
         }
         for Delivery { to, kind, set, .. } in parked {

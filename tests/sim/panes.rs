@@ -27,6 +27,8 @@ pub(crate) struct FakePane {
     pub(crate) script: VecDeque<(i64, Doing)>,
     /// How it ended, if it left a record.
     record: Option<Exit>,
+    /// Until when all that it showed has been seen.
+    seen: i64,
 }
 
 /// What a pane shows.
@@ -88,6 +90,7 @@ impl World {
             given: BTreeSet::new(),
             script,
             record: None,
+            seen: self.now,
         };
         self.panes.insert(pane.clone(), fake);
         self.go_on(&pane);
@@ -113,8 +116,11 @@ impl World {
     }
 
     fn do_it(&mut self, pane: &Pane, doing: Doing) {
-        let soon = self.rng.within(0, 30);
+        let (now, soon) = (self.now, self.rng.within(0, 30));
         let fake = self.panes.get_mut(pane).expect("it was there just now");
+        // What a pane shows is seen in the order in which it shows it.
+        fake.seen = fake.seen.max(now + soon);
+        let soon = fake.seen - now;
         let pane = pane.clone();
         match doing {
             Doing::Start => {

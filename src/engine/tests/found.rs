@@ -99,3 +99,16 @@ fn an_outcome_that_was_retried_while_it_is_checked_is_routed_once() {
     let ladder = play.ladder("o", "dev/b");
     assert_eq!(ladder.matches("leased").count(), 1, "{ladder}");
 }
+
+#[test]
+fn a_retried_outcome_that_asked_the_human_too_reaches_both() {
+    let more = "max_mesh_messages: 0\nrouting:\n  a:\n    blocked: { b: on }\n";
+    let mut play = Play::new(&[&mesh("dev", &["a", "b"], more)]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b,core").id("o").status("blocked"));
+    play.idle("dev/a");
+    play.retry("o", from("dev/a").id("o").status("blocked"));
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
+    assert_eq!(play.step("o", "dev/b"), Step::Leased);
+}
