@@ -8,13 +8,19 @@
 //! - [`engine`]: decisions. What happened goes in, what is to be done comes out.
 //! - [`journal`]: memory. What happened, durable and in order, and the state it comes to.
 //! - [`project`]: the folder. Where a project's files are, read and written.
+//! - [`agents`]: agents as data. How a program is called, and what it is given.
+//! - [`tmux`]: the multiplexer. One private server, reached through one client.
+//! - [`daemon`]: the world. The loop, and everything that waits.
 //! - [`cli`]: the verbs.
 //!
 //! `docs/architecture.md` has the picture and the rules of the rooms.
 
+pub mod agents;
 pub mod cli;
+pub mod daemon;
 pub mod engine;
 pub mod format;
 pub mod journal;
 pub mod model;
 pub mod project;
+pub mod tmux;

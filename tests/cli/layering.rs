@@ -10,7 +10,20 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("engine", &["model"]),
     ("journal", &["model", "engine"]),
     ("project", &["model", "format"]),
-    ("cli", &["model", "format", "engine", "journal", "project"]),
+    ("agents", &["model"]),
+    ("tmux", &[]),
+    (
+        "daemon",
+        &[
+            "model", "format", "engine", "journal", "project", "agents", "tmux",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "model", "format", "engine", "journal", "project", "agents", "tmux", "daemon",
+        ],
+    ),
 ];
 
 /// What the pure rooms may not touch.

@@ -1,0 +1,3 @@
+//! Agents as data: how a program is called, and what it is given.
+//!
+//! Pure: nothing here starts a process or touches a file.

@@ -1,0 +1,243 @@
+//! One long-lived client, owned by one task; everyone else sends it commands.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use tmux_interface::{NewSession, SetOption};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::{mpsc, oneshot};
+
+use super::protocol::{Came, Parser};
+use super::quote::line;
+
+/// The session that keeps the server alive, and that the client is attached to.
+const HUB: &str = "tx";
+
+/// A private tmux server.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Its socket.
+    pub socket: PathBuf,
+}
+
+/// What can be asked of tmux.
+#[derive(Clone, Debug)]
+pub struct Client {
+    requests: mpsc::Sender<Request>,
+}
+
+/// What tmux answers: lines, as bytes.
+pub type Reply = Vec<Vec<u8>>;
+
+/// Why tmux did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be started.
+    #[error("tmux cannot be started: {0}")]
+    NotStarted(String),
+    /// The server went away before it answered: whether it was done is not known.
+    #[error("the tmux server went away")]
+    Gone,
+    /// It refused.
+    #[error("tmux says: {0}")]
+    Refused(String),
+    /// It cannot be said in one line.
+    #[error("an argument for tmux has a line break in it")]
+    LineBreak,
+}
+
+/// Commands that are run one after the other, in one step for a crash of ours.
+struct Request {
+    line: String,
+    commands: usize,
+    answer: oneshot::Sender<Result<Vec<Reply>, Error>>,
+}
+
+impl Client {
+    /// A client of a server, which is started when it is first asked something.
+    pub fn new(server: Server) -> Client {
+        let (requests, orders) = mpsc::channel(256);
+        tokio::spawn(serve(server, orders));
+        Client { requests }
+    }
+
+    /// Run one command.
+    pub async fn run<S: AsRef<str>>(&self, arguments: &[S]) -> Result<Reply, Error> {
+        let line = line(arguments).ok_or(Error::LineBreak)?;
+        let mut replies = self.ask(line, 1).await?;
+        replies.pop().ok_or(Error::Gone)
+    }
+
+    /// Run several commands: all of them, or those before the first that is refused.
+    pub async fn run_all(&self, commands: &[Vec<String>]) -> Result<Vec<Reply>, Error> {
+        let lines: Option<Vec<String>> = commands.iter().map(|c| line(c)).collect();
+        let line = lines.ok_or(Error::LineBreak)?.join(" ; ");
+        self.ask(line, commands.len()).await
+    }
+
+    async fn ask(&self, line: String, commands: usize) -> Result<Vec<Reply>, Error> {
+        let (answer, answered) = oneshot::channel();
+        let request = Request {
+            line,
+            commands,
+            answer,
+        };
+        let sent = self.requests.send(request).await;
+        sent.map_err(|_| Error::Gone)?;
+        answered.await.map_err(|_| Error::Gone)?
+    }
+}
+
+/// A client process, and the requests it has not answered.
+struct Connection {
+    _process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    parser: Parser,
+    open: VecDeque<Open>,
+}
+
+/// A request under way.
+struct Open {
+    commands: usize,
+    replies: Vec<Reply>,
+    answer: oneshot::Sender<Result<Vec<Reply>, Error>>,
+}
+
+async fn serve(server: Server, mut orders: mpsc::Receiver<Request>) {
+    let mut connection: Option<Connection> = None;
+    let mut buffer = Vec::new();
+    loop {
+        let request = match &mut connection {
+            None => match orders.recv().await {
+                Some(request) => request,
+                None => return,
+            },
+            Some(live) => tokio::select! {
+                read = live.output.read_until(b'\n', &mut buffer) => {
+                    let more = matches!(read, Ok(bytes) if bytes > 0);
+                    let came = buffer.strip_suffix(b"\n").and_then(|l| live.parser.line(l));
+                    buffer.clear();
+                    if !more || came == Some(Came::Exit) {
+                        // Whoever waits learns that nobody knows.
+                        connection = None;
+                    } else if let Some(Came::Reply { ok, lines }) = came {
+                        live.reply(ok, lines);
+                    }
+                    continue;
+                }
+                request = orders.recv() => match request {
+                    Some(request) => request,
+                    None => return,
+                },
+            },
+        };
+        if connection.is_none() {
+            match server.connect().await {
+                Ok(live) => connection = Some(live),
+                Err(error) => {
+                    let _ = request.answer.send(Err(error));
+                    continue;
+                }
+            }
+        }
+        let Some(live) = &mut connection else {
+            continue;
+        };
+        let line = format!("{}\n", request.line);
+        live.open.push_back(Open {
+            commands: request.commands,
+            replies: Vec::new(),
+            answer: request.answer,
+        });
+        if live.input.write_all(line.as_bytes()).await.is_err() {
+            connection = None;
+        }
+    }
+}
+
+impl Connection {
+    fn reply(&mut self, ok: bool, lines: Reply) {
+        let Some(mut open) = self.open.pop_front() else {
+            return;
+        };
+        // The commands after one that is refused are not run, and not answered.
+        if !ok {
+            let said: Vec<_> = lines.iter().map(|l| String::from_utf8_lossy(l)).collect();
+            let _ = open.answer.send(Err(Error::Refused(said.join(" "))));
+            return;
+        }
+        open.replies.push(lines);
+        if open.replies.len() < open.commands {
+            self.open.push_front(open);
+        } else {
+            let _ = open.answer.send(Ok(open.replies));
+        }
+    }
+}
+
+impl Server {
+    /// A tmux command line for this server, which reads nobody's configuration.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new("tmux");
+        command
+            .arg("-S")
+            .arg(&self.socket)
+            .args(["-f", "/dev/null"]);
+        command.env_remove("TMUX").env_remove("TMUX_PANE");
+        command
+    }
+
+    /// Start the server if it is not there, and attach a client to it.
+    async fn connect(&self) -> Result<Connection, Error> {
+        let failed = |error: std::io::Error| Error::NotStarted(error.to_string());
+        let hub = NewSession::new().detached().session_name(HUB).build();
+        let settings = [
+            SetOption::new()
+                .global()
+                .option("remain-on-exit")
+                .value("on")
+                .build(),
+            SetOption::new()
+                .global()
+                .option("window-size")
+                .value("latest")
+                .build(),
+        ];
+        let mut start = self.command();
+        start.args(hub.to_vec().iter().map(AsRef::<str>::as_ref));
+        for setting in &settings {
+            start
+                .arg(";")
+                .args(setting.to_vec().iter().map(AsRef::<str>::as_ref));
+        }
+        let started = start.stdin(Stdio::null()).output().await.map_err(failed)?;
+        let said = String::from_utf8_lossy(&started.stderr);
+        // Being there already is as good as being started.
+        if !started.status.success() && !said.contains("duplicate session") {
+            return Err(Error::NotStarted(said.trim().to_owned()));
+        }
+        let mut process = self
+            .command()
+            .args(["-C", "attach-session", "-f", "no-output,ignore-size", "-t"])
+            .arg(format!("={HUB}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(failed)?;
+        let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(Error::Gone);
+        };
+        Ok(Connection {
+            _process: process,
+            input,
+            output: BufReader::new(output),
+            parser: Parser::default(),
+            open: VecDeque::new(),
+        })
+    }
+}

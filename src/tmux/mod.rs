@@ -1,0 +1,10 @@
+//! The multiplexer: a private tmux server, reached through one control-mode client.
+//!
+//! Commands are built by tmux_interface's builders and quoted here; replies are matched in
+//! order, on bytes. Panes are addressed by their ids alone. Never the user's own server.
+
+mod client;
+mod protocol;
+mod quote;
+
+pub use client::{Client, Error, Reply, Server};
