@@ -11,6 +11,7 @@ mod prune;
 mod replay;
 mod send;
 mod trace;
+mod turn;
 mod why;
 
 use std::path::{Path, PathBuf};
@@ -52,6 +53,7 @@ pub fn main() -> Exit {
         Verb::Dlq(verb) => dlq::run(&context, verb),
         Verb::Replay(verb) => replay::run(&context, &verb),
         Verb::Prune(verb) => prune::run(&context, &verb),
+        Verb::Turn(verb) => turn::run(&verb),
     };
     result.unwrap_or_else(Failure::report)
 }
@@ -88,6 +90,8 @@ enum Verb {
     Dlq(dlq::Dlq),
     Replay(replay::Replay),
     Prune(prune::Prune),
+    #[command(hide = true)]
+    Turn(turn::Turn),
 }
 
 /// What every verb is given.

@@ -2,3 +2,10 @@
 //!
 //! One loop owns the state; everything else sends it events. This is the only room that
 //! waits for anything.
+
+mod attempt;
+mod processes;
+mod turn;
+
+pub use attempt::{Attempt, Ended, Order, Stand, clear_old, running};
+pub use turn::{become_program, wrap};

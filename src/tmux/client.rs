@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
 use tmux_interface::{NewSession, SetOption};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -12,8 +14,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::protocol::{Came, Parser};
 use super::quote::line;
 
-/// The session that keeps the server alive, and that the client is attached to.
-const HUB: &str = "tx";
+/// The session that keeps the server alive, and that the client is attached to. No mesh
+/// can have this name.
+const HUB: &str = "_tx";
+/// How long a client of a tx that is no more may take to go.
+const LAST_CLIENT: Duration = Duration::from_secs(2);
 
 /// A private tmux server.
 #[derive(Clone, Debug)]
@@ -46,6 +51,9 @@ pub enum Error {
     /// It cannot be said in one line.
     #[error("an argument for tmux has a line break in it")]
     LineBreak,
+    /// A path that tmux cannot be told.
+    #[error("a path for tmux is not UTF-8 text")]
+    NotText,
 }
 
 /// Commands that are run one after the other, in one step for a crash of ours.
@@ -219,6 +227,7 @@ impl Server {
         if !started.status.success() && !said.contains("duplicate session") {
             return Err(Error::NotStarted(said.trim().to_owned()));
         }
+        self.see_off_others().await.map_err(failed)?;
         let mut process = self
             .command()
             .args(["-C", "attach-session", "-f", "no-output,ignore-size", "-t"])
@@ -239,5 +248,30 @@ impl Server {
             parser: Parser::default(),
             open: VecDeque::new(),
         })
+    }
+
+    /// A tx that was killed has left a client, which may still have something to say.
+    /// Only when it is gone is what tmux tells the last word.
+    async fn see_off_others(&self) -> std::io::Result<()> {
+        let deadline = Instant::now() + LAST_CLIENT;
+        loop {
+            let mut list = self.command();
+            list.args(["list-clients", "-t", &format!("={HUB}"), "-F"]);
+            list.arg("#{client_control_mode} #{client_pid}");
+            let listed = list.stdin(Stdio::null()).output().await?;
+            let listed = String::from_utf8_lossy(&listed.stdout);
+            let pids = listed.lines().filter_map(|line| line.strip_prefix("1 "));
+            let pids: Vec<Pid> = pids
+                .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+                .collect();
+            if pids.is_empty() || Instant::now() >= deadline {
+                return Ok(());
+            }
+            for pid in pids {
+                // If it went by itself, all the better.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 }

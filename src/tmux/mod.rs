@@ -4,7 +4,9 @@
 //! order, on bytes. Panes are addressed by their ids alone. Never the user's own server.
 
 mod client;
+mod panes;
 mod protocol;
 mod quote;
 
 pub use client::{Client, Error, Reply, Server};
+pub use panes::{Found, PaneId, Window, session_name};

@@ -1,0 +1,376 @@
+//! One life of a worker's process, as the files of its folder tell of it: what it was
+//! ordered, whether it began, whether it runs, and how it ended.
+//!
+//! The files outlive everybody who was there: tx, the tmux server and the process itself.
+//! Each question has one answer, whoever asks and whenever:
+//!
+//! - `began` is made once. Whoever makes it has the attempt: the wrapper, to run it, or
+//!   tx, to see to it that nobody ever will.
+//! - `lock` is held by the wrapper and everything it started, so that what has survived
+//!   its terminal is known.
+//! - `ended` is the last word.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Exit, Pane};
+use crate::model::{Address, Mode};
+
+/// As much as a message may have: what a program prints beyond is not kept.
+pub(super) const MOST_OUTPUT: u64 = 1024 * 1024;
+/// As much of the end of its standard error as is told.
+const MOST_ERRORS: usize = 4096;
+/// How many old attempts of a worker are kept for people to look at.
+const KEPT: usize = 3;
+
+/// The folder of one life of a worker's process.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    folder: PathBuf,
+}
+
+/// What a process is to be.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    /// Where it runs.
+    pub folder: PathBuf,
+    /// What its environment has besides.
+    pub environment: Vec<(String, String)>,
+    /// For one turn it reads its prompt and its output is kept; else the pane is its own.
+    pub mode: Mode,
+}
+
+/// How far an attempt has come.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// Nobody has begun it.
+    NotBegun,
+    /// Nobody ever will.
+    Revoked,
+    /// Its wrapper had this process id, and something of it runs.
+    Running(Pid),
+    /// It has ended, and said how.
+    Ended(Ended),
+    /// It is gone without a word.
+    Vanished,
+}
+
+/// How a process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// It could not be started.
+    NotStarted(String),
+}
+
+impl Attempt {
+    /// The attempt of a pane, below the folder for what runs.
+    pub fn of(run: &Path, pane: &Pane) -> Attempt {
+        Attempt {
+            folder: worker_folder(run, &pane.worker).join(pane.attempt.to_string()),
+        }
+    }
+
+    /// The attempt in a folder.
+    pub fn at(folder: &Path) -> Attempt {
+        Attempt {
+            folder: folder.into(),
+        }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the process is told.
+    pub fn prompt(&self) -> PathBuf {
+        self.folder.join("prompt.md")
+    }
+
+    /// Where its standard output is kept.
+    pub(super) fn stdout(&self) -> PathBuf {
+        self.folder.join("stdout")
+    }
+
+    /// Where its standard error is kept.
+    pub(super) fn stderr(&self) -> PathBuf {
+        self.folder.join("stderr")
+    }
+
+    /// Lay out what is to be run. Nothing of it runs yet: what lies there is left of a
+    /// journal that is no more.
+    pub fn order(&self, order: &Order, prompt: &str) -> io::Result<()> {
+        if fs::exists(&self.folder)? {
+            fs::remove_dir_all(&self.folder)?;
+        }
+        fs::create_dir_all(&self.folder)?;
+        fs::write(self.prompt(), prompt)?;
+        File::create(self.lock_file())?;
+        let order = serde_json::to_vec(order).map_err(io::Error::other)?;
+        place(&self.folder, "order.json", &order)
+    }
+
+    /// What is to be run.
+    pub(super) fn ordered(&self) -> io::Result<Order> {
+        let bytes = fs::read(self.folder.join("order.json"))?;
+        serde_json::from_slice(&bytes).map_err(io::Error::other)
+    }
+
+    /// How far it has come.
+    pub fn stand(&self) -> io::Result<Stand> {
+        if let Some(ended) = self.ended()? {
+            return Ok(Stand::Ended(ended));
+        }
+        let Some(began) = read_if_there(&self.folder.join("began"))? else {
+            return Ok(Stand::NotBegun);
+        };
+        let began = String::from_utf8_lossy(&began);
+        let Some(pid) = began.parse().ok().and_then(Pid::from_raw) else {
+            return Ok(Stand::Revoked);
+        };
+        match File::open(self.lock_file())?.try_lock_shared() {
+            Err(fs::TryLockError::WouldBlock) => Ok(Stand::Running(pid)),
+            Err(fs::TryLockError::Error(error)) => Err(error),
+            // It may have ended since it was asked first.
+            Ok(()) => Ok(self.ended()?.map_or(Stand::Vanished, Stand::Ended)),
+        }
+    }
+
+    /// See to it that nobody begins it from now on. False: somebody has.
+    pub fn revoke(&self) -> io::Result<bool> {
+        fs::create_dir_all(&self.folder)?;
+        place_new(&self.folder, "began", b"revoked")
+    }
+
+    /// Begin it, as this process. False: it was begun or revoked before.
+    pub(super) fn begin(&self) -> io::Result<Option<File>> {
+        let began = self.folder.join("began");
+        if fs::exists(&began)? {
+            return Ok(None);
+        }
+        let lock = File::open(self.lock_file())?;
+        lock.lock()?;
+        let pid = rustix::process::getpid().to_string();
+        Ok(place_new(&self.folder, "began", pid.as_bytes())?.then_some(lock))
+    }
+
+    /// Say how it ended. The first word stands.
+    pub(super) fn end(&self, ended: &Ended) -> io::Result<()> {
+        let record = serde_json::to_vec(ended).map_err(io::Error::other)?;
+        place_new(&self.folder, "ended", &record).map(drop)
+    }
+
+    /// How it ended, if it said so.
+    pub(super) fn ended(&self) -> io::Result<Option<Ended>> {
+        let Some(record) = read_if_there(&self.folder.join("ended"))? else {
+            return Ok(None);
+        };
+        serde_json::from_slice(&record).map_err(io::Error::other)
+    }
+
+    /// Its end as the engine is told of it.
+    pub(super) fn exit(&self, ended: Ended) -> Exit {
+        match ended {
+            Ended::Code(code) => Exit::Code {
+                code,
+                stdout: head(&self.stdout()),
+                stderr: tail(&self.stderr()),
+            },
+            Ended::Signal(signal) => Exit::Lost {
+                why: format!("it was ended by signal {signal}"),
+            },
+            Ended::NotStarted(why) => Exit::NotStarted { why },
+        }
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.folder.join("lock")
+    }
+}
+
+/// The attempts of a worker that have something running.
+pub fn running(run: &Path, worker: &Address) -> io::Result<Vec<(Attempt, Pid)>> {
+    let mut running = Vec::new();
+    let folder = worker_folder(run, worker);
+    for number in attempts(&folder)? {
+        let attempt = Attempt::at(&folder.join(number.to_string()));
+        if let Stand::Running(pid) = attempt.stand()? {
+            running.push((attempt, pid));
+        }
+    }
+    Ok(running)
+}
+
+/// Remove what is left of a worker's oldest attempts. If that fails they take up room.
+pub fn clear_old(run: &Path, pane: &Pane) -> io::Result<()> {
+    let folder = worker_folder(run, &pane.worker);
+    let mut numbers = attempts(&folder)?;
+    numbers.retain(|number| *number < pane.attempt);
+    numbers.sort_unstable();
+    let old = numbers.len().saturating_sub(KEPT);
+    for number in &numbers[..old] {
+        fs::remove_dir_all(folder.join(number.to_string()))?;
+    }
+    Ok(())
+}
+
+fn worker_folder(run: &Path, worker: &Address) -> PathBuf {
+    run.join(worker.mesh.as_str()).join(worker.agent.as_str())
+}
+
+fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        numbers.extend(entry?.file_name().to_string_lossy().parse::<u32>());
+    }
+    Ok(numbers)
+}
+
+fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn head(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(path) {
+        let _ = file.take(MOST_OUTPUT).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into()
+}
+
+fn tail(path: &Path) -> String {
+    let bytes = fs::read(path).unwrap_or_default();
+    let start = bytes.len().saturating_sub(MOST_ERRORS);
+    String::from_utf8_lossy(&bytes[start..]).into()
+}
+
+/// Write a file whole or not at all.
+fn place(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    prepared(folder, bytes)?.persist(folder.join(name))?;
+    Ok(())
+}
+
+/// The same, unless it is there. True if it was written.
+fn place_new(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<bool> {
+    match prepared(folder, bytes)?.persist_noclobber(folder.join(name)) {
+        Ok(_) => Ok(true),
+        Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(failed) => Err(failed.error),
+    }
+}
+
+/// Nothing here needs to outlive the machine: after its fall no process runs, and what
+/// was under way is begun anew.
+fn prepared(folder: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt() -> (tempfile::TempDir, Attempt) {
+        let folder = tempfile::tempdir().unwrap();
+        let attempt = Attempt::at(&folder.path().join("1"));
+        (folder, attempt)
+    }
+
+    fn ordered() -> (tempfile::TempDir, Attempt) {
+        let (folder, attempt) = attempt();
+        let order = Order {
+            program: vec!["true".into()],
+            folder: "/".into(),
+            environment: Vec::new(),
+            mode: Mode::Turn,
+        };
+        attempt.order(&order, "do it").unwrap();
+        assert_eq!(attempt.ordered().unwrap(), order);
+        (folder, attempt)
+    }
+
+    #[test]
+    fn an_attempt_is_begun_once() {
+        let (_folder, attempt) = ordered();
+        assert_eq!(attempt.stand().unwrap(), Stand::NotBegun);
+        let lock = attempt.begin().unwrap();
+        assert!(lock.is_some());
+        assert!(attempt.begin().unwrap().is_none());
+        assert!(!attempt.revoke().unwrap());
+        let pid = rustix::process::getpid();
+        assert_eq!(attempt.stand().unwrap(), Stand::Running(pid));
+        drop(lock);
+        assert_eq!(attempt.stand().unwrap(), Stand::Vanished);
+    }
+
+    #[test]
+    fn what_was_revoked_is_never_begun() {
+        let (_folder, attempt) = ordered();
+        assert!(attempt.revoke().unwrap());
+        assert!(attempt.begin().unwrap().is_none());
+        assert_eq!(attempt.stand().unwrap(), Stand::Revoked);
+    }
+
+    #[test]
+    fn what_was_never_ordered_can_be_revoked() {
+        let (_folder, attempt) = attempt();
+        assert_eq!(attempt.stand().unwrap(), Stand::NotBegun);
+        assert!(attempt.revoke().unwrap());
+        assert_eq!(attempt.stand().unwrap(), Stand::Revoked);
+    }
+
+    #[test]
+    fn the_first_word_on_its_end_stands_even_while_something_of_it_runs() {
+        let (_folder, attempt) = ordered();
+        let _lock = attempt.begin().unwrap();
+        attempt.end(&Ended::Code(3)).unwrap();
+        attempt.end(&Ended::Signal(9)).unwrap();
+        assert_eq!(attempt.stand().unwrap(), Stand::Ended(Ended::Code(3)));
+    }
+
+    #[test]
+    fn old_attempts_are_cleared_and_the_running_one_is_found() {
+        let run = tempfile::tempdir().unwrap();
+        let pane = |attempt| Pane {
+            worker: "dev/worker".parse().unwrap(),
+            attempt,
+        };
+        let mut locks = Vec::new();
+        for number in 1..=6 {
+            let attempt = Attempt::of(run.path(), &pane(number));
+            fs::create_dir_all(attempt.folder()).unwrap();
+            File::create(attempt.lock_file()).unwrap();
+            if number == 5 {
+                locks.push(attempt.begin().unwrap());
+            }
+        }
+        let running = running(run.path(), &pane(6).worker).unwrap();
+        assert_eq!(running.len(), 1);
+        assert!(running[0].0.folder().ends_with("dev/worker/5"));
+        clear_old(run.path(), &pane(6)).unwrap();
+        let mut left = attempts(&run.path().join("dev/worker")).unwrap();
+        left.sort_unstable();
+        assert_eq!(left, [3, 4, 5, 6]);
+    }
+}

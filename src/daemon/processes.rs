@@ -1,0 +1,77 @@
+//! Processes that are not ours: when they are gone, and how they are ended.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+/// How often a process is looked at where the kernel cannot tell of its end.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Wait until a process is gone.
+pub(super) async fn gone(pid: Pid) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{PidfdFlags, pidfd_open};
+        use tokio::io::unix::AsyncFd;
+        if let Ok(fd) = pidfd_open(pid, PidfdFlags::NONBLOCK)
+            && let Ok(fd) = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)
+        {
+            // A readable pidfd is a process that has ended.
+            if fd.readable().await.is_ok() {
+                return;
+            }
+        }
+    }
+    while test_kill_process(pid).is_ok() {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Send a signal to everything in a session but the wrapper that leads it, which then
+/// tells how it ended.
+pub(super) fn signal_session(leader: Pid, signal: Signal) {
+    for pid in of_session(leader) {
+        if pid != leader {
+            // It may be gone by now.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+/// Send a signal to a wrapper.
+pub(super) fn signal_wrapper(leader: Pid, signal: Signal) {
+    let _ = kill_process(leader, signal);
+}
+
+/// The processes of a session, by what the kernel tells of all.
+fn of_session(leader: Pid) -> Vec<Pid> {
+    let Ok(all) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let pids = names.filter_map(|name| Pid::from_raw(name.parse().ok()?));
+    pids.filter(|pid| session_of(*pid) == Some(leader))
+        .collect()
+}
+
+fn session_of(pid: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // After the name, which may have anything in it: state, parent, group, session.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let session = fields.split(' ').nth(3)?;
+    Pid::from_raw(session.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_session_of_a_process_is_read_past_any_name() {
+        let own = rustix::process::getpid();
+        let session = rustix::process::getsid(None).unwrap();
+        assert_eq!(session_of(own), Some(session));
+        assert!(of_session(session).contains(&own));
+    }
+}

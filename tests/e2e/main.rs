@@ -1,0 +1,6 @@
+//! The whole of it: real tmux on a private socket, real processes, real files.
+
+#[cfg(test)]
+mod stage;
+#[cfg(test)]
+mod wrapper;
