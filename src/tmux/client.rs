@@ -9,7 +9,7 @@ use rustix::process::Pid;
 use tmux_interface::{NewSession, SetOption};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::protocol::{Came, Parser};
 use super::quote::line;
@@ -27,10 +27,15 @@ pub struct Server {
     pub socket: PathBuf,
 }
 
+/// One life of a server. What it named, another of the same socket names otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerId(String);
+
 /// What can be asked of tmux.
 #[derive(Clone, Debug)]
 pub struct Client {
     requests: mpsc::Sender<Request>,
+    server: watch::Receiver<Option<ServerId>>,
 }
 
 /// What tmux answers: lines, as bytes.
@@ -45,9 +50,12 @@ pub enum Error {
     /// The server went away before it answered: whether it was done is not known.
     #[error("the tmux server went away")]
     Gone,
-    /// It refused.
+    /// It refused, and did nothing.
     #[error("tmux says: {0}")]
     Refused(String),
+    /// The server that named the pane is no more.
+    #[error("its tmux server is no more")]
+    OtherServer,
     /// It cannot be said in one line.
     #[error("an argument for tmux has a line break in it")]
     LineBreak,
@@ -60,36 +68,59 @@ pub enum Error {
 struct Request {
     line: String,
     commands: usize,
+    /// The only server that this may be said to.
+    server: Option<ServerId>,
     answer: oneshot::Sender<Result<Vec<Reply>, Error>>,
 }
 
 impl Client {
-    /// A client of a server, which is started when it is first asked something.
+    /// A client of a server, which is started when it is first asked something, and again
+    /// whenever it is gone.
     pub fn new(server: Server) -> Client {
         let (requests, orders) = mpsc::channel(256);
-        tokio::spawn(serve(server, orders));
-        Client { requests }
+        let (lives, server_id) = watch::channel(None);
+        tokio::spawn(serve(server, orders, lives));
+        Client {
+            requests,
+            server: server_id,
+        }
+    }
+
+    /// The server that is there now; it changes when that was gone.
+    pub fn server(&self) -> watch::Receiver<Option<ServerId>> {
+        self.server.clone()
     }
 
     /// Run one command.
     pub async fn run<S: AsRef<str>>(&self, arguments: &[S]) -> Result<Reply, Error> {
         let line = line(arguments).ok_or(Error::LineBreak)?;
-        let mut replies = self.ask(line, 1).await?;
+        let mut replies = self.ask(line, 1, None).await?;
         replies.pop().ok_or(Error::Gone)
     }
 
-    /// Run several commands: all of them, or those before the first that is refused.
-    pub async fn run_all(&self, commands: &[Vec<String>]) -> Result<Vec<Reply>, Error> {
+    /// Run several commands on that server: all of them, or those before the first that
+    /// is refused.
+    pub async fn run_on(
+        &self,
+        server: &ServerId,
+        commands: &[Vec<String>],
+    ) -> Result<Vec<Reply>, Error> {
         let lines: Option<Vec<String>> = commands.iter().map(|c| line(c)).collect();
         let line = lines.ok_or(Error::LineBreak)?.join(" ; ");
-        self.ask(line, commands.len()).await
+        self.ask(line, commands.len(), Some(server.clone())).await
     }
 
-    async fn ask(&self, line: String, commands: usize) -> Result<Vec<Reply>, Error> {
+    async fn ask(
+        &self,
+        line: String,
+        commands: usize,
+        server: Option<ServerId>,
+    ) -> Result<Vec<Reply>, Error> {
         let (answer, answered) = oneshot::channel();
         let request = Request {
             line,
             commands,
+            server,
             answer,
         };
         let sent = self.requests.send(request).await;
@@ -98,11 +129,21 @@ impl Client {
     }
 }
 
+impl ServerId {
+    /// What tmux prints of itself, for a reply to tell which server it came from.
+    pub(super) const FORMAT: &str = "#{pid}-#{start_time}";
+
+    pub(super) fn new(printed: &str) -> ServerId {
+        ServerId(printed.trim().into())
+    }
+}
+
 /// A client process, and the requests it has not answered.
 struct Connection {
     _process: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
+    server: ServerId,
     parser: Parser,
     open: VecDeque<Open>,
 }
@@ -114,7 +155,11 @@ struct Open {
     answer: oneshot::Sender<Result<Vec<Reply>, Error>>,
 }
 
-async fn serve(server: Server, mut orders: mpsc::Receiver<Request>) {
+async fn serve(
+    server: Server,
+    mut orders: mpsc::Receiver<Request>,
+    lives: watch::Sender<Option<ServerId>>,
+) {
     let mut connection: Option<Connection> = None;
     let mut buffer = Vec::new();
     loop {
@@ -129,8 +174,10 @@ async fn serve(server: Server, mut orders: mpsc::Receiver<Request>) {
                     let came = buffer.strip_suffix(b"\n").and_then(|l| live.parser.line(l));
                     buffer.clear();
                     if !more || came == Some(Came::Exit) {
-                        // Whoever waits learns that nobody knows.
-                        connection = None;
+                        // Whoever waits learns that nobody knows. If it cannot be had
+                        // back at once, the next request tries again.
+                        drop(connection.take());
+                        connection = connect(&server, &lives).await.ok();
                     } else if let Some(Came::Reply { ok, lines }) = came {
                         live.reply(ok, lines);
                     }
@@ -143,7 +190,7 @@ async fn serve(server: Server, mut orders: mpsc::Receiver<Request>) {
             },
         };
         if connection.is_none() {
-            match server.connect().await {
+            match connect(&server, &lives).await {
                 Ok(live) => connection = Some(live),
                 Err(error) => {
                     let _ = request.answer.send(Err(error));
@@ -154,6 +201,10 @@ async fn serve(server: Server, mut orders: mpsc::Receiver<Request>) {
         let Some(live) = &mut connection else {
             continue;
         };
+        if request.server.is_some_and(|server| server != live.server) {
+            let _ = request.answer.send(Err(Error::OtherServer));
+            continue;
+        }
         let line = format!("{}\n", request.line);
         live.open.push_back(Open {
             commands: request.commands,
@@ -164,6 +215,16 @@ async fn serve(server: Server, mut orders: mpsc::Receiver<Request>) {
             connection = None;
         }
     }
+}
+
+async fn connect(
+    server: &Server,
+    lives: &watch::Sender<Option<ServerId>>,
+) -> Result<Connection, Error> {
+    let connection = server.connect().await?;
+    let id = Some(connection.server.clone());
+    lives.send_if_modified(|known| std::mem::replace(known, id.clone()) != id);
+    Ok(connection)
 }
 
 impl Connection {
@@ -228,6 +289,10 @@ impl Server {
             return Err(Error::NotStarted(said.trim().to_owned()));
         }
         self.see_off_others().await.map_err(failed)?;
+        let mut which = self.command();
+        which.args(["display-message", "-p", ServerId::FORMAT]);
+        let which = which.stdin(Stdio::null()).output().await.map_err(failed)?;
+        let server = ServerId::new(&String::from_utf8_lossy(&which.stdout));
         let mut process = self
             .command()
             .args(["-C", "attach-session", "-f", "no-output,ignore-size", "-t"])
@@ -245,6 +310,7 @@ impl Server {
             _process: process,
             input,
             output: BufReader::new(output),
+            server,
             parser: Parser::default(),
             open: VecDeque::new(),
         })

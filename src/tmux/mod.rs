@@ -8,5 +8,5 @@ mod panes;
 mod protocol;
 mod quote;
 
-pub use client::{Client, Error, Reply, Server};
+pub use client::{Client, Error, Reply, Server, ServerId};
 pub use panes::{Found, PaneId, Window, session_name};

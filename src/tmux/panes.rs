@@ -3,18 +3,21 @@
 use std::path::Path;
 
 use tmux_interface::{
-    CapturePane, KillPane, ListPanes, LoadBuffer, NewSession, NewWindow, PasteBuffer, RespawnPane,
+    KillPane, ListPanes, LoadBuffer, NewSession, NewWindow, PasteBuffer, RespawnPane, SelectPane,
     SendKeys, SetOption, TmuxCommand,
 };
 
-use super::client::{Client, Error, Reply};
+use super::client::{Client, Error, Reply, ServerId};
 
 /// The last turn that a pane was given, as an option of it.
 const TURN: &str = "@tx-turn";
 
-/// A pane, by the id that tmux gave it. Nothing else names one for sure.
+/// A pane, by the id that its server gave it. Nothing else names one for sure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PaneId(String);
+pub struct PaneId {
+    server: ServerId,
+    id: String,
+}
 
 /// A window to be opened.
 #[derive(Clone, Copy, Debug)]
@@ -50,19 +53,20 @@ impl Client {
         if let Some(pane) = dead {
             let unset = SetOption::new().pane().unset().quiet();
             let unset = unset.target_pane(pane.as_str()).option(TURN).build();
-            let again = RespawnPane::new().target_pane(pane.as_str()).build();
+            // tmux may not have noticed yet that its process is gone.
+            let again = RespawnPane::new().kill().target_pane(pane.as_str()).build();
             let again = with_command(&again, window.command);
-            match self.run_all(&[words(&unset), again]).await {
+            match self.run_on(&pane.server, &[words(&unset), again]).await {
                 Ok(_) => return Ok(pane.clone()),
                 // Somebody has closed it since.
-                Err(Error::Refused(_)) => {}
+                Err(Error::Refused(_) | Error::OtherServer) => {}
                 Err(error) => return Err(error),
             }
         }
         let session = session_name(window.session);
-        let id = "#{pane_id}";
+        let printed = format!("{} #{{pane_id}}", ServerId::FORMAT);
         loop {
-            let beside = NewWindow::new().detached().print().format(id);
+            let beside = NewWindow::new().detached().print().format(printed.as_str());
             let beside = beside
                 .target_window(format!("={session}:"))
                 .window_name(window.name)
@@ -70,8 +74,9 @@ impl Client {
             let opened = self.run(&with_command(&beside, window.command)).await;
             let opened = match opened {
                 Err(Error::Refused(_)) => {
-                    let first = NewSession::new().detached().print().format(id);
+                    let first = NewSession::new().detached().print();
                     let first = first
+                        .format(printed.as_str())
                         .session_name(session.as_str())
                         .window_name(window.name)
                         .build();
@@ -90,64 +95,69 @@ impl Client {
 
     /// All panes of the server.
     pub async fn panes(&self) -> Result<Vec<Found>, Error> {
-        let fields = "#{pane_id}\t#{pane_dead}\t#{@tx-turn}\t#{window_activity}\t#{pane_title}\t#{pane_start_command}";
-        let list = ListPanes::new().all().format(fields).build();
+        let fields = [
+            ServerId::FORMAT,
+            "#{pane_id}",
+            "#{pane_dead}",
+            "#{@tx-turn}",
+            "#{window_activity}",
+            "#{pane_title}",
+            "#{pane_start_command}",
+        ];
+        let list = ListPanes::new().all().format(fields.join("\t")).build();
         let reply = self.run(&words(&list)).await?;
         Ok(reply.iter().filter_map(|line| found(line)).collect())
     }
 
     /// Put the text of a file into a pane, and note which turn that was: both or neither,
-    /// whatever becomes of tx meanwhile.
+    /// whatever becomes of tx meanwhile. What its program called the pane before is over.
     pub async fn paste(&self, pane: &PaneId, file: &Path, turn: u32) -> Result<(), Error> {
         let file = file.to_str().ok_or(Error::NotText)?;
-        let buffer = format!("tx-{}", pane.0.trim_start_matches('%'));
+        let target = pane.as_str();
+        let buffer = format!("tx-{}", target.trim_start_matches('%'));
         let load = LoadBuffer::new().buffer_name(buffer.as_str()).path(file);
+        let rename = SelectPane::new().target_pane(target).title("busy");
         let paste = PasteBuffer::new().delete().bracket_codes().no_replacement();
-        let paste = paste
-            .buffer_name(buffer.as_str())
-            .target_pane(pane.as_str());
-        let note = SetOption::new().pane().target_pane(pane.as_str());
+        let paste = paste.buffer_name(buffer.as_str()).target_pane(target);
+        let note = SetOption::new().pane().target_pane(target);
         let note = note.option(TURN).value(turn.to_string());
         // A person may have scrolled up.
-        let leave: Vec<String> = ["copy-mode", "-q", "-t", pane.as_str()]
-            .map(Into::into)
-            .into();
+        let leave = ["copy-mode", "-q", "-t", target].map(String::from);
         let commands = [
             words(&load.build()),
-            leave,
+            leave.into(),
+            words(&rename.build()),
             words(&paste.build()),
             words(&note.build()),
         ];
-        self.run_all(&commands).await.map(drop)
+        self.run_on(&pane.server, &commands).await.map(drop)
     }
 
     /// Press a key in a pane.
     pub async fn press(&self, pane: &PaneId, key: &str) -> Result<(), Error> {
         let press = SendKeys::new().target_pane(pane.as_str()).key(key).build();
-        self.run(&words(&press)).await.map(drop)
-    }
-
-    /// What a pane shows, and some of what it has shown.
-    pub async fn capture(&self, pane: &PaneId, lines_back: u32) -> Result<Reply, Error> {
-        let capture = CapturePane::new().stdout().target_pane(pane.as_str());
-        let capture = capture.start_line(format!("-{lines_back}")).build();
-        self.run(&words(&capture)).await
+        self.run_on(&pane.server, &[words(&press)]).await.map(drop)
     }
 
     /// Close a pane. One that is gone is as good as closed.
     pub async fn close(&self, pane: &PaneId) -> Result<(), Error> {
         let close = KillPane::new().target_pane(pane.as_str()).build();
-        match self.run(&words(&close)).await {
-            Ok(_) | Err(Error::Refused(_)) => Ok(()),
+        match self.run_on(&pane.server, &[words(&close)]).await {
+            Ok(_) | Err(Error::Refused(_) | Error::OtherServer) => Ok(()),
             Err(error) => Err(error),
         }
     }
 }
 
 impl PaneId {
-    /// The id as tmux writes it.
+    /// The id as its server writes it.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.id
+    }
+
+    /// The server that named it.
+    pub fn server(&self) -> &ServerId {
+        &self.server
     }
 }
 
@@ -168,19 +178,26 @@ fn with_command(command: &TmuxCommand, program: &[String]) -> Vec<String> {
 }
 
 fn pane_id(reply: &Reply) -> Result<PaneId, Error> {
-    let id = reply.first().map(|line| String::from_utf8_lossy(line));
-    match id.filter(|id| id.starts_with('%')) {
-        Some(id) => Ok(PaneId(id.into())),
+    let printed = reply.first().map(|line| String::from_utf8_lossy(line));
+    let named = printed.as_deref().and_then(|line| line.split_once(' '));
+    match named {
+        Some((server, id)) => Ok(PaneId {
+            server: ServerId::new(server),
+            id: id.into(),
+        }),
         None => Err(Error::Refused("it named no pane".into())),
     }
 }
 
 fn found(line: &[u8]) -> Option<Found> {
     let line = String::from_utf8_lossy(line);
-    let mut fields = line.splitn(6, '\t');
+    let mut fields = line.splitn(7, '\t');
     let mut next = || fields.next();
     Some(Found {
-        id: PaneId(next()?.into()),
+        id: PaneId {
+            server: ServerId::new(next()?),
+            id: next()?.into(),
+        },
         dead: next()? == "1",
         turn: next()?.parse().unwrap_or(0),
         active: next()?.parse().unwrap_or(0),

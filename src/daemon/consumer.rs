@@ -1,0 +1,372 @@
+//! Files on the bus become events. What the watcher says is a hint; the folder is the truth.
+//!
+//! The watcher's callback only notes names. One thread looks at them: a finished write or
+//! a rename is taken at once, a bare link when it has stood for a while, and whatever was
+//! missed is found by a scan: at the start, when the watcher lost track, when the folder
+//! was gone, and now and then. No file is ever edited, moved or removed.
+
+mod fence;
+mod hints;
+mod look;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+
+use super::Input;
+use crate::engine::Event;
+use crate::project::Project;
+pub(super) use fence::Fence;
+use hints::{Hint, Shared};
+use look::{Looked, look};
+
+/// How long a file whose writing nobody saw has to stand unchanged.
+const STANDS: Duration = Duration::from_millis(500);
+/// How long the rest of an incomplete file is waited for.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often the folder is looked at without a hint.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// The thread that looks, and how to reach it.
+pub(super) struct Consumer {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    fence: Fence,
+}
+
+/// The files that the journal knows, by the hash of their names, and when it came to.
+pub(super) struct Known {
+    hasher: RandomState,
+    accepted: HashMap<u64, i64>,
+}
+
+impl Known {
+    pub(super) fn new() -> Known {
+        Known {
+            hasher: RandomState::new(),
+            accepted: HashMap::new(),
+        }
+    }
+
+    pub(super) fn insert(&mut self, name: &str, at: i64) {
+        let name = self.hasher.hash_one(OsStr::new(name));
+        self.accepted.insert(name, at);
+    }
+}
+
+impl Consumer {
+    /// Watch the bus, then scan it. What is found goes to the loop, then that all was seen.
+    pub(super) fn start(
+        project: &Project,
+        known: Known,
+        inputs: mpsc::Sender<Input>,
+    ) -> notify::Result<Consumer> {
+        let (bus, run) = (project.messages(), project.run());
+        let shared = Arc::new(Shared::new(known.hasher.clone()));
+        let watcher = {
+            let (shared, bus) = (Arc::clone(&shared), bus.clone());
+            notify::recommended_watcher(move |event| shared.hear(&bus, event))?
+        };
+        let mut looker = Looker {
+            shared: Arc::clone(&shared),
+            watcher,
+            bus,
+            run: run.clone(),
+            watched: None,
+            scanned: None,
+            seen: HashSet::new(),
+            settling: BTreeMap::new(),
+            incomplete: BTreeMap::new(),
+            fences: Vec::new(),
+            inputs,
+        };
+        let thread = std::thread::Builder::new()
+            .name("consumer".into())
+            .spawn(move || looker.run(known.accepted))
+            .map_err(notify::Error::io)?;
+        let fence = Fence::new(Arc::clone(&shared), run);
+        Ok(Consumer {
+            shared,
+            thread: Some(thread),
+            fence,
+        })
+    }
+
+    /// What tells when everything that was written before has been seen.
+    pub(super) fn fence(&self) -> Fence {
+        self.fence.clone()
+    }
+
+    /// A file of this name is about to be written by tx itself.
+    pub(super) fn expect_own(&self, name: &str) {
+        self.shared.expect_own(OsStr::new(name));
+    }
+
+    /// Look at everything again.
+    pub(super) fn rescan(&self) {
+        self.shared.rescan();
+    }
+}
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        self.shared.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What is known of a file without reading it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// The one that looks at files.
+struct Looker {
+    shared: Arc<Shared>,
+    watcher: RecommendedWatcher,
+    bus: PathBuf,
+    run: PathBuf,
+    /// The folder that is watched, by its inode: another may have come in its place.
+    watched: Option<u64>,
+    /// When the folder had changed last, as of the last scan.
+    scanned: Option<SystemTime>,
+    /// The files that were taken, by the hash of name and stamp.
+    seen: HashSet<u64>,
+    /// Files that have to stand for a while, and until when.
+    settling: BTreeMap<OsString, (Instant, Option<Stamp>)>,
+    /// Files whose rest is waited for, and until when.
+    incomplete: BTreeMap<OsString, Instant>,
+    fences: Vec<u64>,
+    inputs: mpsc::Sender<Input>,
+}
+
+impl Looker {
+    fn run(&mut self, known: HashMap<u64, i64>) {
+        self.arm();
+        self.scan(&known);
+        drop(known);
+        let _ = self.inputs.blocking_send(Input::Scanned);
+        let mut tick = Instant::now() + INTERVAL;
+        loop {
+            let next = self.settling.values().map(|(until, _)| *until);
+            let next = next.chain(self.incomplete.values().copied()).min();
+            let (hints, stop) = self.shared.wait(next.map_or(tick, |next| next.min(tick)));
+            if stop {
+                return;
+            }
+            let mut scan = false;
+            for hint in hints {
+                match hint {
+                    Hint::Whole(name) => {
+                        self.settling.remove(&name);
+                        self.take(name);
+                    }
+                    Hint::Created(name) => self.settle(name),
+                    Hint::BeingWritten(name) => drop(self.settling.remove(&name)),
+                    Hint::Fence(number) => self.fences.push(number),
+                    Hint::LostTrack => scan = true,
+                }
+            }
+            if Instant::now() >= tick {
+                scan |= self.may_have_changed();
+                tick = Instant::now() + INTERVAL;
+            }
+            if scan {
+                self.arm();
+                self.scan(&HashMap::new());
+            }
+            self.take_what_stood();
+            self.give_up_incomplete();
+            // A link that stands for a while may be what a fence was raised for.
+            if self.settling.is_empty() {
+                self.shared.pass(self.fences.drain(..));
+            }
+        }
+    }
+
+    /// Watch the folder that is there now, its parent, which tells of its return, and the
+    /// folder of the fences.
+    fn arm(&mut self) {
+        let inode = fs::metadata(&self.bus).map(|found| found.ino()).ok();
+        if inode == self.watched && inode.is_some() {
+            return;
+        }
+        // What was watched before may be gone, and is then forgotten already.
+        let _ = self.watcher.unwatch(&self.bus);
+        let mut armed = true;
+        let parent = self.bus.parent().map(PathBuf::from);
+        for folder in [Some(self.bus.clone()), Some(self.run.clone()), parent] {
+            let Some(folder) = folder else { continue };
+            if let Err(error) = self.watcher.watch(&folder, RecursiveMode::NonRecursive) {
+                tracing::warn!(folder = %folder.display(), %error, "cannot be watched: it is looked at every {} s", INTERVAL.as_secs());
+                armed &= folder != self.bus;
+            }
+        }
+        self.watched = inode.filter(|_| armed);
+    }
+
+    /// Could something have come without a hint?
+    fn may_have_changed(&self) -> bool {
+        let found = fs::metadata(&self.bus);
+        let inode = found.as_ref().map(MetadataExt::ino).ok();
+        let changed = found.and_then(|found| found.modified()).ok();
+        inode != self.watched || inode.is_none() || changed != self.scanned
+    }
+
+    /// Look at every file of the folder that was not taken. One that stands since before
+    /// the journal took it in is the one that it knows.
+    fn scan(&mut self, known: &HashMap<u64, i64>) {
+        let before = fs::metadata(&self.bus).and_then(|found| found.modified());
+        let Ok(entries) = fs::read_dir(&self.bus) else {
+            self.scanned = None;
+            return;
+        };
+        let mut seen = HashSet::new();
+        let mut names: Vec<OsString> = Vec::new();
+        for entry in entries.filter_map(Result::ok) {
+            let name = entry.file_name();
+            if !is_candidate(&name) {
+                continue;
+            }
+            let Some(stamp) = self.stamp(&name) else {
+                continue;
+            };
+            let key = self.key(&name, &stamp);
+            let accepted = known.get(&self.shared.hash(&name));
+            if self.seen.contains(&key) || accepted.is_some_and(|at| stamp.is_before(*at)) {
+                seen.insert(key);
+            } else {
+                names.push(name);
+            }
+        }
+        self.seen = seen;
+        // In the order of their names, which begin with the time: as they were written.
+        names.sort_unstable();
+        for name in names {
+            match self.stamp(&name).is_some_and(|stamp| stamp.stands()) {
+                true => self.take(name),
+                false => self.settle(name),
+            }
+        }
+        // A folder that changes right now may change again with the same time on it.
+        let settled = |at: &SystemTime| at.elapsed().is_ok_and(|since| since > STANDS);
+        self.scanned = before.ok().filter(settled);
+    }
+
+    fn settle(&mut self, name: OsString) {
+        if is_candidate(&name) {
+            let stamp = self.stamp(&name);
+            self.settling.insert(name, (Instant::now() + STANDS, stamp));
+        }
+    }
+
+    fn take_what_stood(&mut self) {
+        let now = Instant::now();
+        let due = self.settling.iter().filter(|(_, (until, _))| *until <= now);
+        let due: Vec<OsString> = due.map(|(name, _)| name.clone()).collect();
+        for name in due {
+            let stamp = self.settling.remove(&name).and_then(|(_, stamp)| stamp);
+            match self.stamp(&name) {
+                None => {}
+                Some(now) if Some(now) == stamp => self.take(name),
+                Some(_) => self.settle(name),
+            }
+        }
+    }
+
+    fn give_up_incomplete(&mut self) {
+        let now = Instant::now();
+        let due = self.incomplete.iter().filter(|(_, until)| **until <= now);
+        let due: Vec<OsString> = due.map(|(name, _)| name.clone()).collect();
+        for name in due {
+            self.take(name);
+        }
+    }
+
+    /// Read a file and tell what it is, unless that was told.
+    fn take(&mut self, name: OsString) {
+        let until = self.incomplete.remove(&name);
+        if !is_candidate(&name) {
+            return;
+        }
+        let Some(stamp) = self.stamp(&name) else {
+            return;
+        };
+        let key = self.key(&name, &stamp);
+        if self.shared.is_own(&name) {
+            self.seen.insert(key);
+        }
+        if self.seen.contains(&key) {
+            return;
+        }
+        let waited = until.is_some_and(|until| until <= Instant::now());
+        let event = match look(&self.bus.join(&name), waited) {
+            Looked::Message(arrived) => Event::Arrived(arrived),
+            Looked::Bad(rejected) => Event::Rejected(rejected),
+            Looked::Gone => return,
+            Looked::Incomplete => {
+                let until = until.unwrap_or_else(|| Instant::now() + GRACE);
+                self.incomplete.insert(name, until);
+                return;
+            }
+        };
+        // Whoever writes to it now closes it some time, and it is looked at again.
+        if self.stamp(&name) == Some(stamp) {
+            self.seen.insert(key);
+        }
+        let _ = self.inputs.blocking_send(Input::Happened(event));
+    }
+
+    fn stamp(&self, name: &OsStr) -> Option<Stamp> {
+        let found = fs::symlink_metadata(self.bus.join(name)).ok()?;
+        Some(Stamp {
+            inode: found.ino(),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+
+    fn key(&self, name: &OsStr, stamp: &Stamp) -> u64 {
+        self.shared.hash(&(name, stamp))
+    }
+}
+
+impl Stamp {
+    /// Was it last changed well before this time? That of its inode cannot be set back.
+    fn is_before(&self, at: i64) -> bool {
+        self.changed.0.saturating_mul(1000) + 2000 < at
+    }
+
+    /// Has it not been written to for a while?
+    fn stands(&self) -> bool {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.unwrap_or_default();
+        let written = Duration::new(
+            u64::try_from(self.modified.0).unwrap_or(0),
+            u32::try_from(self.modified.1).unwrap_or(0),
+        );
+        now.checked_sub(written).is_some_and(|since| since > STANDS)
+    }
+}
+
+/// Could it be a message file?
+fn is_candidate(name: &OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name.ends_with(b".md") && !name.starts_with(b".")
+}

@@ -1,0 +1,91 @@
+//! One file, read and judged.
+
+use std::path::Path;
+
+use chrono::{DateTime, FixedOffset};
+use sha2::{Digest, Sha256};
+
+use crate::engine::{Arrived, Rejected};
+use crate::format::message::{MAX_FILE, Origin, Parsed, Rejection, parse};
+use crate::format::report::report;
+use crate::model::{Code, Diagnostic};
+use crate::project::read_regular;
+
+/// What a file turned out to be.
+pub(super) enum Looked {
+    /// A message.
+    Message(Box<Arrived>),
+    /// No message.
+    Bad(Box<Rejected>),
+    /// Perhaps a message, of which more comes.
+    Incomplete,
+    /// It is not there any more.
+    Gone,
+}
+
+/// Look at a file. Once its rest has been waited for, what it is now is what it is.
+pub(super) fn look(path: &Path, waited: bool) -> Looked {
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().into();
+    match read_regular(path, MAX_FILE) {
+        Ok((bytes, modified)) => judge(name, &bytes, modified, waited),
+        Err(_) if !path.exists() && !path.is_symlink() => Looked::Gone,
+        Err(diagnostic) => {
+            // There is no text to tell one of these from the next.
+            let hash = format!("{}: {}", diagnostic.code.id(), diagnostic.message);
+            Looked::Bad(rejected(name, hash, "", nobodys(diagnostic)))
+        }
+    }
+}
+
+fn judge(name: String, bytes: &[u8], modified: DateTime<FixedOffset>, waited: bool) -> Looked {
+    let origin = Origin {
+        name: name.clone(),
+        modified,
+    };
+    let hash = || hex(&Sha256::digest(bytes));
+    let text = || String::from_utf8_lossy(bytes);
+    match parse(bytes, &origin) {
+        Parsed::Message(message, _) => Looked::Message(Box::new(Arrived {
+            path: name,
+            hash: hash(),
+            text: text().into(),
+            envelope: message.envelope,
+            known: Vec::new(),
+        })),
+        Parsed::Incomplete(_) if !waited => Looked::Incomplete,
+        Parsed::Incomplete(why) | Parsed::Rejected(why) => {
+            Looked::Bad(rejected(name, hash(), &text(), why))
+        }
+    }
+}
+
+fn rejected(name: String, hash: String, text: &str, why: Rejection) -> Box<Rejected> {
+    let report = report(&name, text, &why.diagnostics, false);
+    Box::new(Rejected {
+        path: name,
+        hash,
+        author: why.author,
+        report,
+        known: Vec::new(),
+    })
+}
+
+fn nobodys(diagnostic: Diagnostic) -> Rejection {
+    debug_assert!(matches!(
+        diagnostic.code,
+        Code::NotAFile | Code::Unreadable | Code::FileTooLarge
+    ));
+    Rejection {
+        author: None,
+        diagnostics: vec![diagnostic],
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

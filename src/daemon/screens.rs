@@ -1,0 +1,73 @@
+//! What the panes show, looked at once a second for as long as somebody wants to know.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use crate::tmux::{Client, Found};
+
+/// How often they are looked at. An idle mesh is not looked at.
+const OFTEN: Duration = Duration::from_secs(1);
+
+/// What the panes show.
+#[derive(Clone)]
+pub(super) struct Screens {
+    shown: watch::Receiver<Arc<[Found]>>,
+    wanted: Arc<Wanted>,
+}
+
+#[derive(Default)]
+struct Wanted {
+    by: AtomicUsize,
+    now: Notify,
+}
+
+/// Somebody wants to know.
+pub(super) struct Looking(Arc<Wanted>);
+
+impl Screens {
+    /// Look at the panes of a server, whenever somebody wants to know.
+    pub(super) fn new(client: Client) -> Screens {
+        let (shows, shown) = watch::channel(Arc::from([]));
+        let wanted = Arc::new(Wanted::default());
+        tokio::spawn(look(client, Arc::clone(&wanted), shows));
+        Screens { shown, wanted }
+    }
+
+    /// What they show; it changes each time they are looked at.
+    pub(super) fn watch(&self) -> watch::Receiver<Arc<[Found]>> {
+        self.shown.clone()
+    }
+
+    /// Look at them, as long as this is kept.
+    pub(super) fn look(&self) -> Looking {
+        if self.wanted.by.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.wanted.now.notify_one();
+        }
+        Looking(Arc::clone(&self.wanted))
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        self.0.by.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+async fn look(client: Client, wanted: Arc<Wanted>, shows: watch::Sender<Arc<[Found]>>) {
+    loop {
+        tokio::time::sleep(OFTEN).await;
+        if shows.is_closed() {
+            return;
+        }
+        if wanted.by.load(Ordering::Relaxed) == 0 {
+            wanted.now.notified().await;
+            continue;
+        }
+        if let Ok(found) = client.panes().await {
+            let _ = shows.send(found.into());
+        }
+    }
+}
