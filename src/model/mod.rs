@@ -10,6 +10,7 @@ mod kind;
 mod mesh;
 mod message;
 mod nearest;
+mod placeholder;
 
 pub use address::{Address, BadName, Name, Recipient};
 pub use diagnostic::{Code, Diagnostic, Place, Severity};
@@ -21,3 +22,4 @@ pub use mesh::{
 };
 pub use message::{Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter};
 pub use nearest::{did_you_mean, nearest};
+pub use placeholder::{Piece, Placeholder, pieces};
