@@ -133,6 +133,7 @@ codes! {
     NameNotFolder    "TX0315" Warning "The mesh is not named like its folder."
     MeshTwice        "TX0316" Warning "Two folders have a mesh of this name; one of them is used."
     Runtime          "TX0317" Warning "The runtime is not one that tx has, or cannot run this agent."
+    UnknownPlaceholder "TX0318" Warning "A placeholder in `run` is none that tx fills in."
     // The routing table, checked as a program.
     UnknownTarget    "TX0401" Warning "A route leads to an agent that does not exist."
     UnknownRow       "TX0402" Warning "A routing row is for an agent that does not exist."

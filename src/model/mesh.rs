@@ -243,7 +243,7 @@ pub struct RoutingError {
 /// Where agents work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workspace {
-    /// The folder; `{feature}` and the like are filled in.
+    /// The folder, from the project's root; `{feature}` is filled in.
     pub path: String,
     /// Make it at the start.
     pub create: bool,

@@ -1,12 +1,13 @@
 //! Mesh configs: raw YAML to a resolved [`Mesh`], and the table checked as a program.
 //!
-//! `raw` parses every shape, `resolve` and `table` make one shape of them, `lint`
+//! `raw` parses every shape, `resolve`, `program` and `table` make one shape of them, `lint`
 //! walks the routing table as a graph, `graph` draws it, `schema` describes it to
 //! editors. Few things keep a mesh from loading; all else is a warning.
 
 mod document;
 mod graph;
 mod lint;
+mod program;
 mod raw;
 mod resolve;
 mod schema;

@@ -205,7 +205,7 @@ pub(super) struct RawLifecycle {
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "WorkspaceRules")]
 pub(super) struct RawWorkspaceRules {
-    /// The folder; `{feature}`, `{topic}` and `{task-id}` are filled in.
+    /// The folder; `{feature}` is the message's, other placeholders are shown to the agent.
     pub(super) path: Option<Scalar>,
     /// Make it at the start.
     pub(super) create_on_init: Option<bool>,

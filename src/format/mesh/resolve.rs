@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::document::{Document, at};
+use super::program::{check_runtime, run};
 use super::raw::{RawAgent, RawGuardrails, RawMesh};
 use super::shapes::{OneOrMany, RawLimit, RawRearmatter, RawWorkspace, Scalar};
 use crate::format::findings::found;
@@ -176,44 +177,6 @@ fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Ag
         workspace: raw.workspace.map(workspace),
         max_messages: raw.max_messages,
         name,
-    }
-}
-
-/// The runtimes that tx has; a project may add its own.
-const RUNTIMES: [&str; 7] = [
-    "claude", "codex", "gemini", "opencode", "pi", "aider", "command",
-];
-
-fn check_runtime(document: &mut Document, index: usize, runtime: &str, run: &[String]) {
-    let at = at!["agents", index, "runtime"];
-    if runtime == "command" && run.is_empty() {
-        let message = "a `command` agent needs a program";
-        let hint = "add `run: [program, argument]`";
-        document.about_value(Code::Runtime, &at, message, hint);
-    } else if !RUNTIMES.contains(&runtime) {
-        let message = format!("`{runtime}` is not a runtime that tx has");
-        let hint = did_you_mean(runtime, RUNTIMES, || {
-            format!("tx has {}; a project may add its own", RUNTIMES.join(", "))
-        });
-        document.about_value(Code::Runtime, &at, message, hint);
-    }
-}
-
-fn run(document: &mut Document, index: usize, shell: bool, run: Option<OneOrMany>) -> Vec<String> {
-    match run {
-        Some(OneOrMany::One(line)) if !shell => shlex::split(&line.0).unwrap_or_else(|| {
-            let message = "run: a quote is never closed";
-            let hint = "write a list: `run: [program, argument]`";
-            document.about_value(
-                Code::WrongShape,
-                &at!["agents", index, "run"],
-                message,
-                hint,
-            );
-            Vec::new()
-        }),
-        Some(run) => run.into_vec(),
-        None => Vec::new(),
     }
 }
 

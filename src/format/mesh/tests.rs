@@ -875,3 +875,20 @@ fn drawings_show_every_route() {
     );
     assert_eq!(in_words(&mesh)[3], ["any status goes to core"]);
 }
+
+#[test]
+fn a_placeholder_that_nothing_fills_in_is_shown_where_it_stands() {
+    let text = "mesh: m\nagents:\n  - name: a\n    run: [x, '{msgfile}', '{model} {{print}} ${x} {n: 1}']\n\
+                \x20 - name: b\n    shell: true\n    run: |\n      awk '{print}' {msg_file}\n\
+                \x20 - name: c\n    run: x {tone=dry}\nentry_point: a\nrouting: {a: b, b: c}\n";
+    let (mesh, diagnostics) = loads(text);
+    assert_eq!(
+        places(&diagnostics),
+        ["TX0318 4:14", "TX0318 8:7", "TX0318 10:10"]
+    );
+    let said = |n: usize| format!("{}; {}", diagnostics[n].message, diagnostics[n].hint);
+    assert!(said(0).ends_with("did you mean `msg_file`?"), "{}", said(0));
+    assert!(said(1).ends_with("write `{{print}}`"), "{}", said(1));
+    assert!(said(2).contains("`dry` always stands there"), "{}", said(2));
+    assert_eq!(mesh.agents[1].run, ["awk '{print}' {msg_file}\n"]);
+}

@@ -1,0 +1,82 @@
+//! What runs an agent: its runtime, its program, and the placeholders in that.
+
+use super::document::{Document, at};
+use super::shapes::OneOrMany;
+use crate::format::yaml::Step;
+use crate::model::{Code, Piece, Placeholder, did_you_mean, pieces};
+
+/// The runtimes that tx has; a project may add its own.
+const RUNTIMES: [&str; 7] = [
+    "claude", "codex", "gemini", "opencode", "pi", "aider", "command",
+];
+
+pub(super) fn check_runtime(document: &mut Document, index: usize, runtime: &str, run: &[String]) {
+    let at = at!["agents", index, "runtime"];
+    if runtime == "command" && run.is_empty() {
+        let message = "a `command` agent needs a program";
+        let hint = "add `run: [program, argument]`";
+        document.about_value(Code::Runtime, &at, message, hint);
+    } else if !RUNTIMES.contains(&runtime) {
+        let message = format!("`{runtime}` is not a runtime that tx has");
+        let hint = did_you_mean(runtime, RUNTIMES, || {
+            format!("tx has {}; a project may add its own", RUNTIMES.join(", "))
+        });
+        document.about_value(Code::Runtime, &at, message, hint);
+    }
+}
+
+/// The arguments of a program. A line is split like a shell would, before
+/// anything is filled in; for a shell it stays one text.
+pub(super) fn run(
+    document: &mut Document,
+    index: usize,
+    shell: bool,
+    run: Option<OneOrMany>,
+) -> Vec<String> {
+    let at = at!["agents", index, "run"];
+    match &run {
+        Some(OneOrMany::One(line)) => check_placeholders(document, &at, &line.0),
+        Some(OneOrMany::Many(arguments)) => {
+            for (number, argument) in arguments.iter().enumerate() {
+                let at = at!["agents", index, "run", number];
+                if let Some(argument) = argument {
+                    check_placeholders(document, &at, &argument.0);
+                }
+            }
+        }
+        None => {}
+    }
+    match run {
+        Some(OneOrMany::One(line)) if !shell => shlex::split(&line.0).unwrap_or_else(|| {
+            let message = "run: a quote is never closed";
+            let hint = "write a list: `run: [program, argument]`";
+            document.about_value(Code::WrongShape, &at, message, hint);
+            Vec::new()
+        }),
+        Some(run) => run.into_vec(),
+        None => Vec::new(),
+    }
+}
+
+fn check_placeholders(document: &mut Document, at: &[Step], text: &str) {
+    for piece in pieces(text) {
+        let (name, default) = match piece {
+            Piece::Slot { name, default } if name.parse::<Placeholder>().is_err() => {
+                (name, default)
+            }
+            Piece::Slot { .. } | Piece::Text(_) => continue,
+        };
+        let message = match default {
+            None => format!("run: `{{{name}}}` is no placeholder; the agent cannot start"),
+            Some(default) => {
+                format!("run: `{{{name}}}` is no placeholder; `{default}` always stands there")
+            }
+        };
+        let hint = did_you_mean(name, Placeholder::names(), || {
+            let names: Vec<&str> = Placeholder::names().collect();
+            let names = names.join(", ");
+            format!("there are {names}; for the text itself write `{{{{{name}}}}}`")
+        });
+        document.about_value(Code::UnknownPlaceholder, at, message, hint);
+    }
+}
