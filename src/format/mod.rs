@@ -1,4 +1,4 @@
-//! Text to nouns and back: message files, mesh YAML, and reports on both.
+//! Text to nouns and back: message files, mesh YAML, reports on both, and prompts.
 //!
 //! Pure: bytes come in, values and diagnostics go out. A bad text is data here,
 //! a diagnostic with a place and a hint, never an error that climbs. What these
@@ -9,6 +9,7 @@ mod blocks;
 mod findings;
 pub mod mesh;
 pub mod message;
+pub mod prompt;
 #[cfg(test)]
 mod properties;
 pub mod render;

@@ -151,7 +151,7 @@ fn one_or_many(items: &[impl ToString]) -> Option<Value> {
 }
 
 /// YAML as people write it.
-fn yaml_block(map: &Map<String, Value>) -> String {
+pub(super) fn yaml_block(map: &Map<String, Value>) -> String {
     match serde_yaml::to_string(map) {
         Ok(yaml) => yaml,
         Err(_) => flat_block(map),

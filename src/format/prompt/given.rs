@@ -1,0 +1,113 @@
+//! The messages that an agent is given, and what it owes for them.
+
+use std::fmt::Write;
+
+use super::{one_line, tag_around};
+use crate::format::render::yaml_block;
+use crate::model::{Address, Kind, MsgId, Rearmatter, Status};
+
+/// A message as its recipient is given it.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// Its id.
+    pub id: &'a MsgId,
+    /// Its sender.
+    pub from: &'a Address,
+    /// What it is to the recipient.
+    pub kind: Kind,
+    /// One line for people.
+    pub headline: &'a str,
+    /// Its outcome word.
+    pub status: Option<&'a Status>,
+    /// The messages that it answers.
+    pub in_reply_to: &'a [MsgId],
+    /// The markdown.
+    pub body: &'a str,
+    /// What its author says of the work.
+    pub rearmatter: &'a Rearmatter,
+}
+
+/// What an agent is given at once: the briefing, unless it is empty because the
+/// agent has it already, then the messages, then what it owes for them. A slash
+/// command is the first line, where the agent's CLI looks for it.
+pub fn prompt(briefing: &str, command: Option<&str>, given: &[Given]) -> String {
+    let mut text = String::new();
+    if let Some(command) = command.filter(|command| !command.trim().is_empty()) {
+        let _ = write!(text, "{}\n\n", one_line(command));
+    }
+    if !briefing.is_empty() {
+        let heading = if given.len() == 1 {
+            "# The message"
+        } else {
+            "# The messages"
+        };
+        let _ = write!(text, "{}\n\n{heading}\n\n", briefing.trim_end());
+    }
+    let shown: Vec<String> = given.iter().map(shown).collect();
+    let tag = tag_around("message", shown.iter().map(String::as_str));
+    for message in shown {
+        let _ = write!(text, "<{tag}>\n{message}</{tag}>\n\n");
+    }
+    text + &owed(given)
+}
+
+/// As its file would have it, without what only matters to tx.
+fn shown(message: &Given) -> String {
+    let Given {
+        id,
+        from,
+        kind,
+        headline,
+        status,
+        in_reply_to,
+        body,
+        rearmatter,
+    } = message;
+    let mut text = format!("---\nfrom: {from}\nmsg-id: {id}\ntype: {kind}\n");
+    let _ = writeln!(text, "headline: {}", one_line(headline));
+    if let Some(status) = status {
+        let _ = writeln!(text, "status: {status}");
+    }
+    if !in_reply_to.is_empty() {
+        let ids: Vec<&str> = in_reply_to.iter().map(MsgId::as_str).collect();
+        let _ = writeln!(text, "in-reply-to: {}", ids.join(", "));
+    }
+    let _ = write!(text, "---\n\n{body}\n");
+    if !rearmatter.0.is_empty() {
+        let _ = write!(text, "\n---\n{}---\n", yaml_block(&rearmatter.0));
+    }
+    text
+}
+
+fn owed(given: &[Given]) -> String {
+    let mut work = 0;
+    let mut answers = 0;
+    let mut asks = Vec::new();
+    for message in given {
+        match message.kind {
+            Kind::Task | Kind::TaskComplete => work += 1,
+            Kind::Ask | Kind::AskHuman => asks.push(message),
+            Kind::AskResponse => answers += 1,
+            Kind::Update | Kind::Lifecycle => {}
+        }
+    }
+    let mut text = String::new();
+    match work {
+        0 => {}
+        1 => text += "You owe an outcome for this work: a message with a `status`.\n",
+        _ => text += "You owe one outcome for all of this work: a message with a `status`.\n",
+    }
+    for ask in &asks {
+        let _ = writeln!(
+            text,
+            "You owe {} an answer: a message with `to: {}` and `in-reply-to: {}`.",
+            ask.from, ask.from, ask.id
+        );
+    }
+    if answers > 0 {
+        text += "This is what you asked for. Go on with your work; you still owe its end.\n";
+    } else if work == 0 && asks.is_empty() {
+        text += "You owe nothing for this; what you owed before, you owe still.\n";
+    }
+    text
+}

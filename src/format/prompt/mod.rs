@@ -1,0 +1,247 @@
+//! What an agent is told: who it is, how to speak here, and its messages.
+//!
+//! Texts and nouns come in, one text goes out. It is read by a model, so it is
+//! short, and says each thing once. What others wrote is shown byte for byte,
+//! between marks that it does not contain.
+
+mod given;
+mod routes;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::fmt::Write;
+
+use crate::model::{Agent, Feature, Mesh, Mode, Name, Workspace};
+
+pub use given::{Given, prompt};
+
+/// What a briefing is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Briefing<'a> {
+    /// The mesh.
+    pub mesh: &'a Mesh,
+    /// The agent of it.
+    pub agent: &'a Agent,
+    /// The text of its prompt.
+    pub prompt: Option<&'a str>,
+    /// The folder that messages are dropped into.
+    pub messages_folder: &'a str,
+    /// Where it works.
+    pub workdir: &'a str,
+    /// The feature that it works on.
+    pub feature: Option<&'a Feature>,
+    /// The files that are put before the message.
+    pub loaded: &'a [Loaded],
+}
+
+/// A file that is put before the message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// Its path as the mesh has it.
+    pub path: String,
+    /// Its text, or why there is none.
+    pub text: Result<String, String>,
+}
+
+/// The siblings that an agent is told by name; who has more knows them by its prompt.
+const NAMED: usize = 12;
+
+/// All that an agent is told before its first message.
+pub fn brief(briefing: &Briefing) -> String {
+    let Briefing { mesh, agent, .. } = briefing;
+    let mut text = format!(
+        "You are the agent `{name}` of the mesh `{mesh}`; your address is `{mesh}/{name}`.\n",
+        name = agent.name,
+        mesh = mesh.name
+    );
+    for (who, what) in [
+        ("The mesh is for", &mesh.description),
+        ("You are for", &agent.description),
+    ] {
+        if !what.trim().is_empty() {
+            let _ = writeln!(text, "{who}: {}", one_line(what));
+        }
+    }
+    let _ = writeln!(text, "You work in `{}`.", briefing.workdir);
+    if let Some(prompt) = briefing.prompt.filter(|prompt| !prompt.trim().is_empty()) {
+        let _ = write!(text, "\n{}\n", prompt.trim_end());
+    }
+    workspace(&mut text, briefing);
+    loaded(&mut text, briefing.loaded);
+    messages(&mut text, briefing);
+    text
+}
+
+/// A text of the mesh's with the message's feature in it.
+pub fn with_feature(text: &str, feature: Option<&Feature>) -> String {
+    match feature {
+        Some(feature) => text.replace("{feature}", &feature.to_string()),
+        None => text.into(),
+    }
+}
+
+fn workspace(text: &mut String, briefing: &Briefing) {
+    let own = briefing.agent.workspace.as_ref();
+    let Some(Workspace {
+        locations, note, ..
+    }) = own.or(briefing.mesh.workspace.as_ref())
+    else {
+        return;
+    };
+    let filled = |text: &str| with_feature(text, briefing.feature);
+    let note = filled(note);
+    if locations.is_empty() && note.trim().is_empty() {
+        return;
+    }
+    *text += "\n# Where you work\n\n";
+    for (name, place) in locations {
+        let _ = writeln!(text, "- {}: `{}`", one_line(name), one_line(&filled(place)));
+    }
+    if !note.trim().is_empty() {
+        let gap = if locations.is_empty() { "" } else { "\n" };
+        let _ = writeln!(text, "{gap}{}", note.trim());
+    }
+}
+
+fn loaded(text: &mut String, files: &[Loaded]) {
+    if files.is_empty() {
+        return;
+    }
+    let texts = files.iter().filter_map(|file| file.text.as_deref().ok());
+    let tag = tag_around("file", texts);
+    *text += "\n# Files\n";
+    for Loaded { path, text: found } in files {
+        let path = one_line(path);
+        let _ = match found {
+            Ok(found) => {
+                let end = if found.ends_with('\n') { "" } else { "\n" };
+                writeln!(text, "\n<{tag} path=\"{path}\">\n{found}{end}</{tag}>")
+            }
+            Err(why) => writeln!(text, "\n{path} {why}."),
+        };
+    }
+}
+
+fn messages(text: &mut String, briefing: &Briefing) {
+    let Briefing { mesh, agent, .. } = briefing;
+    let status = routes::first_word(mesh, agent);
+    let _ = write!(
+        text,
+        "\n# Messages\n\n\
+         Agents and the human, who is `core`, write to each other with markdown files in `{folder}`. \
+         One of yours:\n\n\
+         {example}\n\
+         Write it under a name that begins with a dot, then rename it to a new one that ends in `.md`. \
+         Or let tx write it, with the body on standard input:\n\n    \
+         tx send {mesh}/dispatch --status {status} --headline \"{HEADLINE}\" -\n",
+        folder = briefing.messages_folder,
+        example = indented(&example(mesh, agent, &status)),
+        mesh = mesh.name,
+    );
+    *text += "\n## Your outcome\n\n";
+    if agent.runtime == "command" && agent.mode != Some(Mode::Pane) {
+        *text += "What you print is your outcome: `complete`, or `error` if you exit with another code than 0. \
+                  Or you write one:\n\n";
+    }
+    *text += &routes::in_words(mesh, agent);
+    let _ = write!(
+        text,
+        "\n## Questions\n\n\
+         A message with a `to` and no `status` is a question: {} for the human. Ask all you need, then \
+         end your turn; you go on when the answers are there.\n",
+        whom(mesh, agent)
+    );
+}
+
+const HEADLINE: &str = "One line that says it";
+const BODY: &str = "The body, in markdown.";
+
+/// A message file as this agent would write it. The time is the file's own, which
+/// is truer than one that a model makes up.
+fn example(mesh: &Mesh, agent: &Agent, status: &str) -> String {
+    let mut text = format!(
+        "---\nfrom: {}/{}\nmsg-id: a-new-id-each-time\nheadline: {HEADLINE}\nstatus: {status}\n---\n\n{BODY}\n",
+        mesh.name, agent.name
+    );
+    if mesh.rearmatter.enabled {
+        let usual = || ["grade", "confidence", "gaps"].map(String::from).to_vec();
+        let named = Some(mesh.rearmatter.fields.clone()).filter(|fields| !fields.is_empty());
+        text += "\n---\n";
+        for field in named.unwrap_or_else(usual) {
+            let _ = writeln!(text, "{field}: {}", sample(&field));
+        }
+        text += "---\n";
+    }
+    text
+}
+
+/// What a rearmatter field looks like.
+fn sample(field: &str) -> &'static str {
+    match field {
+        "grade" => "B  # how good the work is, A to F",
+        "confidence" => "0.8  # how likely it is right, 0.0 to 1.0",
+        "status" => "draft",
+        "iteration" => "1",
+        "gaps" => "[]  # what is missing, one text each",
+        "sources" => {
+            "[{url: \"https://…\", title: …, type: first-party, verified: true}]  # or second-party, unknown"
+        }
+        "assumptions" | "speculation" | "toolCalls" | "limitations" => "[]",
+        _ => "…",
+    }
+}
+
+/// Whom an agent can ask: the others of its mesh, and the human last.
+fn whom(mesh: &Mesh, agent: &Agent) -> String {
+    let others: Vec<&Name> = mesh
+        .agents
+        .keys()
+        .filter(|name| **name != agent.name)
+        .collect();
+    let mut whom = String::new();
+    if others.len() > NAMED {
+        whom += "`to: NAME` for an agent of your mesh, ";
+    } else {
+        for name in others {
+            let _ = write!(whom, "`to: {name}`, ");
+        }
+    }
+    if !whom.is_empty() {
+        whom += "or ";
+    }
+    whom + "`to: core`"
+}
+
+/// A name for marks around texts, none of which has such a mark in it: what is
+/// between them can neither end early nor pretend to be more.
+fn tag_around<'a>(word: &str, texts: impl Iterator<Item = &'a str>) -> String {
+    // The numbers taken: `<word` and `<word-1` are no different.
+    let mut taken = HashSet::new();
+    for text in texts {
+        for (at, mark) in text.match_indices(word) {
+            if text[..at].ends_with(['<', '/']) {
+                let after = text[at + mark.len()..].strip_prefix('-').unwrap_or("");
+                let digits = after.trim_start_matches(|c: char| c.is_ascii_digit());
+                let number = &after[..after.len() - digits.len()];
+                taken.insert(number.parse::<usize>().unwrap_or(1));
+            }
+        }
+    }
+    match (1..).find(|number| !taken.contains(number)) {
+        None | Some(1) => word.into(),
+        Some(number) => format!("{word}-{number}"),
+    }
+}
+
+fn indented(text: &str) -> String {
+    let line = |line: &str| match line {
+        "" => "\n".to_owned(),
+        line => format!("    {line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
