@@ -1,5 +1,7 @@
 //! `tx mesh`: the meshes there are, and what is wrong with them.
 
+mod prompt;
+
 use std::fmt::Write;
 use std::path::Path;
 
@@ -12,7 +14,7 @@ use crate::format::report::{printable, report};
 use crate::model::{Name, did_you_mean};
 use crate::project::{Catalogue, Entry, Place, config_in};
 
-/// List, show, check and draw meshes
+/// List, show, check and draw meshes, and what their agents are told
 #[derive(clap::Subcommand)]
 pub(super) enum Mesh {
     /// The meshes there are, the project's own and the shipped ones
@@ -44,6 +46,13 @@ pub(super) enum Mesh {
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
     },
+    /// What an agent would be told
+    #[command(after_help = "Example: tx mesh prompt dev-review/tester")]
+    Prompt {
+        /// The agent, or a mesh for its entry point
+        #[arg(value_name = "MESH/AGENT")]
+        agent: String,
+    },
     /// The JSON schema of mesh configs, for editors
     #[command(after_help = "Example: tx mesh schema > mesh.schema.json")]
     Schema,
@@ -62,6 +71,7 @@ pub(super) fn run(context: &Context, verb: Mesh) -> Result<Exit, Failure> {
         Mesh::Show { mesh } => show(context, &mesh),
         Mesh::Check { meshes, strict } => check(context, &meshes, strict),
         Mesh::Graph { mesh, format } => graph(context, &mesh, format),
+        Mesh::Prompt { agent } => prompt::run(context, &agent),
         Mesh::Schema => {
             let schema = format!("{:#}\n", schema());
             context.output.say(&schema).map(|()| Exit::Done)

@@ -3,11 +3,13 @@
 //! This room knows paths and the file system, and nothing of processes, clocks
 //! or decisions. It never edits, moves or deletes what somebody else wrote.
 
+mod briefing;
 mod builtin;
 mod files;
 mod meshes;
 mod root;
 
+pub use briefing::{BadPrompt, briefing, workdir};
 pub use builtin::BUILTIN;
 pub use files::{read_regular, unreadable, write_atomically, write_new};
 pub use meshes::{Catalogue, Entry, Place, config_in};

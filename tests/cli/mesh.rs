@@ -238,6 +238,7 @@ fn names_and_texts_of_meshes_cannot_drive_the_terminal() {
         &["mesh", "check"],
         &["mesh", "show", "m"],
         &["mesh", "graph", "m"],
+        &["mesh", "prompt", "m/a"],
     ] {
         let ran = sandbox.tx(args);
         assert!(
@@ -286,6 +287,96 @@ fn show_and_graph_tell_where_outcomes_go() {
         .tx(["mesh", "show", "broken"])
         .exits(1)
         .complains("tx mesh check broken", 2);
+}
+
+#[test]
+fn what_the_shipped_agents_are_told_is_kept_to_be_read() {
+    let sandbox = Sandbox::project();
+    let root = sandbox.path().to_str().unwrap();
+    for agent in [
+        "hello/worker",
+        "dev-review/tester",
+        "council/chair",
+        "council/skeptic",
+        "council/synthesizer",
+    ] {
+        let told = sandbox.tx(["mesh", "prompt", agent]).ok().stdout;
+        let json = sandbox.tx(["mesh", "prompt", agent, "--json"]).ok().json();
+        assert_eq!(json, json!({"agent": agent, "prompt": told}));
+        let file = format!("tests/cli/prompts/{}.md", agent.replace('/', "-"));
+        crate::docs::same_as_file(&file, &told.replace(root, "/project"));
+    }
+    // Anywhere else they are told the same, as if it were a project.
+    let elsewhere = Sandbox::empty();
+    let told = elsewhere.tx(["mesh", "prompt", "council"]).ok().stdout;
+    assert!(told.starts_with("You are the agent `chair`"), "{told}");
+    let root = elsewhere.path().to_str().unwrap();
+    assert!(told.contains(&format!("`{root}/.ai/tx/msgs`")), "{told}");
+}
+
+#[test]
+fn prompt_puts_in_what_the_mesh_names() {
+    let sandbox = Sandbox::empty();
+    sandbox.write(
+        "meshes/two/config.yaml",
+        "mesh: two\nagents:\n  - {name: a, prompt: p.md, command: /build, load: [docs/rules.md, none.md]}\n\
+         \x20 - {name: b, prompt: none.md}\nrouting: {a: b}\nentry_point: a\n",
+    );
+    sandbox.write("meshes/two/p.md", "You are\tthe first.");
+    sandbox.write("docs/rules.md", "Rule one.\n");
+    let told = sandbox.tx(["mesh", "prompt", "TWO/a"]).ok().stdout;
+    assert!(
+        told.starts_with("/build\n\nYou are the agent `a`"),
+        "{told}"
+    );
+    for part in [
+        "\nYou are\tthe first.\n",
+        "<file path=\"docs/rules.md\">\nRule one.\n</file>\n",
+        "\nnone.md is not there.\n",
+        "(the message comes here)",
+    ] {
+        assert!(told.contains(part), "{part:?} in {told}");
+    }
+    // What leads out of the project is not read, and said.
+    let other = Sandbox::empty();
+    let key = other.write("key", "secret");
+    std::os::unix::fs::symlink(key, sandbox.path().join("docs/link.md")).unwrap();
+    let config = "mesh: two\nagents: [{name: a, prompt: ../../docs/link.md}]\n";
+    sandbox.write("meshes/two/config.yaml", config);
+    sandbox
+        .tx(["mesh", "prompt", "two/a"])
+        .exits(1)
+        .complains("../../docs/link.md is outside of the project", 2);
+    let config = "mesh: two\nagents: [{name: a, command: /x, load: docs/link.md}]\n";
+    sandbox.write("meshes/two/config.yaml", config);
+    let told = sandbox.tx(["mesh", "prompt", "two/a"]).ok().stdout;
+    assert!(
+        told.contains("docs/link.md is outside of the project"),
+        "{told}"
+    );
+    assert!(!told.contains("secret"), "{told}");
+}
+
+#[test]
+fn prompt_of_nobody_is_told_whom_there_is() {
+    let sandbox = Sandbox::empty();
+    sandbox.write(
+        "meshes/two/config.yaml",
+        TWO.replace("entry_point: a\n", ""),
+    );
+    for (agent, code, words) in [
+        ("helo/worker", 6, "did you mean `hello`?"),
+        ("dev-review/testr", 6, "did you mean `tester`?"),
+        ("hello/", 6, "`tx mesh show hello`"),
+        ("hello/a/b", 6, "no agent `a/b`"),
+        ("two", 6, "no entry point"),
+        ("two/a", 1, "`two/a` has no prompt: p.md is not there"),
+    ] {
+        sandbox
+            .tx(["mesh", "prompt", agent])
+            .exits(code)
+            .complains(words, 2);
+    }
 }
 
 #[test]
