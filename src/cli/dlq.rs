@@ -4,11 +4,13 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use super::control::{connect, order};
 use super::past::{Past, time};
 use super::why;
 use super::{Context, Exit, Failure};
-use crate::engine::{Delivery, Event, Facts, Source, Step};
-use crate::format::report::printable_lines;
+use crate::daemon::Request;
+use crate::engine::{Delivery, Facts, Step};
+use crate::format::report::{printable, printable_lines};
 
 /// The dead letters
 #[derive(clap::Subcommand)]
@@ -23,27 +25,73 @@ pub(super) enum Dlq {
         #[arg(value_name = "ID")]
         id: String,
     },
+    /// Give one another chance, whatever the limits say
+    #[command(after_help = "Example: tx dlq retry 12")]
+    Retry {
+        /// Its number in the list, or its msg-id
+        #[arg(value_name = "ID")]
+        id: String,
+    },
+    /// Give one up
+    #[command(after_help = "Example: tx dlq drop 12")]
+    Drop {
+        /// Its number in the list, or its msg-id
+        #[arg(value_name = "ID")]
+        id: String,
+    },
 }
 
-pub(super) fn run(context: &Context, verb: Dlq) -> Result<Exit, Failure> {
-    let past = Past::open(&context.project()?)?;
+pub(super) fn run(context: &Context, verb: &Dlq) -> Result<Exit, Failure> {
+    let project = context.project()?;
+    let past = Past::open(&project)?;
     let letters = match &past {
         Some(past) => past.dead_letters()?,
         None => Vec::new(),
     };
     match verb {
         Dlq::List => list(context, &letters),
-        Dlq::Show { id } => {
-            let named =
-                |facts: &&Facts| facts.number.0.to_string() == id || facts.id.as_str() == id;
-            match (past, letters.iter().find(named)) {
-                (Some(past), Some(facts)) => show(context, &past, facts),
-                (Some(_) | None, _) => Err(Failure::new(format!("there is no dead letter `{id}`"))
-                    .hint("`tx dlq list` lists them")
-                    .exit(Exit::NoSuchThing)),
-            }
+        Dlq::Show { id } => match past {
+            Some(past) => show(context, &past, find(&letters, id)?),
+            None => Err(no_letter(id)),
+        },
+        Dlq::Retry { id } => {
+            let control = connect(&project)?;
+            let facts = find(&letters, id)?;
+            let letter = facts.number.0;
+            order(control, &Request::Retry { letter })?;
+            done(context, facts, "retried", "is given another chance")
+        }
+        Dlq::Drop { id } => {
+            let control = connect(&project)?;
+            let facts = find(&letters, id)?;
+            let letter = facts.number.0;
+            order(control, &Request::Drop { letter })?;
+            done(context, facts, "dropped", "is given up")
         }
     }
+}
+
+fn find<'l>(letters: &'l [Facts], id: &str) -> Result<&'l Facts, Failure> {
+    let named = |facts: &&Facts| facts.number.0.to_string() == id || facts.id.as_str() == id;
+    letters.iter().find(named).ok_or_else(|| no_letter(id))
+}
+
+fn no_letter(id: &str) -> Failure {
+    Failure::new(format!("there is no dead letter `{id}`"))
+        .hint("`tx dlq list` lists them")
+        .exit(Exit::NoSuchThing)
+}
+
+fn done(context: &Context, facts: &Facts, word: &str, what: &str) -> Result<Exit, Failure> {
+    if context.output.json {
+        let id = facts.number.0.to_string();
+        let answer = json!({ "id": id, "message": facts.id, "done": word });
+        context.output.say_json(&answer)?;
+    } else {
+        let id = printable(facts.id.as_str());
+        context.output.say(&format!("{id} {what}\n"))?;
+    }
+    Ok(Exit::Done)
 }
 
 fn parked(facts: &Facts) -> impl Iterator<Item = &Delivery> {
@@ -92,7 +140,8 @@ fn list(context: &Context, letters: &[Facts]) -> Result<Exit, Failure> {
 }
 
 fn show(context: &Context, past: &Past, facts: &Facts) -> Result<Exit, Failure> {
-    let text = text_of(past, facts)?;
+    let text = past.reader.text_of(facts)?;
+    let text = text.unwrap_or_else(|| "(its text was archived)".into());
     if context.output.json {
         let letters: Vec<Value> = parked(facts).map(|d| as_json(facts, d)).collect();
         context
@@ -105,21 +154,4 @@ fn show(context: &Context, past: &Past, facts: &Facts) -> Result<Exit, Failure> 
         .output
         .say(&format!("{ladder}\n{}\n", printable_lines(&text)))?;
     Ok(Exit::Done)
-}
-
-/// What a message says, from the journal: its file may be gone.
-fn text_of(past: &Past, facts: &Facts) -> Result<String, Failure> {
-    if let Source::Own { body, .. } = &facts.source {
-        return Ok(body.clone());
-    }
-    let record = past.reader.record(facts.record())?;
-    let event = record.and_then(|record| serde_json::from_str(&record.body).ok());
-    Ok(match event {
-        Some(Event::Arrived(arrived)) => arrived.text,
-        Some(Event::PaneExited {
-            exit: crate::engine::Exit::Code { stdout, .. },
-            ..
-        }) => stdout,
-        Some(_) | None => "(its text was archived)".into(),
-    })
 }

@@ -60,6 +60,11 @@ impl Failure {
         }
     }
 
+    /// What went wrong.
+    pub(super) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Tell the user, in a line or two.
     pub(super) fn report(self) -> Exit {
         let style = clap::builder::styling::Styles::styled();

@@ -1,18 +1,29 @@
 //! The verbs: one file each. Answers go to stdout, talk to stderr.
 
+mod attach;
 mod check;
+mod control;
 mod dlq;
+mod doctor;
 mod exit;
 mod init;
 mod mesh;
+mod needs;
 mod output;
 mod past;
 mod prune;
 mod replay;
+mod run;
 mod send;
+mod spy;
+mod start;
+mod status;
+mod stop;
 mod trace;
 mod turn;
+mod wait;
 mod why;
+mod worker;
 
 use std::path::{Path, PathBuf};
 
@@ -48,12 +59,20 @@ pub fn main() -> Exit {
         Verb::Send(verb) => send::run(&context, verb),
         Verb::Check(verb) => check::run(&context, verb),
         Verb::Mesh(verb) => mesh::run(&context, verb),
+        Verb::Status(verb) => status::run(&context, &verb),
+        Verb::Worker(verb) => worker::run(&context, &verb),
+        Verb::Stop(verb) => stop::run(&context, &verb),
         Verb::Why(verb) => why::run(&context, &verb),
         Verb::Trace(verb) => trace::run(&context, &verb),
-        Verb::Dlq(verb) => dlq::run(&context, verb),
+        Verb::Spy(verb) => spy::run(&context, &verb),
+        Verb::Dlq(verb) => dlq::run(&context, &verb),
         Verb::Replay(verb) => replay::run(&context, &verb),
         Verb::Prune(verb) => prune::run(&context, &verb),
+        Verb::Start(verb) => start::run(&context, &verb),
+        Verb::Run(verb) => run::run(&context, &verb),
+        Verb::Attach(verb) => attach::run(&context, &verb),
         Verb::Turn(verb) => turn::run(&verb),
+        Verb::Doctor(verb) => doctor::run(&context, &verb),
     };
     result.unwrap_or_else(Failure::report)
 }
@@ -80,18 +99,27 @@ struct Args {
 #[derive(Subcommand)]
 enum Verb {
     Init(init::Init),
+    Start(start::Start),
+    Run(run::Run),
+    Attach(attach::Attach),
     Send(send::Send),
     Check(check::Check),
     #[command(subcommand)]
     Mesh(mesh::Mesh),
+    Status(status::Status),
+    #[command(subcommand)]
+    Worker(worker::Worker),
+    Stop(stop::Stop),
     Why(why::Why),
     Trace(trace::Trace),
+    Spy(spy::Spy),
     #[command(subcommand)]
     Dlq(dlq::Dlq),
     Replay(replay::Replay),
     Prune(prune::Prune),
     #[command(hide = true)]
     Turn(turn::Turn),
+    Doctor(doctor::Doctor),
 }
 
 /// What every verb is given.

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
+use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
@@ -16,15 +17,29 @@ pub(super) struct Output {
 impl Output {
     /// Write an answer to stdout. A reader that has gone away is no failure.
     pub(super) fn say(&self, text: &str) -> Result<(), Failure> {
+        self.say_on(text).map(|_| ())
+    }
+
+    /// Write one of many answers to stdout. Is anybody still reading?
+    pub(super) fn say_on(&self, text: &str) -> Result<bool, Failure> {
         let mut stdout = anstream::stdout().lock();
         let written = stdout
             .write_all(text.as_bytes())
             .and_then(|()| stdout.flush());
         match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::new(format!(
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(Failure::new(format!(
                 "the answer cannot be written: {error}"
             ))),
-            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Begin a new screen, if stdout is one.
+    pub(super) fn clear(&self) {
+        let mut stdout = io::stdout();
+        if !self.json && stdout.is_terminal() {
+            let _ = stdout.write_all(b"\x1b[H\x1b[2J");
         }
     }
 
@@ -37,6 +52,25 @@ impl Output {
     pub(super) fn styled(&self) -> bool {
         !self.json && anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
     }
+}
+
+/// A text in a colour.
+pub(super) fn paint(colour: AnsiColor, text: &str) -> String {
+    styled(colour.on_default(), text)
+}
+
+/// What stands back.
+pub(super) fn dim(text: &str) -> String {
+    styled(Style::new().dimmed(), text)
+}
+
+/// What stands out.
+pub(super) fn bold(text: &str) -> String {
+    styled(Style::new().bold(), text)
+}
+
+fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
 }
 
 /// Talk to whoever watches. If nobody can be told, nothing else is the worse for it.

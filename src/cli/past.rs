@@ -1,11 +1,14 @@
 //! What the journal tells: the state now or then, and what is known of every message.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use super::exit::{Exit, Failure};
 use crate::engine::{Event, Exit as Ended, Facts, Number, Sent, State, Step, Timer, Verdict};
+use crate::format::message::{Origin, Parsed, parse};
 use crate::journal::{Error, Ledger, Reader, Record};
-use crate::model::{MsgId, nearest};
+use crate::model::{MsgId, Rearmatter, nearest};
 use crate::project::Project;
 
 /// The past of a project, up to some point.
@@ -24,6 +27,16 @@ impl Past {
         };
         let state = Ledger::fold_to(&reader, reader.last()?)?;
         Ok(Some(Past { reader, state }))
+    }
+
+    /// All of it, where it is known up to some point.
+    pub(super) fn of(project: &Project, known: Option<Past>) -> Result<Option<Past>, Failure> {
+        let Some(mut past) = known else {
+            return Past::open(project);
+        };
+        let last = past.reader.last()?;
+        Ledger::fold_on(&past.reader, &mut past.state, last, |_, _, _, _| {})?;
+        Ok(Some(past))
     }
 
     /// What is known of a message, unfinished or not.
@@ -74,6 +87,36 @@ impl Past {
         Ok(found)
     }
 
+    /// The messages of these threads, in order.
+    pub(super) fn threads(&self, threads: &[Number]) -> Result<BTreeMap<Number, Facts>, Failure> {
+        let mut messages: BTreeMap<Number, Facts> = BTreeMap::new();
+        for thread in threads {
+            let held = self.state.held().map(|held| &held.facts);
+            let held = held.filter(|facts| facts.thread.contains(thread)).cloned();
+            let all = self.reader.thread(*thread)?.into_iter().chain(held);
+            messages.extend(all.map(|facts| (facts.number, facts)));
+        }
+        Ok(messages)
+    }
+
+    /// The body and the rearmatter of a message, from the journal: its file may be gone.
+    pub(super) fn content(&self, facts: &Facts) -> Result<(String, Rearmatter), Failure> {
+        let Some(text) = self.reader.text_of(facts)? else {
+            return Ok(("(its text was archived)".into(), Rearmatter::default()));
+        };
+        let Some(path) = facts.path() else {
+            return Ok((text, Rearmatter::default()));
+        };
+        let origin = Origin {
+            name: path.into(),
+            modified: DateTime::UNIX_EPOCH.fixed_offset(),
+        };
+        Ok(match parse(text.as_bytes(), &origin) {
+            Parsed::Message(message, _) => (message.body.to_string(), message.rearmatter),
+            Parsed::Rejected(_) | Parsed::Incomplete(_) => (text, Rearmatter::default()),
+        })
+    }
+
     /// The id of a message, or its number if it was pruned.
     pub(super) fn id(&self, number: Number) -> Result<String, Failure> {
         let facts = self.message(number)?;
@@ -119,6 +162,17 @@ impl From<Error> for Failure {
 pub(super) fn time(at: i64) -> String {
     let time: DateTime<Utc> = DateTime::from_timestamp_millis(at).unwrap_or_default();
     time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
+/// How long ago that was, as people say it.
+pub(super) fn ago(at: i64) -> String {
+    let seconds = (Utc::now().timestamp_millis() - at).max(0) / 1_000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
 }
 
 /// A record in a few words.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::output::{read_stdin, talk};
-use super::{Context, Exit, Failure, short};
+use super::{Context, Exit, Failure, short, wait};
 use crate::engine::{
     Context as Known, Inferred, Outcome, Reply, Route, Wanted, Work, infer, kind_of_outcome, route,
 };
@@ -54,6 +54,15 @@ pub(super) struct Send {
     /// Any other frontmatter field
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     front: Vec<(String, String)>,
+
+    /// Wait for what comes of it, at most so many seconds [default: 600]
+    #[arg(
+        long,
+        value_name = "SECS",
+        num_args = 0..=1,
+        default_missing_value = "600"
+    )]
+    wait: Option<u64>,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {
@@ -92,12 +101,11 @@ pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
         })?;
 
     let id = &message.envelope.id;
-    if context.output.json {
-        let to: Vec<String> = to.iter().map(ToString::to_string).collect();
-        let path = path.to_string_lossy();
-        let answer = json!({ "id": id, "path": path, "to": to, "kind": kind });
-        context.output.say_json(&answer)?;
-    } else {
+    let recipients: Vec<String> = to.iter().map(ToString::to_string).collect();
+    let answer = json!({
+        "id": id, "path": path.to_string_lossy(), "to": recipients, "kind": kind,
+    });
+    if !context.output.json {
         context
             .output
             .say(&format!("{}\n", printable(id.as_str())))
@@ -105,6 +113,13 @@ pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
                 failure.hint(format!("the message was sent, as {}", short(&path)))
             })?;
         talk(&format!("{kind} written to {}\n", short(&path)));
+    }
+    if let Some(seconds) = verb.wait {
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        return wait::run(context, &project, &file, seconds, answer);
+    }
+    if context.output.json {
+        context.output.say_json(&answer)?;
     }
     Ok(Exit::Done)
 }

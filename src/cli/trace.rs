@@ -24,13 +24,7 @@ pub(super) fn run(context: &Context, verb: &Trace) -> Result<Exit, Failure> {
     let Some(newest) = found.first() else {
         return Err(past.unknown(&verb.message));
     };
-    let mut messages: BTreeMap<Number, Facts> = BTreeMap::new();
-    for thread in &newest.thread {
-        let held = past.state.held().map(|held| &held.facts);
-        let held = held.filter(|facts| facts.thread.contains(thread)).cloned();
-        let all = past.reader.thread(*thread)?.into_iter().chain(held);
-        messages.extend(all.map(|facts| (facts.number, facts)));
-    }
+    let messages = past.threads(&newest.thread)?;
     if context.output.json {
         context
             .output

@@ -194,13 +194,28 @@ impl Attempt {
         }
     }
 
+    /// Its number among those of its worker.
+    pub(super) fn number(&self) -> Option<u32> {
+        self.folder.file_name()?.to_str()?.parse().ok()
+    }
+
+    /// tx itself is about to end it, together with all others: how it ends says nothing.
+    pub(super) fn mark_stopped(&self) -> io::Result<()> {
+        place(&self.folder, "stopped", b"")
+    }
+
+    /// Has tx ended it?
+    pub(super) fn was_stopped(&self) -> io::Result<bool> {
+        fs::exists(self.folder.join("stopped"))
+    }
+
     fn lock_file(&self) -> PathBuf {
         self.folder.join("lock")
     }
 }
 
 /// The attempts of a worker that have something running.
-pub fn running(run: &Path, worker: &Address) -> io::Result<Vec<(Attempt, Pid)>> {
+pub(super) fn running(run: &Path, worker: &Address) -> io::Result<Vec<(Attempt, Pid)>> {
     let mut running = Vec::new();
     let folder = worker_folder(run, worker);
     for number in attempts(&folder)? {
@@ -213,7 +228,7 @@ pub fn running(run: &Path, worker: &Address) -> io::Result<Vec<(Attempt, Pid)>> 
 }
 
 /// Remove what is left of a worker's oldest attempts. If that fails they take up room.
-pub fn clear_old(run: &Path, pane: &Pane) -> io::Result<()> {
+pub(super) fn clear_old(run: &Path, pane: &Pane) -> io::Result<()> {
     let folder = worker_folder(run, &pane.worker);
     let mut numbers = attempts(&folder)?;
     numbers.retain(|number| *number < pane.attempt);

@@ -111,15 +111,15 @@ impl Consumer {
         self.shared.expect_own(OsStr::new(name));
     }
 
-    /// Look at everything again.
-    pub(super) fn rescan(&self) {
-        self.shared.rescan();
+    /// Look no more. Whoever waits for a fence is let through.
+    pub(super) fn stop(&self) {
+        self.shared.stop();
     }
 }
 
 impl Drop for Consumer {
     fn drop(&mut self) {
-        self.shared.stop();
+        self.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

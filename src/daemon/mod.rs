@@ -4,8 +4,33 @@
 //! waits for anything.
 
 mod attempt;
+mod clock;
+mod consumer;
+mod control;
+mod handover;
+mod letters;
+mod lock;
+mod meshes;
+mod panes;
 mod processes;
+mod run;
+mod screens;
+mod survivors;
 mod turn;
 
-pub use attempt::{Attempt, Ended, Order, Stand, clear_old, running};
+pub use attempt::{Attempt, Ended, Order, Stand};
+pub use control::{
+    Asked, Control, Follow, Heard, NoAnswer, NoDaemon, Refusal, Reply, Request, command_for,
+    listen, may_ask, serve, stop_listening,
+};
+pub use lock::{DaemonLock, Running, Taken, running};
+pub use run::{Stopped, run};
 pub use turn::{become_program, wrap};
+
+/// What the loop is told.
+enum Input {
+    /// Something happened.
+    Happened(crate::engine::Event),
+    /// Every file that was there at the start has been seen.
+    Scanned,
+}

@@ -47,7 +47,10 @@ pub(super) struct Start {
 
 /// What a task is told to do.
 enum Do {
-    Deliver { turn: u32, text: PathBuf },
+    Deliver {
+        turn: u32,
+        text: PathBuf,
+    },
     /// What it was given is done, as far as the engine knows.
     TurnIsOver,
     Interrupt,
@@ -88,6 +91,8 @@ pub(super) struct Survivor {
     pub(super) mode: Mode,
     pub(super) pid: Pid,
     pub(super) found: Option<Found>,
+    /// Is it in the middle of something?
+    pub(super) busy: bool,
 }
 
 impl Panes {
@@ -112,12 +117,20 @@ impl Panes {
 
     /// Take a process over that was found alive.
     pub(super) fn adopt(&mut self, survivor: Survivor) {
-        let Survivor { pane, mode, pid, found } = survivor;
+        let Survivor {
+            pane,
+            mode,
+            pid,
+            found,
+            busy,
+        } = survivor;
         let turn = found.as_ref().map_or(0, |found| found.turn);
         let mut process = Process::new(&self.world, pane, mode);
         process.at = found.map(|found| found.id);
-        process.turn = turn;
-        self.watch(process, turn, move |process, orders| process.live(pid, orders));
+        (process.turn, process.busy) = (turn, busy);
+        self.watch(process, turn, move |process, orders| {
+            process.live(pid, orders)
+        });
     }
 
     /// A dead pane of a worker, which its next process may have.
@@ -135,7 +148,8 @@ impl Panes {
     {
         // The engine has at most one delivery and a few kills of a process under way.
         let (orders, todo) = mpsc::unbounded_channel();
-        self.live.insert(process.pane.clone(), Live { orders, turn });
+        self.live
+            .insert(process.pane.clone(), Live { orders, turn });
         self.tasks.spawn(live(process, todo));
     }
 
@@ -197,11 +211,14 @@ impl Panes {
     }
 
     /// End all processes: nobody is told, since tx itself ends.
-    pub(super) async fn end_all(mut self) {
-        for live in self.live.values() {
+    pub(super) async fn end_all(&mut self) {
+        for (pane, live) in &self.live {
+            // Without the mark it is taken for an end of its own.
+            let _ = Attempt::of(&self.world.run, pane).mark_stopped();
             let _ = live.orders.send(Do::Kill);
         }
         while self.tasks.join_next().await.is_some() {}
+        self.world.client.end_server().await;
     }
 }
 
@@ -405,7 +422,12 @@ impl Process {
             let why = "its pane is gone".into();
             let sent = Sent::Nothing;
             return self
-                .tell(Event::DeliveryFailed { pane, turn, sent, why })
+                .tell(Event::DeliveryFailed {
+                    pane,
+                    turn,
+                    sent,
+                    why,
+                })
                 .await;
         };
         let event = match self.world.client.paste(at, &text, turn).await {
@@ -423,7 +445,12 @@ impl Process {
                     | Error::NotText => Sent::Nothing,
                 };
                 let why = error.to_string();
-                Event::DeliveryFailed { pane, turn, sent, why }
+                Event::DeliveryFailed {
+                    pane,
+                    turn,
+                    sent,
+                    why,
+                }
             }
         };
         self.tell(event).await;
@@ -442,7 +469,9 @@ impl Process {
 
     /// What the panes of the server show now.
     async fn look(&mut self, panes: &[Found]) {
-        let found = panes.iter().find(|found| Some(&found.id) == self.at.as_ref());
+        let found = panes
+            .iter()
+            .find(|found| Some(&found.id) == self.at.as_ref());
         let Some(found) = found else { return };
         if self.mode == Mode::Pane && found.title.trim() == "idle" {
             self.world.fence.pass().await;
@@ -460,9 +489,16 @@ impl Process {
     }
 
     /// A program that stays is of no use without its pane; a turn goes on without.
-    fn check_server(&mut self, server: &mut watch::Receiver<Option<crate::tmux::ServerId>>, pid: Pid) {
+    fn check_server(
+        &mut self,
+        server: &mut watch::Receiver<Option<crate::tmux::ServerId>>,
+        pid: Pid,
+    ) {
         let now = server.borrow_and_update();
-        let lost = self.at.as_ref().is_some_and(|at| Some(at.server()) != now.as_ref());
+        let lost = self
+            .at
+            .as_ref()
+            .is_some_and(|at| Some(at.server()) != now.as_ref());
         drop(now);
         if lost {
             self.at = None;

@@ -14,8 +14,13 @@ pub(super) async fn gone(pid: Pid) {
     {
         use rustix::process::{PidfdFlags, pidfd_open};
         use tokio::io::unix::AsyncFd;
+        #[expect(
+            deprecated,
+            reason = "sound here: an OwnedFd is one and the same fd for life"
+        )]
+        let watched = |fd| AsyncFd::with_interest(fd, tokio::io::Interest::READABLE);
         if let Ok(fd) = pidfd_open(pid, PidfdFlags::NONBLOCK)
-            && let Ok(fd) = AsyncFd::with_interest(fd, tokio::io::Interest::READABLE)
+            && let Ok(fd) = watched(fd)
         {
             // A readable pidfd is a process that has ended.
             if fd.readable().await.is_ok() {

@@ -146,6 +146,22 @@ impl State {
         }
     }
 
+    /// Every agent of every mesh, in order, and those that have had something to do since
+    /// they were removed.
+    pub fn agents(&self) -> impl Iterator<Item = Address> {
+        let named = self.meshes.values().flat_map(|loaded| {
+            let agents = loaded.mesh.agents.keys();
+            agents.map(|agent| Address {
+                mesh: loaded.mesh.name.clone(),
+                agent: agent.clone(),
+            })
+        });
+        let workers = self.workers.keys().cloned();
+        let all: std::collections::BTreeSet<Address> = named.chain(workers).collect();
+        all.into_iter()
+            .filter(|agent| !agent.is_core() && !agent.is_system())
+    }
+
     /// How many deliveries stand at each step, of what is unfinished.
     pub fn at_steps(&self) -> Vec<(Step, usize)> {
         let steps = self

@@ -36,6 +36,11 @@ pub(super) enum Budget {
 }
 
 impl State {
+    /// Has a run that is still held come to its end? What is left of it is only cleared.
+    pub fn run_has_ended(&self, run: Number) -> bool {
+        self.runs.get(&run).is_some_and(|run| run.ended)
+    }
+
     /// A run begins, or is found again in what is known of the past.
     pub(super) fn open_run(&mut self, run: Number, mesh: Option<&Name>, known: &[Facts]) {
         if let Some(open) = self.runs.get_mut(&run) {

@@ -65,6 +65,27 @@ pub(super) fn check_version(
     })
 }
 
+/// The names of all events in the journal.
+pub const KINDS: [&str; 17] = [
+    "arrived",
+    "rejected",
+    "pane-started",
+    "pane-ready",
+    "pane-idle",
+    "pane-busy",
+    "pane-asked",
+    "pane-limited",
+    "pane-exited",
+    "delivered",
+    "delivery-failed",
+    "timer-fired",
+    "hook-finished",
+    "mesh-loaded",
+    "mesh-removed",
+    "command",
+    "recovered",
+];
+
 /// The name of an event in the journal: the one that serde gives it.
 fn kind(event: &Event) -> &'static str {
     match event {
@@ -85,5 +106,18 @@ fn kind(event: &Event) -> &'static str {
         Event::MeshRemoved { .. } => "mesh-removed",
         Event::Command(_) => "command",
         Event::Recovered { .. } => "recovered",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_kinds_has_every_event() {
+        let error = serde_json::from_str::<Event>("\"nothing\"").unwrap_err();
+        let words = error.to_string();
+        let names = words.split('`').skip(3).step_by(2);
+        assert_eq!(names.collect::<Vec<_>>(), KINDS, "{words}");
     }
 }

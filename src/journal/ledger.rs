@@ -81,6 +81,29 @@ impl Ledger {
         fold(reader, seq, drop).map(|folded| folded.state)
     }
 
+    /// Carry a state on to a record: each event is shown with the state after it and what
+    /// it called for.
+    pub fn fold_on(
+        reader: &Reader,
+        state: &mut State,
+        up_to: u64,
+        mut each: impl FnMut(&State, &Record, &Event, &[Effect]),
+    ) -> Result<(), Error> {
+        reader.try_fold(state.seq(), up_to, |record| {
+            let next = state.seq() + 1;
+            if record.seq != next {
+                return Err(Error::Damaged {
+                    path: reader.path().into(),
+                    detail: format!("record {next} is missing"),
+                });
+            }
+            let event = decode(reader.path(), &record)?;
+            let effects = state.step(record.at, event.clone());
+            each(state, &record, &event, &effects);
+            Ok(())
+        })
+    }
+
     /// Go through the past up to a record, from its beginning or from where it was
     /// pruned: what is about to happen is shown with the state before it.
     pub fn replay(

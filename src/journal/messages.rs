@@ -1,9 +1,11 @@
 //! What is known of finished messages, found by what later ones say of them.
 
-use rusqlite::{Connection, Params, params};
+use std::collections::HashSet;
+
+use rusqlite::{Connection, Params, Row, params};
 
 use super::{Error, Reader};
-use crate::engine::{Delivery, Facts, Number, Step};
+use crate::engine::{Arrived, Delivery, Event, Exit, Facts, Number, Source, Step};
 use crate::model::MsgId;
 
 impl Reader {
@@ -31,6 +33,25 @@ impl Reader {
         )
     }
 
+    /// Every file that a message came in, or was refused in, and when that was.
+    pub fn each_path(&self, mut each: impl FnMut(&str, i64)) -> Result<(), Error> {
+        let query = "SELECT path, at FROM messages WHERE path IS NOT NULL ORDER BY number";
+        self.each_row(query, |row| {
+            each(row.get_ref(0)?.as_str()?, row.get(1)?);
+            Ok(())
+        })
+    }
+
+    /// The ids of the messages that came in no file: those that tx wrote.
+    pub fn own_ids(&self) -> Result<HashSet<MsgId>, Error> {
+        let mut ids = HashSet::new();
+        self.each_row("SELECT id FROM messages WHERE path IS NULL", |row| {
+            ids.extend(row.get_ref(0)?.as_str()?.parse::<MsgId>().ok());
+            Ok(())
+        })?;
+        Ok(ids)
+    }
+
     /// The messages of the thread that this one began, in order.
     pub fn thread(&self, first: Number) -> Result<Vec<Facts>, Error> {
         self.facts(
@@ -47,6 +68,62 @@ impl Reader {
             "SELECT body FROM messages WHERE step = ? ORDER BY number",
             [step.as_str()],
         )
+    }
+
+    /// The newest files that were refused; the newest first.
+    pub fn newest_refused(&self, limit: u32) -> Result<Vec<Facts>, Error> {
+        let mut found = self.facts(
+            "SELECT body FROM messages WHERE step = ? ORDER BY number DESC LIMIT ?",
+            params![Step::Refused.as_str(), limit],
+        )?;
+        // The others were messages, and withdrawn.
+        found.retain(|facts| facts.refused.is_some());
+        Ok(found)
+    }
+
+    /// What a message says, to the byte; `None` if that was archived. Its file may be gone.
+    pub fn text_of(&self, facts: &Facts) -> Result<Option<String>, Error> {
+        Ok(match (&facts.source, self.event_of(facts)?) {
+            (Source::Own { body, .. }, _) => Some(body.clone()),
+            (Source::File { .. }, Some(Event::Arrived(arrived))) => Some(arrived.text),
+            (
+                Source::Output { .. },
+                Some(Event::PaneExited {
+                    exit: Exit::Code { stdout, .. },
+                    ..
+                }),
+            ) => Some(stdout),
+            (Source::File { .. } | Source::Output { .. }, _) => None,
+        })
+    }
+
+    /// The file that a message came in, as it was read; `None` if it came in none, or if
+    /// that was archived.
+    pub fn arrival(&self, facts: &Facts) -> Result<Option<Box<Arrived>>, Error> {
+        match (&facts.source, self.event_of(facts)?) {
+            (Source::File { .. }, Some(Event::Arrived(arrived))) => Ok(Some(arrived)),
+            (Source::File { .. } | Source::Output { .. } | Source::Own { .. }, _) => Ok(None),
+        }
+    }
+
+    fn event_of(&self, facts: &Facts) -> Result<Option<Event>, Error> {
+        let record = self.record(facts.record())?;
+        Ok(record.and_then(|record| serde_json::from_str(&record.body).ok()))
+    }
+
+    fn each_row(
+        &self,
+        question: &str,
+        mut each: impl FnMut(&Row) -> rusqlite::Result<()>,
+    ) -> Result<(), Error> {
+        self.ask(|connection| {
+            let mut statement = connection.prepare(question)?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                each(row)?;
+            }
+            Ok(())
+        })
     }
 
     fn facts(&self, question: &str, parameters: impl Params) -> Result<Vec<Facts>, Error> {

@@ -29,6 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Facts;
 
+pub use codec::KINDS;
 pub use error::Error;
 pub use ledger::{Ledger, Untaken};
 pub use prune::{Pruned, Put, prune};

@@ -116,6 +116,19 @@ impl Reader {
         })
     }
 
+    /// Look the whole file over. It takes as long as to read it.
+    pub fn check(&self) -> Result<(), Error> {
+        let found: String =
+            self.ask(|c| c.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
+        match found.as_str() {
+            "ok" => Ok(()),
+            detail => Err(Error::Damaged {
+                path: self.path.clone(),
+                detail: detail.into(),
+            }),
+        }
+    }
+
     /// The last record that was removed, and where it went.
     pub(super) fn pruned(&self) -> Result<Option<(u64, String)>, Error> {
         let last = "SELECT seq, archive FROM pruned ORDER BY seq DESC LIMIT 1";

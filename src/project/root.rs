@@ -1,6 +1,15 @@
-//! Which folder is the project.
+//! Which folder is the project, and where everything in it is.
 
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+/// The longest path of a Unix socket, in bytes.
+const SOCKET_PATH: usize = 107;
 
 /// A folder with `.ai/tx` or `meshes` in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,5 +68,131 @@ impl Project {
     /// The project's own meshes.
     pub fn meshes(&self) -> PathBuf {
         self.root.join("meshes")
+    }
+
+    /// The lock of the one daemon.
+    pub fn lock(&self) -> PathBuf {
+        self.root.join(".ai/tx/state/daemon.lock")
+    }
+
+    /// What the daemon says of itself, rolled.
+    pub fn logs(&self) -> PathBuf {
+        self.root.join(".ai/tx/logs")
+    }
+
+    /// Scratch of the workers: prompts, output, exit records.
+    pub fn run(&self) -> PathBuf {
+        self.root.join(".ai/tx/run")
+    }
+
+    /// Where a socket of this project is: with its state, or, where that path is too long
+    /// for one, in a folder of ours among what lives as long as the machine runs.
+    pub fn socket(&self, name: &str) -> io::Result<PathBuf> {
+        // However the project was named, it is the same socket.
+        let root = fs::canonicalize(&self.root)?;
+        let near = root.join(".ai/tx/state").join(name);
+        if fits(&near) {
+            return Ok(near);
+        }
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let runtime = runtime.filter(|folder| folder.is_absolute());
+        let folder = folder_of_sockets(&runtime.unwrap_or_else(std::env::temp_dir), &root);
+        make_private(&folder, rustix::process::getuid().as_raw())?;
+        let far = folder.join(name);
+        match fits(&far) {
+            true => Ok(far),
+            false => Err(io::Error::new(
+                io::ErrorKind::InvalidFilename,
+                format!("{} is too long for a socket", far.display()),
+            )),
+        }
+    }
+}
+
+fn fits(path: &Path) -> bool {
+    path.as_os_str().len() <= SOCKET_PATH
+}
+
+fn folder_of_sockets(base: &Path, root: &Path) -> PathBuf {
+    let hash = Sha256::digest(root.as_os_str().as_bytes());
+    let hash: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let user = rustix::process::getuid().as_raw();
+    base.join(format!("tx-{user}-{hash}"))
+}
+
+/// A folder that only this user can enter: made, or found to be so. Anybody may write
+/// beside it, so what is found there is not taken on trust.
+fn make_private(folder: &Path, user: u32) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made,
+    }
+    let found = fs::symlink_metadata(folder)?;
+    if found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!(
+            "{} is not a folder of yours alone: remove it, or set XDG_RUNTIME_DIR to a folder that is",
+            folder.display()
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn project(folder: &Path) -> Project {
+        fs::create_dir_all(folder.join(".ai/tx")).unwrap();
+        Project {
+            root: folder.into(),
+        }
+    }
+
+    #[test]
+    fn a_socket_lies_with_the_state_unless_its_path_is_too_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = dir.path().canonicalize().unwrap();
+        let near = project(&real).socket("tx.sock").unwrap();
+        assert_eq!(near, real.join(".ai/tx/state/tx.sock"));
+        // By another spelling it is the same.
+        let spelled = Project {
+            root: real.join("."),
+        };
+        assert_eq!(spelled.socket("tx.sock").unwrap(), near);
+
+        let deep = project(&real.join("d".repeat(100)));
+        let far = deep.socket("tx.sock").unwrap();
+        assert!(fits(&far), "{far:?}");
+        let folder = far.parent().unwrap();
+        assert_eq!(fs::metadata(folder).unwrap().mode() & 0o777, 0o700);
+        assert_eq!(deep.socket("tx.sock").unwrap(), far, "and again");
+        assert_eq!(
+            deep.socket("tmux.sock").unwrap(),
+            folder.join("tmux.sock"),
+            "all of a project's are together"
+        );
+        fs::remove_dir(folder).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_others_could_have_made_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let user = rustix::process::getuid().as_raw();
+        let folder = dir.path().join("sockets");
+        make_private(&folder, user).unwrap();
+        make_private(&folder, user).unwrap();
+        make_private(&folder, user + 1).unwrap_err();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        make_private(&folder, user).unwrap_err();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(dir.path(), &link).unwrap();
+        make_private(&link, user).unwrap_err();
+        fs::write(dir.path().join("file"), "").unwrap();
+        make_private(&dir.path().join("file"), user).unwrap_err();
     }
 }

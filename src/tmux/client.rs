@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use tmux_interface::{NewSession, SetOption};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -70,6 +70,8 @@ struct Request {
     commands: usize,
     /// The only server that this may be said to.
     server: Option<ServerId>,
+    /// Nothing more is said after it.
+    last: bool,
     answer: oneshot::Sender<Result<Vec<Reply>, Error>>,
 }
 
@@ -94,8 +96,14 @@ impl Client {
     /// Run one command.
     pub async fn run<S: AsRef<str>>(&self, arguments: &[S]) -> Result<Reply, Error> {
         let line = line(arguments).ok_or(Error::LineBreak)?;
-        let mut replies = self.ask(line, 1, None).await?;
+        let mut replies = self.ask(line, 1, None, false).await?;
         replies.pop().ok_or(Error::Gone)
+    }
+
+    /// End the server, and this client with it.
+    pub async fn end_server(&self) {
+        // It goes away before it answers.
+        let _ = self.ask("kill-server".into(), 1, None, true).await;
     }
 
     /// Run several commands on that server: all of them, or those before the first that
@@ -107,7 +115,8 @@ impl Client {
     ) -> Result<Vec<Reply>, Error> {
         let lines: Option<Vec<String>> = commands.iter().map(|c| line(c)).collect();
         let line = lines.ok_or(Error::LineBreak)?.join(" ; ");
-        self.ask(line, commands.len(), Some(server.clone())).await
+        self.ask(line, commands.len(), Some(server.clone()), false)
+            .await
     }
 
     async fn ask(
@@ -115,12 +124,14 @@ impl Client {
         line: String,
         commands: usize,
         server: Option<ServerId>,
+        last: bool,
     ) -> Result<Vec<Reply>, Error> {
         let (answer, answered) = oneshot::channel();
         let request = Request {
             line,
             commands,
             server,
+            last,
             answer,
         };
         let sent = self.requests.send(request).await;
@@ -211,7 +222,13 @@ async fn serve(
             replies: Vec::new(),
             answer: request.answer,
         });
-        if live.input.write_all(line.as_bytes()).await.is_err() {
+        let written = live.input.write_all(line.as_bytes()).await;
+        if request.last {
+            let mut rest = Vec::new();
+            let _ = live.output.read_to_end(&mut rest).await;
+            return;
+        }
+        if written.is_err() {
             connection = None;
         }
     }

@@ -6,12 +6,17 @@
 )]
 
 mod check;
+mod daemon;
 mod diagram;
 mod docs;
+mod doctor;
 mod faults;
 mod history;
 mod layering;
 mod mesh;
 mod project;
 mod send;
+mod status;
+mod story;
 mod tx;
+mod wait;

@@ -107,6 +107,16 @@ fn help_and_version_are_answers_and_every_verb_has_an_example() {
         "mesh check",
         "mesh graph",
         "mesh schema",
+        "status",
+        "worker list",
+        "worker stop",
+        "worker restart",
+        "worker peek",
+        "stop",
+        "spy",
+        "dlq retry",
+        "dlq drop",
+        "doctor",
     ] {
         let ran = sandbox.tx(verb.split(' ').chain(["--help"])).ok();
         assert!(

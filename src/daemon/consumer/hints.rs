@@ -96,12 +96,11 @@ impl Shared {
         }
     }
 
-    pub(super) fn rescan(&self) {
-        self.note(Hint::LostTrack);
-    }
-
     pub(super) fn stop(&self) {
-        self.lock().stop = true;
+        let mut noted = self.lock();
+        noted.stop = true;
+        // Nobody will pass them.
+        noted.waiting.clear();
         self.news.notify_one();
     }
 
@@ -122,7 +121,9 @@ impl Shared {
         let mut noted = self.lock();
         noted.fences += 1;
         let number = noted.fences;
-        noted.waiting.insert(number, passed);
+        if !noted.stop {
+            noted.waiting.insert(number, passed);
+        }
         (number, passes)
     }
 

@@ -25,7 +25,11 @@ pub(super) enum Looked {
 
 /// Look at a file. Once its rest has been waited for, what it is now is what it is.
 pub(super) fn look(path: &Path, waited: bool) -> Looked {
-    let name: String = path.file_name().unwrap_or_default().to_string_lossy().into();
+    let name: String = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into();
     match read_regular(path, MAX_FILE) {
         Ok((bytes, modified)) => judge(name, &bytes, modified, waited),
         Err(_) if !path.exists() && !path.is_symlink() => Looked::Gone,

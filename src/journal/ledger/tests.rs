@@ -292,3 +292,49 @@ fn a_closed_journal_is_one_file() {
     drop(ledger);
     assert!(!folder.path().join("journal.db-wal").exists());
 }
+
+#[test]
+fn a_state_is_carried_on_to_what_a_fold_comes_to() {
+    let mut desk = open();
+    for n in 0..5 {
+        desk.ledger.take(n, removed("a")).unwrap();
+    }
+    desk.ledger.take(5, arrived("a.md", "a", &[])).unwrap();
+    desk.ledger.commit().unwrap();
+    let reader = desk.reader();
+    let mut state = Ledger::fold_to(&reader, 3).unwrap();
+    let mut seen = Vec::new();
+    Ledger::fold_on(&reader, &mut state, 6, |state, record, _, effects| {
+        seen.push((state.seq(), record.seq, effects.len()));
+    })
+    .unwrap();
+    assert_eq!(state, *desk.ledger.state());
+    // A file of an agent that nobody knows is refused, and core is told.
+    let (last, before) = seen.split_last().unwrap();
+    assert_eq!(before, [(4, 4, 0), (5, 5, 0)]);
+    assert!(last.2 > 0, "{last:?}");
+    let refused = reader.newest_refused(10).unwrap();
+    assert_eq!(refused[0].path(), Some("a.md"));
+    assert_eq!(reader.text_of(&refused[0]).unwrap().unwrap(), "---\n---\n");
+    let arrival = reader.arrival(&refused[0]).unwrap().unwrap();
+    assert_eq!(arrival.envelope.id, id("a"));
+    reader.check().unwrap();
+}
+
+#[test]
+fn a_look_over_the_file_finds_what_is_damaged() {
+    let mut desk = open();
+    for _ in 0..2_000 {
+        desk.ledger.take(0, removed("a")).unwrap();
+    }
+    desk.ledger.commit().unwrap();
+    let Desk { folder, ledger } = desk;
+    drop(ledger);
+    let path = folder.path().join("journal.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 8192 * 4096;
+    bytes[middle..middle + 4096].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let error = Reader::open(&path).unwrap().check().unwrap_err();
+    assert!(error.to_string().contains("is damaged"), "{error}");
+}

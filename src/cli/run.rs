@@ -1,0 +1,112 @@
+//! `tx run`: the daemon in the foreground.
+
+use std::io::{IsTerminal, Write};
+
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use super::{Context, Exit, Failure, short};
+use crate::daemon::{self, Stopped, Taken};
+use crate::project::Project;
+use crate::tmux;
+
+/// How many logs are kept, one a day.
+const LOGS: usize = 7;
+
+/// Run the daemon here, until it is stopped
+#[derive(clap::Args)]
+#[command(after_help = "Example: tx run")]
+pub(super) struct Run {
+    /// Leave the terminal; say `ready` on standard output (`tx start` calls this)
+    #[arg(long, hide = true)]
+    background: bool,
+}
+
+pub(super) fn run(context: &Context, verb: &Run) -> Result<Exit, Failure> {
+    let project = context.project()?;
+    if verb.background {
+        // A session of its own: the terminal that started it may go.
+        rustix::process::setsid()
+            .map_err(|error| Failure::new(format!("cannot leave the terminal: {error}")))?;
+    }
+    start_log(&project, !verb.background)?;
+    let ready = || {
+        let mut stdout = std::io::stdout();
+        if verb.background {
+            // Whoever started it may be gone.
+            let _ = writeln!(stdout, "ready").and_then(|()| stdout.flush());
+        }
+    };
+    daemon::run(&project, ready).map_err(|stopped| {
+        tracing::error!(error = %stopped, "tx cannot run");
+        Failure::from(stopped)
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Everything goes to a file, rolled once a day; and to whoever watches.
+fn start_log(project: &Project, watched: bool) -> Result<(), Failure> {
+    let folder = project.logs();
+    let appender = std::fs::create_dir_all(&folder)
+        .map_err(|error| error.to_string())
+        .and_then(|()| {
+            tracing_appender::rolling::Builder::new()
+                .rotation(tracing_appender::rolling::Rotation::DAILY)
+                .filename_prefix("tx")
+                .filename_suffix("log")
+                .max_log_files(LOGS)
+                .build(&folder)
+                .map_err(|error| error.to_string())
+        })
+        .map_err(|error| {
+            let hint = "see that the folder is yours and the disk has room, then try again";
+            Failure::new(format!("{} cannot be written: {error}", short(&folder))).hint(hint)
+        })?;
+    let level = match std::env::var("TX_LOG").as_deref() {
+        Ok("debug") => LevelFilter::DEBUG,
+        Ok(_) | Err(_) => LevelFilter::INFO,
+    };
+    let file = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .with_target(false)
+        .with_writer(std::sync::Mutex::new(appender))
+        .with_filter(level);
+    let terminal = watched.then(|| {
+        tracing_subscriber::fmt::layer()
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_target(false)
+            .without_time()
+            .with_writer(std::io::stderr)
+            .with_filter(level)
+    });
+    // A second one in this process would be a mistake of ours, and costs only its lines.
+    let _ = tracing_subscriber::registry()
+        .with(file)
+        .with(terminal)
+        .try_init();
+    Ok(())
+}
+
+impl From<Stopped> for Failure {
+    fn from(stopped: Stopped) -> Failure {
+        let hint = match &stopped {
+            Stopped::Taken(Taken::By(_)) => None,
+            Stopped::Tmux(tmux::Error::NotStarted(_)) => {
+                Some("install tmux 3.2 or newer; `tx doctor` looks at the rest")
+            }
+            Stopped::Taken(_)
+            | Stopped::Journal(_)
+            | Stopped::Tmux(_)
+            | Stopped::File { .. }
+            | Stopped::Watch(_)
+            | Stopped::Machine(_) => Some("`tx doctor` looks for what is wrong"),
+        };
+        let failure = Failure::new(stopped.to_string());
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! `tx start`: the daemon in the background, and the human in the core session.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use super::attach;
+use super::output::talk;
+use super::{Context, Exit, Failure};
+use crate::daemon;
+use crate::project::Project;
+
+/// Start the daemon, unless it runs, and go to the core session
+#[derive(clap::Args)]
+#[command(after_help = "Example: tx start\n         tx start --detach")]
+pub(super) struct Start {
+    /// Only start it
+    #[arg(long)]
+    detach: bool,
+}
+
+pub(super) fn run(context: &Context, verb: &Start) -> Result<Exit, Failure> {
+    let project = context.project()?;
+    match daemon::running(&project) {
+        Some(running) => talk(&format!("tx runs already, as process {}\n", running.pid)),
+        None => start(&project)?,
+    }
+    if verb.detach {
+        return Ok(Exit::Done);
+    }
+    attach::core(&project)
+}
+
+/// Start the daemon, and wait until it is ready.
+pub(super) fn start(project: &Project) -> Result<(), Failure> {
+    let failed = |error| Failure::new(format!("the daemon cannot be started: {error}"));
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut child = Command::new(program)
+        .arg("-C")
+        .arg(&project.root)
+        .args(["run", "--background"])
+        .current_dir(&project.root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(failed)?;
+    let (Some(stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(Failure::new("the daemon cannot be heard"));
+    };
+    let mut line = String::new();
+    let _ = BufReader::new(stdout).read_line(&mut line);
+    if line.trim() == "ready" {
+        talk(&format!("tx runs, as process {}\n", child.id()));
+        return Ok(());
+    }
+    let mut said = String::new();
+    let _ = stderr.read_to_string(&mut said);
+    let _ = child.wait();
+    let said = said.trim();
+    let said = said.strip_prefix("error: ").unwrap_or(said);
+    Err(Failure::new(format!("the daemon did not start: {said}")))
+}

@@ -1,0 +1,112 @@
+//! `tx stop`: end the daemon. What is unfinished is kept, and so are the agents.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::output::{many, talk};
+use super::past::Past;
+use super::{Context, Exit, Failure};
+use crate::daemon::{Control, NoAnswer, NoDaemon, Reply, Request, running};
+use crate::project::Project;
+
+/// How long the daemon may take to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// When whoever waits is told.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Stop the daemon; work is kept, and agents go on
+#[derive(clap::Args)]
+#[command(after_help = "Example: tx stop")]
+pub(super) struct Stop {
+    /// End the agents' processes too; their work is kept
+    #[arg(long)]
+    kill_agents: bool,
+}
+
+pub(super) fn run(context: &Context, verb: &Stop) -> Result<Exit, Failure> {
+    let project = context.project()?;
+    let mut control = match Control::connect(&project) {
+        Ok(control) => control,
+        Err(NoDaemon::NotRunning) => return nothing_to_stop(context),
+        Err(error @ NoDaemon::Unreachable(_)) => return Err(unreachable(&project, error)),
+    };
+    let request = Request::Stop {
+        kill_agents: verb.kill_agents,
+    };
+    match control.ask(&request) {
+        // It may end before it has answered.
+        Ok(Reply::Done | Reply::Seq { .. }) | Err(NoAnswer::Gone | NoAnswer::TimedOut) => {}
+        Ok(Reply::Refused { why, hint }) => return Err(Failure::new(why).hint(hint)),
+        Err(error @ NoAnswer::Garbage(_)) => return Err(error.into()),
+    }
+    wait(&project)?;
+    say_what_is_kept(context, &project, verb.kill_agents)
+}
+
+fn nothing_to_stop(context: &Context) -> Result<Exit, Failure> {
+    talk("no daemon runs here\n");
+    if context.output.json {
+        context.output.say_json(&json!({ "stopped": false }))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn unreachable(project: &Project, error: NoDaemon) -> Failure {
+    let failure = Failure::from(error);
+    match running(project) {
+        Some(running) => failure.hint(format!(
+            "`kill {}` ends it; nothing is lost by that",
+            running.pid
+        )),
+        None => failure,
+    }
+}
+
+/// Wait until the lock is free.
+fn wait(project: &Project) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let mut told = false;
+    while let Some(running) = running(project) {
+        if begun.elapsed() > PATIENCE {
+            let message = format!("the daemon, process {}, has not ended", running.pid);
+            let hint = format!(
+                "wait on, or `kill {}`: nothing is lost by that",
+                running.pid
+            );
+            return Err(Failure::new(message).hint(hint).exit(Exit::TimedOut));
+        }
+        if begun.elapsed() > SOON && !told {
+            talk("waiting for the daemon to end\n");
+            told = true;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+fn say_what_is_kept(context: &Context, project: &Project, killed: bool) -> Result<Exit, Failure> {
+    let (mut kept, mut live) = (0, 0);
+    if let Some(past) = Past::open(project)? {
+        kept = past.state.held().filter(|h| !h.facts.is_over()).count();
+        live = past.state.workers().filter(|(_, w)| w.live).count();
+    }
+    let live = if killed { 0 } else { live };
+    if context.output.json {
+        let answer = json!({ "stopped": true, "kept": kept, "agents": live });
+        context.output.say_json(&answer)?;
+        return Ok(Exit::Done);
+    }
+    let agents = match live {
+        0 => String::new(),
+        1 => "; 1 agent may go on in its pane".into(),
+        live => format!("; {live} agents may go on in their panes"),
+    };
+    let text = format!(
+        "stopped; {} kept{agents}\n",
+        many(kept, "unfinished message")
+    );
+    context.output.say(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,176 @@
+//! The daemon's side of the control socket.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::{LINE, Reply, Request, SOCKET};
+use crate::project::Project;
+
+/// How long somebody may be connected without asking anything.
+const SILENCE: Duration = Duration::from_secs(60);
+/// How long an answer may wait to be read.
+const UNREAD: Duration = Duration::from_secs(5);
+/// How many may be connected at once.
+const CLIENTS: usize = 128;
+
+/// A request, and where its answer goes.
+#[derive(Debug)]
+pub struct Asked {
+    /// What is asked; never [`Request::Follow`], which is answered here.
+    pub request: Request,
+    /// For the answer. Whoever drops it has refused.
+    pub answer: oneshot::Sender<Reply>,
+}
+
+/// Make the socket of a project, in place of one that an earlier daemon has left. Only
+/// the holder of the lock may, within its runtime.
+pub fn listen(project: &Project) -> io::Result<UnixListener> {
+    stop_listening(project)?;
+    let path = project.socket(SOCKET)?;
+    let listener = UnixListener::bind(&path)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Remove the socket of a project. What is there and is no socket is somebody's.
+pub fn stop_listening(project: &Project) -> io::Result<()> {
+    let path = project.socket(SOCKET)?;
+    match fs::symlink_metadata(&path) {
+        Ok(found) if found.file_type().is_socket() => fs::remove_file(&path),
+        Ok(_) => {
+            let what = format!("{} is no socket: move it away", path.display());
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// May this user ask something of a daemon of that one? Root could do it anyway.
+pub fn may_ask(user: u32, daemon: u32) -> bool {
+    user == daemon || user == 0
+}
+
+/// Attend to all who connect, until this is dropped.
+pub async fn serve(
+    listener: UnixListener,
+    requests: mpsc::Sender<Asked>,
+    commits: watch::Receiver<u64>,
+) {
+    let daemon = rustix::process::getuid().as_raw();
+    let mut clients = JoinSet::new();
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                // Too many open files, perhaps: that passes.
+                Err(error) => {
+                    tracing::warn!(%error, "nobody can connect to the control socket");
+                    sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            },
+            Some(_) = clients.join_next() => continue,
+        };
+        let known = stream
+            .peer_cred()
+            .is_ok_and(|peer| may_ask(peer.uid(), daemon));
+        if known && clients.len() < CLIENTS {
+            clients.spawn(attend(stream, requests.clone(), commits.clone()));
+        }
+    }
+}
+
+/// One who asks, one line after the other.
+async fn attend(stream: UnixStream, requests: mpsc::Sender<Asked>, commits: watch::Receiver<u64>) {
+    let (from, mut to) = stream.into_split();
+    let mut from = BufReader::new(from);
+    while let Ok(Some(line)) = timeout(SILENCE, read_line(&mut from)).await {
+        let reply = match serde_json::from_slice(&line) {
+            Ok(Request::Follow) => return follow(from, to, commits).await,
+            Ok(
+                request @ (Request::Stop { .. }
+                | Request::StopWorker { .. }
+                | Request::RestartWorker { .. }
+                | Request::Retry { .. }
+                | Request::Drop { .. }
+                | Request::Reload),
+            ) => ask(&requests, request).await,
+            Err(error) => Reply::Refused {
+                why: format!("this is no request: {error}"),
+                hint: "use the verbs of tx, of the same version as the daemon".into(),
+            },
+        };
+        if !write(&mut to, &reply).await {
+            return;
+        }
+    }
+}
+
+/// A line, if a whole one comes and it is not too long.
+async fn read_line(from: &mut BufReader<OwnedReadHalf>) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    let mut limited = from.take(LINE as u64 + 1);
+    limited.read_until(b'\n', &mut line).await.ok()?;
+    line.pop_if(|last| *last == b'\n').map(|_| line)
+}
+
+async fn ask(requests: &mpsc::Sender<Asked>, request: Request) -> Reply {
+    let (answer, answered) = oneshot::channel();
+    let refused = || Reply::Refused {
+        why: "the daemon is about to end".into(),
+        hint: "`tx start` starts it again".into(),
+    };
+    match requests.send(Asked { request, answer }).await {
+        Ok(()) => answered.await.unwrap_or_else(|_| refused()),
+        Err(_) => refused(),
+    }
+}
+
+/// Tell of the newest commit, now and whenever there is another, until nobody listens.
+async fn follow(
+    mut from: BufReader<OwnedReadHalf>,
+    mut to: OwnedWriteHalf,
+    mut commits: watch::Receiver<u64>,
+) {
+    loop {
+        let seq = *commits.borrow_and_update();
+        if !write(&mut to, &Reply::Seq { seq }).await {
+            return;
+        }
+        loop {
+            tokio::select! {
+                changed = commits.changed() => match changed {
+                    Ok(()) => break,
+                    Err(_) => return,
+                },
+                read = from.fill_buf() => {
+                    // There is nothing more to ask; what comes all the same is passed over.
+                    let bytes = read.map_or(0, <[u8]>::len);
+                    if bytes == 0 {
+                        return;
+                    }
+                    from.consume(bytes);
+                }
+            }
+        }
+    }
+}
+
+/// Was it written in time?
+async fn write(to: &mut OwnedWriteHalf, reply: &Reply) -> bool {
+    let Ok(mut line) = serde_json::to_vec(reply) else {
+        return false;
+    };
+    line.push(b'\n');
+    matches!(timeout(UNREAD, to.write_all(&line)).await, Ok(Ok(())))
+}

@@ -1,0 +1,324 @@
+//! What a worker is given: a program to run and a prompt, or a text for its pane.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use chrono::DateTime;
+use sha2::{Digest, Sha256};
+
+use super::attempt::{Attempt, Order};
+use super::meshes::{COMMAND, Meshes, mode_of};
+use super::panes::Start;
+use crate::agents::{Values, arguments, uses_session};
+use crate::engine::{Event, Exit, Facts, Number, Pane, Source, State, Turn};
+use crate::format::message::{Origin, Parsed, parse};
+use crate::format::prompt::{Given, prompt, with_feature};
+use crate::journal::{Error, Ledger, Reader};
+use crate::model::{Address, Agent, Body, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Status};
+use crate::project::{Place, Project, briefing, workdir};
+
+/// Where everything is that is handed over.
+pub(super) struct Handover<'a> {
+    pub(super) project: &'a Project,
+    pub(super) meshes: &'a Meshes,
+    pub(super) ledger: &'a Ledger,
+}
+
+/// What a spawn asks for besides the pane.
+pub(super) struct Wanted {
+    pub(super) session: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) turn: Option<Turn>,
+}
+
+/// An agent and its mesh, as they are now.
+struct Whose<'a> {
+    mesh: &'a Mesh,
+    agent: &'a Agent,
+    place: &'a Place,
+}
+
+/// A message as it is given.
+struct Content {
+    id: MsgId,
+    from: Address,
+    kind: Kind,
+    headline: String,
+    status: Option<Status>,
+    in_reply_to: Vec<MsgId>,
+    body: Body,
+    rearmatter: Rearmatter,
+    command: Option<String>,
+    feature: Option<Feature>,
+    /// The file on the bus that it is in.
+    file: Option<String>,
+}
+
+impl Handover<'_> {
+    /// What it takes to start a process; or why it cannot be, as the engine is told.
+    pub(super) fn start(&self, pane: Pane, wanted: Wanted) -> Result<Start, Event> {
+        self.prepare(&pane, wanted)
+            .map_err(|why| Event::PaneExited {
+                pane,
+                exit: Exit::NotStarted { why },
+            })
+    }
+
+    fn prepare(&self, pane: &Pane, wanted: Wanted) -> Result<Start, String> {
+        let Wanted {
+            session,
+            model,
+            turn,
+        } = wanted;
+        let worker = &pane.worker;
+        let whose = self.whose(worker)?;
+        let (mesh, agent) = (whose.mesh, whose.agent);
+        if agent.runtime != COMMAND {
+            let runtime = &agent.runtime;
+            return Err(format!(
+                "its runtime `{runtime}` is not supported yet: give it `runtime: command` and a `run`"
+            ));
+        }
+        let contents = match &turn {
+            Some(turn) => self.contents(worker, &turn.messages)?,
+            None => Vec::new(),
+        };
+        let feature = contents.iter().find_map(|content| content.feature.as_ref());
+        let resumed = session.is_some();
+        let session = session.or_else(|| uses_session(&agent.run).then(|| self.new_session(pane)));
+        let folder = workdir(self.project, mesh, agent, feature);
+        let workspace = agent.workspace.as_ref().or(mesh.workspace.as_ref());
+        if workspace.is_some_and(|workspace| workspace.create) {
+            fs::create_dir_all(&folder)
+                .map_err(|error| format!("its workspace cannot be made: {error}"))?;
+        }
+        let attempt = Attempt::of(&self.project.run(), pane);
+        let prompt = self.prompt(&whose, &contents, feature, resumed)?;
+        let message = contents
+            .first()
+            .map(|first| self.file_of(first, &attempt.prompt()));
+        let mesh_dir = match whose.place {
+            Place::File(path) => path.parent().map(Path::to_path_buf),
+            Place::BuiltIn => None,
+        };
+        let text = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
+        let (mesh_dir, message) = (text(&mesh_dir), text(&message));
+        let prompt_file = text(&Some(attempt.prompt()));
+        let workdir = folder.to_string_lossy().into_owned();
+        let name = worker.to_string();
+        let model = model.or_else(|| agent.model.clone());
+        let program = arguments(
+            agent,
+            &Values {
+                mesh_dir: mesh_dir.as_deref(),
+                prompt_file: prompt_file.as_deref(),
+                msg_file: message.as_deref(),
+                session: session.as_deref(),
+                model: model.as_deref(),
+                agent: Some(&name),
+                workdir: Some(&workdir),
+            },
+        )
+        .map_err(|error| error.to_string())?;
+        if program.is_empty() {
+            return Err("its `run` names no program".into());
+        }
+        let root = self.project.root.to_string_lossy().into_owned();
+        let first = contents.first().map(|content| content.id.to_string());
+        let environment = [
+            ("TX_ROOT", Some(root)),
+            ("TX_AGENT", Some(name)),
+            ("TX_WORKDIR", Some(workdir)),
+            ("TX_SESSION_ID", session.clone()),
+            ("TX_MSG_ID", first),
+        ];
+        let environment = environment
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        Ok(Start {
+            pane: pane.clone(),
+            order: Order {
+                program,
+                folder,
+                environment: environment.collect(),
+                mode: mode_of(agent),
+            },
+            prompt,
+            session,
+            turn: turn.map(|turn| turn.turn),
+        })
+    }
+
+    /// The file whose text goes into a pane: one line with the path of the message, or the
+    /// message itself.
+    pub(super) fn text(&self, pane: &Pane, turn: &Turn) -> Result<PathBuf, String> {
+        let whose = self.whose(&pane.worker)?;
+        let contents = self.contents(&pane.worker, &turn.messages)?;
+        let attempt = Attempt::of(&self.project.run(), pane);
+        let write = |name: String, text: &str| {
+            let path = attempt.folder().join(name);
+            let written = fs::write(&path, text);
+            let failed = |error| format!("{} cannot be written: {error}", path.display());
+            written.map_err(failed).map(|()| path)
+        };
+        let whole = match contents.as_slice() {
+            [one] if whose.agent.deliver == Deliver::Text => one.body.as_str().to_owned(),
+            [one] if one.file.is_some() => String::new(),
+            [] | [..] => {
+                let feature = contents.iter().find_map(|content| content.feature.as_ref());
+                self.prompt(&whose, &contents, feature, true)?
+            }
+        };
+        let text = match whose.agent.deliver {
+            Deliver::Text => printable(&whole),
+            Deliver::Path => {
+                let path = match contents.as_slice() {
+                    [one] if one.file.is_some() => self.file_of(one, &attempt.prompt()),
+                    [] | [..] => write(format!("turn-{}.md", turn.turn), &whole)?,
+                };
+                printable(&path.to_string_lossy())
+            }
+        };
+        write(format!("given-{}", turn.turn), &(text + "\n"))
+    }
+
+    fn whose(&self, worker: &Address) -> Result<Whose<'_>, String> {
+        let mut meshes = self.ledger.state().meshes();
+        let loaded = meshes.find(|loaded| loaded.mesh.name == worker.mesh);
+        let mesh = loaded.map(|loaded| &loaded.mesh);
+        let agent = mesh.and_then(|mesh| mesh.agents.get(&worker.agent));
+        let place = self.meshes.place(&worker.mesh);
+        match (mesh, agent, place) {
+            (Some(mesh), Some(agent), Some(place)) => Ok(Whose { mesh, agent, place }),
+            (_, _, _) => Err(format!("{worker} is in no mesh that loads")),
+        }
+    }
+
+    fn prompt(
+        &self,
+        whose: &Whose,
+        contents: &[Content],
+        feature: Option<&Feature>,
+        resumed: bool,
+    ) -> Result<String, String> {
+        let Whose { mesh, agent, place } = whose;
+        let briefing = match resumed {
+            true => String::new(),
+            false => briefing(self.project, place, mesh, agent, feature)
+                .map_err(|error| error.to_string())?,
+        };
+        let own = contents.iter().find_map(|content| content.command.as_ref());
+        let command = own.or(agent.command.as_ref());
+        let command = command.map(|command| with_feature(command, feature));
+        let given: Vec<Given> = contents.iter().map(Content::given).collect();
+        Ok(prompt(&briefing, command.as_deref(), &given))
+    }
+
+    /// The file that a message is in; if that is gone, or never was, what was made of it.
+    fn file_of(&self, content: &Content, made: &Path) -> PathBuf {
+        let file = content.file.as_ref();
+        let file = file.map(|name| self.project.messages().join(name));
+        file.filter(|path| path.is_file())
+            .unwrap_or_else(|| made.into())
+    }
+
+    fn contents(&self, to: &Address, messages: &[Number]) -> Result<Vec<Content>, String> {
+        let each = messages.iter().filter_map(|number| {
+            let held = self.ledger.state().message(*number)?;
+            Some(content(self.ledger.reader(), &held.facts, to))
+        });
+        let all: Result<_, Error> = each.collect();
+        all.map_err(|error| error.to_string())
+    }
+
+    /// A session of its own, in the form that every agent CLI takes.
+    fn new_session(&self, pane: &Pane) -> String {
+        let state: &State = self.ledger.state();
+        let seed = format!(
+            "{} {} {} {} {}",
+            self.project.root.display(),
+            pane.worker,
+            pane.attempt,
+            state.at(),
+            state.seq()
+        );
+        let hash = Sha256::digest(seed);
+        let hex: String = hash[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        // Version 8 of a UUID: what is in it is nobody's business.
+        format!(
+            "{}-{}-8{}-a{}-{}",
+            &hex[..8],
+            &hex[8..12],
+            &hex[13..16],
+            &hex[17..20],
+            &hex[20..32]
+        )
+    }
+}
+
+impl Content {
+    fn given(&self) -> Given<'_> {
+        Given {
+            id: &self.id,
+            from: &self.from,
+            kind: self.kind,
+            headline: &self.headline,
+            status: self.status.as_ref(),
+            in_reply_to: &self.in_reply_to,
+            body: self.body.as_str(),
+            rearmatter: &self.rearmatter,
+        }
+    }
+}
+
+/// A message as its recipient reads it, from the journal: its file may be gone.
+fn content(reader: &Reader, facts: &Facts, to: &Address) -> Result<Content, Error> {
+    let mut content = Content {
+        id: facts.id.clone(),
+        from: facts.from.clone(),
+        kind: facts
+            .delivery(to)
+            .map_or(Kind::Update, |delivery| delivery.kind),
+        headline: facts.headline.to_string(),
+        status: facts.status.clone(),
+        in_reply_to: Vec::new(),
+        body: Body::default(),
+        rearmatter: Rearmatter::default(),
+        command: None,
+        feature: None,
+        file: facts.path().map(Into::into),
+    };
+    let text = reader.text_of(facts)?.unwrap_or_default();
+    match &facts.source {
+        Source::Own { .. } | Source::Output { .. } => content.body = text.into(),
+        Source::File { path, .. } => {
+            let origin = Origin {
+                name: path.clone(),
+                modified: DateTime::from_timestamp_millis(facts.at)
+                    .unwrap_or_default()
+                    .fixed_offset(),
+            };
+            match parse(text.as_bytes(), &origin) {
+                Parsed::Message(message, _) => {
+                    content.in_reply_to = message.envelope.in_reply_to;
+                    content.body = message.body;
+                    content.rearmatter = message.rearmatter;
+                    content.command = message.envelope.command;
+                    content.feature = message.envelope.feature;
+                }
+                // It was a message when it was accepted, by rules that have changed since.
+                Parsed::Rejected(_) | Parsed::Incomplete(_) => content.body = text.into(),
+            }
+        }
+    }
+    Ok(content)
+}
+
+/// What may go into a terminal: no control characters but line breaks and tabs.
+fn printable(text: &str) -> String {
+    let kept = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().filter(kept).collect()
+}

@@ -1,0 +1,177 @@
+//! The meshes of the project, kept in step with its files while tx runs.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::Notify;
+
+use crate::agents::uses_session;
+use crate::engine::{Event, Loaded, State, Traits};
+use crate::model::{Agent, Mode, Name};
+use crate::project::{Catalogue, Entry, Place, Project};
+
+/// An editor writes a file in several steps: they are waited for.
+const STEPS: Duration = Duration::from_millis(50);
+
+/// Where the meshes are, and what was said of those that are broken.
+pub(super) struct Meshes {
+    project: Project,
+    places: HashMap<Name, Place>,
+    /// The broken configs that were told of, by their place and text.
+    told: HashSet<(String, String)>,
+    watcher: Option<RecommendedWatcher>,
+    watched: HashSet<PathBuf>,
+    changed: Arc<Notify>,
+}
+
+impl Meshes {
+    pub(super) fn new(project: &Project) -> Meshes {
+        let changed = Arc::new(Notify::new());
+        let news = Arc::clone(&changed);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // To be read is no change.
+            if !event.is_ok_and(|event| event.kind.is_access() && !is_written(event.kind)) {
+                news.notify_one();
+            }
+        });
+        if let Err(error) = &watcher {
+            tracing::warn!(%error, "meshes are not watched: SIGHUP reads them again");
+        }
+        Meshes {
+            project: project.clone(),
+            places: HashMap::new(),
+            told: HashSet::new(),
+            watcher: watcher.ok(),
+            watched: HashSet::new(),
+            changed,
+        }
+    }
+
+    /// Wait until something has changed, and is likely to be done changing.
+    pub(super) fn changed(&self) -> impl Future<Output = ()> + use<> {
+        let changed = Arc::clone(&self.changed);
+        async move {
+            changed.notified().await;
+            tokio::time::sleep(STEPS).await;
+        }
+    }
+
+    /// Read them all; what the engine does not know yet comes back.
+    pub(super) fn load(&mut self, state: &State) -> Vec<Event> {
+        // First: what changes while it is read is read again.
+        self.watch();
+        let catalogue = Catalogue::load(Some(&self.project));
+        let mut events = Vec::new();
+        let mut seen = HashSet::new();
+        let mut all_load = true;
+        for entry in &catalogue.entries {
+            let Some(mesh) = &entry.mesh else {
+                all_load = false;
+                self.tell_broken(entry);
+                continue;
+            };
+            if !seen.insert(mesh.name.clone()) {
+                continue;
+            }
+            self.places.insert(mesh.name.clone(), entry.place.clone());
+            let loaded = Loaded {
+                traits: mesh.agents.values().map(traits).collect(),
+                mesh: mesh.clone(),
+                text: entry.text.clone(),
+                gates: false,
+            };
+            if !state.meshes().any(|known| *known == loaded) {
+                tracing::info!(mesh = %mesh.name, "mesh loaded");
+                events.push(Event::MeshLoaded(Box::new(loaded)));
+            }
+        }
+        // One that is broken may be the one that seems to be missing.
+        if all_load {
+            let known = state.meshes().map(|loaded| &loaded.mesh.name);
+            for mesh in known.filter(|name| !seen.contains(*name)).cloned() {
+                tracing::info!(%mesh, "mesh removed");
+                events.push(Event::MeshRemoved { mesh });
+            }
+        }
+        events
+    }
+
+    /// Where a mesh comes from.
+    pub(super) fn place(&self, mesh: &Name) -> Option<&Place> {
+        self.places.get(mesh)
+    }
+
+    fn tell_broken(&mut self, entry: &Entry) {
+        let place = entry.place.to_string();
+        if self.told.insert((place.clone(), entry.text.clone())) {
+            let why = entry.diagnostics.first().map(|d| d.message.as_str());
+            tracing::warn!(
+                mesh = entry.name,
+                place,
+                why,
+                "mesh does not load, the last good one is kept: `tx mesh check` says more"
+            );
+        }
+    }
+
+    /// Watch every folder that a config can be in. New ones are not seen by a watch on
+    /// their parent, so this is done with each load.
+    fn watch(&mut self) {
+        let Some(watcher) = &mut self.watcher else {
+            return;
+        };
+        let meshes = self.project.meshes();
+        let mut folders = vec![self.project.root.clone(), meshes.clone()];
+        let inner = folders_in(&meshes);
+        folders.extend(inner.iter().flat_map(|folder| folders_in(folder)));
+        folders.extend(inner);
+        let folders: HashSet<PathBuf> = folders.into_iter().collect();
+        for gone in self.watched.difference(&folders) {
+            let _ = watcher.unwatch(gone);
+        }
+        for new in &folders {
+            // Again and again: one of the same name may have come in its place.
+            if watcher.watch(new, RecursiveMode::NonRecursive).is_err() && new.exists() {
+                tracing::warn!(folder = %new.display(), "cannot be watched: SIGHUP reads meshes again");
+            }
+        }
+        self.watched = folders;
+    }
+}
+
+/// How an agent runs, as far as decisions depend on it.
+fn traits(agent: &Agent) -> Traits {
+    let mode = mode_of(agent);
+    let command = agent.runtime == COMMAND;
+    Traits {
+        mode,
+        prints: command && mode == Mode::Turn,
+        resumes: command && uses_session(&agent.run),
+    }
+}
+
+/// The runtime that is any program.
+pub(super) const COMMAND: &str = "command";
+
+/// How its process lives: a program that nobody said it of lives for one turn.
+pub(super) fn mode_of(agent: &Agent) -> Mode {
+    agent.mode.unwrap_or(Mode::Turn)
+}
+
+fn folders_in(folder: &std::path::Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| path.is_dir()).collect()
+}
+
+fn is_written(kind: notify::EventKind) -> bool {
+    use notify::event::{AccessKind, AccessMode};
+    matches!(
+        kind,
+        notify::EventKind::Access(AccessKind::Close(AccessMode::Write))
+    )
+}

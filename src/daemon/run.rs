@@ -1,0 +1,559 @@
+//! The loop: the sole owner of the state. What happens is made durable, then acted on.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::clock::Clock;
+use super::consumer::{Consumer, Known};
+use super::control::{self, Asked, Reply, Request};
+use super::handover::{Handover, Wanted};
+use super::lock::{DaemonLock, Taken};
+use super::meshes::Meshes;
+use super::panes::{Panes, World};
+use super::screens::Screens;
+use super::{Input, letters, survivors};
+use crate::engine::{Effect, Event, Letter, Pane, Sent, Source, Status, Turn, Verdict, Worker};
+use crate::journal::{self, Ledger, Untaken};
+use crate::model::{Address, Envelope, Mode, MsgId, Name, Recipient};
+use crate::project::Project;
+use crate::tmux::{self, Client, Server};
+
+/// How much may wait for the loop; who has more to tell waits.
+const INPUTS: usize = 1024;
+/// How many events share a commit, at most.
+const TOGETHER: usize = 1024;
+/// How often a journal that cannot be written is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// Why the daemon could not run, or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    /// Another one runs.
+    #[error(transparent)]
+    Taken(#[from] Taken),
+    /// Its journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] journal::Error),
+    /// There is no tmux to work in.
+    #[error("{0}")]
+    Tmux(#[from] tmux::Error),
+    /// A file or a folder of its own.
+    #[error("{path}: {error}", path = .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: io::Error,
+    },
+    /// The files cannot be watched.
+    #[error("the messages cannot be watched: {0}")]
+    Watch(#[from] notify::Error),
+    /// The machine has no room for it.
+    #[error("{0}")]
+    Machine(io::Error),
+}
+
+/// How it is to end.
+struct End {
+    kill_agents: bool,
+    /// Whoever waits to be told that it has.
+    asked: Option<oneshot::Sender<Reply>>,
+}
+
+/// Run until somebody ends it. `ready` is called when everything that was there before
+/// is taken in.
+pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
+    let _lock = DaemonLock::take(project)?;
+    for folder in [project.messages(), project.run()] {
+        make(&folder)?;
+    }
+    let (ledger, unwritten) = Ledger::open(&project.journal())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Stopped::Machine)?;
+    runtime.block_on(async {
+        let (inputs, told) = mpsc::channel(INPUTS);
+        let mut daemon = Daemon::new(project, ledger, inputs).await?;
+        daemon.serve(unwritten, told, ready).await
+    })
+}
+
+struct Daemon {
+    project: Project,
+    clock: Clock,
+    ledger: Ledger,
+    meshes: Meshes,
+    consumer: Consumer,
+    panes: Panes,
+    /// What tx wrote in earlier lives, which the first scan finds.
+    written_before: HashSet<MsgId>,
+    /// What the loop tells itself, before anybody else is heard.
+    own: VecDeque<Event>,
+    /// What could not be remembered; until it is, nothing else is taken in.
+    untaken: VecDeque<(i64, Event)>,
+    commits: watch::Sender<u64>,
+}
+
+impl Daemon {
+    async fn new(
+        project: &Project,
+        ledger: Ledger,
+        inputs: mpsc::Sender<Input>,
+    ) -> Result<Daemon, Stopped> {
+        let socket = project.socket("tmux.sock");
+        let path = project.root.clone();
+        let socket = socket.map_err(|error| Stopped::File { path, error })?;
+        let client = Client::new(Server { socket });
+        let found = client.panes().await?;
+        let failed = |error| Stopped::File {
+            path: project.run(),
+            error,
+        };
+        let left = survivors::find(&project.run(), ledger.state(), found).map_err(failed)?;
+        let consumer = Consumer::start(project, known_files(&ledger)?, inputs.clone())?;
+        let program = std::env::current_exe().map_err(Stopped::Machine)?;
+        let mut panes = Panes::new(World {
+            screens: Screens::new(client.clone()),
+            client,
+            fence: consumer.fence(),
+            inputs,
+            program: program.to_string_lossy().into(),
+            run: project.run(),
+        });
+        for (worker, pane) in left.dead {
+            panes.keep_dead(worker, pane);
+        }
+        for survivor in left.alive {
+            tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
+            panes.adopt(survivor);
+        }
+        let (commits, _) = watch::channel(ledger.state().seq());
+        Ok(Daemon {
+            project: project.clone(),
+            clock: Clock::start(),
+            meshes: Meshes::new(project),
+            written_before: own_messages(&ledger)?,
+            ledger,
+            consumer,
+            panes,
+            own: left.exits.into(),
+            untaken: VecDeque::new(),
+            commits,
+        })
+    }
+
+    async fn serve(
+        &mut self,
+        unwritten: Vec<Letter>,
+        mut told: mpsc::Receiver<Input>,
+        ready: impl FnOnce(),
+    ) -> Result<(), Stopped> {
+        let mut signals = Signals::new().map_err(Stopped::Machine)?;
+        let exits = std::mem::take(&mut self.own);
+        for letter in unwritten {
+            self.write(&letter);
+        }
+        self.load_meshes();
+        self.settle();
+        // The files first: what an agent wrote it wrote before it ended.
+        while let Some(input) = told.recv().await {
+            if self.take_with(input, &mut told) {
+                break;
+            }
+        }
+        self.own.extend(exits);
+        self.settle();
+        let alive = self.panes.alive();
+        self.own.push_back(Event::Recovered { alive });
+        self.settle();
+        self.notice_done();
+        self.written_before = HashSet::new();
+
+        let failed = |error| Stopped::File {
+            path: self.project.lock(),
+            error,
+        };
+        let (asks, mut asked) = mpsc::channel(16);
+        let listener = control::listen(&self.project).map_err(failed)?;
+        let control = tokio::spawn(control::serve(listener, asks, self.commits.subscribe()));
+        tracing::info!(root = %self.project.root.display(), pid = std::process::id(), "tx runs");
+        ready();
+        let end = loop {
+            let due = self.ledger.state().next_timer();
+            let wake = due.as_ref().map(|(at, _)| self.clock.instant(*at));
+            let stalled = !self.untaken.is_empty();
+            let changed = self.meshes.changed();
+            tokio::select! {
+                biased;
+                end = Signals::end(&mut signals.terminate, &mut signals.interrupt) => break end,
+                _ = signals.hang_up.recv() => self.load_meshes(),
+                asked = asked.recv() => if let Some(asked) = asked
+                    && let Some(end) = self.answer(asked)
+                {
+                    break end;
+                },
+                () = tokio::time::sleep(TRY_AGAIN), if stalled => {}
+                () = self.panes.one_is_gone() => {}
+                input = told.recv(), if !stalled => if let Some(input) = input {
+                    self.take_with(input, &mut told);
+                },
+                () = sleep_until(wake), if !stalled => if let Some((due, timer)) = due
+                    && self.clock.now() >= due
+                {
+                    self.own.push_back(Event::TimerFired { timer, due });
+                },
+                () = changed => self.load_meshes(),
+            }
+            self.settle();
+        };
+        // Whoever has something to tell now tells the next one, by what it leaves behind.
+        drop(told);
+        control.abort();
+        let _ = control::stop_listening(&self.project);
+        self.stop(end).await;
+        Ok(())
+    }
+
+    /// Take in what came, with what else has come by now. Was the first scan over?
+    fn take_with(&mut self, first: Input, told: &mut mpsc::Receiver<Input>) -> bool {
+        let mut scanned = false;
+        let rest = std::iter::from_fn(|| told.try_recv().ok());
+        for input in std::iter::once(first).chain(rest).take(TOGETHER) {
+            match input {
+                Input::Happened(event) => self.own.push_back(event),
+                Input::Scanned => scanned = true,
+            }
+        }
+        self.settle();
+        scanned
+    }
+
+    /// Take in what waits, make it durable and act on it, until there is nothing left.
+    fn settle(&mut self) {
+        loop {
+            let taken = self.take_all();
+            let committed = taken.and_then(|()| self.ledger.commit());
+            match committed {
+                Ok(effects) => {
+                    self.commits.send_if_modified(|seq| {
+                        std::mem::replace(seq, self.ledger.state().seq()) != *seq
+                    });
+                    for effect in effects {
+                        self.perform(effect);
+                    }
+                }
+                Err(untaken) => {
+                    tracing::error!(error = %untaken.error, "the journal cannot be written: nothing is taken in until it can");
+                    for event in untaken.events.into_iter().rev() {
+                        self.untaken.push_front(event);
+                    }
+                    return;
+                }
+            }
+            if self.own.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn take_all(&mut self) -> Result<(), Untaken> {
+        while let Some((at, event)) = self.untaken.pop_front() {
+            self.ledger.take(at, event)?;
+        }
+        while let Some(event) = self.own.pop_front() {
+            let mut author = None;
+            if let Event::Arrived(arrived) = &event {
+                let from = &arrived.envelope.from;
+                if self.written_before.remove(&arrived.envelope.id) {
+                    continue;
+                }
+                // A mesh that appeared just now is picked up when it is first named.
+                if !self.knows_names(&arrived.envelope) {
+                    let news = self.meshes.load(self.ledger.state());
+                    if !news.is_empty() {
+                        self.own.push_front(event);
+                        news.into_iter().rev().for_each(|e| self.own.push_front(e));
+                        continue;
+                    }
+                }
+                author = Some(from.clone());
+            }
+            tracing::debug!(?event, "event");
+            self.ledger.take(self.clock.now(), event)?;
+            if let Some(author) = author {
+                self.notice_done_by(&author);
+            }
+        }
+        Ok(())
+    }
+
+    /// Is every mesh that a message names loaded?
+    fn knows_names(&self, envelope: &Envelope) -> bool {
+        let mesh = |name: &Name| {
+            let mut meshes = self.ledger.state().meshes().map(|loaded| &loaded.mesh);
+            meshes.find(|mesh| mesh.name == *name)
+        };
+        let from = &envelope.from.mesh;
+        let own = mesh(from);
+        let is_core = |name: &Name| Address::core().mesh == *name;
+        let known = |to: &Recipient| match to {
+            Recipient::Full(address) => is_core(&address.mesh) || mesh(&address.mesh).is_some(),
+            Recipient::Bare(name) => {
+                let own = own.is_some_and(|mesh| mesh.agents.contains_key(name));
+                own || is_core(name) || mesh(name).is_some()
+            }
+        };
+        (is_core(from) || own.is_some()) && envelope.to.iter().all(known)
+    }
+
+    fn load_meshes(&mut self) {
+        self.own.extend(self.meshes.load(self.ledger.state()));
+    }
+
+    /// A program that stays has ended its turn when what it owes is there.
+    fn notice_done_by(&mut self, who: &Address) {
+        let worker = self.ledger.state().worker(who);
+        if let Some(pane) = worker.and_then(|worker| done_in_pane(who, worker)) {
+            self.panes.turn_is_over(&pane);
+        }
+    }
+
+    fn notice_done(&mut self) {
+        let workers = self.ledger.state().workers();
+        let done = workers.filter_map(|(who, worker)| done_in_pane(who, worker));
+        let done: Vec<Pane> = done.collect();
+        for pane in done {
+            self.panes.turn_is_over(&pane);
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Spawn {
+                pane,
+                session,
+                model,
+                turn,
+            } => {
+                tracing::info!(worker = %pane.worker, attempt = pane.attempt, "start");
+                let wanted = Wanted {
+                    session,
+                    model,
+                    turn,
+                };
+                match self.handover().start(pane, wanted) {
+                    Ok(start) => self.panes.start(start),
+                    Err(event) => self.own.push_back(event),
+                }
+            }
+            Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
+            Effect::Interrupt { pane, note } => {
+                tracing::info!(worker = %pane.worker, attempt = pane.attempt, note, "interrupt");
+                self.panes.interrupt(&pane);
+            }
+            Effect::Kill { pane } => {
+                tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
+                self.panes.kill(&pane);
+            }
+            Effect::Write(letter) => self.write(&letter),
+            Effect::NotifyHuman { number, kind } => {
+                tracing::info!(message = number.0, %kind, "for the human");
+            }
+            Effect::ShowDialog { worker, open } => {
+                tracing::info!(%worker, open, "dialog");
+            }
+            Effect::RunHook { worker, check, .. } => self.own.push_back(Event::HookFinished {
+                worker,
+                check,
+                verdict: Verdict::Error {
+                    why: "this tx has no quality hooks".into(),
+                },
+            }),
+            Effect::Remember(_) => {}
+        }
+    }
+
+    fn deliver(&mut self, pane: &Pane, turn: &Turn) {
+        tracing::info!(worker = %pane.worker, attempt = pane.attempt, turn = turn.turn, "deliver");
+        let delivered = match self.handover().text(pane, turn) {
+            Ok(text) => self.panes.deliver(pane, turn.turn, text),
+            Err(why) => Err(Event::DeliveryFailed {
+                pane: pane.clone(),
+                turn: turn.turn,
+                sent: Sent::Nothing,
+                why,
+            }),
+        };
+        if let Err(event) = delivered {
+            self.own.push_back(event);
+        }
+    }
+
+    fn handover(&self) -> Handover<'_> {
+        Handover {
+            project: &self.project,
+            meshes: &self.meshes,
+            ledger: &self.ledger,
+        }
+    }
+
+    fn write(&mut self, letter: &Letter) {
+        let (name, text) = letters::file_of(letter);
+        self.consumer.expect_own(&name);
+        // It is for people: the journal has it, and a start writes it again.
+        if let Err(error) = letters::write(&self.project.messages(), &name, &text) {
+            tracing::error!(file = name, %error, "cannot be written");
+        }
+    }
+
+    /// Do what somebody asks for. If it is to end: how.
+    fn answer(&mut self, asked: Asked) -> Option<End> {
+        let Asked { request, answer } = asked;
+        let reply = match &request {
+            Request::Stop { kill_agents } => {
+                return Some(End {
+                    kill_agents: *kill_agents,
+                    asked: Some(answer),
+                });
+            }
+            Request::Reload => {
+                self.load_meshes();
+                self.settle();
+                Reply::Done
+            }
+            Request::StopWorker { .. }
+            | Request::RestartWorker { .. }
+            | Request::Retry { .. }
+            | Request::Drop { .. }
+            | Request::Follow => match control::command_for(&request, &self.ledger) {
+                Err(refusal) => Reply::from(refusal),
+                Ok(command) => {
+                    self.own.push_back(Event::Command(command));
+                    self.settle();
+                    match self.untaken.is_empty() {
+                        true => Reply::Done,
+                        false => Reply::Refused {
+                            why: "the journal cannot be written now".into(),
+                            hint: "it is done as soon as it can be: see that the disk has room"
+                                .into(),
+                        },
+                    }
+                }
+            },
+        };
+        // If nobody waits for it any more, it is done all the same.
+        let _ = answer.send(reply);
+        None
+    }
+
+    async fn stop(&mut self, end: End) {
+        tracing::info!(kill_agents = end.kill_agents, "tx stops");
+        self.consumer.stop();
+        if let Err(error) = self.ledger.snapshot() {
+            tracing::warn!(%error, "no snapshot: the next start takes longer");
+        }
+        if end.kill_agents {
+            self.panes.end_all().await;
+        }
+        if let Some(asked) = end.asked {
+            let _ = asked.send(Reply::Done);
+        }
+    }
+}
+
+/// The pane of a worker whose work is done, though its program stays.
+fn done_in_pane(who: &Address, worker: &Worker) -> Option<Pane> {
+    let stays = worker
+        .traits
+        .is_some_and(|traits| traits.mode == Mode::Pane);
+    match &worker.status {
+        Status::Working { work } if stays && work.is_done() => Some(Pane {
+            worker: who.clone(),
+            attempt: worker.attempt,
+        }),
+        Status::Idle
+        | Status::Starting { .. }
+        | Status::Working { .. }
+        | Status::Awaiting { .. }
+        | Status::AwaitingHuman { .. }
+        | Status::Limited { .. }
+        | Status::Checking { .. }
+        | Status::Backoff { .. }
+        | Status::Stopping { .. } => None,
+    }
+}
+
+/// The files that the journal knows.
+fn known_files(ledger: &Ledger) -> Result<Known, journal::Error> {
+    let mut known = Known::new();
+    ledger
+        .reader()
+        .each_path(|path, at| known.insert(path, at))?;
+    for held in ledger.state().held() {
+        if let Some(path) = held.facts.path() {
+            known.insert(path, held.facts.at);
+        }
+    }
+    Ok(known)
+}
+
+/// The messages that tx itself wrote, which may lie on the bus.
+fn own_messages(ledger: &Ledger) -> Result<HashSet<MsgId>, journal::Error> {
+    let mut own = ledger.reader().own_ids()?;
+    for held in ledger.state().held() {
+        match held.facts.source {
+            Source::Own { .. } | Source::Output { .. } => own.insert(held.facts.id.clone()),
+            Source::File { .. } => false,
+        };
+    }
+    Ok(own)
+}
+
+fn make(folder: &Path) -> Result<(), Stopped> {
+    fs::create_dir_all(folder).map_err(|error| Stopped::File {
+        path: folder.into(),
+        error,
+    })
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What the machine says to this process.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn end(terminate: &mut Signal, interrupt: &mut Signal) -> End {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        End {
+            kill_agents: false,
+            asked: None,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What is left of the last life of tx: the processes that run, and the ends of those
+//! that do not.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal};
+
+use super::attempt::{self, Attempt, Ended, Stand};
+use super::panes::Survivor;
+use super::processes::signal_session;
+use crate::engine::{Event, Is, Pane, State};
+use crate::model::{Address, Mode};
+use crate::tmux::{Found, PaneId};
+
+/// What was found.
+#[derive(Default)]
+pub(super) struct Leftovers {
+    /// The processes that run, and can be used.
+    pub(super) alive: Vec<Survivor>,
+    /// How others ended, to be told before anything is asked of them.
+    pub(super) exits: Vec<Event>,
+    /// Dead panes, for the next process of their worker.
+    pub(super) dead: Vec<(Address, PaneId)>,
+}
+
+/// Look at everything that the last life of tx may have left. What has not begun by now
+/// never will.
+pub(super) fn find(run: &Path, state: &State, panes: Vec<Found>) -> io::Result<Leftovers> {
+    let mut left = Leftovers::default();
+    let mut tagged = Vec::new();
+    for found in panes {
+        match tag(&found.command) {
+            Some(pane) if found.dead => left.dead.push((pane.worker, found.id)),
+            Some(pane) => tagged.push((pane, found)),
+            None => {}
+        }
+    }
+    for (worker, known) in state.workers().filter(|(_, known)| known.live) {
+        let current = Pane {
+            worker: worker.clone(),
+            attempt: known.attempt,
+        };
+        left.exits.extend(exit_of(run, &current)?);
+    }
+    // Also of workers that this journal has never heard of: they are ended.
+    let known = state.workers().map(|(worker, _)| worker);
+    let workers: BTreeSet<Address> = known
+        .chain(tagged.iter().map(|(pane, _)| &pane.worker))
+        .cloned()
+        .collect();
+    for worker in &workers {
+        for (attempt, pid) in attempt::running(run, worker)? {
+            let Some(number) = attempt.number() else {
+                continue;
+            };
+            let pane = Pane {
+                worker: worker.clone(),
+                attempt: number,
+            };
+            let place = tagged.iter().position(|(tagged, _)| *tagged == pane);
+            let found = place.map(|place| tagged.swap_remove(place).1);
+            left.alive
+                .extend(survivor(state, &attempt, pane, pid, found)?);
+        }
+    }
+    Ok(left)
+}
+
+/// How the process of a pane ended, if it left a record, and was not meant to go.
+fn exit_of(run: &Path, pane: &Pane) -> io::Result<Option<Event>> {
+    let attempt = Attempt::of(run, pane);
+    let mut stand = attempt.stand()?;
+    if stand == Stand::NotBegun && !attempt.revoke()? {
+        stand = attempt.stand()?;
+    }
+    Ok(match stand {
+        Stand::Ended(ended) if !attempt.was_stopped()? && !is_signal(&ended) => {
+            Some(Event::PaneExited {
+                pane: pane.clone(),
+                exit: attempt.exit(ended),
+            })
+        }
+        Stand::Ended(_)
+        | Stand::NotBegun
+        | Stand::Revoked
+        | Stand::Running(_)
+        | Stand::Vanished => None,
+    })
+}
+
+/// While tx is away, a signal comes from the machine or a person: no failure of the agent.
+fn is_signal(ended: &Ended) -> bool {
+    match ended {
+        Ended::Signal(_) => true,
+        Ended::Code(_) | Ended::NotStarted(_) => false,
+    }
+}
+
+fn survivor(
+    state: &State,
+    attempt: &Attempt,
+    pane: Pane,
+    pid: Pid,
+    found: Option<Found>,
+) -> io::Result<Option<Survivor>> {
+    let mode = attempt.ordered()?.mode;
+    // A program that stays is of no use without its pane.
+    if mode == Mode::Pane && found.is_none() {
+        signal_session(pid, Signal::KILL);
+        return Ok(None);
+    }
+    let turn = found.as_ref().map_or(0, |found| found.turn);
+    let busy = state.worker(&pane.worker).is_none_or(|worker| {
+        let given = worker.turn == turn;
+        match worker.status.is() {
+            Is::Working => true,
+            Is::Starting => given,
+            Is::Idle
+            | Is::Awaiting
+            | Is::AwaitingHuman
+            | Is::Limited
+            | Is::Checking
+            | Is::Backoff
+            | Is::Stopping => false,
+        }
+    });
+    Ok(Some(Survivor {
+        pane,
+        mode,
+        pid,
+        found,
+        busy: busy || mode == Mode::Turn,
+    }))
+}
+
+/// Whose process it is, by what its pane was started with.
+fn tag(command: &str) -> Option<Pane> {
+    let (_, after) = command.split_once(" turn ")?;
+    let mut words = after.split([' ', '"']);
+    Some(Pane {
+        worker: words.next()?.parse().ok()?,
+        attempt: words.next()?.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pane_is_known_by_what_it_was_started_with() {
+        for (command, expected) in [
+            (
+                r#"/bin/tx turn dev/worker 3 --folder /p/x"#,
+                Some(("dev/worker", 3)),
+            ),
+            (
+                r#""/a b/tx" turn a.b/c-d 12 --folder "/p q/x""#,
+                Some(("a.b/c-d", 12)),
+            ),
+            ("vim turn around", None),
+            ("sh", None),
+        ] {
+            let found = tag(command).map(|pane| (pane.worker.to_string(), pane.attempt));
+            let expected = expected.map(|(worker, attempt)| (worker.to_owned(), attempt));
+            assert_eq!(found, expected, "{command}");
+        }
+    }
+}

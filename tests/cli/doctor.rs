@@ -1,0 +1,105 @@
+//! What the doctor finds, and what it prescribes.
+
+use std::fs::{self, File};
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+use crate::daemon::{StandIn, nothing_more};
+use crate::story::Story;
+use crate::tx::{Sandbox, run};
+
+const QUIET: &str = "mesh: hello
+agents:
+  - { name: greeter, prompt: Greet., runtime: command, run: cat }
+";
+
+fn project() -> Sandbox {
+    let sandbox = Sandbox::project();
+    sandbox.write("meshes/hello/config.yaml", QUIET);
+    sandbox
+}
+
+fn check(sandbox: &Sandbox, exit: i32, name: &str) -> Value {
+    let found = sandbox.tx(["doctor", "--json"]).exits(exit).json();
+    let checks = found["checks"].as_array().unwrap();
+    let check = checks.iter().find(|check| check["name"] == name);
+    check
+        .unwrap_or_else(|| panic!("no {name}: {checks:#?}"))
+        .clone()
+}
+
+#[test]
+fn where_all_is_well_the_doctor_says_so() {
+    let sandbox = project();
+    let text = sandbox.tx(["doctor"]).ok().stdout;
+    for part in [
+        "✓ tmux",
+        "✓ git",
+        "✓ messages",
+        "✓ journal",
+        "✓ meshes",
+        "✓ program cat",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(!text.contains('✗'), "{text}");
+    let told = Story::told();
+    let daemon = StandIn::of(told, nothing_more);
+    let found = check(&daemon.sandbox, 1, "daemon");
+    assert!(
+        found["detail"]
+            .as_str()
+            .unwrap()
+            .starts_with("runs as process")
+    );
+}
+
+#[test]
+fn what_is_missing_is_a_finding_with_a_fix() {
+    let sandbox = project();
+    let mesh = QUIET.replace("run: cat", "run: no-such-program --fast");
+    sandbox.write("meshes/hello/config.yaml", mesh);
+    let found = check(&sandbox, 1, "program no-such-program");
+    assert_eq!(found["ok"], false);
+    assert_eq!(found["detail"], "is not there, for hello/greeter");
+    assert!(found["fix"].as_str().unwrap().contains("install"));
+
+    let sandbox = project();
+    sandbox.write("meshes/broken/config.yaml", "mesh: broken\n");
+    let found = check(&sandbox, 1, "meshes");
+    assert_eq!(found["fix"], "`tx mesh check broken` says what is wrong");
+
+    let sandbox = project();
+    sandbox.write(".ai/tx/state/journal.db", "hello");
+    let found = check(&sandbox, 1, "journal");
+    assert!(found["detail"].as_str().unwrap().contains("not a journal"));
+
+    let sandbox = project();
+    let mut command = sandbox.command(["doctor"]);
+    let ran = run(command.env("PATH", "/nowhere")).exits(1);
+    assert!(ran.stdout.contains("✗ tmux"), "{ran:?}");
+}
+
+#[test]
+fn what_was_left_behind_is_odd_and_no_finding() {
+    let sandbox = project();
+    let state = sandbox.path().join(".ai/tx/state");
+    fs::create_dir_all(&state).unwrap();
+    drop(UnixListener::bind(state.join("tx.sock")).unwrap());
+    let found = check(&sandbox, 0, "daemon");
+    assert!(found["fix"].as_str().unwrap().contains("tx start"));
+
+    let left = sandbox.write(".ai/tx/msgs/.tx-abc", "half");
+    assert_eq!(
+        check(&sandbox, 0, "leftovers")["fix"],
+        Value::Null,
+        "it is young"
+    );
+    let old = SystemTime::now() - Duration::from_secs(7_200);
+    let file = File::options().write(true).open(left).unwrap();
+    file.set_modified(old).unwrap();
+    let fix = check(&sandbox, 0, "leftovers")["fix"].clone();
+    assert_eq!(fix, "`find .ai/tx/msgs -name '.tx-*' -mmin +60 -delete`");
+}

@@ -1,0 +1,219 @@
+//! A journal that the engine itself has written, by a story that is told to it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chrono::DateTime;
+use tx::engine::{Arrived, Effect, Event, Exit, Loaded, Pane, Rejected, Timer, Traits};
+use tx::format::mesh;
+use tx::format::message::{Origin, Parsed, parse};
+use tx::journal::Ledger;
+use tx::model::{Address, Mode};
+
+use crate::tx::Sandbox;
+
+pub(crate) const MESH: &str = "mesh: dev
+agents:
+  - { name: builder, prompt: Build it. }
+  - { name: tester, prompt: Test it. }
+entry_point: builder
+completion_agents: [tester]
+routing:
+  builder: { complete: { tester: built } }
+  tester: { complete: { core: tested }, failed: { builder: mend it } }
+";
+
+/// A project whose journal tells a story.
+pub(crate) struct Story {
+    pub(crate) sandbox: Arc<Sandbox>,
+    ledger: Option<Ledger>,
+    at: i64,
+}
+
+impl Story {
+    pub(crate) fn begin() -> Story {
+        let sandbox = Sandbox::project();
+        sandbox.write("meshes/dev/config.yaml", MESH);
+        let path = sandbox.path().join(".ai/tx/state/journal.db");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let (ledger, _) = Ledger::open(&path).unwrap();
+        let mut story = Story {
+            sandbox: Arc::new(sandbox),
+            ledger: Some(ledger),
+            // 2026-11-15T10:00:00Z
+            at: 1_794_736_800_000,
+        };
+        let mesh = mesh::parse(MESH.as_bytes()).mesh.unwrap();
+        let pane = Traits {
+            mode: Mode::Pane,
+            prints: false,
+            resumes: true,
+        };
+        story.happens(Event::MeshLoaded(Box::new(Loaded {
+            mesh,
+            text: MESH.into(),
+            traits: vec![pane; 2],
+            gates: false,
+        })));
+        story
+    }
+
+    /// What the journal and the state have come to.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        self.ledger.as_ref().unwrap()
+    }
+
+    pub(crate) fn happens(&mut self, event: Event) -> Vec<Effect> {
+        self.at += 250;
+        let ledger = self.ledger.as_mut().unwrap();
+        ledger.take(self.at, event).unwrap();
+        ledger.commit().unwrap()
+    }
+
+    /// A file is dropped: on the bus, and in the journal.
+    pub(crate) fn drop(&mut self, name: &str, front: &str, body: &str) -> PathBuf {
+        let text = format!(
+            "---\n{front}headline: {body}\ntimestamp: 2026-11-15T10:00:00Z\n---\n\n{body}\n"
+        );
+        let path = self.sandbox.write(&format!(".ai/tx/msgs/{name}"), &text);
+        self.take_in(name, text);
+        path
+    }
+
+    /// A file on the bus that is not in the journal yet.
+    pub(crate) fn take_in(&mut self, name: &str, text: String) {
+        let origin = Origin {
+            name: name.into(),
+            modified: DateTime::UNIX_EPOCH.fixed_offset(),
+        };
+        let hash = format!("{:x}", text.len());
+        match parse(text.as_bytes(), &origin) {
+            Parsed::Message(message, _) => self.happens(Event::Arrived(Box::new(Arrived {
+                path: name.into(),
+                hash,
+                text,
+                envelope: message.envelope,
+                known: Vec::new(),
+            }))),
+            Parsed::Rejected(why) | Parsed::Incomplete(why) => {
+                self.happens(Event::Rejected(Box::new(Rejected {
+                    path: name.into(),
+                    hash,
+                    author: why.author,
+                    report: why.diagnostics[0].message.clone(),
+                    known: Vec::new(),
+                })))
+            }
+        };
+    }
+
+    pub(crate) fn pane(&self, agent: &str) -> (Pane, u32) {
+        let worker: Address = agent.parse().unwrap();
+        let known = self
+            .ledger
+            .as_ref()
+            .unwrap()
+            .state()
+            .worker(&worker)
+            .unwrap();
+        let pane = Pane {
+            attempt: known.attempt,
+            worker,
+        };
+        (pane, known.turn)
+    }
+
+    pub(crate) fn takes_up(&mut self, agent: &str) {
+        let (pane, turn) = self.pane(agent);
+        let session = None;
+        self.happens(Event::PaneStarted {
+            pane: pane.clone(),
+            session,
+        });
+        self.happens(Event::PaneReady { pane: pane.clone() });
+        self.happens(Event::Delivered {
+            pane: pane.clone(),
+            turn,
+        });
+        self.happens(Event::PaneBusy { pane });
+    }
+
+    pub(crate) fn is_idle(&mut self, agent: &str) {
+        let (pane, turn) = self.pane(agent);
+        self.happens(Event::PaneIdle { pane, turn });
+    }
+
+    pub(crate) fn dies(&mut self, agent: &str) {
+        let (pane, _) = self.pane(agent);
+        let why = "killed by signal 9".into();
+        self.happens(Event::PaneExited {
+            pane,
+            exit: Exit::Lost { why },
+        });
+    }
+
+    pub(crate) fn time_comes(&mut self) -> Timer {
+        let state = self.ledger.as_ref().unwrap().state();
+        let (due, timer) = state.next_timer().unwrap();
+        self.at = self.at.max(due);
+        self.happens(Event::TimerFired {
+            timer: timer.clone(),
+            due,
+        });
+        timer
+    }
+
+    /// The story of docs/history.md: one task is done, one is being tested.
+    pub(crate) fn told() -> Story {
+        let mut story = Story::begin();
+        story.drop(
+            "1.md",
+            "to: dev\nfrom: core\nmsg-id: login\n",
+            "Fix the login",
+        );
+        story.takes_up("dev/builder");
+        story.drop(
+            "2.md",
+            "from: dev/builder\nstatus: complete\nmsg-id: built\n",
+            "It is built",
+        );
+        story.is_idle("dev/builder");
+        story.takes_up("dev/tester");
+        story.drop(
+            "3.md",
+            "from: dev/tester\nstatus: failed\nmsg-id: red\n",
+            "A test fails",
+        );
+        story.is_idle("dev/tester");
+        story.takes_up("dev/builder");
+        story.drop(
+            "4.md",
+            "from: dev/builder\nstatus: complete\nmsg-id: rebuilt\n",
+            "It is mended",
+        );
+        story.is_idle("dev/builder");
+        story
+    }
+
+    /// A task whose agent dies three times.
+    pub(crate) fn ends_badly(&mut self) {
+        self.drop(
+            "9.md",
+            "to: dev/tester\nfrom: core\nmsg-id: doomed\n",
+            "Divide by zero",
+        );
+        // What the tester has in hand goes first.
+        for _ in 0..6 {
+            self.takes_up("dev/tester");
+            self.dies("dev/tester");
+            while self.time_comes() != Timer::State("dev/tester".parse().unwrap()) {}
+        }
+    }
+
+    /// Nothing more happens; the verbs need no writer.
+    pub(crate) fn end(mut self) -> Arc<Sandbox> {
+        self.ledger = None;
+        self.sandbox
+    }
+}
