@@ -51,8 +51,8 @@ enum Do {
         turn: u32,
         text: PathBuf,
     },
-    /// What it was given is done, as far as the engine knows.
-    TurnIsOver,
+    /// What it was given in this turn is done, as far as the engine knows.
+    TurnIsOver(u32),
     Interrupt,
     Kill,
 }
@@ -167,8 +167,8 @@ impl Panes {
     }
 
     /// What a pane was given is done.
-    pub(super) fn turn_is_over(&mut self, pane: &Pane) {
-        self.tell(pane, Do::TurnIsOver);
+    pub(super) fn turn_is_over(&mut self, pane: &Pane, turn: u32) {
+        self.tell(pane, Do::TurnIsOver(turn));
     }
 
     pub(super) fn interrupt(&mut self, pane: &Pane) {
@@ -401,7 +401,8 @@ impl Process {
                 self.waiting = Some((turn, text));
                 self.deliver_waiting().await;
             }
-            Do::TurnIsOver => self.turn_is_over().await,
+            Do::TurnIsOver(turn) if turn == self.turn => self.turn_is_over().await,
+            Do::TurnIsOver(_) => {}
             Do::Interrupt => signal_session(pid, Signal::INT),
             Do::Kill if self.ending.is_none() => {
                 self.ending = Some((0, Instant::now()));
@@ -567,7 +568,7 @@ async fn killed(orders: &mut mpsc::UnboundedReceiver<Do>) {
     loop {
         match orders.recv().await {
             Some(Do::Kill) => return,
-            Some(Do::Deliver { .. } | Do::TurnIsOver | Do::Interrupt) => {}
+            Some(Do::Deliver { .. } | Do::TurnIsOver(_) | Do::Interrupt) => {}
             None => std::future::pending().await,
         }
     }

@@ -156,6 +156,7 @@ impl Daemon {
         ready: impl FnOnce(),
     ) -> Result<(), Stopped> {
         let mut signals = Signals::new().map_err(Stopped::Machine)?;
+        let mut hang_up = signal(SignalKind::hangup()).map_err(Stopped::Machine)?;
         let exits = std::mem::take(&mut self.own);
         for letter in unwritten {
             self.write(&letter);
@@ -163,9 +164,18 @@ impl Daemon {
         self.load_meshes();
         self.settle();
         // The files first: what an agent wrote it wrote before it ended.
-        while let Some(input) = told.recv().await {
-            if self.take_with(input, &mut told) {
-                break;
+        loop {
+            tokio::select! {
+                end = signals.end() => {
+                    self.stop(end).await;
+                    return Ok(());
+                }
+                input = told.recv() => {
+                    let scanned = input.is_none_or(|input| self.take_with(input, &mut told));
+                    if scanned {
+                        break;
+                    }
+                }
             }
         }
         self.own.extend(exits);
@@ -173,7 +183,6 @@ impl Daemon {
         let alive = self.panes.alive();
         self.own.push_back(Event::Recovered { alive });
         self.settle();
-        self.notice_done();
         self.written_before = HashSet::new();
 
         let failed = |error| Stopped::File {
@@ -192,8 +201,8 @@ impl Daemon {
             let changed = self.meshes.changed();
             tokio::select! {
                 biased;
-                end = Signals::end(&mut signals.terminate, &mut signals.interrupt) => break end,
-                _ = signals.hang_up.recv() => self.load_meshes(),
+                end = signals.end() => break end,
+                _ = hang_up.recv() => self.load_meshes(),
                 asked = asked.recv() => if let Some(asked) = asked
                     && let Some(end) = self.answer(asked)
                 {
@@ -268,9 +277,7 @@ impl Daemon {
             self.ledger.take(at, event)?;
         }
         while let Some(event) = self.own.pop_front() {
-            let mut author = None;
             if let Event::Arrived(arrived) = &event {
-                let from = &arrived.envelope.from;
                 if self.written_before.remove(&arrived.envelope.id) {
                     continue;
                 }
@@ -283,13 +290,10 @@ impl Daemon {
                         continue;
                     }
                 }
-                author = Some(from.clone());
             }
             tracing::debug!(?event, "event");
             self.ledger.take(self.clock.now(), event)?;
-            if let Some(author) = author {
-                self.notice_done_by(&author);
-            }
+            self.notice_done();
         }
         Ok(())
     }
@@ -318,19 +322,13 @@ impl Daemon {
     }
 
     /// A program that stays has ended its turn when what it owes is there.
-    fn notice_done_by(&mut self, who: &Address) {
-        let worker = self.ledger.state().worker(who);
-        if let Some(pane) = worker.and_then(|worker| done_in_pane(who, worker)) {
-            self.panes.turn_is_over(&pane);
-        }
-    }
-
     fn notice_done(&mut self) {
-        let workers = self.ledger.state().workers();
-        let done = workers.filter_map(|(who, worker)| done_in_pane(who, worker));
-        let done: Vec<Pane> = done.collect();
-        for pane in done {
-            self.panes.turn_is_over(&pane);
+        let state = self.ledger.state();
+        for who in &state.touched().agents {
+            if let Some((attempt, turn)) = state.worker(who).and_then(done_in_pane) {
+                let worker = who.clone();
+                self.panes.turn_is_over(&Pane { worker, attempt }, turn);
+            }
         }
     }
 
@@ -468,16 +466,13 @@ impl Daemon {
     }
 }
 
-/// The pane of a worker whose work is done, though its program stays.
-fn done_in_pane(who: &Address, worker: &Worker) -> Option<Pane> {
+/// The attempt and turn of a worker whose work is done, though its program stays.
+fn done_in_pane(worker: &Worker) -> Option<(u32, u32)> {
     let stays = worker
         .traits
         .is_some_and(|traits| traits.mode == Mode::Pane);
     match &worker.status {
-        Status::Working { work } if stays && work.is_done() => Some(Pane {
-            worker: who.clone(),
-            attempt: worker.attempt,
-        }),
+        Status::Working { work } if stays && work.is_done() => Some((worker.attempt, worker.turn)),
         Status::Idle
         | Status::Starting { .. }
         | Status::Working { .. }
@@ -530,11 +525,10 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// What the machine says to this process.
+/// What ends this process from outside.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
-    hang_up: Signal,
 }
 
 impl Signals {
@@ -542,14 +536,13 @@ impl Signals {
         Ok(Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
         })
     }
 
-    async fn end(terminate: &mut Signal, interrupt: &mut Signal) -> End {
+    async fn end(&mut self) -> End {
         tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
         End {
             kill_agents: false,

@@ -2,10 +2,13 @@
 //! it ends.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tx::engine::{Facts, State, Step};
+use tx::journal::{Ledger, Reader};
 
 /// The program under test.
 pub(crate) const TX: &str = env!("CARGO_BIN_EXE_tx");
@@ -16,28 +19,194 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A folder with a tmux server.
 pub(crate) struct Stage {
     folder: TempDir,
+    socket: PathBuf,
 }
 
 impl Stage {
     pub(crate) fn new() -> Stage {
-        Stage {
-            folder: TempDir::with_prefix("tx-e2e-").unwrap(),
-        }
+        let folder = TempDir::with_prefix("tx-e2e-").unwrap();
+        let socket = folder.path().join("tmux.sock");
+        Stage { folder, socket }
     }
 
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    pub(crate) fn socket(&self) -> PathBuf {
-        self.folder.path().join("tmux.sock")
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        tmux(&self.socket(), &["kill-server"]);
+        tmux(&self.socket, &["kill-server"]);
     }
+}
+
+/// A project with a daemon, unless it is stopped.
+pub(crate) struct Project {
+    stage: Stage,
+}
+
+impl Project {
+    /// A project with these meshes: name, config, and files beside it.
+    pub(crate) fn new(meshes: &[(&str, &str)]) -> Project {
+        let mut stage = Stage::new();
+        stage.socket = stage.folder().join(".ai/tx/state/tmux.sock");
+        let project = Project { stage };
+        std::fs::create_dir_all(project.bus()).unwrap();
+        for (path, text) in meshes {
+            project.write(&format!("meshes/{path}"), text);
+        }
+        project
+    }
+
+    /// The same, with its daemon running.
+    pub(crate) fn started(meshes: &[(&str, &str)]) -> Project {
+        let project = Project::new(meshes);
+        project.start();
+        project
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.stage.folder()
+    }
+
+    pub(crate) fn bus(&self) -> PathBuf {
+        self.root().join(".ai/tx/msgs")
+    }
+
+    pub(crate) fn socket(&self) -> &Path {
+        self.stage.socket()
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.root().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Drop a message file, as any program would.
+    pub(crate) fn drop_file(&self, name: &str, text: &str) {
+        std::fs::write(self.bus().join(name), text).unwrap();
+    }
+
+    /// Run a verb to its end.
+    pub(crate) fn tx(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Run a verb that must succeed; what it says on standard output.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let output = self.tx(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "tx {arguments:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let mut all = vec!["--json"];
+        all.extend(arguments);
+        serde_json::from_str(&self.ok(&all)).unwrap()
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(TX);
+        command.arg("-C").arg(self.root()).args(arguments);
+        for name in ["TMUX", "TX_ROOT", "TX_AGENT"] {
+            command.env_remove(name);
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn start(&self) {
+        self.ok(&["start", "--detach"]);
+    }
+
+    /// The process of the daemon, if one runs.
+    pub(crate) fn daemon(&self) -> Option<Pid> {
+        let project = tx::project::Project {
+            root: self.root().into(),
+        };
+        let running = tx::daemon::running(&project)?;
+        Pid::from_raw(running.pid.cast_signed())
+    }
+
+    /// Kill the daemon as hard as can be, and wait until it is gone.
+    pub(crate) fn kill_daemon(&self) {
+        if let Some(pid) = self.daemon() {
+            let _ = kill_process(pid, Signal::KILL);
+            wait_for("the daemon to be gone", || {
+                self.daemon().is_none().then_some(())
+            });
+        }
+    }
+
+    /// The state that the journal tells of.
+    pub(crate) fn state(&self) -> State {
+        let reader = self.reader();
+        Ledger::fold_to(&reader, reader.last().unwrap()).unwrap()
+    }
+
+    pub(crate) fn reader(&self) -> Reader {
+        Reader::open(&self.root().join(".ai/tx/state/journal.db")).unwrap()
+    }
+
+    /// What is known of a message, finished or not.
+    pub(crate) fn message(&self, id: &str) -> Option<Facts> {
+        let state = self.state();
+        let held = state.held().find(|held| held.facts.id.as_str() == id);
+        let finished = || {
+            let found = self.reader().messages_named(&id.parse().unwrap(), 1);
+            found.unwrap().into_iter().next()
+        };
+        held.map(|held| held.facts.clone()).or_else(finished)
+    }
+
+    /// Wait until a message has come to this step at every recipient.
+    pub(crate) fn wait_for_step(&self, id: &str, step: Step) -> Facts {
+        wait_for(&format!("{id} to be {}", step.as_str()), || {
+            self.message(id).filter(|facts| facts.step() == step)
+        })
+    }
+
+    /// The panes in which something runs: what each was started with.
+    pub(crate) fn live_panes(&self) -> Vec<String> {
+        let format = "#{pane_dead} #{pane_start_command}";
+        let all = tmux(self.socket(), &["list-panes", "-a", "-F", format]);
+        let live = all.lines().filter_map(|line| line.strip_prefix("0 "));
+        let ours = live.filter(|command| command.contains(" turn "));
+        ours.map(Into::into).collect()
+    }
+
+    /// Everything that the daemon logged.
+    pub(crate) fn log(&self) -> String {
+        let folder = std::fs::read_dir(self.root().join(".ai/tx/logs"));
+        let files = folder.into_iter().flatten().filter_map(Result::ok);
+        let texts = files.map(|file| std::fs::read_to_string(file.path()).unwrap_or_default());
+        texts.collect()
+    }
+}
+
+impl Drop for Project {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the log of the daemon:\n{}", self.log());
+        }
+        if let Some(pid) = self.daemon() {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
+}
+
+/// A message as a person or an agent writes it.
+pub(crate) fn message(from: &str, to: &str, id: &str, more: &str, body: &str) -> String {
+    format!(
+        "---\nto: {to}\nfrom: {from}\nmsg-id: {id}\nheadline: {id}\n\
+         timestamp: 2026-11-15T10:00:00.000Z\n{more}---\n\n{body}\n"
+    )
 }
 
 /// Run a tmux command on a private server; what it prints.
@@ -57,6 +226,6 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
             return found;
         }
         assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -53,7 +53,7 @@ fn no_turn_runs_twice_and_no_exit_is_lost_under_kills() {
     for _ in 0..kills {
         std::thread::sleep(Duration::from_millis(chance(120)));
         if chance(4) == 0 {
-            let server = tmux(&stage.socket(), &["display-message", "-p", "#{pid}"]);
+            let server = tmux(stage.socket(), &["display-message", "-p", "#{pid}"]);
             if let Some(server) = server.trim().parse().ok().and_then(pid) {
                 let _ = rustix::process::kill_process(server, rustix::process::Signal::KILL);
             }
