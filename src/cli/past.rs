@@ -200,7 +200,7 @@ pub(super) fn in_words(record: &Record) -> String {
         Event::PaneExited { pane, exit } => {
             let how = match exit {
                 Ended::Code { code, .. } => format!("exited with {code}"),
-                Ended::Lost { why } => format!("was lost: {why}"),
+                Ended::Lost { why } | Ended::CutOff { why } => format!("was lost: {why}"),
                 Ended::NotStarted { why } => format!("did not start: {why}"),
             };
             format!("{} {how}, attempt {}", pane.worker, pane.attempt)

@@ -34,3 +34,12 @@ enum Input {
     /// Every file that was there at the start has been seen.
     Scanned,
 }
+
+impl Input {
+    fn happened(self) -> Option<crate::engine::Event> {
+        match self {
+            Input::Happened(event) => Some(event),
+            Input::Scanned => None,
+        }
+    }
+}

@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
@@ -68,8 +70,16 @@ pub(super) struct Panes {
 
 struct Live {
     orders: mpsc::UnboundedSender<Do>,
-    /// The last turn it was given, as far as that was known when it was found.
-    turn: u32,
+    seen: Arc<Seen>,
+}
+
+/// What is seen of a task from outside.
+#[derive(Default)]
+struct Seen {
+    /// The last turn that its process was given.
+    turn: AtomicU32,
+    /// What it was told to do and has not done.
+    to_do: AtomicU32,
 }
 
 /// What every task needs of the world.
@@ -95,6 +105,19 @@ pub(super) struct Survivor {
     pub(super) busy: bool,
 }
 
+impl Survivor {
+    /// What is told of it, if it stands idle: it can be given something.
+    pub(super) fn is_idle(&self) -> Option<Event> {
+        let pane = self.pane.clone();
+        let turn = self.found.as_ref().map_or(0, |found| found.turn);
+        match turn {
+            _ if self.busy => None,
+            0 => Some(Event::PaneReady { pane }),
+            turn => Some(Event::PaneIdle { pane, turn }),
+        }
+    }
+}
+
 impl Panes {
     pub(super) fn new(world: World) -> Panes {
         Panes {
@@ -108,9 +131,9 @@ impl Panes {
     /// Start the process of a worker.
     pub(super) fn start(&mut self, start: Start) {
         let dead = self.dead.remove(&start.pane.worker);
-        let (pane, turn) = (start.pane.clone(), start.turn.unwrap_or(0));
-        let process = Process::new(&self.world, pane, start.order.mode);
-        self.watch(process, turn, |process, orders| {
+        let process = Process::new(&self.world, start.pane.clone(), start.order.mode);
+        process.seen.to_do.fetch_add(1, Ordering::Relaxed);
+        self.watch(process, |process, orders| {
             process.start(start, dead, orders)
         });
     }
@@ -127,10 +150,9 @@ impl Panes {
         let turn = found.as_ref().map_or(0, |found| found.turn);
         let mut process = Process::new(&self.world, pane, mode);
         process.at = found.map(|found| found.id);
-        (process.turn, process.busy) = (turn, busy);
-        self.watch(process, turn, move |process, orders| {
-            process.live(pid, orders)
-        });
+        process.busy = busy;
+        process.seen.turn.store(turn, Ordering::Relaxed);
+        self.watch(process, move |process, orders| process.live(pid, orders));
     }
 
     /// A dead pane of a worker, which its next process may have.
@@ -141,15 +163,15 @@ impl Panes {
     fn watch<F>(
         &mut self,
         process: Process,
-        turn: u32,
         live: impl FnOnce(Process, mpsc::UnboundedReceiver<Do>) -> F,
     ) where
         F: Future<Output = (Pane, Option<PaneId>)> + Send + 'static,
     {
         // The engine has at most one delivery and a few kills of a process under way.
         let (orders, todo) = mpsc::unbounded_channel();
+        let seen = Arc::clone(&process.seen);
         self.live
-            .insert(process.pane.clone(), Live { orders, turn });
+            .insert(process.pane.clone(), Live { orders, seen });
         self.tasks.spawn(live(process, todo));
     }
 
@@ -181,16 +203,24 @@ impl Panes {
     }
 
     fn tell(&mut self, pane: &Pane, what: Do) -> bool {
-        self.live
-            .get(pane)
-            .is_some_and(|live| live.orders.send(what).is_ok())
+        let Some(live) = self.live.get(pane) else {
+            return false;
+        };
+        live.seen.to_do.fetch_add(1, Ordering::Relaxed);
+        live.orders.send(what).is_ok()
+    }
+
+    /// Is anything that was to be done still under way?
+    pub(super) fn are_at_rest(&self) -> bool {
+        let mut all = self.live.values();
+        all.all(|live| live.orders.is_closed() || live.seen.to_do.load(Ordering::Relaxed) == 0)
     }
 
     /// The processes that live, as far as is known.
     pub(super) fn alive(&self) -> Vec<Alive> {
         let alive = self.live.iter().map(|(pane, live)| Alive {
             pane: pane.clone(),
-            turn: live.turn,
+            turn: live.seen.turn.load(Ordering::Relaxed),
         });
         alive.collect()
     }
@@ -228,10 +258,9 @@ struct Process {
     pane: Pane,
     attempt: Attempt,
     mode: Mode,
-    /// Its pane, if it has one.
+    /// Its pane, unless that was taken from it.
     at: Option<PaneId>,
-    /// The last turn that it was given.
-    turn: u32,
+    seen: Arc<Seen>,
     busy: bool,
     /// What waits until it is idle.
     waiting: Option<(u32, PathBuf)>,
@@ -243,6 +272,13 @@ struct Process {
 
 type Ended = (Pane, Option<PaneId>);
 
+/// What became of a text for a pane.
+enum Pasted {
+    There,
+    Not(String),
+    NoPane,
+}
+
 impl Process {
     fn new(world: &World, pane: Pane, mode: Mode) -> Process {
         Process {
@@ -251,7 +287,7 @@ impl Process {
             pane,
             mode,
             at: None,
-            turn: 0,
+            seen: Arc::default(),
             busy: true,
             waiting: None,
             ending: None,
@@ -289,7 +325,7 @@ impl Process {
         let pane = self.pane.clone();
         match start.turn {
             Some(turn) => {
-                self.turn = turn;
+                self.seen.turn.store(turn, Ordering::Relaxed);
                 self.tell(Event::Delivered { pane, turn }).await;
             }
             // A program that stays is idle when it has started.
@@ -298,6 +334,7 @@ impl Process {
                 self.tell(Event::PaneReady { pane }).await;
             }
         }
+        self.seen.to_do.fetch_sub(1, Ordering::Relaxed);
         self.live(pid, orders).await
     }
 
@@ -378,7 +415,10 @@ impl Process {
             tokio::select! {
                 () = &mut gone => break,
                 order = orders.recv() => match order {
-                    Some(order) => self.obey(order, pid).await,
+                    Some(order) => {
+                        self.obey(order, pid).await;
+                        self.seen.to_do.fetch_sub(1, Ordering::Relaxed);
+                    }
                     // tx ends, and its processes go on.
                     None => return (self.pane, None),
                 },
@@ -401,7 +441,7 @@ impl Process {
                 self.waiting = Some((turn, text));
                 self.deliver_waiting().await;
             }
-            Do::TurnIsOver(turn) if turn == self.turn => self.turn_is_over().await,
+            Do::TurnIsOver(turn) if turn == self.turn() => self.turn_is_over().await,
             Do::TurnIsOver(_) => {}
             Do::Interrupt => signal_session(pid, Signal::INT),
             Do::Kill if self.ending.is_none() => {
@@ -409,6 +449,10 @@ impl Process {
             }
             Do::Kill => {}
         }
+    }
+
+    fn turn(&self) -> u32 {
+        self.seen.turn.load(Ordering::Relaxed)
     }
 
     async fn deliver_waiting(&mut self) {
@@ -419,42 +463,51 @@ impl Process {
             return;
         };
         let pane = self.pane.clone();
-        let Some(at) = &self.at else {
-            let why = "its pane is gone".into();
-            let sent = Sent::Nothing;
-            return self
-                .tell(Event::DeliveryFailed {
-                    pane,
-                    turn,
-                    sent,
-                    why,
-                })
-                .await;
-        };
-        let event = match self.world.client.paste(at, &text, turn).await {
-            Ok(()) => {
-                (self.turn, self.busy) = (turn, true);
+        let event = match self.paste(&text, turn).await {
+            Pasted::There => {
+                self.seen.turn.store(turn, Ordering::Relaxed);
+                (self.busy, self.active) = (true, 0);
                 Event::Delivered { pane, turn }
             }
-            Err(error) => {
-                let sent = match error {
-                    Error::Gone => Sent::Perhaps,
-                    Error::NotStarted(_)
-                    | Error::Refused(_)
-                    | Error::OtherServer
-                    | Error::LineBreak
-                    | Error::NotText => Sent::Nothing,
-                };
-                let why = error.to_string();
-                Event::DeliveryFailed {
-                    pane,
-                    turn,
-                    sent,
-                    why,
-                }
-            }
+            Pasted::Not(why) => Event::DeliveryFailed {
+                pane,
+                turn,
+                sent: Sent::Nothing,
+                why,
+            },
+            // Its end is told soon.
+            Pasted::NoPane => return,
         };
         self.tell(event).await;
+    }
+
+    /// Put a text into its pane. Where nobody can tell whether that was done, the pane can.
+    async fn paste(&mut self, text: &Path, turn: u32) -> Pasted {
+        loop {
+            let Some(at) = &self.at else {
+                return Pasted::NoPane;
+            };
+            match self.world.client.paste(at, text, turn).await {
+                Ok(()) => return Pasted::There,
+                Err(Error::OtherServer) => return Pasted::NoPane,
+                Err(Error::Gone) => {}
+                Err(
+                    error @ (Error::NotStarted(_)
+                    | Error::Refused(_)
+                    | Error::LineBreak
+                    | Error::NotText),
+                ) => return Pasted::Not(error.to_string()),
+            }
+            let panes = match self.world.client.panes().await {
+                Ok(panes) => panes,
+                Err(error) => return Pasted::Not(error.to_string()),
+            };
+            match panes.iter().find(|found| found.id == *at) {
+                Some(found) if found.turn == turn => return Pasted::There,
+                Some(_) => {}
+                None => return Pasted::NoPane,
+            }
+        }
     }
 
     /// Its turn has ended, as its outcome or its title says.
@@ -463,7 +516,7 @@ impl Process {
             return;
         }
         self.busy = false;
-        let (pane, turn) = (self.pane.clone(), self.turn);
+        let (pane, turn) = (self.pane.clone(), self.turn());
         self.tell(Event::PaneIdle { pane, turn }).await;
         self.deliver_waiting().await;
     }
@@ -531,7 +584,7 @@ impl Process {
         let deadline = Instant::now() + LEFTOVERS;
         let exit = loop {
             match self.attempt.stand() {
-                Ok(Stand::Ended(ended)) => break self.attempt.exit(ended),
+                Ok(Stand::Ended(ended)) => break self.exit(ended).await,
                 // Its wrapper was killed, and something of it goes on.
                 Ok(Stand::Running(pid)) if Instant::now() < deadline => {
                     signal_session(pid, Signal::KILL);
@@ -549,6 +602,30 @@ impl Process {
         };
         self.tell_exit(exit).await;
         (self.pane, self.at)
+    }
+
+    /// Its end as the engine is told of it: what went with its pane is no failure.
+    async fn exit(&self, ended: attempt::Ended) -> Exit {
+        let by_itself = match (&ended, self.mode) {
+            (attempt::Ended::NotStarted(_), _) => true,
+            (attempt::Ended::Code(code), Mode::Turn) => *code == 0,
+            (attempt::Ended::Code(_), Mode::Pane) | (attempt::Ended::Signal(_), _) => false,
+        };
+        if by_itself || self.has_pane().await {
+            return self.attempt.exit(ended);
+        }
+        let why = "the tmux server went away".into();
+        Exit::CutOff { why }
+    }
+
+    /// Is the server that its pane was in still there?
+    async fn has_pane(&self) -> bool {
+        let Some(at) = &self.at else {
+            return false;
+        };
+        // If that is gone, to ask is to have another.
+        let asked = self.world.client.panes().await;
+        asked.is_err() || self.world.client.server().borrow().as_ref() == Some(at.server())
     }
 
     async fn tell_exit(&self, exit: Exit) {

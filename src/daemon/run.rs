@@ -28,6 +28,8 @@ use crate::tmux::{self, Client, Server};
 const INPUTS: usize = 1024;
 /// How many events share a commit, at most.
 const TOGETHER: usize = 1024;
+/// How soon something that takes milliseconds is looked at again.
+const SOON: Duration = Duration::from_millis(1);
 /// How often a journal that cannot be written is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
@@ -99,6 +101,8 @@ struct Daemon {
     /// What could not be remembered; until it is, nothing else is taken in.
     untaken: VecDeque<(i64, Event)>,
     commits: watch::Sender<u64>,
+    /// What is to be told of programs that were found idle.
+    idle_since: VecDeque<Event>,
 }
 
 impl Daemon {
@@ -130,7 +134,9 @@ impl Daemon {
         for (worker, pane) in left.dead {
             panes.keep_dead(worker, pane);
         }
+        let mut idle_since = VecDeque::new();
         for survivor in left.alive {
+            idle_since.extend(survivor.is_idle());
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
             panes.adopt(survivor);
         }
@@ -146,6 +152,7 @@ impl Daemon {
             own: left.exits.into(),
             untaken: VecDeque::new(),
             commits,
+            idle_since,
         })
     }
 
@@ -180,8 +187,18 @@ impl Daemon {
         }
         self.own.extend(exits);
         self.settle();
+        // What came of that is done before anybody looks; what it comes to is told after.
+        let mut after = VecDeque::new();
+        while !self.panes.are_at_rest() {
+            tokio::select! {
+                input = told.recv() => after.extend(input.and_then(Input::happened)),
+                () = tokio::time::sleep(SOON) => {}
+            }
+        }
         let alive = self.panes.alive();
         self.own.push_back(Event::Recovered { alive });
+        self.own.append(&mut self.idle_since);
+        self.own.append(&mut after);
         self.settle();
         self.written_before = HashSet::new();
 

@@ -190,6 +190,11 @@ pub enum Exit {
         /// What is known of it.
         why: String,
     },
+    /// Its terminal was taken from it, and it ended with that: no failure of its own.
+    CutOff {
+        /// What is known of it.
+        why: String,
+    },
     /// It could not be started.
     NotStarted {
         /// Why.

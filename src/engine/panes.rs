@@ -363,6 +363,7 @@ impl State {
                         self.exited(who, exit);
                     }
                     (_, Exit::Lost { why } | Exit::NotStarted { why }) => self.fail(who, work, why),
+                    (_, Exit::CutOff { why }) => self.cut_off(who, work, why),
                     (false, Exit::Code { code, .. }) => {
                         self.fail(
                             who,

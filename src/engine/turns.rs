@@ -18,6 +18,9 @@ const FAILURES: u32 = 3;
 const LEFT_ALONE: i64 = 30_000;
 /// How long the second attempt waits; each one after it waits twice as long.
 const BACKOFF: i64 = 1_000;
+/// How often a terminal may be taken from work before that counts as its failure: it may
+/// be the work that does it.
+const CUT_OFFS: u32 = 10;
 /// Checks that could not tell before work is parked.
 const CHECK_ERRORS: u32 = 3;
 
@@ -29,7 +32,7 @@ impl State {
         let whole = match &exit {
             None => true,
             Some(Exit::Code { code, .. }) => mode == Mode::Turn && (prints || *code == 0),
-            Some(Exit::Lost { .. } | Exit::NotStarted { .. }) => false,
+            Some(Exit::Lost { .. } | Exit::CutOff { .. } | Exit::NotStarted { .. }) => false,
         };
         if whole {
             self.read(who, &mut work);
@@ -90,6 +93,7 @@ impl State {
             Some(Exit::Lost { why } | Exit::NotStarted { why }) => {
                 return self.fail(who, work, why);
             }
+            Some(Exit::CutOff { why }) => return self.cut_off(who, work, why),
             None => {}
         }
         if work.reminded {
@@ -432,6 +436,15 @@ impl State {
             return self.finish(who, work);
         }
         self.next_turn(who, work, new, Some(why.into()));
+    }
+
+    /// The process is gone with its terminal: it is tried again at once.
+    pub(super) fn cut_off(&mut self, who: &Address, mut work: Box<Work>, why: String) {
+        if work.cut_offs >= CUT_OFFS {
+            return self.fail(who, work, why);
+        }
+        work.cut_offs += 1;
+        self.try_again(who, work, "its terminal was taken from it");
     }
 
     /// Work that is given up while it may be in hand: the process ends with it.

@@ -227,6 +227,9 @@ pub struct Work {
     pub reminded: bool,
     /// The attempts that failed.
     pub tries: u32,
+    /// How often its process went with its terminal.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub cut_offs: u32,
     /// How often its outcomes were sent back.
     pub iteration: u32,
     /// How often its outcomes were checked.
@@ -470,6 +473,10 @@ impl Work {
     pub fn set(&self) -> Option<&Member> {
         self.items.iter().find_map(|(_, item)| item.set.as_ref())
     }
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A map whose keys are no texts, as a list of pairs.

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tx::engine::Step;
+use tx::engine::{Facts, Step};
 use tx::model::Address;
 
 use crate::stage::{Project, message, tmux, wait_for};
@@ -71,27 +71,27 @@ fn drop_messages(project: &Project, numbers: std::ops::Range<usize>) {
 
 /// Wait until all are finished, and see that each is so once.
 fn check_finished(project: &Project, count: usize) {
-    wait_for("every message to be finished", || {
-        let finished = |number: usize| {
-            let facts = project.message(&format!("m{number}"))?;
-            (facts.step() == Step::Finished).then_some(())
-        };
-        (0..count).all(|number| finished(number).is_some()).then_some(())
+    let is_task = |facts: &&Facts| facts.id.as_str().starts_with('m');
+    let finished = wait_for("every message to be finished", || {
+        let finished = project.reader().at_step(Step::Finished).unwrap();
+        (finished.iter().filter(is_task).count() == count).then_some(finished)
     });
     let mut outcomes: BTreeMap<u64, u32> = BTreeMap::new();
-    for facts in project.reader().at_step(Step::Finished).unwrap() {
-        if facts.status.is_some() {
-            for cause in &facts.cause {
-                *outcomes.entry(cause.0).or_default() += 1;
-            }
+    for facts in finished.iter().filter(|facts| facts.status.is_some()) {
+        for cause in &facts.cause {
+            *outcomes.entry(cause.0).or_default() += 1;
         }
     }
-    for number in 0..count {
-        let facts = project.message(&format!("m{number}")).unwrap();
+    for facts in finished.iter().filter(is_task) {
+        let number = &facts.id;
         let ladder = &facts.deliveries[0].ladder;
         let ends = ladder.iter().filter(|rung| rung.step.is_end()).count();
-        assert_eq!(ends, 1, "m{number}: {ladder:?}");
-        assert_eq!(outcomes.get(&facts.number.0), Some(&1), "outcomes of m{number}");
+        assert_eq!(ends, 1, "{number}: {ladder:?}");
+        assert_eq!(
+            outcomes.get(&facts.number.0),
+            Some(&1),
+            "outcomes of {number}"
+        );
     }
     let doubles = fs::read_to_string(project.root().join("doubles")).unwrap_or_default();
     assert_eq!(doubles, "", "two of an agent ran at once");
@@ -207,10 +207,7 @@ fn an_orphan_that_ignores_the_hang_up_never_leads_to_two_live_agents() {
     let config = "mesh: load\nagents:\n  \
         - { name: a0, runtime: command, run: [sh, '{mesh_dir}/stubborn.sh', a0, turns] }\n  \
         - { name: a1, runtime: command, mode: pane, run: [sh, '{mesh_dir}/stubborn.sh', a1, stays] }\n";
-    let project = Project::started(&[
-        ("load/config.yaml", config),
-        ("load/stubborn.sh", STUBBORN),
-    ]);
+    let project = Project::started(&[("load/config.yaml", config), ("load/stubborn.sh", STUBBORN)]);
     for (id, to) in [("m0", "load/a0"), ("m1", "load/a1")] {
         project.drop_file(&format!("{id}.md"), &message("core", to, id, "", "work"));
     }
@@ -227,11 +224,16 @@ fn an_orphan_that_ignores_the_hang_up_never_leads_to_two_live_agents() {
     project.wait_for_step("m0", Step::Finished);
     assert_eq!(pids("a0").len(), 1);
     // The other one is of no use without its pane: it is ended, then started again.
-    wait_for("a new process of a1", || (pids("a1").len() == 2).then_some(()));
+    wait_for("a new process of a1", || {
+        (pids("a1").len() == 2).then_some(())
+    });
     let doubles = fs::read_to_string(project.root().join("doubles")).unwrap_or_default();
     assert_eq!(doubles, "");
     let first = Pid::from_raw(pids("a1")[0]).unwrap();
-    assert!(rustix::process::test_kill_process(first).is_err(), "the orphan lives");
+    assert!(
+        rustix::process::test_kill_process(first).is_err(),
+        "the orphan lives"
+    );
     project.ok(&["stop", "--kill-agents"]);
 }
 
@@ -244,7 +246,13 @@ fn an_agent_that_is_killed_is_tried_again_then_parked_and_can_be_retried() {
     let project = Project::started(&[("frail/config.yaml", &config)]);
     project.drop_file("m.md", &message("core", "frail", "m", "", "work"));
     let parked = project.wait_for_step("m", Step::Parked);
-    let reason = parked.deliveries[0].ladder.last().unwrap().why.clone().unwrap();
+    let reason = parked.deliveries[0]
+        .ladder
+        .last()
+        .unwrap()
+        .why
+        .clone()
+        .unwrap();
     assert!(reason.contains("signal 9"), "{reason}");
     let tries = fs::read_to_string(project.root().join("tries")).unwrap();
     assert!(tries.lines().count() > 1, "it was tried once only");

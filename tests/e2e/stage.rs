@@ -193,7 +193,9 @@ impl Project {
 impl Drop for Project {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("the log of the daemon:\n{}", self.log());
+            let status = self.tx(&["status"]);
+            let status = String::from_utf8_lossy(&status.stdout);
+            eprintln!("the log of the daemon:\n{}\n{status}", self.log());
         }
         if let Some(pid) = self.daemon() {
             let _ = kill_process(pid, Signal::KILL);

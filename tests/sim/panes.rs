@@ -217,7 +217,10 @@ impl World {
         }
         let soon = self.rng.within(0, 30);
         let why = why.to_owned();
-        let exit = Exit::Lost { why };
+        let exit = match self.rng.percent(30) {
+            true => Exit::CutOff { why },
+            false => Exit::Lost { why },
+        };
         let pane = pane.clone();
         self.tell(soon, Event::PaneExited { pane, exit });
     }

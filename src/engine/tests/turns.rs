@@ -202,6 +202,26 @@ fn a_dead_process_is_tried_again_twice_then_its_work_is_parked() {
 }
 
 #[test]
+fn a_terminal_that_is_taken_away_is_no_failure_unless_it_never_ends() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    for _ in 0..10 {
+        play.take_up("dev/a");
+        let pane = play.pane("dev/a");
+        let why = "the tmux server went away".into();
+        let exit = crate::engine::Exit::CutOff { why };
+        play.happen(crate::engine::Event::PaneExited { pane, exit });
+        assert_eq!(play.is("dev/a"), Is::Starting, "at once");
+        assert_eq!(play.state.worker(&who("dev/a")).unwrap().failures, 0);
+    }
+    play.take_up("dev/a");
+    let (pane, why) = (play.pane("dev/a"), "again".into());
+    let exit = crate::engine::Exit::CutOff { why };
+    play.happen(crate::engine::Event::PaneExited { pane, exit });
+    assert_eq!(play.is("dev/a"), Is::Backoff);
+}
+
+#[test]
 fn a_late_exit_of_an_old_attempt_is_ignored() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
