@@ -25,6 +25,7 @@ const CONFIG: &str = "\
 const IGNORED: &str = "\
 # What tx writes while it runs is not for version control.
 /msgs/
+/archive/
 /state/
 /logs/
 /run/

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::attach;
 use super::output::talk;
@@ -30,6 +31,9 @@ pub(super) fn run(context: &Context, verb: &Start) -> Result<Exit, Failure> {
     attach::core(&project)
 }
 
+/// How long one waits without a word.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Start the daemon, and wait until it is ready.
 pub(super) fn start(project: &Project) -> Result<(), Failure> {
     let failed = |error| Failure::new(format!("the daemon cannot be started: {error}"));
@@ -47,9 +51,17 @@ pub(super) fn start(project: &Project) -> Result<(), Failure> {
     let (Some(stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
         return Err(Failure::new("the daemon cannot be heard"));
     };
-    let mut line = String::new();
-    let _ = BufReader::new(stdout).read_line(&mut line);
-    if line.trim() == "ready" {
+    let (says, said) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let _ = BufReader::new(stdout).read_line(&mut line);
+        let _ = says.send(line);
+    });
+    let line = said.recv_timeout(PATIENCE).or_else(|_| {
+        talk("starting: what lies on the bus is taken in\n");
+        said.recv()
+    });
+    if line.is_ok_and(|line| line.trim() == "ready") {
         talk(&format!("tx runs, as process {}\n", child.id()));
         return Ok(());
     }

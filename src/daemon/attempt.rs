@@ -139,7 +139,11 @@ impl Attempt {
         let Some(pid) = began.parse().ok().and_then(Pid::from_raw) else {
             return Ok(Stand::Revoked);
         };
-        match File::open(self.lock_file())?.try_lock_shared() {
+        let lock = match File::open(self.lock_file()) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Stand::Vanished),
+            lock => lock?,
+        };
+        match lock.try_lock_shared() {
             Err(fs::TryLockError::WouldBlock) => Ok(Stand::Running(pid)),
             Err(fs::TryLockError::Error(error)) => Err(error),
             // It may have ended since it was asked first.

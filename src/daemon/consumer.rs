@@ -36,6 +36,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How often the folder is looked at without a hint.
 const INTERVAL: Duration = Duration::from_secs(30);
 
+/// How many files are told of at once.
+const TOGETHER: usize = 64;
+
 /// The thread that looks, and how to reach it.
 pub(super) struct Consumer {
     shared: Arc<Shared>,
@@ -73,8 +76,9 @@ impl Consumer {
         let (bus, run) = (project.messages(), project.run());
         let shared = Arc::new(Shared::new(known.hasher.clone()));
         let watcher = {
-            let (shared, bus) = (Arc::clone(&shared), bus.clone());
-            notify::recommended_watcher(move |event| shared.hear(&bus, event))?
+            let shared = Arc::clone(&shared);
+            let folders = [bus.clone(), run.clone()];
+            notify::recommended_watcher(move |event| shared.hear(&folders, event))?
         };
         let mut looker = Looker {
             shared: Arc::clone(&shared),
@@ -87,6 +91,7 @@ impl Consumer {
             settling: BTreeMap::new(),
             incomplete: BTreeMap::new(),
             fences: Vec::new(),
+            found: Vec::new(),
             inputs,
         };
         let thread = std::thread::Builder::new()
@@ -152,6 +157,8 @@ struct Looker {
     /// Files whose rest is waited for, and until when.
     incomplete: BTreeMap<OsString, Instant>,
     fences: Vec<u64>,
+    /// What was found and not yet told.
+    found: Vec<Event>,
     inputs: mpsc::Sender<Input>,
 }
 
@@ -160,6 +167,7 @@ impl Looker {
         self.arm();
         self.scan(&known);
         drop(known);
+        self.tell();
         let _ = self.inputs.blocking_send(Input::Scanned);
         let mut tick = Instant::now() + INTERVAL;
         loop {
@@ -192,6 +200,7 @@ impl Looker {
             }
             self.take_what_stood();
             self.give_up_incomplete();
+            self.tell();
             // A link that stands for a while may be what a fence was raised for.
             if self.settling.is_empty() {
                 self.shared.pass(self.fences.drain(..));
@@ -203,15 +212,12 @@ impl Looker {
     /// folder of the fences.
     fn arm(&mut self) {
         let inode = fs::metadata(&self.bus).map(|found| found.ino()).ok();
-        if inode == self.watched && inode.is_some() {
-            return;
-        }
-        // What was watched before may be gone, and is then forgotten already.
-        let _ = self.watcher.unwatch(&self.bus);
         let mut armed = true;
         let parent = self.bus.parent().map(PathBuf::from);
         for folder in [Some(self.bus.clone()), Some(self.run.clone()), parent] {
             let Some(folder) = folder else { continue };
+            // What was watched before may be gone, and is then forgotten already.
+            let _ = self.watcher.unwatch(&folder);
             if let Err(error) = self.watcher.watch(&folder, RecursiveMode::NonRecursive) {
                 tracing::warn!(folder = %folder.display(), %error, "cannot be watched: it is looked at every {} s", INTERVAL.as_secs());
                 armed &= folder != self.bus;
@@ -237,7 +243,7 @@ impl Looker {
             return;
         };
         let mut seen = HashSet::new();
-        let mut names: Vec<OsString> = Vec::new();
+        let mut new: Vec<(OsString, Stamp)> = Vec::new();
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name();
             if !is_candidate(&name) {
@@ -251,15 +257,15 @@ impl Looker {
             if self.seen.contains(&key) || accepted.is_some_and(|at| stamp.is_before(*at)) {
                 seen.insert(key);
             } else {
-                names.push(name);
+                new.push((name, stamp));
             }
         }
         self.seen = seen;
         // In the order of their names, which begin with the time: as they were written.
-        names.sort_unstable();
-        for name in names {
-            match self.stamp(&name).is_some_and(|stamp| stamp.stands()) {
-                true => self.take(name),
+        new.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        for (name, stamp) in new {
+            match stamp.stands() {
+                true => self.take_as(name, stamp),
                 false => self.settle(name),
             }
         }
@@ -300,13 +306,15 @@ impl Looker {
 
     /// Read a file and tell what it is, unless that was told.
     fn take(&mut self, name: OsString) {
-        let until = self.incomplete.remove(&name);
-        if !is_candidate(&name) {
-            return;
+        if is_candidate(&name)
+            && let Some(stamp) = self.stamp(&name)
+        {
+            self.take_as(name, stamp);
         }
-        let Some(stamp) = self.stamp(&name) else {
-            return;
-        };
+    }
+
+    fn take_as(&mut self, name: OsString, stamp: Stamp) {
+        let until = self.incomplete.remove(&name);
         let key = self.key(&name, &stamp);
         if self.shared.is_own(&name) {
             self.seen.insert(key);
@@ -329,7 +337,19 @@ impl Looker {
         if self.stamp(&name) == Some(stamp) {
             self.seen.insert(key);
         }
-        let _ = self.inputs.blocking_send(Input::Happened(event));
+        self.found.push(event);
+        if self.found.len() >= TOGETHER {
+            self.tell();
+        }
+    }
+
+    /// Tell the loop what was found. To wake it for each file would cost more than the file.
+    fn tell(&mut self) {
+        if !self.found.is_empty() {
+            let found = std::mem::take(&mut self.found);
+            // If the loop is gone, the next one finds them again.
+            let _ = self.inputs.blocking_send(Input::Found(found));
+        }
     }
 
     fn stamp(&self, name: &OsStr) -> Option<Stamp> {

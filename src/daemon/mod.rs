@@ -31,15 +31,8 @@ pub use turn::{become_program, wrap};
 enum Input {
     /// Something happened.
     Happened(crate::engine::Event),
+    /// Files were found on the bus.
+    Found(Vec<crate::engine::Event>),
     /// Every file that was there at the start has been seen.
     Scanned,
-}
-
-impl Input {
-    fn happened(self) -> Option<crate::engine::Event> {
-        match self {
-            Input::Happened(event) => Some(event),
-            Input::Scanned => None,
-        }
-    }
 }

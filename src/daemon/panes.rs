@@ -197,9 +197,17 @@ impl Panes {
         self.tell(pane, Do::Interrupt);
     }
 
-    /// End a process. One that is gone tells so itself.
-    pub(super) fn kill(&mut self, pane: &Pane) {
-        self.tell(pane, Do::Kill);
+    /// End a process. Of one that nobody knows, its end is all that can be told.
+    pub(super) fn kill(&mut self, pane: &Pane) -> Result<(), Event> {
+        match self.tell(pane, Do::Kill) {
+            true => Ok(()),
+            false => Err(Event::PaneExited {
+                pane: pane.clone(),
+                exit: Exit::Lost {
+                    why: "its process is gone".into(),
+                },
+            }),
+        }
     }
 
     fn tell(&mut self, pane: &Pane, what: Do) -> bool {

@@ -25,7 +25,7 @@ use crate::project::Project;
 use crate::tmux::{self, Client, Server};
 
 /// How much may wait for the loop; who has more to tell waits.
-const INPUTS: usize = 1024;
+const INPUTS: usize = 256;
 /// How many events share a commit, at most.
 const TOGETHER: usize = 1024;
 /// How soon something that takes milliseconds is looked at again.
@@ -125,7 +125,7 @@ impl Daemon {
         let program = std::env::current_exe().map_err(Stopped::Machine)?;
         let mut panes = Panes::new(World {
             screens: Screens::new(client.clone()),
-            client,
+            client: client.clone(),
             fence: consumer.fence(),
             inputs,
             program: program.to_string_lossy().into(),
@@ -133,6 +133,10 @@ impl Daemon {
         });
         for (worker, pane) in left.dead {
             panes.keep_dead(worker, pane);
+        }
+        for stray in &left.strays {
+            tracing::warn!(pane = stray.as_str(), "a pane without evidence is closed");
+            client.close(stray).await?;
         }
         let mut idle_since = VecDeque::new();
         for survivor in left.alive {
@@ -188,17 +192,17 @@ impl Daemon {
         self.own.extend(exits);
         self.settle();
         // What came of that is done before anybody looks; what it comes to is told after.
-        let mut after = VecDeque::new();
         while !self.panes.are_at_rest() {
             tokio::select! {
-                input = told.recv() => after.extend(input.and_then(Input::happened)),
+                Some(input) = told.recv() => drop(self.hear(input)),
                 () = tokio::time::sleep(SOON) => {}
             }
         }
         let alive = self.panes.alive();
+        let after = std::mem::take(&mut self.own);
         self.own.push_back(Event::Recovered { alive });
         self.own.append(&mut self.idle_since);
-        self.own.append(&mut after);
+        self.own.extend(after);
         self.settle();
         self.written_before = HashSet::new();
 
@@ -249,16 +253,23 @@ impl Daemon {
 
     /// Take in what came, with what else has come by now. Was the first scan over?
     fn take_with(&mut self, first: Input, told: &mut mpsc::Receiver<Input>) -> bool {
-        let mut scanned = false;
-        let rest = std::iter::from_fn(|| told.try_recv().ok());
-        for input in std::iter::once(first).chain(rest).take(TOGETHER) {
-            match input {
-                Input::Happened(event) => self.own.push_back(event),
-                Input::Scanned => scanned = true,
-            }
+        let mut scanned = self.hear(first);
+        while self.own.len() < TOGETHER
+            && let Ok(input) = told.try_recv()
+        {
+            scanned |= self.hear(input);
         }
         self.settle();
         scanned
+    }
+
+    fn hear(&mut self, input: Input) -> bool {
+        match input {
+            Input::Happened(event) => self.own.push_back(event),
+            Input::Found(events) => self.own.extend(events),
+            Input::Scanned => return true,
+        }
+        false
     }
 
     /// Take in what waits, make it durable and act on it, until there is nothing left.
@@ -375,7 +386,7 @@ impl Daemon {
             }
             Effect::Kill { pane } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
-                self.panes.kill(&pane);
+                self.own.extend(self.panes.kill(&pane).err());
             }
             Effect::Write(letter) => self.write(&letter),
             Effect::NotifyHuman { number, kind } => {
@@ -406,9 +417,7 @@ impl Daemon {
                 why,
             }),
         };
-        if let Err(event) = delivered {
-            self.own.push_back(event);
-        }
+        self.own.extend(delivered.err());
     }
 
     fn handover(&self) -> Handover<'_> {

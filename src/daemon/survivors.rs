@@ -23,6 +23,9 @@ pub(super) struct Leftovers {
     pub(super) exits: Vec<Event>,
     /// Dead panes, for the next process of their worker.
     pub(super) dead: Vec<(Address, PaneId)>,
+    /// Live panes whose folder tells of nothing that runs: it has not begun and never
+    /// will, or somebody has removed it.
+    pub(super) strays: Vec<PaneId>,
 }
 
 /// Look at everything that the last life of tx may have left. What has not begun by now
@@ -62,9 +65,10 @@ pub(super) fn find(run: &Path, state: &State, panes: Vec<Found>) -> io::Result<L
             let place = tagged.iter().position(|(tagged, _)| *tagged == pane);
             let found = place.map(|place| tagged.swap_remove(place).1);
             left.alive
-                .extend(survivor(state, &attempt, pane, pid, found)?);
+                .extend(survivor(state, &attempt, pane, pid, found));
         }
     }
+    left.strays = tagged.into_iter().map(|(_, found)| found.id).collect();
     Ok(left)
 }
 
@@ -104,13 +108,16 @@ fn survivor(
     pane: Pane,
     pid: Pid,
     found: Option<Found>,
-) -> io::Result<Option<Survivor>> {
-    let mode = attempt.ordered()?.mode;
-    // A program that stays is of no use without its pane.
-    if mode == Mode::Pane && found.is_none() {
+) -> Option<Survivor> {
+    // A program that stays is of no use without its pane, nor one that nobody knows.
+    let mode = attempt.ordered().map(|order| order.mode);
+    let mode = mode
+        .ok()
+        .filter(|mode| *mode == Mode::Turn || found.is_some());
+    let Some(mode) = mode else {
         signal_session(pid, Signal::KILL);
-        return Ok(None);
-    }
+        return None;
+    };
     let turn = found.as_ref().map_or(0, |found| found.turn);
     let busy = state.worker(&pane.worker).is_none_or(|worker| {
         let given = worker.turn == turn;
@@ -126,13 +133,13 @@ fn survivor(
             | Is::Stopping => false,
         }
     });
-    Ok(Some(Survivor {
+    Some(Survivor {
         pane,
         mode,
         pid,
         found,
         busy: busy || mode == Mode::Turn,
-    }))
+    })
 }
 
 /// Whose process it is, by what its pane was started with.

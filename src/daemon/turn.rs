@@ -84,6 +84,9 @@ fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, Str
     let (program, arguments) = order.program.split_first().ok_or("no program is named")?;
     let failed = Command::new(program)
         .args(arguments)
+        // What it does with tmux it does not do with ours.
+        .env_remove("TMUX")
+        .env_remove("TMUX_PANE")
         .envs(order.environment)
         .current_dir(&order.folder)
         .exec();

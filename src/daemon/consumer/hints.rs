@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -61,8 +61,8 @@ impl Shared {
         self.hasher.hash_one(what)
     }
 
-    /// The watcher says something.
-    pub(super) fn hear(&self, bus: &Path, event: notify::Result<Event>) {
+    /// The watcher says something of the bus or of the folder of the fences.
+    pub(super) fn hear(&self, folders: &[PathBuf; 2], event: notify::Result<Event>) {
         let mut noted = self.lock();
         if noted.hints.len() > MOST {
             // What is dropped is found by the scan; a fence is one of its own.
@@ -71,7 +71,7 @@ impl Shared {
         }
         let before = noted.hints.len();
         match event {
-            Ok(event) => noted.hints.extend(hints_of(bus, &event)),
+            Ok(event) => noted.hints.extend(hints_of(folders, &event)),
             Err(error) => {
                 tracing::warn!(%error, "the watcher failed");
                 noted.hints.push(Hint::LostTrack);
@@ -153,13 +153,13 @@ impl Shared {
 }
 
 /// What an event of the watcher hints at.
-fn hints_of(bus: &Path, event: &Event) -> Vec<Hint> {
+fn hints_of([bus, run]: &[PathBuf; 2], event: &Event) -> Vec<Hint> {
     if event.need_rescan() {
         return vec![Hint::LostTrack];
     }
     let mut hints = Vec::new();
     for path in &event.paths {
-        if path == bus {
+        if path == bus || path == run {
             // The folder itself came or went.
             match event.kind {
                 EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(_) => {
@@ -172,7 +172,7 @@ fn hints_of(bus: &Path, event: &Event) -> Vec<Hint> {
         let Some(name) = path.file_name() else {
             continue;
         };
-        if path.parent() != Some(bus) {
+        if path.parent() != Some(bus.as_path()) {
             if let (EventKind::Create(_), Some(number)) = (event.kind, fence::number_of(name)) {
                 hints.push(Hint::Fence(number));
             }
