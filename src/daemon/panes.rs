@@ -535,7 +535,9 @@ impl Process {
             .iter()
             .find(|found| Some(&found.id) == self.at.as_ref());
         let Some(found) = found else { return };
-        if self.mode == Mode::Pane && found.title.trim() == "idle" {
+        // What was seen before it was given something says nothing of that.
+        let now = found.turn == self.turn();
+        if self.mode == Mode::Pane && now && found.title.trim() == "idle" {
             self.world.fence.pass().await;
             return self.turn_is_over().await;
         }

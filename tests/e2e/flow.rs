@@ -129,3 +129,58 @@ fn two_hundred_messages_to_twenty_agents_are_answered_once_each() {
     assert_eq!(project.state().held().count(), 0);
     assert!(project.live_panes().len() <= 20);
 }
+
+/// Two that stay, and call themselves idle when they are done.
+const TITLED: &str = r#"
+mesh: titled
+agents:
+  - { name: quick, runtime: command, mode: pane, run: [sh, "{mesh_dir}/titled.sh"] }
+  - { name: slow, runtime: command, mode: pane, run: [sh, "{mesh_dir}/titled.sh"] }
+"#;
+
+/// Answers at once; what is long takes two seconds before it says so, and then as long as
+/// somebody likes.
+const TITLED_PROGRAM: &str = r#"
+while IFS= read -r path; do
+    count=$((count + 1))
+    if grep -q '^long$' "$path"; then
+        sleep 2
+        touch "$TX_ROOT/long"
+        while [ -e "$TX_ROOT/long" ]; do sleep 0.05; done
+    elif grep -q '^late$' "$path"; then
+        sleep 1
+    fi
+    id="$(basename "$TX_AGENT")-$count"
+    printf -- '---\nfrom: %s\nmsg-id: %s\nstatus: complete\nheadline: done\ntimestamp: 2026-11-15T10:00:00.000Z\n---\n\ndone\n' \
+        "$TX_AGENT" "$id" > "$TX_ROOT/.ai/tx/msgs/.$id"
+    mv "$TX_ROOT/.ai/tx/msgs/.$id" "$TX_ROOT/.ai/tx/msgs/$id.md"
+    printf '\033]2;idle\007'
+done
+"#;
+
+#[test]
+fn a_title_from_before_a_delivery_does_not_end_the_turn() {
+    let project = Project::started(&[
+        ("titled/config.yaml", TITLED),
+        ("titled/titled.sh", TITLED_PROGRAM),
+    ]);
+    let send = |to: &str, id: &str| {
+        project.drop_file(&format!("{id}.md"), &message("core", to, id, "", id));
+    };
+    send("titled/quick", "first");
+    project.wait_for_step("first", Step::Finished);
+    // While one is busy the panes are looked at: the other one is idle, and says so.
+    send("titled/slow", "long");
+    wait_for("the slow one to be at it", || {
+        project.root().join("long").exists().then_some(())
+    });
+    send("titled/quick", "late");
+    project.wait_for_step("late", Step::Finished);
+    std::fs::remove_file(project.root().join("long")).unwrap();
+    project.wait_for_step("long", Step::Finished);
+    // Nobody was reminded of what it owed.
+    let thread = project.json(&["trace", "late"]);
+    let messages = thread["messages"].as_array().unwrap().iter();
+    let reminders = messages.filter(|m| m["to"][0] == "titled/quick" && m["id"] != "late");
+    assert_eq!(reminders.count(), 0, "{thread:#}");
+}
