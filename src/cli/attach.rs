@@ -84,12 +84,14 @@ fn exists(socket: &std::path::Path, target: &str) -> bool {
     look.status().is_ok_and(|status| status.success())
 }
 
-fn socket(project: &Project) -> Result<PathBuf, Failure> {
+/// The socket of the project's tmux server.
+pub(super) fn socket(project: &Project) -> Result<PathBuf, Failure> {
     let socket = project.socket("tmux.sock");
     socket.map_err(|error| Failure::new(format!("the tmux socket cannot be reached: {error}")))
 }
 
-fn tmux(socket: &std::path::Path) -> Command {
+/// A call of tmux that reads no settings of the user's.
+pub(super) fn tmux(socket: &std::path::Path) -> Command {
     let mut command = Command::new("tmux");
     command.arg("-S").arg(socket).args(["-f", "/dev/null"]);
     command.env_remove("TMUX").env_remove("TMUX_PANE");

@@ -3,6 +3,7 @@
 mod attach;
 mod check;
 mod control;
+mod demo;
 mod dlq;
 mod doctor;
 mod exit;
@@ -73,6 +74,7 @@ pub fn main() -> Exit {
         Verb::Attach(verb) => attach::run(&context, &verb),
         Verb::Turn(verb) => turn::run(&verb),
         Verb::Doctor(verb) => doctor::run(&context, &verb),
+        Verb::Demo(verb) => demo::run(&context, &verb),
     };
     result.unwrap_or_else(Failure::report)
 }
@@ -120,6 +122,7 @@ enum Verb {
     #[command(hide = true)]
     Turn(turn::Turn),
     Doctor(doctor::Doctor),
+    Demo(demo::Demo),
 }
 
 /// What every verb is given.

@@ -70,5 +70,13 @@ pub(super) fn start(project: &Project) -> Result<(), Failure> {
     let _ = child.wait();
     let said = said.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
-    Err(Failure::new(format!("the daemon did not start: {said}")))
+    let (said, hint) = match said.split_once("\n  help: ") {
+        Some((said, hint)) => (said, Some(hint)),
+        None => (said, None),
+    };
+    let failure = Failure::new(format!("the daemon did not start: {said}"));
+    Err(match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    })
 }

@@ -27,22 +27,27 @@ pub(super) struct Stop {
 
 pub(super) fn run(context: &Context, verb: &Stop) -> Result<Exit, Failure> {
     let project = context.project()?;
-    let mut control = match Control::connect(&project) {
+    match stop(&project, verb.kill_agents)? {
+        true => say_what_is_kept(context, &project, verb.kill_agents),
+        false => nothing_to_stop(context),
+    }
+}
+
+/// End the daemon, and wait until it has. Was there one?
+pub(super) fn stop(project: &Project, kill_agents: bool) -> Result<bool, Failure> {
+    let mut control = match Control::connect(project) {
         Ok(control) => control,
-        Err(NoDaemon::NotRunning) => return nothing_to_stop(context),
-        Err(error @ NoDaemon::Unreachable(_)) => return Err(unreachable(&project, error)),
+        Err(NoDaemon::NotRunning) => return Ok(false),
+        Err(error @ NoDaemon::Unreachable(_)) => return Err(unreachable(project, error)),
     };
-    let request = Request::Stop {
-        kill_agents: verb.kill_agents,
-    };
-    match control.ask(&request) {
+    match control.ask(&Request::Stop { kill_agents }) {
         // It may end before it has answered.
         Ok(Reply::Done | Reply::Seq { .. }) | Err(NoAnswer::Gone | NoAnswer::TimedOut) => {}
         Ok(Reply::Refused { why, hint }) => return Err(Failure::new(why).hint(hint)),
         Err(error @ NoAnswer::Garbage(_)) => return Err(error.into()),
     }
-    wait(&project)?;
-    say_what_is_kept(context, &project, verb.kill_agents)
+    wait(project)?;
+    Ok(true)
 }
 
 fn nothing_to_stop(context: &Context) -> Result<Exit, Failure> {

@@ -61,7 +61,7 @@ fn as_json(
 }
 
 /// A line a message, under the first of its causes.
-fn as_tree(messages: &BTreeMap<Number, Facts>) -> String {
+pub(super) fn as_tree(messages: &BTreeMap<Number, Facts>) -> String {
     let mut under: BTreeMap<Option<Number>, Vec<&Facts>> = BTreeMap::new();
     for facts in messages.values() {
         let first = facts

@@ -154,7 +154,8 @@ fn came_of(past: &Past, file: &str) -> Result<Came, Failure> {
     Ok(what_became(&first, later()))
 }
 
-fn has_ended(past: &Past, run: Number) -> Result<bool, Failure> {
+/// Has a run come to its end?
+pub(super) fn has_ended(past: &Past, run: Number) -> Result<bool, Failure> {
     let totals = past.message(run)?.and_then(|first| first.totals);
     Ok(past.state.run_has_ended(run) || totals.is_some_and(|totals| totals.ended))
 }
@@ -184,7 +185,7 @@ fn last_outcome<'f>(
 }
 
 /// Is something still to be done with it? News that wake nobody may wait for ever.
-fn is_under_way(past: &Past, facts: &Facts) -> bool {
+pub(super) fn is_under_way(past: &Past, facts: &Facts) -> bool {
     let Some(held) = past.state.message(facts.number) else {
         return false;
     };

@@ -1,0 +1,3 @@
+# Puts the question to the three.
+sleep 0.4
+echo 'Do we ship on a Friday? One line each, please'

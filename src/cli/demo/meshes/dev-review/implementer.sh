@@ -1,0 +1,26 @@
+# Writes greet.sh; asks the human what it must know, mends what the review finds.
+set -eu
+. "${0%/*}/message.sh"
+given=$(cat)
+sleep 0.4
+
+write() {
+    printf '%s\n' "$@" >"$TX_WORKDIR/greet.sh"
+}
+
+case $given in
+*'status: changes-requested'*)
+    greeting=$(sed -n 's/^echo "\(.*\), \$1!"$/\1/p' "$TX_WORKDIR/greet.sh")
+    write 'name=${1:?who is to be greeted?}' "echo \"$greeting, \$name!\""
+    echo 'Without a name it now fails, and says why'
+    ;;
+*'type: ask-response'*)
+    greeting=$(printf '%s\n' "$given" | sed -n '/^type: ask-response$/,$s/^headline: //p')
+    write "echo \"$greeting, \$1!\""
+    echo "greet.sh says \"$greeting\""
+    ;;
+*)
+    echo 'Hello, or something more formal? One line, please.' |
+        message 'to: core' 'headline: Which greeting is it to be?'
+    ;;
+esac

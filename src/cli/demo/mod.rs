@@ -1,0 +1,270 @@
+//! `tx demo`: two meshes of scripted agents at work, in a project that is gone afterwards.
+//!
+//! Nothing in it is pretended: a daemon of its own, real panes, files on a bus. Only the
+//! agents are shell scripts, and the human is this verb.
+
+mod hops;
+mod place;
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use clap::builder::styling::AnsiColor;
+use serde_json::{Value, json};
+
+use super::output::{bold, dim, many, paint, talk};
+use super::{Context, Exit, Failure, start, trace};
+use crate::format::report::{printable, printable_lines};
+use crate::model::{Address, Kind};
+use hops::{Hop, Watch};
+use place::{Interrupted, Place};
+
+/// How long all of it may take.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// Watch scripted agents work in tmux panes, in a project of their own
+#[derive(clap::Args)]
+#[command(after_help = "Example: tx demo")]
+pub(super) struct Demo {}
+
+/// One task, and all that has to come of it.
+struct Scene {
+    about: &'static str,
+    to: &'static str,
+    headline: &'static str,
+    body: &'static str,
+    /// What the human says when asked.
+    answer: &'static str,
+    /// Every hop, as [`Hop::words`] has it.
+    expected: &'static [&'static str],
+}
+
+const SCENES: [Scene; 2] = [
+    Scene {
+        about: "a change is written, tested and reviewed; the human is asked once, and the review \
+                sends it back once",
+        to: "dev-review",
+        headline: "Write greet.sh",
+        body: "It greets people by name.",
+        answer: "Good day",
+        expected: &[
+            "core → implementer task",
+            "implementer → core ask-human",
+            "core → implementer ask-response",
+            "implementer → tester task-complete complete",
+            "tester → reviewer task-complete complete",
+            "reviewer → implementer task-complete changes-requested",
+            "implementer → tester task-complete complete",
+            "tester → reviewer task-complete complete",
+            "reviewer → core task-complete complete",
+        ],
+    },
+    Scene {
+        about: "three views on a question at the same time, joined into one answer",
+        to: "council",
+        headline: "Do we ship on a Friday?",
+        body: "The release is ready, and so is the weekend.",
+        answer: "As you like",
+        expected: &[
+            "core → chair task",
+            "chair → optimist task-complete complete",
+            "chair → skeptic task-complete complete",
+            "chair → pragmatist task-complete complete",
+            "optimist → synthesizer task-complete complete",
+            "skeptic → synthesizer task-complete complete",
+            "pragmatist → synthesizer task-complete complete",
+            "synthesizer → core task-complete complete",
+        ],
+    },
+];
+
+const NEXT: &str = "\
+Next:
+  tx init         a project of your own, with a mesh to start from
+  tx mesh list    the meshes that come with tx
+  tx start        its daemon, and you in its core session
+";
+
+pub(super) fn run(context: &Context, _: &Demo) -> Result<Exit, Failure> {
+    let interrupted = Interrupted::watch()?;
+    let place = Place::new()?;
+    let played = Show::new(context, &place, &interrupted).play();
+    // Whatever came of it, nothing is left behind.
+    match (played, place.end()) {
+        (played, Ok(())) => played,
+        (Ok(_), Err(left)) => Err(left),
+        (Err(failure), Err(left)) => {
+            left.report();
+            Err(failure)
+        }
+    }
+}
+
+/// The demo as it goes.
+struct Show<'a> {
+    context: &'a Context,
+    place: &'a Place,
+    interrupted: &'a Interrupted,
+    begun: Instant,
+    hops: Vec<Hop>,
+    missing: Vec<String>,
+}
+
+impl<'a> Show<'a> {
+    fn new(context: &'a Context, place: &'a Place, interrupted: &'a Interrupted) -> Self {
+        Show {
+            context,
+            place,
+            interrupted,
+            begun: Instant::now(),
+            hops: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    fn play(mut self) -> Result<Exit, Failure> {
+        let project = &self.place.project;
+        start::start(project)?;
+        talk(&format!(
+            "to look at the panes, in another terminal: {}\n",
+            self.place.attach()?
+        ));
+        let mut watch = Watch::new(project)?;
+        for scene in &SCENES {
+            self.say(&format!("\n{}: {}\n", bold(scene.to), scene.about))?;
+            self.run(scene, &mut watch)?;
+        }
+        self.end(&watch)
+    }
+
+    /// Give the task, and see it through.
+    fn run(&mut self, scene: &Scene, watch: &mut Watch) -> Result<(), Failure> {
+        let before = self.hops.len();
+        let task = self
+            .place
+            .write(scene.to, scene.headline, scene.body, None)?;
+        while !watch.is_over(&task)? {
+            self.interrupted.check()?;
+            if self.begun.elapsed() > PATIENCE {
+                break;
+            }
+            for hop in watch.next()? {
+                self.show(&hop)?;
+                if hop.kind == Kind::AskHuman {
+                    let (to, id) = (hop.from.to_string(), hop.id.as_str());
+                    self.place.write(&to, scene.answer, "", Some(id))?;
+                }
+                self.hops.push(hop);
+            }
+        }
+        let mut came: Vec<String> = self.hops[before..].iter().map(Hop::words).collect();
+        for expected in scene.expected {
+            match came.iter().position(|words| words == expected) {
+                Some(place) => drop(came.swap_remove(place)),
+                None => self.missing.push(format!("{}: {expected}", scene.to)),
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, hop: &Hop) -> Result<(), Failure> {
+        let at = self.begun.elapsed().as_secs_f64();
+        if self.context.output.json {
+            return self.context.output.say_json(&hop.as_json(at));
+        }
+        // Padded before it is painted: colours take no room.
+        let way = format!("{:<25}", hop.way());
+        let word = match &hop.status {
+            Some(status) => status.to_string(),
+            None => hop.kind.to_string(),
+        };
+        let word = format!("{word:<17}");
+        let word = match (&hop.status, hop.kind) {
+            (_, Kind::Lifecycle | Kind::Update) => dim(&word),
+            (Some(status), _) if status.as_str() == "complete" => paint(AnsiColor::Green, &word),
+            (Some(_), _) => paint(AnsiColor::Yellow, &word),
+            (None, Kind::Ask | Kind::AskHuman | Kind::AskResponse) => {
+                paint(AnsiColor::Magenta, &word)
+            }
+            (None, Kind::Task | Kind::TaskComplete) => paint(AnsiColor::Cyan, &word),
+        };
+        let at = dim(&format!("{at:>6.2} s"));
+        let headline = printable(&hop.headline);
+        self.say(&format!("{at}  {way}  {word}  {headline}\n"))
+    }
+
+    /// What it came to.
+    fn end(&self, watch: &Watch) -> Result<Exit, Failure> {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let (hops, processes) = (self.hops.len(), watch.processes());
+        let messages = watch.messages();
+        let exit = match self.missing.is_empty() {
+            true => Exit::Done,
+            false => Exit::Findings,
+        };
+        if self.context.output.json {
+            self.context.output.say_json(&json!({
+                "ok": self.missing.is_empty(), "messages": messages, "hops": hops,
+                "processes": processes, "seconds": (seconds * 100.0).round() / 100.0,
+                "missing": self.missing,
+            }))?;
+            return Ok(exit);
+        }
+        for thread in watch.threads()? {
+            let tree = printable_lines(&trace::as_tree(&thread));
+            self.say(&format!("\n{tree}"))?;
+        }
+        let mut text = format!(
+            "\n{} in {}, {} started, {seconds:.1} s\n",
+            many(messages, "message"),
+            many(hops, "hop"),
+            match processes {
+                1 => "1 process".into(),
+                processes => format!("{processes} processes"),
+            },
+        );
+        if !self.missing.is_empty() {
+            let _ = writeln!(text, "\nThis did not happen:");
+            for missing in &self.missing {
+                let _ = writeln!(text, "  {missing}");
+            }
+            self.say(&text)?;
+            talk(&self.place.log());
+            return Ok(exit);
+        }
+        self.say(&format!("{text}\n{NEXT}"))?;
+        Ok(exit)
+    }
+
+    /// For people alone.
+    fn say(&self, text: &str) -> Result<(), Failure> {
+        match self.context.output.json {
+            true => Ok(()),
+            false => self.context.output.say(text),
+        }
+    }
+}
+
+impl Hop {
+    fn as_json(&self, at: f64) -> Value {
+        json!({
+            "at": (at * 1000.0).round() / 1000.0, "id": self.id, "from": self.from, "to": self.to,
+            "kind": self.kind, "status": self.status, "headline": self.headline,
+        })
+    }
+
+    /// From whom to whom, by their names within the mesh.
+    fn way(&self) -> String {
+        let name = |who: &Address| match who {
+            who if who.is_system() => "tx".to_owned(),
+            who => who.agent.to_string(),
+        };
+        format!("{} → {}", name(&self.from), name(&self.to))
+    }
+
+    /// What is expected of it.
+    fn words(&self) -> String {
+        let status = self.status.as_ref().map(|word| format!(" {word}"));
+        format!("{} {}{}", self.way(), self.kind, status.unwrap_or_default())
+    }
+}

@@ -1,0 +1,183 @@
+//! Where the demo plays: a project in a temporary folder, with its daemon and its tmux
+//! server. All of it goes when the demo ends.
+
+use std::fs;
+use std::io;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use chrono::{SecondsFormat, Utc};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use tempfile::TempDir;
+
+use crate::cli::{Failure, attach, stop};
+use crate::format::report::printable;
+use crate::project::{Project, write_atomically};
+
+/// How much of the daemon's log is shown if something went wrong, in lines.
+const LAST: usize = 20;
+
+macro_rules! files {
+    ($($path:literal),* $(,)?) => {
+        [$(($path, include_str!(concat!("meshes/", $path)))),*]
+    };
+}
+
+/// The meshes: path below `meshes/`, text.
+const MESHES: &[(&str, &str)] = &files![
+    "council/chair.sh",
+    "council/config.yaml",
+    "council/member.sh",
+    "council/synthesizer.sh",
+    "dev-review/config.yaml",
+    "dev-review/implementer.sh",
+    "dev-review/message.sh",
+    "dev-review/reviewer.sh",
+    "dev-review/tester.sh",
+];
+
+/// A project that is gone when it has ended.
+pub(super) struct Place {
+    folder: TempDir,
+    pub(super) project: Project,
+}
+
+impl Place {
+    pub(super) fn new() -> Result<Place, Failure> {
+        let made = TempDir::with_prefix("tx-demo-").and_then(|folder| {
+            let root = folder.path().to_path_buf();
+            let project = Project { root };
+            fs::create_dir_all(project.messages())?;
+            for (path, text) in MESHES {
+                let path = project.meshes().join(path);
+                path.parent().map_or(Ok(()), fs::create_dir_all)?;
+                fs::write(path, text)?;
+            }
+            Ok(Place { folder, project })
+        });
+        made.map_err(|error: io::Error| {
+            let hint = "see that the folder for temporary files, TMPDIR, has room and is yours";
+            Failure::new(format!("a project for the demo cannot be made: {error}")).hint(hint)
+        })
+    }
+
+    /// How to see the panes.
+    pub(super) fn attach(&self) -> Result<String, Failure> {
+        let socket = attach::socket(&self.project)?;
+        let socket = printable(&socket.to_string_lossy());
+        Ok(format!("tmux -S {socket} attach"))
+    }
+
+    /// A word of the human's: a file on the bus. Its id.
+    pub(super) fn write(
+        &self,
+        to: &str,
+        headline: &str,
+        body: &str,
+        in_reply_to: Option<&str>,
+    ) -> Result<String, Failure> {
+        let words = headline.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<String> = words
+            .filter(|word| !word.is_empty())
+            .map(str::to_ascii_lowercase)
+            .collect();
+        let id = words.join("-");
+        let now = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
+        let answers = in_reply_to.map(|ask| format!("in-reply-to: {ask}\n"));
+        let text = format!(
+            "---\nto: {to}\nfrom: core\nmsg-id: {id}\nheadline: {headline}\ntimestamp: {now}\n{}---\n\n{body}\n",
+            answers.unwrap_or_default()
+        );
+        let written = write_atomically(&self.project.messages(), &format!("{id}.md"), &text);
+        written.map_err(|error| Failure::new(format!("a message cannot be written: {error}")))?;
+        Ok(id)
+    }
+
+    /// The end of what the daemon said.
+    pub(super) fn log(&self) -> String {
+        let files = fs::read_dir(self.project.logs()).into_iter().flatten();
+        let texts = files
+            .filter_map(Result::ok)
+            .map(|file| fs::read_to_string(file.path()).unwrap_or_default());
+        let text: String = texts.collect();
+        let lines: Vec<&str> = text.lines().collect();
+        let last = &lines[lines.len().saturating_sub(LAST)..];
+        let last: Vec<String> = last.iter().map(|line| printable(line)).collect();
+        format!("\nThe end of the daemon's log:\n{}\n", last.join("\n"))
+    }
+
+    /// End the daemon, its agents and its tmux server, and remove the folder.
+    pub(super) fn end(self) -> Result<(), Failure> {
+        let Place { folder, project } = self;
+        let socket = project.socket("tmux.sock");
+        if let Err(failure) = stop::stop(&project, true) {
+            // What still runs there may write: the folder is left to it.
+            let kept = folder.keep();
+            return Err(failure.hint(format!("what is left of the demo is in {}", kept.display())));
+        }
+        if let Ok(socket) = socket {
+            // If the daemon ended by itself, its tmux server may not have.
+            let mut end = attach::tmux(&socket);
+            end.arg("kill-server");
+            let _ = end.stdout(Stdio::null()).stderr(Stdio::null()).status();
+            let real = fs::canonicalize(folder.path()).unwrap_or_default();
+            if let Some(sockets) = socket.parent().filter(|dir| !dir.starts_with(real)) {
+                let _ = fs::remove_dir_all(sockets);
+            }
+        }
+        let path = folder.path().to_path_buf();
+        folder.close().map_err(|error| {
+            let message = format!("{} cannot be removed: {error}", path.display());
+            Failure::new(message).hint("nothing in it is needed: remove it by hand")
+        })
+    }
+}
+
+/// Whether somebody wants it to end.
+pub(super) struct Interrupted(Arc<AtomicBool>);
+
+impl Interrupted {
+    pub(super) fn watch() -> Result<Interrupted, Failure> {
+        let told = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, told.clone())
+                .map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
+        }
+        Ok(Interrupted(told))
+    }
+
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Err(Failure::new("the demo was interrupted")),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::format::mesh;
+
+    #[test]
+    fn every_file_of_the_meshes_is_there_and_without_fault() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cli/demo/meshes");
+        let mut found = Vec::new();
+        for mesh in fs::read_dir(&folder).unwrap() {
+            for file in fs::read_dir(mesh.unwrap().path()).unwrap() {
+                let path = file.unwrap().path();
+                found.push(path.strip_prefix(&folder).unwrap().to_owned());
+            }
+        }
+        found.sort();
+        let listed: Vec<_> = MESHES.iter().map(|(path, _)| Path::new(path)).collect();
+        assert_eq!(found, listed);
+        for (path, text) in MESHES.iter().filter(|(path, _)| path.ends_with(".yaml")) {
+            let diagnostics = mesh::parse(text.as_bytes()).diagnostics;
+            assert!(diagnostics.is_empty(), "{path}: {diagnostics:#?}");
+        }
+    }
+}
