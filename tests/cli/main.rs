@@ -14,6 +14,7 @@ mod faults;
 mod history;
 mod layering;
 mod mesh;
+mod pages;
 mod project;
 mod send;
 mod status;

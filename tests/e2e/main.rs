@@ -3,9 +3,14 @@
 #[cfg(test)]
 mod demo;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod flow;
+#[cfg(test)]
+#[path = "../cli/pages.rs"]
+mod pages;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]

@@ -1,0 +1,79 @@
+//! Pages as tests read them: their fenced blocks, and what a command is to print.
+
+use std::fs;
+use std::path::Path;
+
+/// A fenced block of a page.
+pub(crate) struct Block {
+    pub(crate) info: String,
+    pub(crate) text: String,
+    pub(crate) place: String,
+}
+
+/// The fenced blocks of a page.
+pub(crate) fn blocks(page: &Path) -> Vec<Block> {
+    let text = fs::read_to_string(page).unwrap();
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut fence: Option<String> = None;
+    for (number, line) in text.lines().enumerate() {
+        let marks: String = line.chars().take_while(|c| *c == '`').collect();
+        match &fence {
+            None if marks.len() >= 3 => {
+                fence = Some(marks.clone());
+                blocks.push(Block {
+                    info: line[marks.len()..].trim().into(),
+                    text: String::new(),
+                    place: format!(
+                        "{}:{}",
+                        page.file_name().unwrap().to_string_lossy(),
+                        number + 1
+                    ),
+                });
+            }
+            Some(open) if marks.len() >= open.len() && line.trim() == marks => fence = None,
+            Some(_) => {
+                let block = blocks.last_mut().unwrap();
+                block.text += line;
+                block.text.push('\n');
+            }
+            None => {}
+        }
+    }
+    assert!(
+        fence.is_none(),
+        "{} has a fence never closed",
+        page.display()
+    );
+    blocks
+}
+
+/// Is this what was to be printed? `[..]` stands for anything in a line, a line `...` for
+/// any lines.
+pub(crate) fn matches(expected: &str, printed: &str) -> bool {
+    let expected: Vec<&str> = expected.trim_end().lines().collect();
+    let printed: Vec<&str> = printed.trim_end().lines().collect();
+    lines_match(&expected, &printed)
+}
+
+fn lines_match(expected: &[&str], printed: &[&str]) -> bool {
+    match (expected.split_first(), printed.split_first()) {
+        (None, None) => true,
+        (Some((&"...", rest)), _) => (0..=printed.len()).any(|n| lines_match(rest, &printed[n..])),
+        (Some((first, rest)), Some((line, others))) => {
+            line_matches(first, line) && lines_match(rest, others)
+        }
+        (None, Some(_)) | (Some(_), None) => false,
+    }
+}
+
+fn line_matches(expected: &str, line: &str) -> bool {
+    match expected.split_once("[..]") {
+        None => expected.trim_end() == line.trim_end(),
+        Some((before, after)) => line.strip_prefix(before).is_some_and(|rest| {
+            let starts = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+            starts
+                .into_iter()
+                .any(|at| line_matches(after, &rest[at..]))
+        }),
+    }
+}
