@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::cli::control::{ended, follow};
+use crate::cli::control::follow;
 use crate::cli::past::{Past, nothing_yet};
 use crate::cli::{Failure, wait};
 use crate::daemon::{Follow, Heard};
@@ -52,7 +52,7 @@ impl Watch {
         match self.follow.heard(Some(A_WHILE)) {
             Heard::Seq(_) => {}
             Heard::Nothing => return Ok(Vec::new()),
-            Heard::End => return Err(ended()),
+            Heard::End => return Err(Failure::new("the daemon of the demo has ended")),
         }
         let Past { reader, state } = &mut self.past;
         let last = reader.last()?;
