@@ -14,4 +14,6 @@ mod pages;
 #[cfg(test)]
 mod stage;
 #[cfg(test)]
+mod verbs;
+#[cfg(test)]
 mod wrapper;
