@@ -12,6 +12,8 @@ mod letters;
 mod lock;
 mod meshes;
 mod panes;
+mod perform;
+mod process;
 mod processes;
 mod run;
 mod screens;

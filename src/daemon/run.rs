@@ -11,14 +11,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::clock::Clock;
 use super::consumer::{Consumer, Known};
-use super::control::{self, Asked, Reply, Request};
-use super::handover::{Handover, Wanted};
+use super::control::{self, Asked, Refusal, Reply, Request};
 use super::lock::{DaemonLock, Taken};
 use super::meshes::Meshes;
 use super::panes::{Panes, World};
 use super::screens::Screens;
-use super::{Input, letters, survivors};
-use crate::engine::{Effect, Event, Letter, Pane, Sent, Source, Status, Turn, Verdict, Worker};
+use super::{Input, survivors};
+use crate::engine::{Event, Letter, Pane, Source, Status, Worker};
 use crate::journal::{self, Ledger, Untaken};
 use crate::model::{Address, Envelope, Mode, MsgId, Name, Recipient};
 use crate::project::Project;
@@ -87,17 +86,18 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
     })
 }
 
-struct Daemon {
-    project: Project,
+/// The loop and everything that it owns.
+pub(super) struct Daemon {
+    pub(super) project: Project,
     clock: Clock,
-    ledger: Ledger,
-    meshes: Meshes,
-    consumer: Consumer,
-    panes: Panes,
+    pub(super) ledger: Ledger,
+    pub(super) meshes: Meshes,
+    pub(super) consumer: Consumer,
+    pub(super) panes: Panes,
     /// What tx wrote in earlier lives, which the first scan finds.
     written_before: HashSet<MsgId>,
     /// What the loop tells itself, before anybody else is heard.
-    own: VecDeque<Event>,
+    pub(super) own: VecDeque<Event>,
     /// What could not be remembered; until it is, nothing else is taken in.
     untaken: VecDeque<(i64, Event)>,
     commits: watch::Sender<u64>,
@@ -168,24 +168,81 @@ impl Daemon {
     ) -> Result<(), Stopped> {
         let mut signals = Signals::new().map_err(Stopped::Machine)?;
         let mut hang_up = signal(SignalKind::hangup()).map_err(Stopped::Machine)?;
-        let exits = std::mem::take(&mut self.own);
         for letter in unwritten {
             self.write(&letter);
         }
+        if let Some(end) = self.recover(&mut told, &mut signals).await {
+            self.stop(end).await;
+            return Ok(());
+        }
+        let failed = |error| Stopped::File {
+            path: self.project.lock(),
+            error,
+        };
+        let (asks, mut asked) = mpsc::channel(16);
+        let listener = control::listen(&self.project).map_err(failed)?;
+        let control = tokio::spawn(control::serve(listener, asks, self.commits.subscribe()));
+        tracing::info!(root = %self.project.root.display(), pid = std::process::id(), "tx runs");
+        ready();
+        let changed = self.meshes.changed();
+        tokio::pin!(changed);
+        let end = loop {
+            let due = self.ledger.state().next_timer();
+            let wake = due.as_ref().map(|(at, _)| self.clock.instant(*at));
+            let stalled = self.is_stalled();
+            tokio::select! {
+                biased;
+                end = signals.end() => break end,
+                _ = hang_up.recv() => self.load_meshes(),
+                asked = asked.recv() => if let Some(asked) = asked
+                    && let Some(end) = self.answer(asked)
+                {
+                    break end;
+                },
+                () = tokio::time::sleep(TRY_AGAIN), if stalled => {}
+                () = self.panes.one_is_gone() => {}
+                () = &mut changed => {
+                    changed.set(self.meshes.changed());
+                    self.load_meshes();
+                }
+                input = told.recv(), if !stalled => if let Some(input) = input {
+                    self.take_with(input, &mut told);
+                },
+                () = sleep_until(wake), if !stalled => if let Some((due, timer)) = due
+                    && self.clock.now() >= due
+                {
+                    self.own.push_back(Event::TimerFired { timer, due });
+                },
+            }
+            self.settle();
+        };
+        // Whoever has something to tell now tells the next one, by what it leaves behind.
+        drop(told);
+        control.abort();
+        let _ = control::stop_listening(&self.project);
+        self.stop(end).await;
+        Ok(())
+    }
+
+    /// Take in what happened while nobody was here, and say what is alive. If it is to end
+    /// before that is done: how.
+    async fn recover(
+        &mut self,
+        told: &mut mpsc::Receiver<Input>,
+        signals: &mut Signals,
+    ) -> Option<End> {
+        let exits = std::mem::take(&mut self.own);
         self.load_meshes();
         self.settle();
         // The files first: what an agent wrote it wrote before it ended.
-        loop {
+        let mut scanned = false;
+        while !scanned {
+            let stalled = self.is_stalled();
             tokio::select! {
-                end = signals.end() => {
-                    self.stop(end).await;
-                    return Ok(());
-                }
-                input = told.recv() => {
-                    let scanned = input.is_none_or(|input| self.take_with(input, &mut told));
-                    if scanned {
-                        break;
-                    }
+                end = signals.end() => return Some(end),
+                () = tokio::time::sleep(TRY_AGAIN), if stalled => self.settle(),
+                input = told.recv(), if !stalled => {
+                    scanned = input.is_none_or(|input| self.take_with(input, told));
                 }
             }
         }
@@ -205,50 +262,12 @@ impl Daemon {
         self.own.extend(after);
         self.settle();
         self.written_before = HashSet::new();
+        None
+    }
 
-        let failed = |error| Stopped::File {
-            path: self.project.lock(),
-            error,
-        };
-        let (asks, mut asked) = mpsc::channel(16);
-        let listener = control::listen(&self.project).map_err(failed)?;
-        let control = tokio::spawn(control::serve(listener, asks, self.commits.subscribe()));
-        tracing::info!(root = %self.project.root.display(), pid = std::process::id(), "tx runs");
-        ready();
-        let end = loop {
-            let due = self.ledger.state().next_timer();
-            let wake = due.as_ref().map(|(at, _)| self.clock.instant(*at));
-            let stalled = !self.untaken.is_empty();
-            let changed = self.meshes.changed();
-            tokio::select! {
-                biased;
-                end = signals.end() => break end,
-                _ = hang_up.recv() => self.load_meshes(),
-                asked = asked.recv() => if let Some(asked) = asked
-                    && let Some(end) = self.answer(asked)
-                {
-                    break end;
-                },
-                () = tokio::time::sleep(TRY_AGAIN), if stalled => {}
-                () = self.panes.one_is_gone() => {}
-                input = told.recv(), if !stalled => if let Some(input) = input {
-                    self.take_with(input, &mut told);
-                },
-                () = sleep_until(wake), if !stalled => if let Some((due, timer)) = due
-                    && self.clock.now() >= due
-                {
-                    self.own.push_back(Event::TimerFired { timer, due });
-                },
-                () = changed => self.load_meshes(),
-            }
-            self.settle();
-        };
-        // Whoever has something to tell now tells the next one, by what it leaves behind.
-        drop(told);
-        control.abort();
-        let _ = control::stop_listening(&self.project);
-        self.stop(end).await;
-        Ok(())
+    /// Does something wait that could not be remembered?
+    fn is_stalled(&self) -> bool {
+        !self.untaken.is_empty()
     }
 
     /// Take in what came, with what else has come by now. Was the first scan over?
@@ -360,83 +379,6 @@ impl Daemon {
         }
     }
 
-    fn perform(&mut self, effect: Effect) {
-        match effect {
-            Effect::Spawn {
-                pane,
-                session,
-                model,
-                turn,
-            } => {
-                tracing::info!(worker = %pane.worker, attempt = pane.attempt, "start");
-                let wanted = Wanted {
-                    session,
-                    model,
-                    turn,
-                };
-                match self.handover().start(pane, wanted) {
-                    Ok(start) => self.panes.start(start),
-                    Err(event) => self.own.push_back(event),
-                }
-            }
-            Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
-            Effect::Interrupt { pane, note } => {
-                tracing::info!(worker = %pane.worker, attempt = pane.attempt, note, "interrupt");
-                self.panes.interrupt(&pane);
-            }
-            Effect::Kill { pane } => {
-                tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
-                self.own.extend(self.panes.kill(&pane).err());
-            }
-            Effect::Write(letter) => self.write(&letter),
-            Effect::NotifyHuman { number, kind } => {
-                tracing::info!(message = number.0, %kind, "for the human");
-            }
-            Effect::ShowDialog { worker, open } => {
-                tracing::info!(%worker, open, "dialog");
-            }
-            Effect::RunHook { worker, check, .. } => self.own.push_back(Event::HookFinished {
-                worker,
-                check,
-                verdict: Verdict::Error {
-                    why: "this tx has no quality hooks".into(),
-                },
-            }),
-            Effect::Remember(_) => {}
-        }
-    }
-
-    fn deliver(&mut self, pane: &Pane, turn: &Turn) {
-        tracing::info!(worker = %pane.worker, attempt = pane.attempt, turn = turn.turn, "deliver");
-        let delivered = match self.handover().text(pane, turn) {
-            Ok(text) => self.panes.deliver(pane, turn.turn, text),
-            Err(why) => Err(Event::DeliveryFailed {
-                pane: pane.clone(),
-                turn: turn.turn,
-                sent: Sent::Nothing,
-                why,
-            }),
-        };
-        self.own.extend(delivered.err());
-    }
-
-    fn handover(&self) -> Handover<'_> {
-        Handover {
-            project: &self.project,
-            meshes: &self.meshes,
-            ledger: &self.ledger,
-        }
-    }
-
-    fn write(&mut self, letter: &Letter) {
-        let (name, text) = letters::file_of(letter);
-        self.consumer.expect_own(&name);
-        // It is for people: the journal has it, and a start writes it again.
-        if let Err(error) = letters::write(&self.project.messages(), &name, &text) {
-            tracing::error!(file = name, %error, "cannot be written");
-        }
-    }
-
     /// Do what somebody asks for. If it is to end: how.
     fn answer(&mut self, asked: Asked) -> Option<End> {
         let Asked { request, answer } = asked;
@@ -456,25 +398,29 @@ impl Daemon {
             | Request::RestartWorker { .. }
             | Request::Retry { .. }
             | Request::Drop { .. }
-            | Request::Follow => match control::command_for(&request, &self.ledger) {
-                Err(refusal) => Reply::from(refusal),
-                Ok(command) => {
-                    self.own.push_back(Event::Command(command));
-                    self.settle();
-                    match self.untaken.is_empty() {
-                        true => Reply::Done,
-                        false => Reply::Refused {
-                            why: "the journal cannot be written now".into(),
-                            hint: "it is done as soon as it can be: see that the disk has room"
-                                .into(),
-                        },
-                    }
-                }
-            },
+            | Request::Follow => self.order(&request).unwrap_or_else(Reply::from),
         };
         // If nobody waits for it any more, it is done all the same.
         let _ = answer.send(reply);
         None
+    }
+
+    /// Take a person's order in, as far as that can be remembered.
+    fn order(&mut self, request: &Request) -> Result<Reply, Refusal> {
+        let full = |hint: &str| Refusal {
+            why: "the journal cannot be written now".into(),
+            hint: hint.into(),
+        };
+        if self.is_stalled() {
+            return Err(full("see that the disk has room, then try again"));
+        }
+        let command = control::command_for(request, &self.ledger)?;
+        self.own.push_back(Event::Command(command));
+        self.settle();
+        match self.is_stalled() {
+            false => Ok(Reply::Done),
+            true => Err(full("it is done when the disk has room")),
+        }
     }
 
     async fn stop(&mut self, end: End) {

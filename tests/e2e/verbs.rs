@@ -37,7 +37,9 @@ fn a_worker_can_be_looked_at_stopped_and_restarted() {
     assert_eq!(status["workers"][0]["state"], "working", "{status}");
     assert_eq!(status["workers"][0]["work"][0], "m", "{status}");
     project.ok(&["worker", "stop", "slow/waits"]);
-    wait_for("its process to be gone", || project.live_panes().is_empty().then_some(()));
+    wait_for("its process to be gone", || {
+        project.live_panes().is_empty().then_some(())
+    });
     wait_for("it to wait for a person", || {
         (is(&project, "slow/waits") == Some(Is::Backoff)).then_some(())
     });
@@ -76,7 +78,13 @@ fn spy_follows_what_happens() {
     let mut kinds = Vec::new();
     for line in std::io::BufRead::lines(lines) {
         let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
-        let event = line["event"].as_object().unwrap().keys().next().unwrap().clone();
+        let event = line["event"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .next()
+            .unwrap()
+            .clone();
         let over = event == "pane-exited";
         kinds.push(event);
         if over {
@@ -85,7 +93,10 @@ fn spy_follows_what_happens() {
     }
     let _ = spy.kill();
     let _ = spy.wait();
-    assert_eq!(kinds, ["arrived", "pane-started", "delivered", "pane-exited"]);
+    assert_eq!(
+        kinds,
+        ["arrived", "pane-started", "delivered", "pane-exited"]
+    );
 }
 
 #[test]
@@ -93,7 +104,10 @@ fn without_a_terminal_attach_says_how() {
     let project = Project::started(&[("slow/config.yaml", SLOW)]);
     let output = project.tx(&["attach"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("attach -t '=core'"), "{said}");
+    assert!(
+        output.status.success() && said.contains("attach -t '=core'"),
+        "{said}"
+    );
     let none = project.tx(&["attach", "slow/waits"]);
     assert_eq!(none.status.code(), Some(6));
 }

@@ -1,0 +1,88 @@
+//! What the engine decides is done here. What takes time is begun, and tells by itself
+//! what came of it.
+
+use super::handover::{Handover, Wanted};
+use super::letters;
+use super::run::Daemon;
+use crate::engine::{Effect, Event, Letter, Pane, Sent, Turn, Verdict};
+
+impl Daemon {
+    /// Do what the engine has decided, now that it is durable.
+    pub(super) fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Spawn {
+                pane,
+                session,
+                model,
+                turn,
+            } => {
+                tracing::info!(worker = %pane.worker, attempt = pane.attempt, "start");
+                let wanted = Wanted {
+                    session,
+                    model,
+                    turn,
+                };
+                match self.handover().start(pane, wanted) {
+                    Ok(start) => self.panes.start(start),
+                    Err(event) => self.own.push_back(event),
+                }
+            }
+            Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
+            Effect::Interrupt { pane, note } => {
+                tracing::info!(worker = %pane.worker, attempt = pane.attempt, note, "interrupt");
+                self.panes.interrupt(&pane);
+            }
+            Effect::Kill { pane } => {
+                tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
+                self.own.extend(self.panes.kill(&pane).err());
+            }
+            Effect::Write(letter) => self.write(&letter),
+            Effect::NotifyHuman { number, kind } => {
+                tracing::info!(message = number.0, %kind, "for the human");
+            }
+            Effect::ShowDialog { worker, open } => {
+                tracing::info!(%worker, open, "dialog");
+            }
+            Effect::RunHook { worker, check, .. } => self.own.push_back(Event::HookFinished {
+                worker,
+                check,
+                verdict: Verdict::Error {
+                    why: "this tx has no quality hooks".into(),
+                },
+            }),
+            Effect::Remember(_) => {}
+        }
+    }
+
+    fn deliver(&mut self, pane: &Pane, turn: &Turn) {
+        tracing::info!(worker = %pane.worker, attempt = pane.attempt, turn = turn.turn, "deliver");
+        let delivered = match self.handover().text(pane, turn) {
+            Ok(text) => self.panes.deliver(pane, turn.turn, text),
+            Err(why) => Err(Event::DeliveryFailed {
+                pane: pane.clone(),
+                turn: turn.turn,
+                sent: Sent::Nothing,
+                why,
+            }),
+        };
+        self.own.extend(delivered.err());
+    }
+
+    fn handover(&self) -> Handover<'_> {
+        Handover {
+            project: &self.project,
+            meshes: &self.meshes,
+            ledger: &self.ledger,
+        }
+    }
+
+    /// Write a letter, for people to read.
+    pub(super) fn write(&mut self, letter: &Letter) {
+        let (name, text) = letters::file_of(letter);
+        self.consumer.expect_own(&name);
+        // It is for people: the journal has it, and a start writes it again.
+        if let Err(error) = letters::write(&self.project.messages(), &name, &text) {
+            tracing::error!(file = name, %error, "cannot be written");
+        }
+    }
+}
