@@ -112,10 +112,13 @@ impl Client {
     /// Put the text of a file into a pane, and note which turn that was: both or neither,
     /// whatever becomes of tx meanwhile. What its program called the pane before is over.
     pub async fn paste(&self, pane: &PaneId, file: &Path, turn: u32) -> Result<(), Error> {
-        let file = file.to_str().ok_or(Error::NotText)?;
+        // It would be read as a format, and what is in `#(…)` would be run.
+        let file = file.to_str().ok_or(Error::NotText)?.replace('#', "##");
         let target = pane.as_str();
         let buffer = format!("tx-{}", target.trim_start_matches('%'));
-        let load = LoadBuffer::new().buffer_name(buffer.as_str()).path(file);
+        let load = LoadBuffer::new()
+            .buffer_name(buffer.as_str())
+            .path(file.as_str());
         let rename = SelectPane::new().target_pane(target).title("busy");
         let paste = PasteBuffer::new().delete().bracket_codes().no_replacement();
         let paste = paste.buffer_name(buffer.as_str()).target_pane(target);
