@@ -72,6 +72,12 @@ impl Meshes {
             let Some(mesh) = &entry.mesh else {
                 all_load = false;
                 self.tell_broken(entry);
+                // The last good one was there too, as far as one can tell by its folder.
+                if let Ok(name) = entry.name.parse() {
+                    self.places
+                        .entry(name)
+                        .or_insert_with(|| entry.place.clone());
+                }
                 continue;
             };
             if !seen.insert(mesh.name.clone()) {
