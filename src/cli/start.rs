@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::attach;
 use super::output::talk;
 use super::{Context, Exit, Failure};
-use crate::daemon;
+use crate::daemon::{self, Running};
 use crate::project::Project;
 
 /// Start the daemon, unless it runs, and go to the core session
@@ -22,7 +22,7 @@ pub(super) struct Start {
 pub(super) fn run(context: &Context, verb: &Start) -> Result<Exit, Failure> {
     let project = context.project()?;
     match daemon::running(&project) {
-        Some(running) => talk(&format!("tx runs already, as process {}\n", running.pid)),
+        Some(running) => runs_already(&running),
         None => start(&project)?,
     }
     if verb.detach {
@@ -68,6 +68,11 @@ pub(super) fn start(project: &Project) -> Result<(), Failure> {
     let mut said = String::new();
     let _ = stderr.read_to_string(&mut said);
     let _ = child.wait();
+    // Somebody else has started one in the same moment: that is as good.
+    if let Some(running) = daemon::running(project) {
+        runs_already(&running);
+        return Ok(());
+    }
     let said = said.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
     let (said, hint) = match said.split_once("\n  help: ") {
@@ -79,4 +84,8 @@ pub(super) fn start(project: &Project) -> Result<(), Failure> {
         Some(hint) => failure.hint(hint),
         None => failure,
     })
+}
+
+fn runs_already(running: &Running) {
+    talk(&format!("tx runs already, as process {}\n", running.pid));
 }
