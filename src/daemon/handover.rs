@@ -11,11 +11,11 @@ use super::meshes::{COMMAND, Meshes, mode_of};
 use super::panes::Start;
 use crate::agents::{Values, arguments, uses_session};
 use crate::engine::{Event, Exit, Facts, Number, Pane, Source, State, Turn};
-use crate::format::message::{Origin, Parsed, parse};
+use crate::format::message::{MAX_FILE, Origin, Parsed, parse};
 use crate::format::prompt::{Given, prompt, with_feature};
 use crate::journal::{Error, Ledger, Reader};
 use crate::model::{Address, Agent, Body, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Status};
-use crate::project::{Place, Project, briefing, workdir};
+use crate::project::{Place, Project, briefing, read_regular, workdir};
 
 /// Where everything is that is handed over.
 pub(super) struct Handover<'a> {
@@ -50,8 +50,14 @@ struct Content {
     rearmatter: Rearmatter,
     command: Option<String>,
     feature: Option<Feature>,
-    /// The file on the bus that it is in.
-    file: Option<String>,
+    /// The file on the bus that it came in.
+    file: Option<Written>,
+}
+
+/// A file as it was when it was accepted.
+struct Written {
+    name: String,
+    text: String,
 }
 
 impl Handover<'_> {
@@ -96,7 +102,7 @@ impl Handover<'_> {
         let prompt = self.prompt(&whose, &contents, feature, resumed)?;
         let message = contents
             .first()
-            .map(|first| self.file_of(first, &attempt.prompt()));
+            .map(|first| self.file_of(first).unwrap_or_else(|| attempt.prompt()));
         let mesh_dir = match whose.place {
             Place::File(path) => path.parent().map(Path::to_path_buf),
             Place::BuiltIn => None,
@@ -161,24 +167,35 @@ impl Handover<'_> {
             let failed = |error| format!("{} cannot be written: {error}", path.display());
             written.map_err(failed).map(|()| path)
         };
-        let whole = match contents.as_slice() {
-            [one] if whose.agent.deliver == Deliver::Text => one.body.as_str().to_owned(),
-            [one] if one.file.is_some() => String::new(),
-            [] | [..] => {
-                let feature = contents.iter().find_map(|content| content.feature.as_ref());
-                self.prompt(&whose, &contents, feature, true)?
-            }
+        let prompt = || {
+            let feature = contents.iter().find_map(|content| content.feature.as_ref());
+            self.prompt(&whose, &contents, feature, true)
         };
-        let text = match whose.agent.deliver {
-            Deliver::Text => printable(&whole),
-            Deliver::Path => {
-                let path = match contents.as_slice() {
-                    [one] if one.file.is_some() => self.file_of(one, &attempt.prompt()),
-                    [] | [..] => write(format!("turn-{}.md", turn.turn), &whole)?,
+        let text = match (whose.agent.deliver, contents.as_slice()) {
+            (Deliver::Text, [one]) => one.body.as_str().to_owned(),
+            (Deliver::Text, [] | [..]) => prompt()?,
+            (Deliver::Path, contents) => {
+                let path = match contents {
+                    [one] => self.file_of(one),
+                    [] | [..] => None,
                 };
-                printable(&path.to_string_lossy())
+                let path = match (path, contents) {
+                    (Some(path), _) => path,
+                    (
+                        None,
+                        [
+                            Content {
+                                file: Some(as_it_was),
+                                ..
+                            },
+                        ],
+                    ) => write(format!("turn-{}.md", turn.turn), &as_it_was.text)?,
+                    (None, [] | [..]) => write(format!("turn-{}.md", turn.turn), &prompt()?)?,
+                };
+                path.to_string_lossy().into_owned()
             }
         };
+        let text = printable(&text);
         write(format!("given-{}", turn.turn), &(text + "\n"))
     }
 
@@ -214,12 +231,15 @@ impl Handover<'_> {
         Ok(prompt(&briefing, command.as_deref(), &given))
     }
 
-    /// The file that a message is in; if that is gone, or never was, what was made of it.
-    fn file_of(&self, content: &Content, made: &Path) -> PathBuf {
-        let file = content.file.as_ref();
-        let file = file.map(|name| self.project.messages().join(name));
-        file.filter(|path| path.is_file())
-            .unwrap_or_else(|| made.into())
+    /// The file that a message came in, if it is what it was, and its path is one line.
+    fn file_of(&self, content: &Content) -> Option<PathBuf> {
+        let Written { name, text } = content.file.as_ref()?;
+        if name.chars().any(char::is_control) {
+            return None;
+        }
+        let path = self.project.messages().join(name);
+        let (bytes, _) = read_regular(&path, MAX_FILE).ok()?;
+        (bytes == text.as_bytes()).then_some(path)
     }
 
     fn contents(&self, to: &Address, messages: &[Number]) -> Result<Vec<Content>, String> {
@@ -289,7 +309,7 @@ fn content(reader: &Reader, facts: &Facts, to: &Address) -> Result<Content, Erro
         rearmatter: Rearmatter::default(),
         command: None,
         feature: None,
-        file: facts.path().map(Into::into),
+        file: None,
     };
     let text = reader.text_of(facts)?.unwrap_or_default();
     match &facts.source {
@@ -310,8 +330,12 @@ fn content(reader: &Reader, facts: &Facts, to: &Address) -> Result<Content, Erro
                     content.feature = message.envelope.feature;
                 }
                 // It was a message when it was accepted, by rules that have changed since.
-                Parsed::Rejected(_) | Parsed::Incomplete(_) => content.body = text.into(),
+                Parsed::Rejected(_) | Parsed::Incomplete(_) => {
+                    content.body = text.as_str().into();
+                }
             }
+            let name = path.clone();
+            content.file = Some(Written { name, text });
         }
     }
     Ok(content)
