@@ -33,6 +33,8 @@ use look::{Looked, look};
 const STANDS: Duration = Duration::from_millis(500);
 /// How long the rest of an incomplete file is waited for.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long is waited, at most, for all files to stand.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the folder is looked at without a hint.
 const INTERVAL: Duration = Duration::from_secs(30);
 
@@ -46,23 +48,39 @@ pub(super) struct Consumer {
     fence: Fence,
 }
 
-/// The files that the journal knows, by the hash of their names, and when it came to.
+/// The files that the journal knows, by the hash of their names.
 pub(super) struct Known {
     hasher: RandomState,
-    accepted: HashMap<u64, i64>,
+    files: HashMap<u64, Taken>,
+}
+
+/// A file as the journal took it in.
+#[derive(Clone, Copy)]
+struct Taken {
+    at: i64,
+    /// The hash of the hash of its bytes.
+    content: u64,
 }
 
 impl Known {
     pub(super) fn new() -> Known {
         Known {
             hasher: RandomState::new(),
-            accepted: HashMap::new(),
+            files: HashMap::new(),
         }
     }
 
-    pub(super) fn insert(&mut self, name: &str, at: i64) {
-        let name = self.hasher.hash_one(OsStr::new(name));
-        self.accepted.insert(name, at);
+    /// What a file was, and when. The last word on it stands.
+    pub(super) fn insert(&mut self, name: &str, hash: &str, at: i64) {
+        let content = self.hasher.hash_one(hash);
+        let taken = Taken { at, content };
+        let last = self
+            .files
+            .entry(self.hasher.hash_one(name))
+            .or_insert(taken);
+        if last.at <= at {
+            *last = taken;
+        }
     }
 }
 
@@ -87,6 +105,7 @@ impl Consumer {
             run: run.clone(),
             watched: None,
             scanned: None,
+            known: known.files,
             seen: HashSet::new(),
             settling: BTreeMap::new(),
             incomplete: BTreeMap::new(),
@@ -96,7 +115,7 @@ impl Consumer {
         };
         let thread = std::thread::Builder::new()
             .name("consumer".into())
-            .spawn(move || looker.run(known.accepted))
+            .spawn(move || looker.run())
             .map_err(notify::Error::io)?;
         let fence = Fence::new(Arc::clone(&shared), run);
         Ok(Consumer {
@@ -150,27 +169,35 @@ struct Looker {
     watched: Option<u64>,
     /// When the folder had changed last, as of the last scan.
     scanned: Option<SystemTime>,
+    /// What the journal knew at the start, until the first scan is over.
+    known: HashMap<u64, Taken>,
     /// The files that were taken, by the hash of name and stamp.
     seen: HashSet<u64>,
     /// Files that have to stand for a while, and until when.
     settling: BTreeMap<OsString, (Instant, Option<Stamp>)>,
     /// Files whose rest is waited for, and until when.
     incomplete: BTreeMap<OsString, Instant>,
-    fences: Vec<u64>,
+    /// Fences to be passed, and when at the latest.
+    fences: Vec<(u64, Instant)>,
     /// What was found and not yet told.
     found: Vec<Event>,
     inputs: mpsc::Sender<Input>,
 }
 
 impl Looker {
-    fn run(&mut self, known: HashMap<u64, i64>) {
+    fn run(&mut self) {
         self.arm();
-        self.scan(&known);
-        drop(known);
+        self.scan();
         self.tell();
-        let _ = self.inputs.blocking_send(Input::Scanned);
+        // What was written a moment ago has to stand: it belongs to what was there before.
+        let mut first = Some(Instant::now() + PATIENCE);
         let mut tick = Instant::now() + INTERVAL;
         loop {
+            if first.is_some_and(|latest| self.has_settled(latest)) {
+                first = None;
+                self.known = HashMap::new();
+                let _ = self.inputs.blocking_send(Input::Scanned);
+            }
             let next = self.settling.values().map(|(until, _)| *until);
             let next = next.chain(self.incomplete.values().copied()).min();
             let (hints, stop) = self.shared.wait(next.map_or(tick, |next| next.min(tick)));
@@ -186,7 +213,7 @@ impl Looker {
                     }
                     Hint::Created(name) => self.settle(name),
                     Hint::BeingWritten(name) => drop(self.settling.remove(&name)),
-                    Hint::Fence(number) => self.fences.push(number),
+                    Hint::Fence(number) => self.fences.push((number, Instant::now() + PATIENCE)),
                     Hint::LostTrack => scan = true,
                 }
             }
@@ -196,20 +223,32 @@ impl Looker {
             }
             if scan {
                 self.arm();
-                self.scan(&HashMap::new());
+                self.scan();
             }
             self.take_what_stood();
             self.give_up_incomplete();
             self.tell();
             // A link that stands for a while may be what a fence was raised for.
-            if self.settling.is_empty() {
-                self.shared.pass(self.fences.drain(..));
-            }
+            let fences = std::mem::take(&mut self.fences);
+            let (passed, waiting) = fences
+                .into_iter()
+                .partition(|(_, latest)| self.has_settled(*latest));
+            self.fences = waiting;
+            let passed: Vec<(u64, Instant)> = passed;
+            self.shared
+                .pass(passed.into_iter().map(|(number, _)| number));
         }
     }
 
+    /// Does nothing have to stand any more? Somebody who goes on and on making links must
+    /// not hold up everybody else.
+    fn has_settled(&self, latest: Instant) -> bool {
+        self.settling.is_empty() || Instant::now() >= latest
+    }
+
     /// Watch the folder that is there now, its parent, which tells of its return, and the
-    /// folder of the fences.
+    /// folder of the fences. Also if it seems to be watched: a folder that is made anew can
+    /// have the inode of the one before, and the end of that one ends the watch of its name.
     fn arm(&mut self) {
         let inode = fs::metadata(&self.bus).map(|found| found.ino()).ok();
         let mut armed = true;
@@ -236,7 +275,7 @@ impl Looker {
 
     /// Look at every file of the folder that was not taken. One that stands since before
     /// the journal took it in is the one that it knows.
-    fn scan(&mut self, known: &HashMap<u64, i64>) {
+    fn scan(&mut self) {
         let before = fs::metadata(&self.bus).and_then(|found| found.modified());
         let Ok(entries) = fs::read_dir(&self.bus) else {
             self.scanned = None;
@@ -253,8 +292,8 @@ impl Looker {
                 continue;
             };
             let key = self.key(&name, &stamp);
-            let accepted = known.get(&self.shared.hash(&name));
-            if self.seen.contains(&key) || accepted.is_some_and(|at| stamp.is_before(*at)) {
+            let taken = self.known_as(&name);
+            if self.seen.contains(&key) || taken.is_some_and(|t| stamp.is_before(t.at)) {
                 seen.insert(key);
             } else {
                 new.push((name, stamp));
@@ -323,9 +362,13 @@ impl Looker {
             return;
         }
         let waited = until.is_some_and(|until| until <= Instant::now());
+        let known = self.known_as(&name);
+        let is_known = |hash: &str| known.is_some_and(|t| t.content == self.shared.hash(hash));
         let event = match look(&self.bus.join(&name), waited) {
-            Looked::Message(arrived) => Event::Arrived(arrived),
-            Looked::Bad(rejected) => Event::Rejected(rejected),
+            Looked::Message(arrived) if is_known(&arrived.hash) => None,
+            Looked::Message(arrived) => Some(Event::Arrived(arrived)),
+            Looked::Bad(rejected) if is_known(&rejected.hash) => None,
+            Looked::Bad(rejected) => Some(Event::Rejected(rejected)),
             Looked::Gone => return,
             Looked::Incomplete => {
                 let until = until.unwrap_or_else(|| Instant::now() + GRACE);
@@ -337,7 +380,7 @@ impl Looker {
         if self.stamp(&name) == Some(stamp) {
             self.seen.insert(key);
         }
-        self.found.push(event);
+        self.found.extend(event);
         if self.found.len() >= TOGETHER {
             self.tell();
         }
@@ -360,6 +403,12 @@ impl Looker {
             modified: (found.mtime(), found.mtime_nsec()),
             changed: (found.ctime(), found.ctime_nsec()),
         })
+    }
+
+    /// The file as the journal knew it at the start, which writes its name as text.
+    fn known_as(&self, name: &OsStr) -> Option<&Taken> {
+        let name = name.to_string_lossy();
+        self.known.get(&self.shared.hash(&*name))
     }
 
     fn key(&self, name: &OsStr, stamp: &Stamp) -> u64 {

@@ -462,10 +462,10 @@ fn known_files(ledger: &Ledger) -> Result<Known, journal::Error> {
     let mut known = Known::new();
     ledger
         .reader()
-        .each_path(|path, at| known.insert(path, at))?;
+        .each_file(|path, hash, at| known.insert(path, hash, at))?;
     for held in ledger.state().held() {
-        if let Some(path) = held.facts.path() {
-            known.insert(path, held.facts.at);
+        if let (Some(path), Some(hash)) = (held.facts.path(), held.facts.hash()) {
+            known.insert(path, hash, held.facts.at);
         }
     }
     Ok(known)

@@ -33,11 +33,14 @@ impl Reader {
         )
     }
 
-    /// Every file that a message came in, or was refused in, and when that was.
-    pub fn each_path(&self, mut each: impl FnMut(&str, i64)) -> Result<(), Error> {
-        let query = "SELECT path, at FROM messages WHERE path IS NOT NULL ORDER BY number";
+    /// Every file that a message came in, or was refused in: its name, the hash of its
+    /// bytes, and when that was. What it was last comes last.
+    pub fn each_file(&self, mut each: impl FnMut(&str, &str, i64)) -> Result<(), Error> {
+        let query = "SELECT path, body ->> '$.source.file.hash', at FROM messages
+                     WHERE path IS NOT NULL ORDER BY number, at";
         self.each_row(query, |row| {
-            each(row.get_ref(0)?.as_str()?, row.get(1)?);
+            let (path, hash) = (row.get_ref(0)?, row.get_ref(1)?);
+            each(path.as_str()?, hash.as_str()?, row.get(2)?);
             Ok(())
         })
     }
