@@ -92,7 +92,7 @@ fn start_log(project: &Project, watched: bool) -> Result<(), Failure> {
 impl From<Stopped> for Failure {
     fn from(stopped: Stopped) -> Failure {
         let hint = match &stopped {
-            Stopped::Taken(Taken::By(_)) => None,
+            Stopped::Taken(Taken::By(_)) | Stopped::Place { .. } => None,
             Stopped::Tmux(tmux::Error::NotStarted(_)) => {
                 Some("install tmux 3.2 or newer; `tx doctor` looks at the rest")
             }

@@ -52,6 +52,14 @@ pub enum Stopped {
         /// What is wrong with it.
         error: io::Error,
     },
+    /// The project lies where its agents cannot be told that it is.
+    #[error("{path:?} {why}: move the project")]
+    Place {
+        /// Where it lies.
+        path: PathBuf,
+        /// What is wrong with that.
+        why: &'static str,
+    },
     /// The files cannot be watched.
     #[error("the messages cannot be watched: {0}")]
     Watch(#[from] notify::Error),
@@ -70,6 +78,7 @@ struct End {
 /// Run until somebody ends it. `ready` is called when everything that was there before
 /// is taken in.
 pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
+    check_place(&project.root)?;
     let _lock = DaemonLock::take(project)?;
     for folder in [project.messages(), project.run()] {
         make(&folder)?;
@@ -481,6 +490,19 @@ fn own_messages(ledger: &Ledger) -> Result<HashSet<MsgId>, journal::Error> {
         };
     }
     Ok(own)
+}
+
+/// Everything that runs is told where it is, in words and on lines.
+fn check_place(root: &Path) -> Result<(), Stopped> {
+    let why = match root.to_str() {
+        Some(text) if text.contains(['\n', '\r']) => "has a line break in it",
+        // The one thing that cannot be quoted where it reads a file.
+        Some(text) if text.contains("#[") => "has `#[` in it, which tmux takes for its own",
+        Some(_) => return Ok(()),
+        None => "is not UTF-8 text",
+    };
+    let path = root.into();
+    Err(Stopped::Place { path, why })
 }
 
 fn make(folder: &Path) -> Result<(), Stopped> {
