@@ -1,6 +1,8 @@
 //! What the engine decides is done here. What takes time is begun, and tells by itself
 //! what came of it.
 
+use std::io;
+
 use super::handover::{Handover, Wanted};
 use super::letters;
 use super::run::Daemon;
@@ -36,7 +38,7 @@ impl Daemon {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
                 self.own.extend(self.panes.kill(&pane).err());
             }
-            Effect::Write(letter) => self.write(&letter),
+            Effect::Write(letter) => self.write(*letter),
             Effect::NotifyHuman { number, kind } => {
                 tracing::info!(message = number.0, %kind, "for the human");
             }
@@ -76,13 +78,26 @@ impl Daemon {
         }
     }
 
-    /// Write a letter, for people to read.
-    pub(super) fn write(&mut self, letter: &Letter) {
+    /// Write a letter, for people to read; if that cannot be done now, later.
+    pub(super) fn write(&mut self, letter: Letter) {
+        if let Err(error) = self.try_to_write(&letter) {
+            tracing::error!(letter = %letter.id, %error, "cannot be written: it is tried again");
+            self.unwritten.push_back(letter);
+        }
+    }
+
+    /// They are for people: the journal has them, and nothing waits for them.
+    pub(super) fn write_unwritten(&mut self) {
+        while let Some(letter) = self.unwritten.front()
+            && self.try_to_write(letter).is_ok()
+        {
+            self.unwritten.pop_front();
+        }
+    }
+
+    fn try_to_write(&self, letter: &Letter) -> io::Result<()> {
         let (name, text) = letters::file_of(letter);
         self.consumer.expect_own(&name);
-        // It is for people: the journal has it, and a start writes it again.
-        if let Err(error) = letters::write(&self.project.messages(), &name, &text) {
-            tracing::error!(file = name, %error, "cannot be written");
-        }
+        letters::write(&self.project.messages(), &name, &text)
     }
 }

@@ -109,6 +109,8 @@ pub(super) struct Daemon {
     pub(super) own: VecDeque<Event>,
     /// What could not be remembered; until it is, nothing else is taken in.
     untaken: VecDeque<(i64, Event)>,
+    /// Letters that could not be written.
+    pub(super) unwritten: VecDeque<Letter>,
     commits: watch::Sender<u64>,
     /// What is to be told of programs that were found idle.
     idle_since: VecDeque<Event>,
@@ -164,6 +166,7 @@ impl Daemon {
             panes,
             own: left.exits.into(),
             untaken: VecDeque::new(),
+            unwritten: VecDeque::new(),
             commits,
             idle_since,
         })
@@ -178,7 +181,7 @@ impl Daemon {
         let mut signals = Signals::new().map_err(Stopped::Machine)?;
         let mut hang_up = signal(SignalKind::hangup()).map_err(Stopped::Machine)?;
         for letter in unwritten {
-            self.write(&letter);
+            self.write(letter);
         }
         if let Some(end) = self.recover(&mut told, &mut signals).await {
             self.stop(end).await;
@@ -199,6 +202,7 @@ impl Daemon {
             let due = self.ledger.state().next_timer();
             let wake = due.as_ref().map(|(at, _)| self.clock.instant(*at));
             let stalled = self.is_stalled();
+            let again = stalled || !self.unwritten.is_empty();
             tokio::select! {
                 biased;
                 end = signals.end() => break end,
@@ -208,7 +212,7 @@ impl Daemon {
                 {
                     break end;
                 },
-                () = tokio::time::sleep(TRY_AGAIN), if stalled => {}
+                () = tokio::time::sleep(TRY_AGAIN), if again => {}
                 () = self.panes.one_is_gone() => {}
                 () = &mut changed => {
                     changed.set(self.meshes.changed());
@@ -302,6 +306,7 @@ impl Daemon {
 
     /// Take in what waits, make it durable and act on it, until there is nothing left.
     fn settle(&mut self) {
+        self.write_unwritten();
         loop {
             let taken = self.take_all();
             let committed = taken.and_then(|()| self.ledger.commit());
@@ -435,7 +440,10 @@ impl Daemon {
     async fn stop(&mut self, end: End) {
         tracing::info!(kill_agents = end.kill_agents, "tx stops");
         self.consumer.stop();
-        if let Err(error) = self.ledger.snapshot() {
+        // With a snapshot, the next start would take them for written.
+        if self.unwritten.is_empty()
+            && let Err(error) = self.ledger.snapshot()
+        {
             tracing::warn!(%error, "no snapshot: the next start takes longer");
         }
         if end.kill_agents {
