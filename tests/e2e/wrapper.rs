@@ -53,10 +53,7 @@ fn no_turn_runs_twice_and_no_exit_is_lost_under_kills() {
     for _ in 0..kills {
         std::thread::sleep(Duration::from_millis(chance(120)));
         if chance(4) == 0 {
-            let server = tmux(stage.socket(), &["display-message", "-p", "#{pid}"]);
-            if let Some(server) = server.trim().parse().ok().and_then(pid) {
-                let _ = rustix::process::kill_process(server, rustix::process::Signal::KILL);
-            }
+            kill_server(&stage);
         }
         driver.kill().unwrap();
         driver.wait().unwrap();
@@ -67,6 +64,27 @@ fn no_turn_runs_twice_and_no_exit_is_lost_under_kills() {
     wait_for("lines after the last kill", || {
         let after = heard(folder).values().map(Vec::len).sum::<usize>();
         (after > before + 3).then_some(())
+    });
+    let mut killed = false;
+    // On a slow machine there may have been no server when one was to be killed.
+    wait_for("another life of the listener", || {
+        if heard(folder).len() > 1 {
+            return Some(());
+        }
+        // Only one that has been at work: else none ever would be.
+        let lines = heard(folder).values().map(Vec::len).sum::<usize>();
+        if lines > before + 3 && !std::mem::replace(&mut killed, true) {
+            kill_server(&stage);
+        }
+        None
+    });
+    wait_for("every worker to have run", || {
+        (0..WORKERS)
+            .all(|worker| {
+                let log = fs::read_to_string(folder.join(format!("w{worker}/log")));
+                log.unwrap_or_default().matches("begin").count() > 3
+            })
+            .then_some(())
     });
     driver.kill().unwrap();
     driver.wait().unwrap();
@@ -139,6 +157,13 @@ fn heard(folder: &Path) -> BTreeMap<String, Vec<String>> {
             )
         })
         .collect()
+}
+
+fn kill_server(stage: &Stage) {
+    let server = tmux(stage.socket(), &["display-message", "-p", "#{pid}"]);
+    if let Some(server) = server.trim().parse().ok().and_then(pid) {
+        let _ = rustix::process::kill_process(server, rustix::process::Signal::KILL);
+    }
 }
 
 fn pid(raw: i32) -> Option<rustix::process::Pid> {
