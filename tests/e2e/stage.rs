@@ -1,6 +1,7 @@
 //! Where a test plays: a folder of its own with a tmux server of its own, both gone when
 //! it ends.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -47,15 +48,23 @@ impl Drop for Stage {
 /// A project with a daemon, unless it is stopped.
 pub(crate) struct Project {
     stage: Stage,
+    root: PathBuf,
 }
 
 impl Project {
     /// A project with these meshes: name, config, and files beside it.
     pub(crate) fn new(meshes: &[(&str, &str)]) -> Project {
+        Project::below("", meshes)
+    }
+
+    /// The same, in a folder below its own.
+    pub(crate) fn below(folder: impl AsRef<Path>, meshes: &[(&str, &str)]) -> Project {
         let mut stage = Stage::new();
-        stage.socket = stage.folder().join(".ai/tx/state/tmux.sock");
-        let project = Project { stage };
-        std::fs::create_dir_all(project.bus()).unwrap();
+        let root: PathBuf = stage.folder().join(folder).components().collect();
+        std::fs::create_dir_all(root.join(".ai/tx/msgs")).unwrap();
+        let project = tx::project::Project { root: root.clone() };
+        stage.socket = project.socket("tmux.sock").unwrap();
+        let project = Project { stage, root };
         for (path, text) in meshes {
             project.write(&format!("meshes/{path}"), text);
         }
@@ -70,6 +79,11 @@ impl Project {
     }
 
     pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder of this test, which is no part of the project if that is below it.
+    pub(crate) fn outside(&self) -> &Path {
         self.stage.folder()
     }
 
@@ -158,18 +172,59 @@ impl Project {
     pub(crate) fn message(&self, id: &str) -> Option<Facts> {
         let state = self.state();
         let held = state.held().find(|held| held.facts.id.as_str() == id);
-        let finished = || {
-            let found = self.reader().messages_named(&id.parse().unwrap(), 1);
-            found.unwrap().into_iter().next()
-        };
-        held.map(|held| held.facts.clone()).or_else(finished)
+        held.map(|held| held.facts.clone())
+            .or_else(|| self.finished(id))
+    }
+
+    /// What is known of a message whose every delivery has ended.
+    fn finished(&self, id: &str) -> Option<Facts> {
+        let found = self.reader().messages_named(&id.parse().unwrap(), 1);
+        found.unwrap().into_iter().next()
     }
 
     /// Wait until a message has come to this step at every recipient.
     pub(crate) fn wait_for_step(&self, id: &str, step: Step) -> Facts {
         wait_for(&format!("{id} to be {}", step.as_str()), || {
-            self.message(id).filter(|facts| facts.step() == step)
+            let found = match step {
+                // It has left the state, which takes long to fold if it is large.
+                Step::Finished => self.finished(id),
+                Step::Accepted
+                | Step::Queued
+                | Step::Leased
+                | Step::Delivered
+                | Step::Acknowledged
+                | Step::Refused
+                | Step::Parked => self.message(id),
+            };
+            found.filter(|facts| facts.step() == step)
         })
+    }
+
+    /// The files that the daemon took in so far: a record each.
+    pub(crate) fn arrivals(&self) -> usize {
+        self.records("arrived")
+    }
+
+    /// How many records of a kind there are.
+    pub(crate) fn records(&self, kind: &str) -> usize {
+        let mut count = 0;
+        let reader = self.reader();
+        reader
+            .fold(0, u64::MAX, |record| {
+                count += usize::from(record.kind == kind);
+            })
+            .unwrap();
+        count
+    }
+
+    /// The files that were refused, and not mended since: each with the reason.
+    pub(crate) fn refused(&self) -> BTreeMap<String, String> {
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let status = self.json(&["status"]);
+        let refused = status["rejections"].as_array().unwrap().iter();
+        refused
+            .map(|r| (text(&r["path"]), text(&r["diagnostics"][0]["message"])))
+            .collect()
     }
 
     /// The panes in which something runs: what each was started with.
@@ -209,6 +264,11 @@ pub(crate) fn message(from: &str, to: &str, id: &str, more: &str, body: &str) ->
         "---\nto: {to}\nfrom: {from}\nmsg-id: {id}\nheadline: {id}\n\
          timestamp: 2026-11-15T10:00:00.000Z\n{more}---\n\n{body}\n"
     )
+}
+
+/// Is this a run that may take long?
+pub(crate) fn soak() -> bool {
+    std::env::var_os("TX_SOAK").is_some()
 }
 
 /// Run a tmux command on a private server; what it prints.
