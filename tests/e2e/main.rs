@@ -8,6 +8,7 @@ mod files;
 mod flow;
 #[path = "../cli/pages.rs"]
 mod pages;
+mod single;
 mod stage;
 mod verbs;
 mod wrapper;
