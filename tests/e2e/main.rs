@@ -10,5 +10,6 @@ mod flow;
 mod pages;
 mod single;
 mod stage;
+mod text;
 mod verbs;
 mod wrapper;
