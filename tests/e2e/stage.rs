@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tx::daemon::{Attempt, Stand};
 use tx::engine::{Facts, State, Step};
 use tx::journal::{Ledger, Reader};
 
@@ -41,7 +42,15 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
+        let server = tmux(&self.socket, &["display-message", "-p", "#{pid}"]);
+        let clients = tmux(&self.socket, &["list-clients", "-F", "#{client_pid}"]);
         tmux(&self.socket, &["kill-server"]);
+        // A server waits for a client that nobody listens to, and that for the server.
+        for pid in server.lines().chain(clients.lines()) {
+            if let Some(pid) = pid.parse().ok().and_then(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        }
     }
 }
 
@@ -236,6 +245,19 @@ impl Project {
         ours.map(Into::into).collect()
     }
 
+    /// Every life of a worker's process that has left a folder.
+    fn attempts(&self) -> Vec<Attempt> {
+        let inner = |folder: &PathBuf| {
+            let entries = std::fs::read_dir(folder).into_iter().flatten();
+            entries.filter_map(|entry| Some(entry.ok()?.path()))
+        };
+        let run = self.root().join(".ai/tx/run");
+        let meshes = inner(&run);
+        let workers = meshes.flat_map(|mesh| inner(&mesh).collect::<Vec<_>>());
+        let attempts = workers.flat_map(|worker| inner(&worker).collect::<Vec<_>>());
+        attempts.map(|folder| Attempt::at(&folder)).collect()
+    }
+
     /// Everything that the daemon logged.
     pub(crate) fn log(&self) -> String {
         let folder = std::fs::read_dir(self.root().join(".ai/tx/logs"));
@@ -254,6 +276,12 @@ impl Drop for Project {
         }
         if let Some(pid) = self.daemon() {
             let _ = kill_process(pid, Signal::KILL);
+        }
+        // Turns outlive their terminal.
+        for attempt in self.attempts() {
+            if let Ok(Stand::Running(pid)) = attempt.stand() {
+                let _ = kill_process(pid, Signal::KILL);
+            }
         }
     }
 }

@@ -91,6 +91,8 @@ fn a_file_that_cannot_be_read_is_told_about_and_taken_when_it_can_be() {
     fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
     project.wait_for_step("m", Step::Finished);
     assert!(project.refused().is_empty());
+    // Its tmux is not ours to end.
+    project.ok(&["stop", "--kill-agents"]);
 }
 
 /// Start tx as somebody who is not root, so that permissions count.
