@@ -35,14 +35,14 @@ pub(crate) fn measure(count: usize) -> bool {
     }
     let began = Instant::now();
     kill_process(daemon, Signal::CONT).expect("it is ours");
+    // Each is one record of the journal.
     wait_for("all to be queued", || {
-        project
-            .reader()
+        reader
             .last()
-            .is_ok_and(|last| last >= count as u64)
-            && project.state().counts().accepted >= count as u64
+            .is_ok_and(|last| last >= before + count as u64)
     });
     let ours = began.elapsed();
+    assert_eq!(project.state().counts().accepted, count as u64);
     let what = format!("{count} files moved in at once, until all are queued");
     let kept = judge(
         &format!("{what} / list, read, insert 100 a commit"),
