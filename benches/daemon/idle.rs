@@ -51,11 +51,11 @@ pub(crate) fn measure_old(messages: usize, seconds: u64) -> bool {
             && project.state().counts().left >= messages as u64
     });
     let what = format!("{messages} old messages in the folder");
-    let kept = watch(&project, &what, seconds);
     let began = Instant::now();
     project.tx(&["stop"]);
     project.tx(&["start", "--detach"]);
     println!("time   {:.1?}  stop and start with {what}", began.elapsed());
+    let kept = watch(&project, &what, seconds);
     let began = Instant::now();
     project.tx(&["stop"]);
     project.tx(&["prune", "--before", "2100-01-01"]);

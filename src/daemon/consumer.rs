@@ -9,7 +9,7 @@ mod fence;
 mod hints;
 mod look;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -106,7 +106,7 @@ impl Consumer {
             watched: None,
             scanned: None,
             known: known.files,
-            seen: HashSet::new(),
+            seen: HashMap::new(),
             settling: BTreeMap::new(),
             incomplete: BTreeMap::new(),
             fences: Vec::new(),
@@ -150,6 +150,15 @@ impl Drop for Consumer {
     }
 }
 
+/// What a scan looks at.
+#[derive(Clone, Copy)]
+enum Scan {
+    /// Every file, whether it has changed.
+    Everything,
+    /// Only whether there are files that were not there before.
+    NewNames,
+}
+
 /// What is known of a file without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Stamp {
@@ -171,8 +180,8 @@ struct Looker {
     scanned: Option<SystemTime>,
     /// What the journal knew at the start, until the first scan is over.
     known: HashMap<u64, Taken>,
-    /// The files that were taken, by the hash of name and stamp.
-    seen: HashSet<u64>,
+    /// The files that were taken: the hash of the name, and that of the stamp.
+    seen: HashMap<u64, u64>,
     /// Files that have to stand for a while, and until when.
     settling: BTreeMap<OsString, (Instant, Option<Stamp>)>,
     /// Files whose rest is waited for, and until when.
@@ -187,7 +196,7 @@ struct Looker {
 impl Looker {
     fn run(&mut self) {
         self.arm();
-        self.scan();
+        self.scan(Scan::Everything);
         self.tell();
         // What was written a moment ago has to stand: it belongs to what was there before.
         let mut first = Some(Instant::now() + PATIENCE);
@@ -204,7 +213,7 @@ impl Looker {
             if stop {
                 return;
             }
-            let mut scan = false;
+            let mut scan = None;
             for hint in hints {
                 match hint {
                     Hint::Whole(name) => {
@@ -214,16 +223,19 @@ impl Looker {
                     Hint::Created(name) => self.settle(name),
                     Hint::BeingWritten(name) => drop(self.settling.remove(&name)),
                     Hint::Fence(number) => self.fences.push((number, Instant::now() + PATIENCE)),
-                    Hint::LostTrack => scan = true,
+                    Hint::LostTrack => scan = Some(Scan::Everything),
                 }
             }
             if Instant::now() >= tick {
-                scan |= self.may_have_changed();
+                // A change to a known file, unlike a new one, is only missed with others.
+                if scan.is_none() && self.may_have_changed() {
+                    scan = Some(Scan::NewNames);
+                }
                 tick = Instant::now() + INTERVAL;
             }
-            if scan {
+            if let Some(of) = scan {
                 self.arm();
-                self.scan();
+                self.scan(of);
             }
             self.take_what_stood();
             self.give_up_incomplete();
@@ -275,31 +287,35 @@ impl Looker {
 
     /// Look at every file of the folder that was not taken. One that stands since before
     /// the journal took it in is the one that it knows.
-    fn scan(&mut self) {
+    fn scan(&mut self, of: Scan) {
         let before = fs::metadata(&self.bus).and_then(|found| found.modified());
         let Ok(entries) = fs::read_dir(&self.bus) else {
             self.scanned = None;
             return;
         };
-        let mut seen = HashSet::new();
+        let mut there = HashMap::new();
         let mut new: Vec<(OsString, Stamp)> = Vec::new();
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name();
+            let hash = self.shared.hash(name.as_os_str());
             if !is_candidate(&name) {
+                continue;
+            }
+            if let (Scan::NewNames, Some(stamp)) = (of, self.seen.get(&hash)) {
+                there.insert(hash, *stamp);
                 continue;
             }
             let Some(stamp) = self.stamp(&name) else {
                 continue;
             };
-            let key = self.key(&name, &stamp);
             let taken = self.known_as(&name);
-            if self.seen.contains(&key) || taken.is_some_and(|t| stamp.is_before(t.at)) {
-                seen.insert(key);
+            if self.is_seen(&name, &stamp) || taken.is_some_and(|t| stamp.is_before(t.at)) {
+                there.insert(hash, self.shared.hash(&stamp));
             } else {
                 new.push((name, stamp));
             }
         }
-        self.seen = seen;
+        self.seen = there;
         // In the order of their names, which begin with the time: as they were written.
         new.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for (name, stamp) in new {
@@ -354,11 +370,10 @@ impl Looker {
 
     fn take_as(&mut self, name: OsString, stamp: Stamp) {
         let until = self.incomplete.remove(&name);
-        let key = self.key(&name, &stamp);
         if self.shared.is_own(&name) {
-            self.seen.insert(key);
+            self.see(&name, &stamp);
         }
-        if self.seen.contains(&key) {
+        if self.is_seen(&name, &stamp) {
             return;
         }
         let waited = until.is_some_and(|until| until <= Instant::now());
@@ -378,7 +393,7 @@ impl Looker {
         };
         // Whoever writes to it now closes it some time, and it is looked at again.
         if self.stamp(&name) == Some(stamp) {
-            self.seen.insert(key);
+            self.see(&name, &stamp);
         }
         self.found.extend(event);
         if self.found.len() >= TOGETHER {
@@ -411,8 +426,13 @@ impl Looker {
         self.known.get(&self.shared.hash(&*name))
     }
 
-    fn key(&self, name: &OsStr, stamp: &Stamp) -> u64 {
-        self.shared.hash(&(name, stamp))
+    fn see(&mut self, name: &OsStr, stamp: &Stamp) {
+        let (name, stamp) = (self.shared.hash(name), self.shared.hash(stamp));
+        self.seen.insert(name, stamp);
+    }
+
+    fn is_seen(&self, name: &OsStr, stamp: &Stamp) -> bool {
+        self.seen.get(&self.shared.hash(name)) == Some(&self.shared.hash(stamp))
     }
 }
 
