@@ -70,7 +70,7 @@ pub(crate) fn measure_old(messages: usize, seconds: u64) -> bool {
 /// Watch the daemon, its client and its tmux server do nothing.
 fn watch(project: &Project, what: &str, seconds: u64) -> bool {
     let daemon = project.daemon();
-    let all = family(daemon);
+    let all = family(daemon, project.tmux_server());
     // What is left to do of before is done by then.
     std::thread::sleep(Duration::from_secs(seconds.min(3)));
     let before: u64 = all.iter().map(|pid| ticks(*pid)).sum();
@@ -89,14 +89,14 @@ fn watch(project: &Project, what: &str, seconds: u64) -> bool {
 }
 
 /// The daemon, its children, and its tmux server.
-fn family(daemon: u32) -> Vec<u32> {
+fn family(daemon: u32, tmux: u32) -> Vec<u32> {
     let children = format!("/proc/{daemon}/task/{daemon}/children");
     let children = fs::read_to_string(children).unwrap_or_default();
     let mut all: Vec<u32> = children
         .split_whitespace()
         .filter_map(|pid| pid.parse().ok())
         .collect();
-    all.push(daemon);
+    all.extend([daemon, tmux]);
     all
 }
 

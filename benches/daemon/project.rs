@@ -63,6 +63,19 @@ impl Project {
         running.expect("it runs").pid
     }
 
+    /// The process of its tmux server.
+    pub(crate) fn tmux_server(&self) -> u32 {
+        let mut ask = Command::new("tmux");
+        ask.arg("-S")
+            .arg(self.root().join(".ai/tx/state/tmux.sock"));
+        let said = ask
+            .args(["display-message", "-p", "#{pid}"])
+            .output()
+            .expect("tmux runs");
+        let said = String::from_utf8_lossy(&said.stdout);
+        said.trim().parse().expect("its server runs")
+    }
+
     /// Drop a message file: written whole, then moved in.
     pub(crate) fn drop_message(&self, to: &str, id: &str, more: &str) {
         let text = format!(

@@ -101,6 +101,7 @@ impl From<Stopped> for Failure {
             | Stopped::Tmux(_)
             | Stopped::File { .. }
             | Stopped::Watch(_)
+            | Stopped::Blind
             | Stopped::Machine(_) => Some("`tx doctor` looks for what is wrong"),
         };
         let failure = Failure::new(stopped.to_string());

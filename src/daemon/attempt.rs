@@ -12,6 +12,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
@@ -203,14 +204,26 @@ impl Attempt {
         self.folder.file_name()?.to_str()?.parse().ok()
     }
 
-    /// tx itself is about to end it, together with all others: how it ends says nothing.
+    /// tx itself is about to end it, together with all others: how it ends says nothing,
+    /// unless it has ended before.
     pub(super) fn mark_stopped(&self) -> io::Result<()> {
-        place(&self.folder, "stopped", b"")
+        match self.ended()? {
+            Some(_) => Ok(()),
+            None => place(&self.folder, "stopped", b""),
+        }
     }
 
-    /// Has tx ended it?
-    pub(super) fn was_stopped(&self) -> io::Result<bool> {
-        fs::exists(self.folder.join("stopped"))
+    /// Has tx ended it? One that ended well did so by itself.
+    pub(super) fn was_stopped(&self, ended: &Ended) -> io::Result<bool> {
+        Ok(*ended != Ended::Code(0) && fs::exists(self.folder.join("stopped"))?)
+    }
+
+    /// The processes that hold its lock: what is left of it, wherever they went.
+    pub(super) fn holders(&self) -> Vec<Pid> {
+        match fs::metadata(self.lock_file()) {
+            Ok(lock) => processes_with(lock.dev(), lock.ino()),
+            Err(_) => Vec::new(),
+        }
     }
 
     fn lock_file(&self) -> PathBuf {
@@ -242,6 +255,21 @@ pub(super) fn clear_old(run: &Path, pane: &Pane) -> io::Result<()> {
         fs::remove_dir_all(folder.join(number.to_string()))?;
     }
     Ok(())
+}
+
+/// The processes that have a file open, by what the kernel tells of all.
+fn processes_with(device: u64, inode: u64) -> Vec<Pid> {
+    let has_it = |pid: &Pid| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten();
+        let mut files = open.filter_map(|fd| fs::metadata(fd.ok()?.path()).ok());
+        files.any(|file| file.dev() == device && file.ino() == inode)
+    };
+    let all = fs::read_dir("/proc").into_iter().flatten();
+    let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let pids = names.filter_map(|name| Pid::from_raw(name.parse().ok()?));
+    pids.filter(has_it).collect()
 }
 
 fn worker_folder(run: &Path, worker: &Address) -> PathBuf {

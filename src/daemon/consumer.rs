@@ -115,7 +115,10 @@ impl Consumer {
         };
         let thread = std::thread::Builder::new()
             .name("consumer".into())
-            .spawn(move || looker.run())
+            .spawn(move || {
+                let _end = Ending(looker.inputs.clone());
+                looker.run();
+            })
             .map_err(notify::Error::io)?;
         let fence = Fence::new(Arc::clone(&shared), run);
         Ok(Consumer {
@@ -138,6 +141,15 @@ impl Consumer {
     /// Look no more. Whoever waits for a fence is let through.
     pub(super) fn stop(&self) {
         self.shared.stop();
+    }
+}
+
+/// However the thread ends, the loop hears of it.
+struct Ending(mpsc::Sender<Input>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.blocking_send(Input::Blind);
     }
 }
 
@@ -265,8 +277,9 @@ impl Looker {
         let inode = fs::metadata(&self.bus).map(|found| found.ino()).ok();
         let mut armed = true;
         let parent = self.bus.parent().map(PathBuf::from);
-        for folder in [Some(self.bus.clone()), Some(self.run.clone()), parent] {
-            let Some(folder) = folder else { continue };
+        // The bus last: should it come only after that, its parent tells.
+        let folders = [parent, Some(self.run.clone()), Some(self.bus.clone())];
+        for folder in folders.into_iter().flatten() {
             // What was watched before may be gone, and is then forgotten already.
             let _ = self.watcher.unwatch(&folder);
             if let Err(error) = self.watcher.watch(&folder, RecursiveMode::NonRecursive) {

@@ -21,8 +21,8 @@ const STEPS: Duration = Duration::from_millis(50);
 pub(super) struct Meshes {
     project: Project,
     places: HashMap<Name, Place>,
-    /// The broken configs that were told of, by their place and text.
-    told: HashSet<(String, String)>,
+    /// The broken configs that were told of: the last text of each place.
+    told: HashMap<String, String>,
     watcher: Option<RecommendedWatcher>,
     watched: HashSet<PathBuf>,
     changed: Arc<Notify>,
@@ -44,7 +44,7 @@ impl Meshes {
         Meshes {
             project: project.clone(),
             places: HashMap::new(),
-            told: HashSet::new(),
+            told: HashMap::new(),
             watcher: watcher.ok(),
             watched: HashSet::new(),
             changed,
@@ -113,7 +113,8 @@ impl Meshes {
 
     fn tell_broken(&mut self, entry: &Entry) {
         let place = entry.place.to_string();
-        if self.told.insert((place.clone(), entry.text.clone())) {
+        let told = self.told.insert(place.clone(), entry.text.clone());
+        if told.as_ref() != Some(&entry.text) {
             let why = entry.diagnostics.first().map(|d| d.message.as_str());
             tracing::warn!(
                 mesh = entry.name,

@@ -14,9 +14,9 @@ mod meshes;
 mod panes;
 mod perform;
 mod process;
-mod processes;
 mod run;
 mod screens;
+mod signals;
 mod survivors;
 mod turn;
 
@@ -35,6 +35,8 @@ enum Input {
     Happened(crate::engine::Event),
     /// Files were found on the bus.
     Found(Vec<crate::engine::Event>),
+    /// Files are not looked at any more.
+    Blind,
     /// Every file that was there at the start has been seen.
     Scanned,
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::process::Pid;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::Input;
 use super::attempt::{Attempt, Order};
@@ -71,10 +71,10 @@ impl Survivor {
     /// What is told of it, if it stands idle: it can be given something.
     pub(super) fn is_idle(&self) -> Option<Event> {
         let pane = self.pane.clone();
-        match self.turn() {
-            _ if self.busy => None,
-            0 => Some(Event::PaneReady { pane }),
-            turn => Some(Event::PaneIdle { pane, turn }),
+        match (self.busy, self.turn()) {
+            (true, _) => None,
+            (false, 0) => Some(Event::PaneReady { pane }),
+            (false, turn) => Some(Event::PaneIdle { pane, turn }),
         }
     }
 
@@ -192,15 +192,26 @@ impl Panes {
     /// Wait for a process to be gone, and keep its pane for the next. Never, if none lives.
     pub(super) async fn one_is_gone(&mut self) {
         match self.tasks.join_next().await {
-            Some(Ok((pane, at))) => {
-                self.live.remove(&pane);
-                if let Some(at) = at {
-                    self.dead.insert(pane.worker, at);
-                }
-            }
-            // A task that panicked has told nothing: its process is found by the next start.
-            Some(Err(error)) => tracing::error!(%error, "the task of a process failed"),
+            Some(left) => self.let_go(left),
             None => std::future::pending().await,
+        }
+    }
+
+    /// The same for all that are gone by now.
+    pub(super) fn let_go_of_the_gone(&mut self) {
+        while let Some(left) = self.tasks.try_join_next() {
+            self.let_go(left);
+        }
+    }
+
+    fn let_go(&mut self, left: Result<Left, JoinError>) {
+        match left {
+            Ok((pane, at)) => {
+                self.live.remove(&pane);
+                self.dead.extend(at.map(|at| (pane.worker, at)));
+            }
+            // It has told nothing: its process is found by the next start.
+            Err(error) => tracing::error!(%error, "the task of a process failed"),
         }
     }
 

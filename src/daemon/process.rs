@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::Input;
 use super::attempt::{self, Attempt, Stand};
 use super::panes::{Start, Survivor, World};
-use super::processes::{gone, signal_session, signal_wrapper};
+use super::signals::{gone, kill_all, signal_session, signal_wrapper};
 use crate::engine::{Event, Exit, Pane, Sent};
 use crate::model::Mode;
 use crate::tmux::{Error, Found, PaneId, ServerId, Window};
@@ -27,6 +27,8 @@ const STEPS: [(Signal, Duration); 3] = [
     (Signal::TERM, Duration::from_secs(3)),
     (Signal::KILL, Duration::from_secs(2)),
 ];
+/// How often something that a full disk keeps from being done is tried.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How long what is left of a process may take to go when it is killed.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 
@@ -75,6 +77,13 @@ pub(super) struct Process {
     active: i64,
 }
 
+/// What became of a start.
+enum Begun {
+    Running(Pid),
+    /// It was so quick that it has ended already.
+    Over,
+}
+
 /// What became of a text for a pane.
 enum Pasted {
     There,
@@ -117,27 +126,33 @@ impl Process {
         mut orders: mpsc::UnboundedReceiver<Do>,
     ) -> Left {
         self.at.clone_from(&dead);
-        let begun = tokio::select! {
-            begun = self.begin(&start, dead.as_ref()) => begun,
-            () = killed(&mut orders) => {
-                self.ending = Some((0, Instant::now()));
-                let why = "it was stopped before it had begun".into();
-                Err(Exit::NotStarted { why })
-            }
+        let opened = self.order(&start, dead.as_ref()).await;
+        let begun = match opened {
+            Err(exit) => Err(exit),
+            Ok(()) => tokio::select! {
+                begun = self.has_begun() => begun,
+                () = self.is_killed(&mut orders) => {
+                    self.ending = Some((0, Instant::now()));
+                    let why = "it was stopped before it had begun".into();
+                    Err(Exit::NotStarted { why })
+                }
+            },
         };
         let pid = match begun {
-            Ok(pid) => pid,
-            Err(exit) => match self.attempt.revoke() {
-                Ok(true) | Err(_) => {
+            Ok(Begun::Running(pid)) => pid,
+            Ok(Begun::Over) => return self.end().await,
+            Err(exit) => {
+                if self.revoke().await {
                     self.tell_exit(exit).await;
                     return (self.pane, self.at);
                 }
                 // It has begun after all.
-                Ok(false) => match self.attempt.stand() {
+                match self.attempt.stand() {
                     Ok(Stand::Running(pid)) => pid,
-                    Ok(_) | Err(_) => return self.end().await,
-                },
-            },
+                    Ok(Stand::NotBegun | Stand::Revoked | Stand::Ended(_) | Stand::Vanished)
+                    | Err(_) => return self.end().await,
+                }
+            }
         };
         let (pane, session) = (self.pane.clone(), start.session);
         self.tell(Event::PaneStarted { pane, session }).await;
@@ -153,12 +168,12 @@ impl Process {
                 self.tell(Event::PaneReady { pane }).await;
             }
         }
-        self.seen.to_do.fetch_sub(1, Ordering::Relaxed);
+        self.one_is_done();
         self.live(pid, orders).await
     }
 
-    /// Start it, and wait until its wrapper has begun.
-    async fn begin(&mut self, start: &Start, dead: Option<&PaneId>) -> Result<Pid, Exit> {
+    /// Order it, and open a window for it.
+    async fn order(&mut self, start: &Start, dead: Option<&PaneId>) -> Result<(), Exit> {
         let not_started = |why: String| Exit::NotStarted { why };
         self.be_alone().await.map_err(not_started)?;
         // If they cannot be removed they take up room.
@@ -171,24 +186,59 @@ impl Process {
             Error::NotStarted(_) | Error::Refused(_) | Error::LineBreak | Error::NotText => {
                 not_started(error.to_string())
             }
-        })?;
-        // Nobody tells when it has begun; it takes some milliseconds.
+        })
+    }
+
+    /// Wait until its wrapper has begun. Nobody tells; it takes some milliseconds.
+    async fn has_begun(&self) -> Result<Begun, Exit> {
+        let not_started = |why: String| Exit::NotStarted { why };
         let deadline = Instant::now() + BEGINS;
         let mut pause = Duration::from_millis(1);
         loop {
             let stand = self.attempt.stand();
             match stand.map_err(|error| not_started(error.to_string()))? {
-                Stand::Running(pid) => return Ok(pid),
+                Stand::Running(pid) => return Ok(Begun::Running(pid)),
+                Stand::Ended(_) | Stand::Vanished => return Ok(Begun::Over),
                 Stand::NotBegun if self.has_lost_pane() => return Err(cut_off()),
                 Stand::NotBegun if Instant::now() < deadline => {}
-                Stand::NotBegun => return Err(not_started("its wrapper did not begin".into())),
-                Stand::Ended(_) | Stand::Vanished | Stand::Revoked => {
-                    return Err(not_started("it has ended already".into()));
+                Stand::NotBegun | Stand::Revoked => {
+                    return Err(not_started("its wrapper did not begin".into()));
                 }
             }
             sleep(pause).await;
             pause = (pause * 2).min(Duration::from_millis(100));
         }
+    }
+
+    /// See to it that it never begins. False: it has. Where nobody can tell, because the
+    /// disk is full, another must not be started either.
+    async fn revoke(&self) -> bool {
+        loop {
+            match self.attempt.revoke() {
+                Ok(revoked) => return revoked,
+                Err(error) => {
+                    tracing::error!(worker = %self.pane.worker, %error, "cannot be revoked: it is tried again");
+                    sleep(TRY_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Wait for a kill; everything else comes too early.
+    async fn is_killed(&self, orders: &mut mpsc::UnboundedReceiver<Do>) {
+        loop {
+            let order = orders.recv().await;
+            match order {
+                None => std::future::pending().await,
+                Some(Do::Kill) => return self.one_is_done(),
+                Some(Do::Deliver { .. } | Do::TurnIsOver(_) | Do::Interrupt) => self.one_is_done(),
+            }
+        }
+    }
+
+    /// Of what it was told to do.
+    fn one_is_done(&self) {
+        self.seen.to_do.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Open its window, with the wrapper in it.
@@ -228,14 +278,16 @@ impl Process {
             if running.is_empty() {
                 return Ok(());
             }
+            let holders: Vec<Pid> = running
+                .iter()
+                .flat_map(|(attempt, _)| attempt.holders())
+                .collect();
             if Instant::now() >= deadline {
-                let pids: Vec<String> = running.iter().map(|(_, pid)| pid.to_string()).collect();
+                let pids: Vec<String> = holders.iter().map(ToString::to_string).collect();
                 let pids = pids.join(", ");
                 return Err(format!("an earlier process of it cannot be ended: {pids}"));
             }
-            for (_, pid) in running {
-                signal_session(pid, Signal::KILL);
-            }
+            kill_all(&holders);
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -255,7 +307,7 @@ impl Process {
                 order = orders.recv() => match order {
                     Some(order) => {
                         self.obey(order, pid).await;
-                        self.seen.to_do.fetch_sub(1, Ordering::Relaxed);
+                        self.one_is_done();
                     }
                     // tx ends, and its processes go on.
                     None => return (self.pane, None),
@@ -417,8 +469,8 @@ impl Process {
             match self.attempt.stand() {
                 Ok(Stand::Ended(ended)) => break self.exit(ended).await,
                 // Its wrapper was killed, and something of it goes on.
-                Ok(Stand::Running(pid)) if Instant::now() < deadline => {
-                    signal_session(pid, Signal::KILL);
+                Ok(Stand::Running(_)) if Instant::now() < deadline => {
+                    kill_all(&self.attempt.holders());
                     sleep(Duration::from_millis(20)).await;
                 }
                 Ok(Stand::Running(_) | Stand::Vanished | Stand::NotBegun | Stand::Revoked) => {
@@ -468,17 +520,6 @@ impl Process {
 fn cut_off() -> Exit {
     Exit::CutOff {
         why: "the tmux server went away".into(),
-    }
-}
-
-/// Wait for a kill; everything else comes too early.
-async fn killed(orders: &mut mpsc::UnboundedReceiver<Do>) {
-    loop {
-        match orders.recv().await {
-            Some(Do::Kill) => return,
-            Some(Do::Deliver { .. } | Do::TurnIsOver(_) | Do::Interrupt) => {}
-            None => std::future::pending().await,
-        }
     }
 }
 

@@ -27,6 +27,8 @@ use crate::tmux::{self, Client, Server};
 const INPUTS: usize = 256;
 /// How many events share a commit, at most.
 const TOGETHER: usize = 1024;
+/// How many names are looked for in vain between two changes.
+const MOST_UNKNOWN: usize = 1000;
 /// How soon something that takes milliseconds is looked at again.
 const SOON: Duration = Duration::from_millis(1);
 /// How often a journal that cannot be written is tried again.
@@ -63,6 +65,9 @@ pub enum Stopped {
     /// The files cannot be watched.
     #[error("the messages cannot be watched: {0}")]
     Watch(#[from] notify::Error),
+    /// The thread that looks at files has failed.
+    #[error("the messages are no longer watched: that is a fault of tx itself")]
+    Blind,
     /// The machine has no room for it.
     #[error("{0}")]
     Machine(io::Error),
@@ -104,7 +109,9 @@ pub(super) struct Daemon {
     pub(super) consumer: Consumer,
     pub(super) panes: Panes,
     /// What tx wrote in earlier lives, which the first scan finds.
-    written_before: HashSet<MsgId>,
+    written_before: HashSet<(Address, MsgId)>,
+    /// Messages that named a mesh that there is not, by what they named.
+    unknown: HashSet<(Name, Vec<Recipient>)>,
     /// What the loop tells itself, before anybody else is heard.
     pub(super) own: VecDeque<Event>,
     /// What could not be remembered; until it is, nothing else is taken in.
@@ -113,7 +120,9 @@ pub(super) struct Daemon {
     pub(super) unwritten: VecDeque<Letter>,
     commits: watch::Sender<u64>,
     /// What is to be told of programs that were found idle.
-    idle_since: VecDeque<Event>,
+    found_idle: VecDeque<Event>,
+    /// Nobody looks at files any more.
+    blind: bool,
 }
 
 impl Daemon {
@@ -132,11 +141,17 @@ impl Daemon {
             error,
         };
         let left = survivors::find(&project.run(), ledger.state(), found).map_err(failed)?;
-        let consumer = Consumer::start(project, known_files(&ledger)?, inputs.clone())?;
+        for stray in &left.strays {
+            tracing::warn!(pane = stray.as_str(), "a pane without evidence is closed");
+            client.close(stray).await?;
+        }
         let program = std::env::current_exe().map_err(Stopped::Machine)?;
+        let written_before = own_messages(&ledger)?;
+        // Last of all that can fail: it ends only when what it tells is heard.
+        let consumer = Consumer::start(project, known_files(&ledger)?, inputs.clone())?;
         let mut panes = Panes::new(World {
             screens: Screens::new(client.clone()),
-            client: client.clone(),
+            client,
             fence: consumer.fence(),
             inputs,
             program: program.to_string_lossy().into(),
@@ -145,13 +160,9 @@ impl Daemon {
         for (worker, pane) in left.dead {
             panes.keep_dead(worker, pane);
         }
-        for stray in &left.strays {
-            tracing::warn!(pane = stray.as_str(), "a pane without evidence is closed");
-            client.close(stray).await?;
-        }
-        let mut idle_since = VecDeque::new();
+        let mut found_idle = VecDeque::new();
         for survivor in left.alive {
-            idle_since.extend(survivor.is_idle());
+            found_idle.extend(survivor.is_idle());
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
             panes.adopt(survivor);
         }
@@ -160,7 +171,8 @@ impl Daemon {
             project: project.clone(),
             clock: Clock::start(),
             meshes: Meshes::new(project),
-            written_before: own_messages(&ledger)?,
+            written_before,
+            unknown: HashSet::new(),
             ledger,
             consumer,
             panes,
@@ -168,7 +180,8 @@ impl Daemon {
             untaken: VecDeque::new(),
             unwritten: VecDeque::new(),
             commits,
-            idle_since,
+            found_idle,
+            blind: false,
         })
     }
 
@@ -199,10 +212,15 @@ impl Daemon {
         let changed = self.meshes.changed();
         tokio::pin!(changed);
         let end = loop {
+            if self.blind {
+                return Err(Stopped::Blind);
+            }
             let due = self.ledger.state().next_timer();
             let wake = due.as_ref().map(|(at, _)| self.clock.instant(*at));
             let stalled = self.is_stalled();
             let again = stalled || !self.unwritten.is_empty();
+            // In this order: who floods the bus cannot keep times from coming, and the pane
+            // of a process that is gone is known before its next one is started.
             tokio::select! {
                 biased;
                 end = signals.end() => break end,
@@ -213,6 +231,11 @@ impl Daemon {
                     break end;
                 },
                 () = tokio::time::sleep(TRY_AGAIN), if again => {}
+                () = sleep_until(wake), if !stalled => if let Some((due, timer)) = due
+                    && self.clock.now() >= due
+                {
+                    self.own.push_back(Event::TimerFired { timer, due });
+                },
                 () = self.panes.one_is_gone() => {}
                 () = &mut changed => {
                     changed.set(self.meshes.changed());
@@ -220,11 +243,6 @@ impl Daemon {
                 }
                 input = told.recv(), if !stalled => if let Some(input) = input {
                     self.take_with(input, &mut told);
-                },
-                () = sleep_until(wake), if !stalled => if let Some((due, timer)) = due
-                    && self.clock.now() >= due
-                {
-                    self.own.push_back(Event::TimerFired { timer, due });
                 },
             }
             self.settle();
@@ -264,6 +282,7 @@ impl Daemon {
         // What came of that is done before anybody looks; what it comes to is told after.
         while !self.panes.are_at_rest() {
             tokio::select! {
+                end = signals.end() => return Some(end),
                 Some(input) = told.recv() => drop(self.hear(input)),
                 () = tokio::time::sleep(SOON) => {}
             }
@@ -271,7 +290,7 @@ impl Daemon {
         let alive = self.panes.alive();
         let after = std::mem::take(&mut self.own);
         self.own.push_back(Event::Recovered { alive });
-        self.own.append(&mut self.idle_since);
+        self.own.append(&mut self.found_idle);
         self.own.extend(after);
         self.settle();
         self.written_before = HashSet::new();
@@ -300,13 +319,18 @@ impl Daemon {
             Input::Happened(event) => self.own.push_back(event),
             Input::Found(events) => self.own.extend(events),
             Input::Scanned => return true,
+            Input::Blind => self.blind = true,
         }
-        false
+        self.blind
     }
 
     /// Take in what waits, make it durable and act on it, until there is nothing left.
     fn settle(&mut self) {
+        self.panes.let_go_of_the_gone();
         self.write_unwritten();
+        // A letter that is not written is written by the next start, as long as it folds
+        // the event that it came of.
+        self.ledger.may_snapshot(self.unwritten.is_empty());
         loop {
             let taken = self.take_all();
             let committed = taken.and_then(|()| self.ledger.commit());
@@ -339,11 +363,16 @@ impl Daemon {
         }
         while let Some(event) = self.own.pop_front() {
             if let Event::Arrived(arrived) = &event {
-                if self.written_before.remove(&arrived.envelope.id) {
+                let Envelope { from, to, id, .. } = &arrived.envelope;
+                if self.written_before.remove(&(from.clone(), id.clone())) {
                     continue;
                 }
-                // A mesh that appeared just now is picked up when it is first named.
-                if !self.knows_names(&arrived.envelope) {
+                // A mesh that appeared just now is picked up when it is first named. One
+                // that was looked for in vain is not, until something has changed.
+                if !self.knows_names(&arrived.envelope)
+                    && self.unknown.len() < MOST_UNKNOWN
+                    && self.unknown.insert((from.mesh.clone(), to.clone()))
+                {
                     let news = self.meshes.load(self.ledger.state());
                     if !news.is_empty() {
                         self.own.push_front(event);
@@ -379,6 +408,7 @@ impl Daemon {
     }
 
     fn load_meshes(&mut self) {
+        self.unknown.clear();
         self.own.extend(self.meshes.load(self.ledger.state()));
     }
 
@@ -406,7 +436,10 @@ impl Daemon {
             Request::Reload => {
                 self.load_meshes();
                 self.settle();
-                Reply::Done
+                match self.is_stalled() {
+                    false => Reply::Done,
+                    true => Reply::from(full("they count when the disk has room")),
+                }
             }
             Request::StopWorker { .. }
             | Request::RestartWorker { .. }
@@ -421,10 +454,6 @@ impl Daemon {
 
     /// Take a person's order in, as far as that can be remembered.
     fn order(&mut self, request: &Request) -> Result<Reply, Refusal> {
-        let full = |hint: &str| Refusal {
-            why: "the journal cannot be written now".into(),
-            hint: hint.into(),
-        };
         if self.is_stalled() {
             return Err(full("see that the disk has room, then try again"));
         }
@@ -474,6 +503,14 @@ fn done_in_pane(worker: &Worker) -> Option<(u32, u32)> {
     }
 }
 
+/// Nothing can be remembered.
+fn full(hint: &str) -> Refusal {
+    Refusal {
+        why: "the journal cannot be written now".into(),
+        hint: hint.into(),
+    }
+}
+
 /// The files that the journal knows.
 fn known_files(ledger: &Ledger) -> Result<Known, journal::Error> {
     let mut known = Known::new();
@@ -489,11 +526,13 @@ fn known_files(ledger: &Ledger) -> Result<Known, journal::Error> {
 }
 
 /// The messages that tx itself wrote, which may lie on the bus.
-fn own_messages(ledger: &Ledger) -> Result<HashSet<MsgId>, journal::Error> {
-    let mut own = ledger.reader().own_ids()?;
+fn own_messages(ledger: &Ledger) -> Result<HashSet<(Address, MsgId)>, journal::Error> {
+    let mut own = ledger.reader().own_messages()?;
     for held in ledger.state().held() {
         match held.facts.source {
-            Source::Own { .. } | Source::Output { .. } => own.insert(held.facts.id.clone()),
+            Source::Own { .. } | Source::Output { .. } => {
+                own.insert((held.facts.from.clone(), held.facts.id.clone()))
+            }
             Source::File { .. } => false,
         };
     }

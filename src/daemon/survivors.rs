@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 
 use super::attempt::{self, Attempt, Ended, Stand};
 use super::panes::Survivor;
-use super::processes::signal_session;
+use super::signals::kill_all;
 use crate::engine::{Event, Is, Pane, State};
 use crate::model::{Address, Mode};
 use crate::tmux::{Found, PaneId};
@@ -80,7 +80,7 @@ fn exit_of(run: &Path, pane: &Pane) -> io::Result<Option<Event>> {
         stand = attempt.stand()?;
     }
     Ok(match stand {
-        Stand::Ended(ended) if !attempt.was_stopped()? && !is_signal(&ended) => {
+        Stand::Ended(ended) if !attempt.was_stopped(&ended)? && !is_signal(&ended) => {
             Some(Event::PaneExited {
                 pane: pane.clone(),
                 exit: attempt.exit(ended),
@@ -115,7 +115,7 @@ fn survivor(
         .ok()
         .filter(|mode| *mode == Mode::Turn || found.is_some());
     let Some(mode) = mode else {
-        signal_session(pid, Signal::KILL);
+        kill_all(&attempt.holders());
         return None;
     };
     let turn = found.as_ref().map_or(0, |found| found.turn);

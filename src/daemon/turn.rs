@@ -3,7 +3,7 @@
 //! It runs what was ordered at most once, holds the lock that tells that it runs, keeps
 //! its output, and leaves a record of its end. It outlives its terminal and every signal
 //! but the last, and the program does not outlive it: so there is no exit without a
-//! record and no record of something that still runs.
+//! record, and no record while the program runs.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,8 +24,15 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use super::attempt::{Attempt, Ended, MOST_OUTPUT};
 use crate::model::Mode;
 
-/// The program has ended; what it left in the background may hold its output open.
+/// The program has ended; what it left in the background may hold its output open. So
+/// long nothing comes before what has come is taken for all.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
+/// How long it is waited for, if more and more comes.
+const MOST_WAIT: Duration = Duration::from_secs(5);
+/// How long the pane may take to show the last of it.
+const LAST_SHOWN: Duration = Duration::from_millis(500);
+/// As much of the end of standard error is always kept.
+const LAST_ERRORS: usize = 64 * 1024;
 /// How long it is tried to leave a record where the disk is full.
 const LAST_TRY: Duration = Duration::from_secs(600);
 
@@ -84,9 +91,13 @@ fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, Str
     let (program, arguments) = order.program.split_first().ok_or("no program is named")?;
     let failed = Command::new(program)
         .args(arguments)
-        // What it does with tmux it does not do with ours.
+        // What it does with tmux it does not do with ours, and whoever started tx may
+        // have been an agent itself.
         .env_remove("TMUX")
         .env_remove("TMUX_PANE")
+        .env_remove("TX_AGENT")
+        .env_remove("TX_MSG_ID")
+        .env_remove("TX_SESSION_ID")
         .envs(order.environment)
         .current_dir(&order.folder)
         .exec();
@@ -110,23 +121,29 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
             let mut child = command.spawn()?;
-            let out = tee(
-                child.stdout.take(),
-                io::stdout(),
-                &attempt.stdout(),
-                Keep::Beginning,
-            )?;
-            let err = tee(
-                child.stderr.take(),
-                io::stderr(),
-                &attempt.stderr(),
-                Keep::End,
-            )?;
+            let (ticks, progress) = channel();
+            let out = Tee {
+                file: File::create(attempt.stdout())?,
+                keep: Keep::Beginning,
+                shows: show(io::stdout()),
+                ticks: ticks.clone(),
+            };
+            let err = Tee {
+                file: File::create(attempt.stderr())?,
+                keep: Keep::End,
+                shows: show(io::stderr()),
+                ticks,
+            };
+            let tees = [
+                out.begin(child.stdout.take()),
+                err.begin(child.stderr.take()),
+            ];
             let status = wait(&mut child)?;
-            let deadline = Instant::now() + LAST_OUTPUT;
-            for all in [out, err] {
-                let left = deadline.saturating_duration_since(Instant::now());
-                let _ = all.recv_timeout(left);
+            // What it has printed is there; what it left in the background may go on.
+            let deadline = Instant::now() + MOST_WAIT;
+            while progress.recv_timeout(LAST_OUTPUT).is_ok() && Instant::now() < deadline {}
+            for shown in tees {
+                let _ = shown.recv_timeout(LAST_SHOWN);
             }
             status
         }
@@ -171,42 +188,86 @@ enum Keep {
     End,
 }
 
-/// Show what is printed, and keep it. Tells when there is no more.
-fn tee(
-    from: Option<impl Read + Send + 'static>,
-    mut pane: impl Write + Send + 'static,
-    path: &Path,
+/// What a program prints is kept, then shown. A pane that does not take it (somebody may
+/// have stopped it to read) holds nothing up: what it is behind by is left out there.
+struct Tee {
+    file: File,
     keep: Keep,
-) -> io::Result<Receiver<()>> {
-    let mut file = File::create(path)?;
-    let (end, ended) = channel();
-    thread::spawn(move || {
-        let mut room = MOST_OUTPUT;
-        let mut chunk = [0; 16 * 1024];
-        let Some(mut from) = from else { return };
-        loop {
-            match from.read(&mut chunk) {
-                Ok(0) => break,
-                Ok(read) => {
-                    // A pane that is gone, and a full disk, do not stop the program.
-                    let _ = pane.write_all(&chunk[..read]).and_then(|()| pane.flush());
-                    if let Keep::End = keep
-                        && room < read as u64
-                    {
-                        let _ = file.set_len(0).and_then(|()| file.rewind());
-                        room = MOST_OUTPUT;
-                    }
-                    let fits = usize::try_from(room).unwrap_or(read).min(read);
-                    let _ = file.write_all(&chunk[..fits]);
-                    room -= fits as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
+    shows: (SyncSender<Vec<u8>>, Receiver<()>),
+    ticks: Sender<()>,
+}
+
+impl Tee {
+    /// Begin, and tell when all of it was shown.
+    fn begin(mut self, from: Option<impl Read + Send + 'static>) -> Receiver<()> {
+        let (shows, shown) = self.shows;
+        thread::spawn(move || {
+            let mut kept = 0;
+            let mut end = Vec::new();
+            let mut chunk = [0; 16 * 1024];
+            let Some(mut from) = from else { return };
+            loop {
+                let read = match from.read(&mut chunk) {
+                    Ok(0) => return,
+                    Ok(read) => &chunk[..read],
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(_) => return,
+                };
+                // A full disk does not stop the program.
+                let _ = match self.keep {
+                    Keep::Beginning => keep_beginning(&mut self.file, &mut kept, read),
+                    Keep::End => keep_end(&mut self.file, &mut kept, &mut end, read),
+                };
+                let _ = shows.try_send(read.to_vec());
+                let _ = self.ticks.send(());
             }
+        });
+        shown
+    }
+}
+
+/// Keep what fits, and say so if that is not all.
+fn keep_beginning(file: &mut File, kept: &mut u64, read: &[u8]) -> io::Result<()> {
+    let room = (MOST_OUTPUT - NOT_ALL.len() as u64).saturating_sub(*kept);
+    let fits = usize::try_from(room).unwrap_or(read.len()).min(read.len());
+    let was_whole = *kept <= MOST_OUTPUT - NOT_ALL.len() as u64;
+    *kept += read.len() as u64;
+    file.write_all(&read[..fits])?;
+    match was_whole && fits < read.len() {
+        true => file.write_all(NOT_ALL.as_bytes()),
+        false => Ok(()),
+    }
+}
+
+const NOT_ALL: &str = "\n[tx: it printed more, which was not kept]\n";
+
+/// Keep all of it until that is too much, then begin anew with the end of it.
+fn keep_end(file: &mut File, kept: &mut u64, end: &mut Vec<u8>, read: &[u8]) -> io::Result<()> {
+    end.extend_from_slice(read);
+    let too_much = end.len().saturating_sub(LAST_ERRORS);
+    end.drain(..too_much);
+    *kept += read.len() as u64;
+    if *kept <= MOST_OUTPUT {
+        return file.write_all(read);
+    }
+    *kept = end.len() as u64;
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(end)
+}
+
+/// A thread that writes to the pane, and tells when there is no more to write.
+fn show(mut pane: impl Write + Send + 'static) -> (SyncSender<Vec<u8>>, Receiver<()>) {
+    let (shows, chunks) = sync_channel::<Vec<u8>>(64);
+    let (ends, ended) = channel();
+    thread::spawn(move || {
+        for chunk in chunks {
+            // A pane that is gone does not stop the program.
+            let _ = pane.write_all(&chunk).and_then(|()| pane.flush());
         }
-        let _ = end.send(());
+        let _ = ends.send(());
     });
-    Ok(ended)
+    (shows, ended)
 }
 
 /// An end without a record would be taken for a crash: so it is tried for long.

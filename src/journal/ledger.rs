@@ -31,6 +31,8 @@ pub struct Ledger {
     astray: bool,
     /// The place of the last snapshot.
     snapshot: u64,
+    /// Nothing before the next event needs to be folded again.
+    may_snapshot: bool,
 }
 
 /// What could not be remembered, and why. Nothing of it was done; it is to be taken
@@ -71,6 +73,7 @@ impl Ledger {
             effects: Vec::new(),
             astray: false,
             snapshot: folded.snapshot,
+            may_snapshot: true,
         };
         Ok((ledger, letters))
     }
@@ -184,6 +187,12 @@ impl Ledger {
         }
     }
 
+    /// May a snapshot be taken by itself? Not while a letter is unwritten that only a fold
+    /// tells of.
+    pub fn may_snapshot(&mut self, may: bool) {
+        self.may_snapshot = may;
+    }
+
     /// Keep a snapshot of the state, unless there is one. Only what is durable can be kept.
     pub fn snapshot(&mut self) -> Result<(), Error> {
         if self.astray || !self.pending.is_empty() || self.snapshot == self.state.seq() {
@@ -211,7 +220,7 @@ impl Ledger {
     fn prepare(&mut self, event: &mut Event) -> Result<(), Error> {
         self.reload()?;
         // Before an event and not after the last: by now its letters are written.
-        if self.state.seq() >= self.snapshot + BETWEEN_SNAPSHOTS {
+        if self.may_snapshot && self.state.seq() >= self.snapshot + BETWEEN_SNAPSHOTS {
             // Without it a start takes longer; it is tried again with the next event.
             let _ = self.snapshot();
         }

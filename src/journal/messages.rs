@@ -6,7 +6,7 @@ use rusqlite::{Connection, Params, Row, params};
 
 use super::{Error, Reader};
 use crate::engine::{Arrived, Delivery, Event, Exit, Facts, Number, Source, Step};
-use crate::model::MsgId;
+use crate::model::{Address, MsgId};
 
 impl Reader {
     /// A message that was remembered.
@@ -45,14 +45,19 @@ impl Reader {
         })
     }
 
-    /// The ids of the messages that came in no file: those that tx wrote.
-    pub fn own_ids(&self) -> Result<HashSet<MsgId>, Error> {
-        let mut ids = HashSet::new();
-        self.each_row("SELECT id FROM messages WHERE path IS NULL", |row| {
-            ids.extend(row.get_ref(0)?.as_str()?.parse::<MsgId>().ok());
-            Ok(())
-        })?;
-        Ok(ids)
+    /// The messages that came in no file, those that tx wrote: their senders and ids.
+    pub fn own_messages(&self) -> Result<HashSet<(Address, MsgId)>, Error> {
+        let mut own = HashSet::new();
+        self.each_row(
+            "SELECT sender, id FROM messages WHERE path IS NULL",
+            |row| {
+                let sender = row.get_ref(0)?.as_str()?.parse();
+                let id = row.get_ref(1)?.as_str()?.parse();
+                own.extend(sender.ok().zip(id.ok()));
+                Ok(())
+            },
+        )?;
+        Ok(own)
     }
 
     /// The messages of the thread that this one began, in order.

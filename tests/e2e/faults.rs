@@ -144,10 +144,12 @@ fn the_daemon_killed_under_load_loses_nothing_repeats_nothing_and_restarts_nobod
     let kills = kills(5);
     let each = 2 * AGENTS;
     for round in 0..kills {
-        drop_messages(&project, round * each..(round + 1) * each);
+        let half = round * each + each / 2;
+        drop_messages(&project, round * each..half);
         std::thread::sleep(Duration::from_millis(chance(250)));
         project.kill_daemon();
         // Some come while it is down.
+        drop_messages(&project, half..(round + 1) * each);
         project.start();
     }
     check_finished(&project, kills * each);
@@ -262,4 +264,57 @@ fn an_agent_that_is_killed_is_tried_again_then_parked_and_can_be_retried() {
     project.ok(&["dlq", "retry", "m"]);
     project.wait_for_step("m", Step::Finished);
     assert_eq!(project.json(&["dlq", "list"]), serde_json::json!([]));
+}
+
+#[test]
+fn what_escaped_from_a_killed_wrapper_does_not_keep_its_agent_from_going_on() {
+    // Its child is in a session of its own, and holds what its parent held.
+    let script = "if [ ! -e \"$TX_ROOT/once\" ]; then : > \"$TX_ROOT/once\"; \
+        setsid sh -c 'echo $$ > \"$TX_ROOT/escaped\"; exec sleep 600' & sleep 600; fi; echo done";
+    let config = format!(
+        "mesh: frail\nagents:\n  - {{ name: a, runtime: command, run: [sh, -c, {script:?}] }}\n"
+    );
+    let project = Project::started(&[("frail/config.yaml", &config)]);
+    project.drop_file("m.md", &message("core", "frail", "m", "", "work"));
+    let escaped = wait_for("the child to escape", || {
+        let text = fs::read_to_string(project.root().join("escaped")).ok()?;
+        Pid::from_raw(text.trim().parse().ok()?)
+    });
+    let began = project.root().join(".ai/tx/run/frail/a/1/began");
+    let wrapper = fs::read_to_string(began).unwrap().parse().unwrap();
+    kill_process(Pid::from_raw(wrapper).unwrap(), Signal::KILL).unwrap();
+    project.wait_for_step("m", Step::Finished);
+    let stat = fs::read_to_string(format!("/proc/{escaped}/stat")).unwrap_or_default();
+    assert!(stat.is_empty() || stat.contains(") Z "), "it lives: {stat}");
+}
+
+#[test]
+fn what_a_program_prints_is_kept_though_its_pane_takes_nothing() {
+    let script = "until [ -e \"$TX_ROOT/go\" ]; do sleep 0.01; done; \
+        i=0; while [ $i -lt 20000 ]; do echo \"line $i\"; i=$((i + 1)); done";
+    let config = format!(
+        "mesh: loud\nagents:\n  - {{ name: a, runtime: command, run: [sh, -c, {script:?}] }}\n"
+    );
+    let project = Project::started(&[("loud/config.yaml", &config)]);
+    project.drop_file("m.md", &message("core", "loud", "m", "", "work"));
+    let panes = || {
+        tmux(
+            project.socket(),
+            &["list-panes", "-a", "-F", "#{pane_id} #{window_name}"],
+        )
+    };
+    let pane = wait_for("its pane", || {
+        let panes = panes();
+        let line = panes.lines().find(|line| line.ends_with(" a"))?;
+        Some(line.split(' ').next().unwrap().to_owned())
+    });
+    // Somebody stops the output, to read it.
+    tmux(project.socket(), &["send-keys", "-t", &pane, "C-s"]);
+    fs::write(project.root().join("go"), "").unwrap();
+    project.wait_for_step("m", Step::Finished);
+    let outcome = project.reader().at_step(Step::Finished).unwrap();
+    let outcome = outcome.iter().find(|facts| facts.status.is_some()).unwrap();
+    let text = project.reader().text_of(outcome).unwrap().unwrap();
+    assert_eq!(text.lines().count(), 20_000);
+    assert!(text.ends_with("line 19999\n"));
 }

@@ -112,7 +112,7 @@ fn a_full_disk_loses_nothing_and_all_goes_on_when_there_is_room() {
         let status = facts.status.as_ref().map_or("", |status| status.as_str());
         assert!(["", "complete"].contains(&status), "{facts:?}");
     }
-    let own = project.reader().own_ids().unwrap().len();
+    let own = project.reader().own_messages().unwrap().len();
     wait_for("every letter to have its file", || {
         (letters(&project) == own).then_some(())
     });
@@ -149,7 +149,7 @@ fn a_letter_that_cannot_be_written_is_written_when_it_can_be() {
         if restarted {
             project.start();
         }
-        let own = project.reader().own_ids().unwrap().len();
+        let own = project.reader().own_messages().unwrap().len();
         wait_for("every letter to have its file", || {
             (own > 0 && letters(&project) == own).then_some(())
         });

@@ -1,9 +1,9 @@
-//! Processes that are not ours: when they are gone, and how they are ended.
+//! What is said to processes that are not ours, and when they are gone.
 
 use std::fs;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
 /// How often a process is looked at where the kernel cannot tell of its end.
 const LOOK: Duration = Duration::from_millis(250);
@@ -36,11 +36,22 @@ pub(super) async fn gone(pid: Pid) {
 /// Send a signal to everything in a session but the wrapper that leads it, which then
 /// tells how it ended.
 pub(super) fn signal_session(leader: Pid, signal: Signal) {
+    if cfg!(not(target_os = "linux")) {
+        // Nobody tells who is in it. The wrapper is hit too, and minds only the last.
+        let _ = kill_process_group(leader, signal);
+    }
     for pid in of_session(leader) {
         if pid != leader {
             // It may be gone by now.
             let _ = kill_process(pid, signal);
         }
+    }
+}
+
+/// Kill processes, whatever they are.
+pub(super) fn kill_all(processes: &[Pid]) {
+    for pid in processes {
+        let _ = kill_process(*pid, Signal::KILL);
     }
 }
 
