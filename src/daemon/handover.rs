@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::attempt::{Attempt, Order};
 use super::meshes::{COMMAND, Meshes, mode_of};
-use super::panes::Start;
+use super::processes::Start;
 use crate::agents::{Values, arguments, uses_session};
 use crate::engine::{Event, Exit, Facts, Number, Pane, Source, State, Turn};
 use crate::format::message::{MAX_FILE, Origin, Parsed, parse};

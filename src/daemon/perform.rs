@@ -25,18 +25,18 @@ impl Daemon {
                     turn,
                 };
                 match self.handover().start(pane, wanted) {
-                    Ok(start) => self.panes.start(start),
+                    Ok(start) => self.processes.start(start),
                     Err(event) => self.own.push_back(event),
                 }
             }
             Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
             Effect::Interrupt { pane, note } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, note, "interrupt");
-                self.panes.interrupt(&pane);
+                self.processes.interrupt(&pane);
             }
             Effect::Kill { pane } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
-                self.own.extend(self.panes.kill(&pane).err());
+                self.own.extend(self.processes.kill(&pane).err());
             }
             Effect::Write(letter) => self.write(*letter),
             Effect::NotifyHuman { number, kind } => {
@@ -59,7 +59,7 @@ impl Daemon {
     fn deliver(&mut self, pane: &Pane, turn: &Turn) {
         tracing::info!(worker = %pane.worker, attempt = pane.attempt, turn = turn.turn, "deliver");
         let delivered = match self.handover().text(pane, turn) {
-            Ok(text) => self.panes.deliver(pane, turn.turn, text),
+            Ok(text) => self.processes.deliver(pane, turn.turn, text),
             Err(why) => Err(Event::DeliveryFailed {
                 pane: pane.clone(),
                 turn: turn.turn,

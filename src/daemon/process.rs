@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Input;
 use super::attempt::{self, Attempt, Stand};
-use super::panes::{Start, Survivor, World};
+use super::processes::{Start, Survivor, World};
 use super::signals::{gone, kill_all, signal_session, signal_wrapper};
 use crate::engine::{Event, Exit, Pane, Sent};
 use crate::model::Mode;

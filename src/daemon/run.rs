@@ -14,7 +14,7 @@ use super::consumer::{Consumer, Known};
 use super::control::{self, Asked, Refusal, Reply, Request};
 use super::lock::{DaemonLock, Taken};
 use super::meshes::Meshes;
-use super::panes::{Panes, World};
+use super::processes::{Processes, World};
 use super::screens::Screens;
 use super::{Input, survivors};
 use crate::engine::{Event, Letter, Pane, Source, Status, Worker};
@@ -107,7 +107,7 @@ pub(super) struct Daemon {
     pub(super) ledger: Ledger,
     pub(super) meshes: Meshes,
     pub(super) consumer: Consumer,
-    pub(super) panes: Panes,
+    pub(super) processes: Processes,
     /// What tx wrote in earlier lives, which the first scan finds.
     written_before: HashSet<(Address, MsgId)>,
     /// Messages that named a mesh that there is not, by what they named.
@@ -149,7 +149,7 @@ impl Daemon {
         let written_before = own_messages(&ledger)?;
         // Last of all that can fail: it ends only when what it tells is heard.
         let consumer = Consumer::start(project, known_files(&ledger)?, inputs.clone())?;
-        let mut panes = Panes::new(World {
+        let mut processes = Processes::new(World {
             screens: Screens::new(client.clone()),
             client,
             fence: consumer.fence(),
@@ -158,13 +158,13 @@ impl Daemon {
             run: project.run(),
         });
         for (worker, pane) in left.dead {
-            panes.keep_dead(worker, pane);
+            processes.keep_dead(worker, pane);
         }
         let mut found_idle = VecDeque::new();
         for survivor in left.alive {
             found_idle.extend(survivor.is_idle());
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
-            panes.adopt(survivor);
+            processes.adopt(survivor);
         }
         let (commits, _) = watch::channel(ledger.state().seq());
         Ok(Daemon {
@@ -175,7 +175,7 @@ impl Daemon {
             unknown: HashSet::new(),
             ledger,
             consumer,
-            panes,
+            processes,
             own: left.exits.into(),
             untaken: VecDeque::new(),
             unwritten: VecDeque::new(),
@@ -236,7 +236,7 @@ impl Daemon {
                 {
                     self.own.push_back(Event::TimerFired { timer, due });
                 },
-                () = self.panes.one_is_gone() => {}
+                () = self.processes.one_is_gone() => {}
                 () = &mut changed => {
                     changed.set(self.meshes.changed());
                     self.load_meshes();
@@ -280,14 +280,14 @@ impl Daemon {
         self.own.extend(exits);
         self.settle();
         // What came of that is done before anybody looks; what it comes to is told after.
-        while !self.panes.are_at_rest() {
+        while !self.processes.are_at_rest() {
             tokio::select! {
                 end = signals.end() => return Some(end),
                 Some(input) = told.recv() => drop(self.hear(input)),
                 () = tokio::time::sleep(SOON) => {}
             }
         }
-        let alive = self.panes.alive();
+        let alive = self.processes.alive();
         let after = std::mem::take(&mut self.own);
         self.own.push_back(Event::Recovered { alive });
         self.own.append(&mut self.found_idle);
@@ -326,7 +326,7 @@ impl Daemon {
 
     /// Take in what waits, make it durable and act on it, until there is nothing left.
     fn settle(&mut self) {
-        self.panes.let_go_of_the_gone();
+        self.processes.let_go_of_the_gone();
         self.write_unwritten();
         // A letter that is not written is written by the next start, as long as it folds
         // the event that it came of.
@@ -418,7 +418,7 @@ impl Daemon {
         for who in &state.touched().agents {
             if let Some((attempt, turn)) = state.worker(who).and_then(done_in_pane) {
                 let worker = who.clone();
-                self.panes.turn_is_over(&Pane { worker, attempt }, turn);
+                self.processes.turn_is_over(&Pane { worker, attempt }, turn);
             }
         }
     }
@@ -476,7 +476,7 @@ impl Daemon {
             tracing::warn!(%error, "no snapshot: the next start takes longer");
         }
         if end.kill_agents {
-            self.panes.end_all().await;
+            self.processes.end_all().await;
         }
         if let Some(asked) = end.asked {
             let _ = asked.send(Reply::Done);

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::process::Pid;
 
 use super::attempt::{self, Attempt, Ended, Stand};
-use super::panes::Survivor;
+use super::processes::Survivor;
 use super::signals::kill_all;
 use crate::engine::{Event, Is, Pane, State};
 use crate::model::{Address, Mode};

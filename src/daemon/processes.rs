@@ -31,7 +31,7 @@ pub(super) struct Start {
 }
 
 /// All processes of workers.
-pub(super) struct Panes {
+pub(super) struct Processes {
     world: World,
     live: HashMap<Pane, Live>,
     /// The panes of processes that are gone, to be used again.
@@ -84,9 +84,9 @@ impl Survivor {
     }
 }
 
-impl Panes {
-    pub(super) fn new(world: World) -> Panes {
-        Panes {
+impl Processes {
+    pub(super) fn new(world: World) -> Processes {
+        Processes {
             world,
             live: HashMap::new(),
             dead: HashMap::new(),
