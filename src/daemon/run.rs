@@ -445,6 +445,7 @@ impl Daemon {
             | Request::RestartWorker { .. }
             | Request::Retry { .. }
             | Request::Drop { .. }
+            | Request::Read { .. }
             | Request::Follow => self.order(&request).unwrap_or_else(Reply::from),
         };
         // If nobody waits for it any more, it is done all the same.

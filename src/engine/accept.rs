@@ -166,6 +166,7 @@ impl State {
                 refused: None,
                 way: None,
                 totals: None,
+                read: None,
             },
             envelope: Some(Box::new(envelope)),
         });

@@ -299,6 +299,11 @@ pub enum Command {
         /// The dead letter.
         facts: Box<Facts>,
     },
+    /// Remember that the human has read these.
+    Read {
+        /// The messages in the inbox of core.
+        facts: Vec<Facts>,
+    },
 }
 
 /// A pane that was found alive.

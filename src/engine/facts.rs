@@ -65,6 +65,9 @@ pub struct Facts {
     /// What its run has come to, if it began one that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
+    /// When the human read it, if it is for core: in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<i64>,
 }
 
 /// Where the text of a message is.
@@ -191,6 +194,7 @@ impl Facts {
             refused: Some(why),
             way: None,
             totals: None,
+            read: None,
         }
     }
 
@@ -219,6 +223,24 @@ impl Facts {
     /// Was it an ask, made of this recipient?
     pub fn asked(&self, of: &Address) -> bool {
         self.delivery(of).is_some_and(Delivery::is_ask)
+    }
+
+    /// The step by which it came into the inbox of core; `None` if it is not there, or
+    /// not yet: an outcome waits for the end of its work, a result for the others of its
+    /// fan-out.
+    pub fn reached_core(&self) -> Option<&Rung> {
+        let delivery = self.delivery(&Address::core())?;
+        let mut ladder = delivery.ladder.iter();
+        ladder.find(|rung| match rung.step {
+            Step::Finished => true,
+            Step::Queued => delivery.is_ask(),
+            Step::Accepted
+            | Step::Leased
+            | Step::Delivered
+            | Step::Acknowledged
+            | Step::Refused
+            | Step::Parked => false,
+        })
     }
 
     /// The record that holds its text.

@@ -68,6 +68,7 @@ impl State {
                 refused: None,
                 way: None,
                 totals: None,
+                read: None,
             },
             envelope: None,
         });

@@ -277,8 +277,8 @@ impl State {
         asks.filter(|ask| named(ask) && !open(ask)).collect()
     }
 
-    /// The oldest open ask to core of an agent.
-    fn asks_core(&self, agent: &Address) -> Option<MsgId> {
+    /// The oldest open ask to core of an agent: what a word of core's to it answers.
+    pub fn asks_core(&self, agent: &Address) -> Option<MsgId> {
         let worker = self.workers.get(agent)?;
         let (oldest, _) = worker.asking.iter().find(|(_, asked)| asked.is_core())?;
         Some(self.held.get(oldest)?.facts.id.clone())

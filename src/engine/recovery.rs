@@ -139,6 +139,9 @@ impl State {
                 known,
             } => self.retry(*facts, envelope, &known),
             Command::Drop { facts } => self.drop_letter(*facts),
+            Command::Read { facts } => facts
+                .into_iter()
+                .for_each(|facts| self.read_by_human(facts)),
         }
     }
 
@@ -312,5 +315,22 @@ impl State {
             }
         }
         self.remember(facts);
+    }
+
+    /// The human has read a message: of what is held that is noted here, of what has left
+    /// where it is remembered. The first time counts.
+    fn read_by_human(&mut self, mut facts: Facts) {
+        let at = self.at;
+        self.touch_message(facts.number);
+        let held = self.held.get_mut(&facts.number);
+        let is_held = held.is_some();
+        let known = held.map_or(&mut facts, |held| &mut held.facts);
+        if known.reached_core().is_none() || known.read.is_some() {
+            return;
+        }
+        known.read = Some(at);
+        if !is_held {
+            self.remember(facts);
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, Params, Row, params};
 
+use super::schema::{READ, TO_CORE};
 use super::{Error, Reader};
 use crate::engine::{Arrived, Delivery, Event, Exit, Facts, Number, Source, Step};
 use crate::model::{Address, MsgId};
@@ -86,6 +87,25 @@ impl Reader {
         )?;
         // The others were messages, and withdrawn.
         found.retain(|facts| facts.refused.is_some());
+        Ok(found)
+    }
+
+    /// The finished messages in the inbox of core, in the order of their numbers.
+    pub fn inbox(&self) -> Result<Vec<Facts>, Error> {
+        self.at_core(&format!("SELECT body FROM messages WHERE {TO_CORE}"))
+    }
+
+    /// Those that the human has not read, found as quickly among many old ones.
+    pub fn unread(&self) -> Result<Vec<Facts>, Error> {
+        self.at_core(&format!(
+            "SELECT body FROM messages WHERE {TO_CORE} AND ({READ}) = 0"
+        ))
+    }
+
+    fn at_core(&self, question: &str) -> Result<Vec<Facts>, Error> {
+        let mut found = self.facts(question, [])?;
+        found.retain(|facts| facts.reached_core().is_some());
+        found.sort_by_key(|facts| facts.number);
         Ok(found)
     }
 

@@ -45,6 +45,14 @@ pub(super) fn facts(number: u64, id: &str, ends: &[Step]) -> Facts {
     serde_json::from_value(facts).unwrap()
 }
 
+/// A message that has reached the human, read or not.
+pub(super) fn for_core(number: u64, read: Option<i64>) -> Facts {
+    let mut facts = facts(number, &format!("m{number}"), &[Step::Finished]);
+    facts.deliveries[0].to = crate::model::Address::core();
+    facts.read = read;
+    facts
+}
+
 pub(super) fn numbers(facts: &[Facts]) -> Vec<u64> {
     facts.iter().map(|facts| facts.number.0).collect()
 }

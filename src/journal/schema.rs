@@ -63,6 +63,12 @@ const TABLES: &str = "
     );
 ";
 
+/// Is a message for core? Its facts say so as text: in JSON the quotes of a name stand
+/// alone, and those within a text do not.
+pub(super) const TO_CORE: &str = r#"instr(body, '"to":"core/core"') > 0"#;
+/// Has the human read it?
+pub(super) const READ: &str = r#"instr(body, '"read":') > 0"#;
+
 /// The place of the last record there ever was, kept or pruned.
 pub(super) const LAST: &str = "
     SELECT max(coalesce((SELECT max(seq) FROM events), 0),
@@ -182,6 +188,16 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     // All of it or nothing: an empty file is no journal yet.
     connection.execute_batch(&format!(
         "BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
+    ))
+}
+
+/// What finds the inbox of core, the unread apart from the read. It follows from what is
+/// there, so that a journal without it is as good, only slower: it is no part of the
+/// format, and whoever writes next makes it.
+pub(super) fn index(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(&format!(
+        "CREATE INDEX IF NOT EXISTS messages_to_core
+         ON messages (({READ}), number) WHERE {TO_CORE}"
     ))
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::samples::{facts, id, numbers};
+use super::samples::{facts, for_core, id, numbers};
 use super::*;
 use crate::engine::{Number, Step};
 use tempfile::TempDir;
@@ -276,4 +276,91 @@ fn a_reader_that_goes_takes_no_lock_of_the_writer_with_it() {
     assert!(locks(), "it still says that somebody has the journal open");
     drop(journal);
     assert!(!locks());
+}
+
+/// Does SQLite find the answer by the index?
+fn is_found_by(path: &Path, question: &str, index: &str) -> bool {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let plan = format!("EXPLAIN QUERY PLAN {question}");
+    let plan: String = connection.query_row(&plan, [], |row| row.get(3)).unwrap();
+    plan.contains(index)
+}
+
+#[test]
+fn the_inbox_is_what_has_reached_core_and_the_unread_is_found_by_an_index() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = Journal::open(&path).unwrap();
+    let mut told = entry("a", 10, &[]);
+    // It only speaks of core, and of reading.
+    let mut speaks = facts(3, "speaks", &[Step::Finished]);
+    let said = r#""to":"core/core" "read":1"#.to_owned();
+    speaks.headline = said.clone().into();
+    let mut parked = for_core(4, None);
+    parked.deliveries[0].ladder[0].step = Step::Parked;
+    let mut quotes = for_core(5, None);
+    quotes.headline = said.into();
+    told.facts = vec![
+        for_core(1, None),
+        for_core(2, Some(7)),
+        speaks,
+        parked,
+        quotes,
+    ];
+    journal.append(vec![told]).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(numbers(&reader.inbox().unwrap()), [1, 2, 5]);
+    assert_eq!(numbers(&reader.unread().unwrap()), [1, 5]);
+    let mut read = entry("b", 20, &[]);
+    read.facts = vec![for_core(1, Some(20))];
+    journal.append(vec![read]).unwrap();
+    assert_eq!(numbers(&reader.unread().unwrap()), [5]);
+    for question in ["", "AND (instr(body, '\"read\":') > 0) = 0"] {
+        let to_core = r#"instr(body, '"to":"core/core"') > 0"#;
+        let question = format!("SELECT body FROM messages WHERE {to_core} {question}");
+        assert!(
+            is_found_by(&path, &question, "messages_to_core"),
+            "{question}"
+        );
+    }
+}
+
+#[test]
+fn the_unread_is_found_quickly_among_many_old_ones() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = Journal::open(&path).unwrap();
+    let mut many = entry("a", 10, &[]);
+    many.facts = (1..=100_000).map(|n| for_core(n, Some(1))).collect();
+    many.facts.push(for_core(100_001, None));
+    journal.append(vec![many]).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let begun = std::time::Instant::now();
+    assert_eq!(numbers(&reader.unread().unwrap()), [100_001]);
+    let took = begun.elapsed();
+    assert!(took < std::time::Duration::from_millis(250), "{took:?}");
+}
+
+#[test]
+fn a_journal_without_the_index_is_read_all_the_same_and_gets_it_with_the_next_entry() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let mut told = entry("a", 10, &[]);
+    told.facts = vec![for_core(1, None), for_core(2, Some(7))];
+    Journal::open(&path).unwrap().append(vec![told]).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch("DROP INDEX messages_to_core")
+        .unwrap();
+    let indexes = || -> u32 {
+        let count = "SELECT count(*) FROM sqlite_schema WHERE name = 'messages_to_core'";
+        connection.query_row(count, [], |row| row.get(0)).unwrap()
+    };
+    let reader = Reader::open(&path).unwrap();
+    assert_eq!(numbers(&reader.unread().unwrap()), [1]);
+    let journal = Journal::open(&path).unwrap();
+    assert_eq!(indexes(), 0, "it may be of another version still");
+    journal.append(vec![entry("b", 20, &[])]).unwrap();
+    assert_eq!(indexes(), 1);
+    assert_eq!(numbers(&reader.unread().unwrap()), [1]);
 }

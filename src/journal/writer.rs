@@ -94,6 +94,7 @@ impl Journal {
             path: path.into(),
             connection,
             last: last.map_err(failed)?,
+            indexed: false,
         };
         let queue = Arc::new(Mutex::new(Queue::default()));
         let orders = Arc::clone(&queue);
@@ -264,6 +265,8 @@ struct Writer {
     connection: Connection,
     /// The place of the last entry that is durable.
     last: u64,
+    /// Every index is there.
+    indexed: bool,
 }
 
 impl Writer {
@@ -297,6 +300,11 @@ impl Writer {
         let mut last = self.last;
         let mut appended = Vec::with_capacity(requests.len());
         let transaction = self.connection.transaction()?;
+        // Not before there is something to write: what turns out to be of another version
+        // stays as it was.
+        if !self.indexed {
+            schema::index(&transaction)?;
+        }
         {
             let mut event = transaction.prepare_cached(
                 "INSERT INTO events (seq, at, rules, version, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
@@ -334,6 +342,7 @@ impl Writer {
         }
         transaction.commit()?;
         self.last = last;
+        self.indexed = true;
         Ok(appended)
     }
 }

@@ -74,6 +74,16 @@ impl Book {
         self.ledger().reader().at_step(Step::Parked).unwrap()
     }
 
+    /// What is in the inbox of core and unread.
+    pub(crate) fn unread(&self) -> Vec<Facts> {
+        let held = self.state().held().map(|held| &held.facts);
+        let unread = |facts: &&Facts| facts.reached_core().is_some() && facts.read.is_none();
+        let remembered = self.ledger().reader().unread().unwrap().into_iter();
+        let gone = |facts: &Facts| self.state().message(facts.number).is_none();
+        let held = held.filter(unread).cloned();
+        held.chain(remembered.filter(gone)).collect()
+    }
+
     /// The first event that a state which was written down and read again takes
     /// otherwise than the one that was not, and how they differ after it.
     pub(crate) fn first_difference(&self) -> String {

@@ -70,6 +70,8 @@ pub(crate) struct Seen {
     pub(crate) events: u64,
     pub(crate) commits: u64,
     pub(crate) crashes: u64,
+    /// What the human has read.
+    pub(crate) read: u64,
     rows: BTreeMap<Row, u64>,
     rules: BTreeMap<Rule, u64>,
     refusals: BTreeMap<&'static str, u64>,
@@ -139,6 +141,7 @@ impl Seen {
         self.events += other.events;
         self.commits += other.commits;
         self.crashes += other.crashes;
+        self.read += other.read;
         join(&mut self.rows, &other.rows);
         join(&mut self.rules, &other.rules);
         join(&mut self.refusals, &other.refusals);
@@ -177,6 +180,7 @@ impl Seen {
             .flat_map(|is| Happened::ALL.iter().map(|happened| (*is, *happened)));
         let pairs: Vec<(Is, Happened)> = pairs.collect();
         none_of("pair", &self.pairs, &pairs, &mut missing);
+        missing.extend((self.read == 0).then(|| "a message that was read".into()));
         missing
     }
 

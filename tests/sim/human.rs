@@ -91,6 +91,23 @@ impl World {
         if !asks.is_empty() {
             self.call_human();
         }
+        if self.rng.percent(30) {
+            self.read();
+        }
+    }
+
+    /// Read what has come, or some of it.
+    fn read(&mut self) {
+        self.commit_all();
+        let mut facts = self.book.unread();
+        if self.rng.percent(50) {
+            facts.truncate(facts.len().div_ceil(2));
+        }
+        self.seen.read += facts.len() as u64;
+        let read: Vec<_> = facts.iter().map(|f| (f.number, f.record())).collect();
+        self.take(Event::Command(Command::Read { facts }));
+        self.commit_all();
+        self.read.extend(read);
     }
 
     /// Restart who seems busy and is not: tx believed that it took its work, since

@@ -219,6 +219,12 @@ impl World {
                 ),
                 Source::File { .. } => {}
             }
+            // What was changed since is another text, and unread.
+            let read = self.read.get(&facts.number) == Some(&facts.record());
+            assert!(
+                facts.read.is_some() == read,
+                "promise 4 is broken: of `{id}` it is not known whether the human read it"
+            );
         }
     }
 }

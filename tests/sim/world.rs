@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Effect, Event, Is, Loaded, Pane, State};
+use tx::engine::{Effect, Event, Is, Loaded, Number, Pane, State};
 use tx::model::{Address, MsgId, Name};
 
 use crate::book::Book;
@@ -67,6 +67,8 @@ pub(crate) struct World {
     /// The human is going to look.
     pub(crate) looks: bool,
     pub(crate) tasks_left: usize,
+    /// What the human has read, and the records of what it said.
+    pub(crate) read: BTreeMap<Number, u64>,
 }
 
 impl World {
@@ -101,6 +103,7 @@ impl World {
             most_events: 0,
             looks: false,
             tasks_left,
+            read: BTreeMap::new(),
         }
     }
 

@@ -54,6 +54,11 @@ pub enum Request {
         /// Its number.
         letter: u64,
     },
+    /// Remember that the human has read these.
+    Read {
+        /// The numbers of messages in the inbox of core.
+        messages: Vec<u64>,
+    },
     /// Read the meshes again.
     Reload,
     /// Tell of every commit from now on.

@@ -14,8 +14,8 @@ pub struct Refusal {
     pub hint: String,
 }
 
-/// The order that a request is. The ledger has nothing pending: what is known of dead
-/// letters is what is durable.
+/// The order that a request is. The ledger has nothing pending: what is known of
+/// messages is what is durable.
 pub fn command_for(request: &Request, ledger: &Ledger) -> Result<Command, Refusal> {
     match request {
         Request::StopWorker { worker } => Ok(Command::Stop {
@@ -35,6 +35,12 @@ pub fn command_for(request: &Request, ledger: &Ledger) -> Result<Command, Refusa
         Request::Drop { letter } => Ok(Command::Drop {
             facts: Box::new(dead_letter(*letter, ledger)?),
         }),
+        Request::Read { messages } => {
+            let facts = messages.iter().map(|number| at_core(*number, ledger));
+            Ok(Command::Read {
+                facts: facts.collect::<Result<_, _>>()?,
+            })
+        }
         Request::Stop { .. } | Request::Reload | Request::Follow => Err(Refusal {
             why: "this is no order for the engine".into(),
             hint: "the daemon itself sees to it".into(),
@@ -59,16 +65,29 @@ fn known(worker: &Address, ledger: &Ledger) -> Result<Address, Refusal> {
 }
 
 fn dead_letter(letter: u64, ledger: &Ledger) -> Result<Facts, Refusal> {
-    let number = Number(letter);
-    let facts = match ledger.state().message(number) {
-        Some(held) => Some(held.facts.clone()),
-        None => ledger.reader().message(number).map_err(refused)?,
-    };
     let is_dead = |facts: &Facts| facts.deliveries.iter().any(|d| d.step() == Step::Parked);
+    let facts = message(letter, ledger)?;
     facts.filter(is_dead).ok_or_else(|| Refusal {
         why: format!("there is no dead letter {letter}"),
         hint: "`tx dlq list` lists them".into(),
     })
+}
+
+fn at_core(number: u64, ledger: &Ledger) -> Result<Facts, Refusal> {
+    let facts = message(number, ledger)?;
+    let facts = facts.filter(|facts| facts.reached_core().is_some());
+    facts.ok_or_else(|| Refusal {
+        why: format!("there is no message {number} in the inbox"),
+        hint: "`tx inbox --all` lists them".into(),
+    })
+}
+
+/// What is known of a message, unfinished or not.
+fn message(number: u64, ledger: &Ledger) -> Result<Option<Facts>, Refusal> {
+    match ledger.state().message(Number(number)) {
+        Some(held) => Ok(Some(held.facts.clone())),
+        None => ledger.reader().message(Number(number)).map_err(refused),
+    }
 }
 
 /// What its frontmatter says, from the journal: its file may be gone. Of what tx itself

@@ -103,6 +103,7 @@ async fn attend(stream: UnixStream, requests: mpsc::Sender<Asked>, commits: watc
                 | Request::RestartWorker { .. }
                 | Request::Retry { .. }
                 | Request::Drop { .. }
+                | Request::Read { .. }
                 | Request::Reload),
             ) => ask(&requests, request).await,
             Err(error) => Reply::Refused {

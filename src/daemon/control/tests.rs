@@ -92,6 +92,12 @@ fn requests_and_replies_are_tagged_lines() {
             },
         ),
         (r#"{"do":"retry","letter":3}"#, Request::Retry { letter: 3 }),
+        (
+            r#"{"do":"read","messages":[3,4]}"#,
+            Request::Read {
+                messages: vec![3, 4],
+            },
+        ),
         (r#"{"do":"follow"}"#, Request::Follow),
     ];
     for (text, request) in cases {
@@ -282,6 +288,32 @@ fn a_dead_letter_is_dropped_for_good() {
     drop(ledger.commit().unwrap());
     command_for(&Request::Retry { letter: 1 }, &ledger).unwrap_err();
     command_for(&Request::Drop { letter: 99 }, &ledger).unwrap_err();
+}
+
+#[test]
+fn only_what_is_in_the_inbox_can_be_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut ledger = with_a_dead_letter(dir.path());
+    let unread = ledger.reader().unread().unwrap();
+    // Core was told that the work was parked, and gave the task itself.
+    let [told] = &unread[..] else {
+        unreachable!("{unread:?}");
+    };
+    let read = |ledger: &Ledger, messages: &[u64]| {
+        let messages = messages.to_vec();
+        command_for(&Request::Read { messages }, ledger)
+    };
+    for unknown in [&[1][..], &[99], &[told.number.0, 1]] {
+        let refusal = read(&ledger, unknown).unwrap_err();
+        assert!(refusal.hint.contains("tx inbox --all"), "{refusal:?}");
+    }
+    let command = read(&ledger, &[told.number.0]).unwrap();
+    ledger.take(0, Event::Command(command)).unwrap();
+    drop(ledger.commit().unwrap());
+    assert_eq!(ledger.reader().unread().unwrap(), []);
+    let all = ledger.reader().inbox().unwrap();
+    assert_eq!((all.len(), all[0].number), (1, told.number));
+    assert!(all[0].read.is_some());
 }
 
 #[test]

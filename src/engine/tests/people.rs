@@ -1,4 +1,5 @@
-//! What people do: they stop workers and restart them, retry dead letters and drop them.
+//! What people do: they stop workers and restart them, retry dead letters and drop
+//! them, and read what has come for them.
 
 use super::asks::asked;
 use super::play::{Play, from, mesh};
@@ -128,6 +129,48 @@ fn a_dead_letter_is_retried_or_dropped_by_a_person() {
     let effects = play.command(Command::Drop { facts });
     assert!(matches!(effects[..], [Effect::Remember(_)]));
     assert_eq!(play.step("t", "dev/a"), Step::Refused);
+}
+
+#[test]
+fn what_the_human_has_read_is_noted_where_it_is_known() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("core").id("q"));
+    play.idle("dev/a");
+    let read = |play: &mut Play, ids: &[&str]| {
+        let facts = ids.iter().map(|id| play.facts(id)).collect();
+        play.command(Command::Read { facts })
+    };
+    // An open ask is in the inbox; the task of core's own is not.
+    assert_eq!(read(&mut play, &["q", "t"]), []);
+    let at = play.facts("q").read;
+    assert_eq!((at, play.facts("t").read), (Some(play.at), None));
+    play.drop(from("core/core").to("dev/a").reply("q").id("yes"));
+    assert_eq!(play.left[&play.facts("q").number].read, at, "it leaves so");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    // What has left is remembered anew, once.
+    let effects = read(&mut play, &["o"]);
+    assert!(matches!(effects[..], [Effect::Remember(_)]), "{effects:?}");
+    let at = play.facts("o").read;
+    assert!(at.is_some());
+    assert_eq!(read(&mut play, &["o", "q"]), []);
+    assert_eq!(play.facts("o").read, at);
+}
+
+#[test]
+fn what_is_on_its_way_to_core_is_not_in_the_inbox_yet() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").id("o").status("complete"));
+    assert!(play.facts("o").reached_core().is_none(), "it may be edited");
+    let facts = vec![play.facts("o")];
+    play.command(Command::Read { facts });
+    play.idle("dev/a");
+    let facts = play.facts("o");
+    assert_eq!((facts.read, facts.reached_core().is_some()), (None, true));
 }
 
 #[test]
