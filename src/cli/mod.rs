@@ -1,5 +1,7 @@
 //! The verbs: one file each. Answers go to stdout, talk to stderr.
 
+mod answer;
+mod asks;
 mod attach;
 mod check;
 mod control;
@@ -7,11 +9,13 @@ mod demo;
 mod dlq;
 mod doctor;
 mod exit;
+mod inbox;
 mod init;
 mod mesh;
 mod needs;
 mod output;
 mod past;
+mod post;
 mod prune;
 mod replay;
 mod run;
@@ -22,6 +26,7 @@ mod status;
 mod stop;
 mod trace;
 mod turn;
+mod typed;
 mod wait;
 mod why;
 mod worker;
@@ -61,6 +66,9 @@ pub fn main() -> Exit {
         Verb::Check(verb) => check::run(&context, verb),
         Verb::Mesh(verb) => mesh::run(&context, verb),
         Verb::Status(verb) => status::run(&context, &verb),
+        Verb::Inbox(verb) => inbox::run(&context, &verb),
+        Verb::Asks(verb) => asks::run(&context, &verb),
+        Verb::Answer(verb) => answer::run(&context, verb),
         Verb::Worker(verb) => worker::run(&context, &verb),
         Verb::Stop(verb) => stop::run(&context, &verb),
         Verb::Why(verb) => why::run(&context, &verb),
@@ -109,6 +117,9 @@ enum Verb {
     #[command(subcommand)]
     Mesh(mesh::Mesh),
     Status(status::Status),
+    Inbox(inbox::Inbox),
+    Asks(asks::Asks),
+    Answer(answer::Answer),
     #[command(subcommand)]
     Worker(worker::Worker),
     Stop(stop::Stop),
@@ -148,6 +159,12 @@ impl Context {
             Err(_) => Ok(Catalogue::load(None)),
         }
     }
+}
+
+/// The agent whose environment this is; `None`: a person's.
+fn agent_here() -> Option<String> {
+    let agent = std::env::var_os("TX_AGENT").filter(|agent| !agent.is_empty())?;
+    Some(agent.to_string_lossy().into())
 }
 
 /// A path as people would type it from here.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::exit::Failure;
-use super::past::{Past, time};
+use super::past::{Past, time, until};
 use crate::engine::{Dialog, Number, State, Status, Why};
 use crate::model::Address;
 
@@ -16,8 +16,8 @@ pub(super) struct Need {
     pub(super) headline: String,
     pub(super) body: String,
     pub(super) since: i64,
-    default: Option<String>,
-    expires: Option<i64>,
+    pub(super) default: Option<String>,
+    pub(super) expires: Option<i64>,
     /// The messages it is about: the ask, or what the agent has in hand.
     pub(super) about: Vec<Number>,
 }
@@ -41,6 +41,24 @@ impl Need {
             "default": self.default, "expires": self.expires.map(time),
         })
     }
+
+    /// What the human types to see to it.
+    pub(super) fn command(&self) -> String {
+        match self.kind {
+            Kind::Ask => format!("tx answer {} \"…\"", word(&self.id)),
+            Kind::Dialog | Kind::Limit => format!("tx attach {}", self.from),
+        }
+    }
+
+    /// What becomes of it if nobody does anything, in words.
+    pub(super) fn by_itself(&self) -> Option<String> {
+        let due = until(self.expires?);
+        Some(match (self.kind, &self.default) {
+            (Kind::Ask, Some(default)) => format!("answers itself with `{default}` {due}"),
+            (Kind::Ask, None) => format!("closes without an answer {due}"),
+            (Kind::Dialog | Kind::Limit, _) => format!("goes on by itself {due}"),
+        })
+    }
 }
 
 impl Kind {
@@ -50,6 +68,15 @@ impl Kind {
             Kind::Dialog => "permission",
             Kind::Limit => "limit",
         }
+    }
+}
+
+/// A text as one word of a shell.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.~/+:@%".contains(c);
+    match text.chars().all(plain) {
+        true => text.into(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
 

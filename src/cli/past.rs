@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use super::exit::{Exit, Failure};
-use crate::engine::{Event, Exit as Ended, Facts, Number, Sent, State, Step, Timer, Verdict};
+use crate::engine::{
+    Effect, Event, Exit as Ended, Facts, Number, Sent, State, Step, Timer, Verdict,
+};
 use crate::format::message::{Origin, Parsed, parse};
 use crate::journal::{Error, Ledger, Reader, Record};
 use crate::model::{MsgId, Rearmatter, nearest};
@@ -85,6 +87,47 @@ impl Past {
         found.extend(remembered.filter(gone));
         found.sort_by_key(|facts| facts.number);
         Ok(found)
+    }
+
+    /// What has come for the human, in that order; all of it, or what is unread.
+    pub(super) fn inbox(&self, all: bool) -> Result<Vec<Facts>, Failure> {
+        let held = self.state.held().map(|held| &held.facts);
+        let wanted =
+            |facts: &&Facts| facts.reached_core().is_some() && (all || facts.read.is_none());
+        let mut found: Vec<Facts> = held.filter(wanted).cloned().collect();
+        let remembered = match all {
+            true => self.reader.inbox()?,
+            false => self.reader.unread()?,
+        };
+        let gone = |facts: &Facts| self.state.message(facts.number).is_none();
+        found.extend(remembered.into_iter().filter(gone));
+        let came = |facts: &Facts| facts.reached_core().map(|rung| rung.record);
+        found.sort_by_key(|facts| (came(facts), facts.number));
+        Ok(found)
+    }
+
+    /// Carry it on to now: what has come for the human since.
+    pub(super) fn come_since(&mut self) -> Result<Vec<Facts>, Failure> {
+        let last = self.reader.last()?;
+        let mut numbers = Vec::new();
+        Ledger::fold_on(&self.reader, &mut self.state, last, |_, _, _, effects| {
+            numbers.extend(effects.iter().filter_map(|effect| match effect {
+                Effect::NotifyHuman { number, .. } => Some(*number),
+                Effect::Spawn { .. }
+                | Effect::Deliver { .. }
+                | Effect::Interrupt { .. }
+                | Effect::Kill { .. }
+                | Effect::Write(_)
+                | Effect::ShowDialog { .. }
+                | Effect::RunHook { .. }
+                | Effect::Remember(_) => None,
+            }));
+        })?;
+        let mut come = Vec::new();
+        for number in numbers {
+            come.extend(self.message(number)?);
+        }
+        Ok(come)
     }
 
     /// The messages of these threads, in order.
@@ -172,6 +215,18 @@ pub(super) fn ago(at: i64) -> String {
         60..3_600 => format!("{}m", seconds / 60),
         3_600..86_400 => format!("{}h", seconds / 3_600),
         _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// How far off that is, as people say it.
+pub(super) fn until(at: i64) -> String {
+    let seconds = (at - Utc::now().timestamp_millis()) / 1_000;
+    match seconds {
+        ..=0 => "now".into(),
+        1..120 => format!("in {seconds} s"),
+        120..7_200 => format!("in {} min", seconds / 60),
+        7_200..172_800 => format!("in {} h", seconds / 3_600),
+        _ => format!("in {} days", seconds / 86_400),
     }
 }
 

@@ -1,25 +1,21 @@
 //! `tx send`: write a message into the bus, whole or not at all.
 
-use std::fs;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use chrono::{SecondsFormat, Utc};
 use indexmap::IndexSet;
-use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
+use serde_json::{Value, json};
 
-use super::output::{read_stdin, talk};
-use super::{Context, Exit, Failure, short, wait};
+use super::output::talk;
+use super::past::Past;
+use super::post::{self, Letter};
+use super::{Context, Exit, Failure, agent_here, short, wait};
 use crate::engine::{
     Context as Known, Inferred, Outcome, Reply, Route, Wanted, Work, infer, kind_of_outcome, route,
 };
-use crate::format::message::{MAX_FILE, Origin, Parsed, field_named, headline_of, parse};
-use crate::format::render::{file_name, render};
-use crate::format::report::{printable, report};
+use crate::format::message::{field_named, headline_of};
+use crate::format::report::printable;
 use crate::model::{
-    Address, Body, Diagnostic, Directory, Envelope, Kind, Message, Recipient, Resolved, Unresolved,
+    Address, Body, Directory, Envelope, Kind, Message, MsgId, Recipient, Resolved, Unresolved,
 };
-use crate::project::{Catalogue, write_atomically};
+use crate::project::{Catalogue, Project};
 
 /// Write a message for an agent, a mesh or core
 #[derive(clap::Args)]
@@ -77,33 +73,24 @@ pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
     let catalogue = Catalogue::load(Some(&project));
     let sender = sender(&verb, &catalogue.directory())?;
     let to = resolve(&verb, &sender, &catalogue)?;
-    let composed = compose(&verb, &sender, &to)?;
-    let (message, diagnostics) = judge(&composed);
-    talk(&report("message", &composed, &diagnostics, true));
-    let message = message.ok_or_else(not_written)?;
-    let text = render(&message);
-    // Rendering may have made it longer: what is written is what was judged.
-    if let (None, diagnostics) = judge(&text) {
-        talk(&report("message", &text, &diagnostics, true));
-        return Err(not_written());
-    }
-    let kind = kind(&message, &to[0], &catalogue)?;
-    let folder = project.messages();
-    let name = file_name(&message, kind);
-    let path = fs::create_dir_all(&folder)
-        .and_then(|()| write_atomically(&folder, &name, &text))
-        .map_err(|error| {
-            let hint = match folder.is_dir() {
-                true => "nothing was sent; see that the folder is yours and the disk has room",
-                false => "nothing was sent; see that it is a folder, and not something else",
-            };
-            Failure::new(format!("{} cannot be written to: {error}", short(&folder))).hint(hint)
-        })?;
+    let letter = compose(&verb, &sender, &to)?;
+    let message = &letter.message;
+    let answered = answered(&project, message, &to).unwrap_or_else(|failure| {
+        let why = printable(failure.message());
+        talk(&format!(
+            "warning: whether it answers something is not known: {why}\n"
+        ));
+        Vec::new()
+    });
+    let first = answered.iter().find(|ask| ask.asker == to[0]);
+    let kind = kind(message, &to[0], first, &catalogue)?;
+    let path = letter.write(&project, kind)?;
 
     let id = &message.envelope.id;
     let recipients: Vec<String> = to.iter().map(ToString::to_string).collect();
     let answer = json!({
         "id": id, "path": path.to_string_lossy(), "to": recipients, "kind": kind,
+        "answers": answered.iter().map(|ask| &ask.id).collect::<Vec<_>>(),
     });
     if !context.output.json {
         context
@@ -113,6 +100,18 @@ pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
                 failure.hint(format!("the message was sent, as {}", short(&path)))
             })?;
         talk(&format!("{kind} written to {}\n", short(&path)));
+    }
+    for Answered {
+        asker,
+        id,
+        headline,
+    } in &answered
+    {
+        let (id, headline) = (printable(id.as_str()), printable(headline));
+        talk(&format!(
+            "it answers `{id}` of {asker}: {headline}\n  \
+             help: `--type task` sends new work instead\n"
+        ));
     }
     if let Some(seconds) = verb.wait {
         let file = path.file_name().unwrap_or_default().to_string_lossy();
@@ -126,19 +125,15 @@ pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
 
 /// Who speaks: the agent whose environment this is, else the human.
 fn sender(verb: &Send, directory: &Directory) -> Result<Address, Failure> {
-    let agent = match std::env::var_os("TX_AGENT").filter(|agent| !agent.is_empty()) {
+    let agent = match agent_here() {
         None => None,
-        Some(agent) => {
-            let agent = agent.to_string_lossy();
-            match agent.parse::<Address>() {
-                Ok(address) if !address.is_core() => Some(address),
-                Ok(_) | Err(_) => {
-                    let message =
-                        format!("TX_AGENT: expected an agent, mesh/agent, found {agent:?}");
-                    return Err(Failure::new(message));
-                }
+        Some(agent) => match agent.parse::<Address>() {
+            Ok(address) if !address.is_core() => Some(address),
+            Ok(_) | Err(_) => {
+                let message = format!("TX_AGENT: expected an agent, mesh/agent, found {agent:?}");
+                return Err(Failure::new(message));
             }
-        }
+        },
     };
     let named = verb
         .front
@@ -218,10 +213,10 @@ fn unknown(unresolved: &Unresolved, written: &str, catalogue: &Catalogue) -> Fai
     failure.exit(Exit::NoSuchThing)
 }
 
-/// The text of the message, as if its author had typed it: the parser judges it.
-fn compose(verb: &Send, sender: &Address, to: &[Address]) -> Result<String, Failure> {
+/// The message, as if its author had typed it: the parser judges it.
+fn compose(verb: &Send, sender: &Address, to: &[Address]) -> Result<Letter, Failure> {
     let body = match verb.text.as_deref() {
-        Some("-") => read_body()?,
+        Some("-") => post::read_body()?,
         Some(text) => text.to_owned(),
         None => String::new(),
     };
@@ -235,14 +230,7 @@ fn compose(verb: &Send, sender: &Address, to: &[Address]) -> Result<String, Fail
         Some(headline) => headline.clone(),
         None => headline_of(&Body::from(body.as_str())).to_string(),
     };
-    let mut front = Map::new();
-    let to: Vec<String> = to.iter().map(ToString::to_string).collect();
-    front.insert("to".into(), to.into());
-    front.insert("from".into(), sender.to_string().into());
-    front.insert("msg-id".into(), new_id(&headline).into());
-    front.insert("headline".into(), headline.into());
-    let now = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
-    front.insert("timestamp".into(), now.into());
+    let mut front = post::front(sender, to, headline);
     for (key, value) in [("type", &verb.r#type), ("status", &verb.status)] {
         if let Some(value) = value {
             front.insert(key.into(), value.clone().into());
@@ -278,9 +266,7 @@ fn compose(verb: &Send, sender: &Address, to: &[Address]) -> Result<String, Fail
         given.push(key);
         front.insert(key.into(), front_value(key, value));
     }
-    let front = serde_yaml::to_string(&front)
-        .map_err(|error| Failure::new(format!("the frontmatter cannot be written: {error}")))?;
-    Ok(format!("---\n{front}---\n\n{body}\n"))
+    Letter::of(&front, &body)
 }
 
 /// A list stays a list, and what has no meaning to tx may be a flag, a number or a
@@ -297,53 +283,62 @@ fn front_value(key: &str, text: &str) -> Value {
     }
 }
 
-fn read_body() -> Result<String, Failure> {
-    let bytes = read_stdin(MAX_FILE)
-        .map_err(|error| Failure::new(format!("standard input cannot be read: {error}")))?;
-    String::from_utf8(bytes).map_err(|_| Failure::new("standard input is not UTF-8 text"))
+/// An ask to core that a message answers without naming it.
+struct Answered {
+    asker: Address,
+    id: MsgId,
+    headline: String,
 }
 
-/// `fix-the-login-3f9a1c`: for people, and unique.
-fn new_id(headline: &str) -> String {
-    let words = headline
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let mut slug = String::new();
-    for word in words.take(5) {
-        if slug.len() + word.len() > 40 {
-            break;
-        }
-        slug += &word.to_ascii_lowercase();
-        slug.push('-');
-    }
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let seed = format!("{} {} {headline}", now.as_nanos(), std::process::id());
-    let hash = Sha256::digest(seed);
-    let hex: String = hash[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-    slug + &hex
-}
-
-fn judge(text: &str) -> (Option<Message>, Vec<Diagnostic>) {
-    let origin = Origin {
-        name: "message".into(),
-        modified: Utc::now().fixed_offset(),
+/// The asks that a word of core's answers: of each recipient the oldest, unless it is
+/// said to be something else.
+fn answered(
+    project: &Project,
+    message: &Message,
+    to: &[Address],
+) -> Result<Vec<Answered>, Failure> {
+    let Envelope {
+        from,
+        kind,
+        in_reply_to,
+        ..
+    } = &message.envelope;
+    let may_answer = from.is_core() && kind.is_none_or(|kind| kind == Kind::AskResponse);
+    let Some(past) = Past::open(project)?.filter(|_| may_answer) else {
+        return Ok(Vec::new());
     };
-    match parse(text.as_bytes(), &origin) {
-        Parsed::Message(message, diagnostics) => (Some(*message), diagnostics),
-        Parsed::Rejected(why) | Parsed::Incomplete(why) => (None, why.diagnostics),
+    let mut answered = Vec::new();
+    for asker in to {
+        let mut named = Vec::new();
+        for id in in_reply_to {
+            named.extend(past.named(id.as_str())?);
+        }
+        let core = Address::core();
+        if named.iter().any(|f| f.from == *asker && f.asked(&core)) {
+            continue;
+        }
+        let Some(id) = past.state.asks_core(asker) else {
+            continue;
+        };
+        let headline = past.named(id.as_str())?.into_iter().next();
+        answered.push(Answered {
+            asker: asker.clone(),
+            headline: headline.map_or_else(String::new, |f| f.headline.to_string()),
+            id,
+        });
     }
+    Ok(answered)
 }
 
-fn not_written() -> Failure {
-    Failure::new("the message was not written")
-}
-
-/// The kind as far as it can be told without history. Where the table would refuse
+/// The kind as far as it can be told without more of the past. Where the table would refuse
 /// an outcome its author is warned: it is written all the same, since it may be the
 /// answer to an ask, which is not routed.
-fn kind(message: &Message, to: &Address, catalogue: &Catalogue) -> Result<Kind, Failure> {
+fn kind(
+    message: &Message,
+    to: &Address,
+    answered: Option<&Answered>,
+    catalogue: &Catalogue,
+) -> Result<Kind, Failure> {
     let Envelope {
         from,
         kind,
@@ -359,10 +354,10 @@ fn kind(message: &Message, to: &Address, catalogue: &Catalogue) -> Result<Kind, 
         explicit: *kind,
         status: status.as_ref(),
         reply: match in_reply_to.first() {
-            Some(id) if status.is_none() => Reply::Open(id.clone()),
+            Some(id) if status.is_none() && answered.is_none() => Reply::Open(id.clone()),
             Some(_) | None => Reply::NoAsk,
         },
-        recipient_asks_core: None,
+        recipient_asks_core: answered.map(|ask| ask.id.clone()),
         work: Work::Nothing,
         is_stdout: false,
     });

@@ -9,7 +9,7 @@ use super::control::{ended, follow};
 use super::needs::{Need, needs};
 use super::output::{bold, dim, many, paint};
 use super::past::{Past, ago, time};
-use super::{Context, Exit, Failure, worker};
+use super::{Context, Exit, Failure, asks, worker};
 use crate::daemon::{Heard, Running, running};
 use crate::engine::{Facts, Step};
 use crate::format::report::printable;
@@ -155,15 +155,7 @@ impl Now {
             let _ = writeln!(text, "\n{}", bold("waits for you"));
         }
         for need in &self.needs {
-            let _ = writeln!(
-                text,
-                "  {} {}  {}  {}  {}",
-                paint(AnsiColor::Magenta, "◆"),
-                need.from,
-                printable(&need.headline),
-                dim(&ago(need.since)),
-                dim(&printable(&need.id)),
-            );
+            let _ = writeln!(text, "  {}", asks::line(need));
         }
         if !self.rejections.is_empty() {
             let _ = writeln!(text, "\n{}", bold("refused files"));

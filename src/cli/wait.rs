@@ -60,12 +60,7 @@ pub(super) fn run(
             answer["ask"] = need.as_json();
             let (from, headline, body) = (&need.from, &need.headline, &need.body);
             text = format!("{from} waits for you: {headline}\n\n{body}\n");
-            text += &match need.kind {
-                needs::Kind::Ask => format!("\ntx answer {} \"…\"\n", need.id),
-                needs::Kind::Dialog | needs::Kind::Limit => {
-                    format!("\ntx attach {}\n", need.from)
-                }
-            };
+            text += &format!("\n{}\n", need.command());
         }
         Ok((_, Came::Over { id, step, why })) => {
             exit = Exit::Findings;

@@ -6,9 +6,36 @@ use std::path::Path;
 
 use chrono::DateTime;
 
-use crate::engine::Letter;
+use crate::engine::{Facts, Letter, Source};
 use crate::format::render::{file_name, render};
-use crate::model::{Body, Envelope, Line, Message, Rearmatter, Recipient};
+use crate::model::{Body, Envelope, Kind, Line, Message, Rearmatter, Recipient};
+
+/// The name of the file that a message is in: its author's, or that of what tx wrote.
+pub fn file_with(facts: &Facts) -> String {
+    let (to, kind) = match &facts.source {
+        Source::File { path, .. } => return path.clone(),
+        // The table decided who gets it.
+        Source::Output { .. } => (None, Kind::TaskComplete),
+        Source::Own { .. } => {
+            let delivery = facts.deliveries.first();
+            let kind = delivery.map_or(Kind::Lifecycle, |delivery| delivery.kind);
+            (delivery.map(|delivery| delivery.to.clone()), kind)
+        }
+    };
+    let (name, _) = file_of(&Letter {
+        number: facts.number,
+        id: facts.id.clone(),
+        from: facts.from.clone(),
+        to,
+        kind,
+        status: None,
+        headline: String::new(),
+        body: String::new(),
+        at: facts.at,
+        about: None,
+    });
+    name
+}
 
 /// A letter as a file: its name and its text, the same each time.
 pub(super) fn file_of(letter: &Letter) -> (String, String) {

@@ -330,10 +330,15 @@ fn the_unread_is_found_quickly_among_many_old_ones() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
     let journal = Journal::open(&path).unwrap();
-    let mut many = entry("a", 10, &[]);
-    many.facts = (1..=100_000).map(|n| for_core(n, Some(1))).collect();
-    many.facts.push(for_core(100_001, None));
-    journal.append(vec![many]).unwrap();
+    let mut two = entry("a", 10, &[]);
+    two.facts = vec![for_core(1, Some(1)), for_core(100_001, None)];
+    journal.append(vec![two]).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let copies = "INSERT INTO messages
+        WITH RECURSIVE n (number) AS (SELECT 2 UNION ALL SELECT number + 1 FROM n LIMIT 99999)
+        SELECT n.number, id, written, sender, path, step, at, record, body
+        FROM n, messages m WHERE m.number = 1";
+    assert_eq!(connection.execute(copies, []).unwrap(), 99_999);
     let reader = Reader::open(&path).unwrap();
     let begun = std::time::Instant::now();
     assert_eq!(numbers(&reader.unread().unwrap()), [100_001]);

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod answer;
 mod check;
 mod daemon;
 mod diagram;
@@ -12,6 +13,7 @@ mod docs;
 mod doctor;
 mod faults;
 mod history;
+mod inbox;
 mod layering;
 mod mesh;
 mod pages;

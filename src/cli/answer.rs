@@ -1,0 +1,226 @@
+//! `tx answer`: the human's word on an open question.
+//!
+//! It is a message like any other, written as `tx send` does it: the worker goes on when
+//! the daemon takes it in. No agent can give it.
+
+use serde_json::json;
+
+use super::asks;
+use super::needs::{self, Need, needs};
+use super::output::{many, talk};
+use super::past::Past;
+use super::post::{self, Letter};
+use super::typed;
+use super::{Context, Exit, Failure, agent_here};
+use crate::daemon::running;
+use crate::engine::{Facts, Step};
+use crate::format::message::headline_of;
+use crate::format::report::{printable, printable_lines};
+use crate::model::{Address, Body, Kind, did_you_mean};
+
+/// Answer an open question
+#[derive(clap::Args)]
+#[command(after_help = "Example: tx answer which-colour \"Blue\"")]
+pub(super) struct Answer {
+    /// Its id, the beginning of that, or who asks [default: the only one, or you choose]
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+
+    /// The answer; `-` reads it from standard input [default: you are asked for it]
+    #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
+    text: Option<String>,
+}
+
+pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
+    let project = context.project()?;
+    if let Some(agent) = agent_here() {
+        let why = format!("this is the environment of {agent} (TX_AGENT): only core answers here");
+        let hint = "an agent answers what it was asked with `tx send`";
+        return Err(Failure::new(why).hint(hint));
+    }
+    // An id is never `-`: that one is the text.
+    let (id, text) = match (verb.id.as_deref(), verb.text) {
+        (Some("-"), None) => (None, Some("-".to_owned())),
+        (id, text) => (id, text),
+    };
+    let past = Past::open(&project)?.ok_or_else(nothing_open)?;
+    let needs = needs(&past)?;
+    let need = choose(&past, &needs, id)?;
+    match need.kind {
+        needs::Kind::Ask => {}
+        needs::Kind::Dialog | needs::Kind::Limit => {
+            let why = format!("{}: no message answers that", need.headline);
+            return Err(Failure::new(why).hint(format!("`{}` goes there", need.command())));
+        }
+    }
+    let body = body(need, text)?;
+    let headline = headline_of(&Body::from(body.as_str())).to_string();
+    let mut front = post::front(&Address::core(), std::slice::from_ref(&need.from), headline);
+    front.insert("type".into(), Kind::AskResponse.to_string().into());
+    front.insert("in-reply-to".into(), need.id.clone().into());
+    let letter = Letter::of(&front, &body)?;
+    let path = letter.write(&project, Kind::AskResponse)?;
+
+    let open = still_open(&past, need)?;
+    if context.output.json {
+        let open = open.iter().map(|(id, of)| json!({ "id": id, "of": of }));
+        context.output.say_json(&json!({
+            "id": letter.message.envelope.id, "path": path.to_string_lossy(),
+            "to": [need.from], "kind": Kind::AskResponse, "answers": need.id,
+            "open": open.collect::<Vec<_>>(),
+        }))?;
+    } else {
+        let asker = &need.from;
+        let open: Vec<String> = open
+            .iter()
+            .map(|(id, of)| format!("{id} (of {of})"))
+            .collect();
+        let text = match open.is_empty() {
+            true => format!("{asker} goes on\n"),
+            false => format!("answered; {asker} still waits for {}\n", open.join(", ")),
+        };
+        context.output.say(&printable_lines(&text))?;
+    }
+    if running(&project).is_none() {
+        talk("no daemon runs here: `tx start` starts one, which takes it up\n");
+    }
+    Ok(Exit::Done)
+}
+
+/// The question that is meant.
+fn choose<'n>(past: &Past, needs: &'n [Need], id: Option<&str>) -> Result<&'n Need, Failure> {
+    let mut meant: Vec<&Need> = match id {
+        Some(id) => named(needs, id),
+        None => needs
+            .iter()
+            .filter(|n| n.kind == needs::Kind::Ask)
+            .collect(),
+    };
+    if id.is_none() && meant.is_empty() {
+        meant = needs.iter().collect();
+    }
+    match (&meant[..], id) {
+        ([need], _) => Ok(need),
+        ([], Some(id)) => Err(not_open(past, needs, id)?),
+        ([], None) => Err(nothing_open()),
+        (_, _) if typed::is_asked() => pick(&meant),
+        (_, _) => {
+            for need in &meant {
+                talk(&format!("{}\n", asks::line(need)));
+            }
+            let why = format!("{} are open: say which", many(meant.len(), "question"));
+            let hint = "tx answer ID \"text\"";
+            Err(Failure::new(why).hint(hint).exit(Exit::Usage))
+        }
+    }
+}
+
+/// Those of this name; else those that begin with it.
+fn named<'n>(needs: &'n [Need], id: &str) -> Vec<&'n Need> {
+    let is = |need: &&Need| need.id == id || need.from.to_string() == id;
+    let exact: Vec<&Need> = needs.iter().filter(is).collect();
+    if exact.is_empty() {
+        let begins = |need: &&Need| need.id.starts_with(id);
+        return needs.iter().filter(begins).collect();
+    }
+    exact
+}
+
+/// Let a person choose by number.
+fn pick<'n>(meant: &[&'n Need]) -> Result<&'n Need, Failure> {
+    for (place, need) in meant.iter().enumerate() {
+        talk(&format!("{:>3}  {}\n", place + 1, asks::line(need)));
+    }
+    while let Some(line) = typed::line("which one? ")? {
+        let place = line.trim().parse::<usize>().ok();
+        let picked = place.and_then(|place| meant.get(place.checked_sub(1)?));
+        if let Some(need) = picked {
+            return Ok(need);
+        }
+    }
+    Err(Failure::new("none was chosen: nothing was sent"))
+}
+
+/// What is said, asked for where it is not given.
+fn body(need: &Need, text: Option<String>) -> Result<String, Failure> {
+    let body = match text.as_deref() {
+        Some("-") => post::read_body()?,
+        Some(text) => text.to_owned(),
+        None if typed::is_asked() => asked_for(need)?,
+        None => {
+            let hint = format!("{}, or `-` to read it from standard input", need.command());
+            return Err(no_text().hint(hint).exit(Exit::Usage));
+        }
+    };
+    match body.trim().is_empty() {
+        true => Err(no_text().exit(Exit::Usage)),
+        false => Ok(body),
+    }
+}
+
+fn asked_for(need: &Need) -> Result<String, Failure> {
+    let question = printable_lines(&format!(
+        "{} asks: {}\n\n{}",
+        need.from,
+        need.headline,
+        need.body.trim_end()
+    ));
+    talk(&format!("{question}\n\n"));
+    match typed::line("your answer (an empty line opens an editor): ")? {
+        Some(line) if line.trim().is_empty() => typed::in_editor(&question),
+        Some(line) => Ok(line),
+        None => Err(no_text()),
+    }
+}
+
+fn no_text() -> Failure {
+    Failure::new("there is no text: nothing was sent")
+}
+
+fn nothing_open() -> Failure {
+    Failure::new("nothing waits for an answer")
+        .hint("`tx inbox` shows what has come")
+        .exit(Exit::NoSuchThing)
+}
+
+/// Why there is no such question, or no longer.
+fn not_open(past: &Past, needs: &[Need], id: &str) -> Result<Failure, Failure> {
+    let core = Address::core();
+    let known = past.named(id)?;
+    let failure = match known.iter().find(|facts| facts.asked(&core)) {
+        Some(ask) => Failure::new(format!("`{}` is closed: {}", ask.id, became(ask)))
+            .hint(format!("`tx send {} …` writes to who asked", ask.from)),
+        None if known.is_empty() => {
+            let ids = needs.iter().map(|need| need.id.as_str());
+            let hint = did_you_mean(id, ids, || "`tx asks` shows what is open".into());
+            Failure::new(format!("there is no question `{id}`")).hint(hint)
+        }
+        None => Failure::new(format!("`{id}` is no question to you"))
+            .hint("`tx asks` shows what is open"),
+    };
+    Ok(failure.exit(Exit::NoSuchThing))
+}
+
+/// What became of an ask that is closed.
+fn became(ask: &Facts) -> String {
+    let delivery = ask.delivery(&Address::core());
+    let rung = delivery.and_then(|delivery| delivery.ladder.last());
+    let why = rung.and_then(|rung| rung.why.as_deref()).map(printable);
+    match rung.map(|rung| rung.step) {
+        Some(Step::Finished | Step::Refused) => why.unwrap_or_else(|| "answered".into()),
+        Some(step) => step.as_str().into(),
+        None => "withdrawn".into(),
+    }
+}
+
+/// What its asker waits for besides: the asks, and of whom they are.
+fn still_open(past: &Past, need: &Need) -> Result<Vec<(String, Address)>, Failure> {
+    let asking = past.state.worker(&need.from).map(|worker| &worker.asking);
+    let mut open = Vec::new();
+    for (number, asked) in asking.into_iter().flatten() {
+        if !(asked.is_core() && need.about.contains(number)) {
+            open.push((past.id(*number)?, asked.clone()));
+        }
+    }
+    Ok(open)
+}
