@@ -98,6 +98,11 @@ fn the_demo_prints_what_the_docs_say() {
     check(&root().join("docs/examples.md"), &Project::new(&[]));
 }
 
+#[test]
+fn the_page_of_the_human_prints_what_it_says() {
+    check(&root().join("docs/human.md"), &Project::new(&[]));
+}
+
 /// Those with a block of commands are run above; the others by the tests of the docs.
 #[test]
 fn every_example_is_run_and_listed() {

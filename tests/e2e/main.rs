@@ -1,6 +1,7 @@
 //! The whole of it: real tmux on a private socket, real processes, real files.
 #![cfg(test)]
 
+mod answers;
 mod demo;
 mod examples;
 mod faults;
