@@ -303,16 +303,18 @@ fn answered(
         in_reply_to,
         ..
     } = &message.envelope;
-    let may_answer = from.is_core() && kind.is_none_or(|kind| kind == Kind::AskResponse);
-    let Some(past) = Past::open(project)?.filter(|_| may_answer) else {
+    if !from.is_core() || kind.is_some_and(|kind| kind != Kind::AskResponse) {
+        return Ok(Vec::new());
+    }
+    let Some(past) = Past::open(project)? else {
         return Ok(Vec::new());
     };
+    let mut named = Vec::new();
+    for id in in_reply_to {
+        named.extend(past.named(id.as_str())?);
+    }
     let mut answered = Vec::new();
     for asker in to {
-        let mut named = Vec::new();
-        for id in in_reply_to {
-            named.extend(past.named(id.as_str())?);
-        }
         let core = Address::core();
         if named.iter().any(|f| f.from == *asker && f.asked(&core)) {
             continue;

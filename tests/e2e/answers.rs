@@ -341,7 +341,12 @@ fn what_was_shown_is_read_for_good() {
     });
     // The ask that was read is still so, now that it is finished.
     assert_eq!(inbox[0]["kind"], "task-complete", "{inbox}");
-    assert_eq!(project.json(&["inbox", "--all"])[0]["read"], true);
+    let all = project.json(&["inbox", "--all"]);
+    assert_eq!(all[0]["read"], true);
+    for item in all.as_array().unwrap() {
+        let path = item["path"].as_str().unwrap();
+        wait_for(path, || fs::exists(path).unwrap().then_some(()));
+    }
 }
 
 /// A person at a terminal: a pane of a tmux server of its own.
