@@ -153,3 +153,20 @@ fn shown(status: &Status) -> (Option<&Dialog>, Option<i64>) {
         | Status::Stopping { .. } => (None, None),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_one_word_to_a_shell() {
+        for text in ["which-colour", "q~2", "it's $(this)", "a b", "*", ""] {
+            let echo = format!("printf %s {}", word(text));
+            let shell = std::process::Command::new("sh")
+                .args(["-c", &echo])
+                .output();
+            assert_eq!(shell.unwrap().stdout, text.as_bytes(), "{echo}");
+        }
+        assert_eq!(word("which-colour~2"), "which-colour~2");
+    }
+}

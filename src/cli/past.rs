@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use super::exit::{Exit, Failure};
+use super::output::many;
 use crate::engine::{
-    Effect, Event, Exit as Ended, Facts, Number, Sent, State, Step, Timer, Verdict,
+    Command, Effect, Event, Exit as Ended, Facts, Number, Sent, State, Step, Timer, Verdict,
 };
 use crate::format::message::{Origin, Parsed, parse};
 use crate::journal::{Error, Ledger, Reader, Record};
@@ -288,7 +289,13 @@ pub(super) fn in_words(record: &Record) -> String {
         },
         Event::MeshLoaded(loaded) => format!("mesh {} was loaded", loaded.mesh.name),
         Event::MeshRemoved { mesh } => format!("mesh {mesh} was removed"),
-        Event::Command(_) => "a person's order".into(),
+        Event::Command(command) => match command {
+            Command::Stop { worker } => format!("a person stopped {worker}"),
+            Command::Restart { worker } => format!("a person restarted {worker}"),
+            Command::Retry { facts, .. } => format!("a person retried {}", facts.id),
+            Command::Drop { facts } => format!("a person dropped {}", facts.id),
+            Command::Read { facts } => format!("a person read {}", many(facts.len(), "message")),
+        },
         Event::Recovered { .. } => "tx was started again".into(),
     }
 }

@@ -165,6 +165,84 @@ fn it_says_who_goes_on_and_what_is_open_still() {
 }
 
 #[test]
+fn the_same_id_of_two_agents_is_two_questions() {
+    let mut story = asks(&[("q", "")]);
+    story.drop(
+        "2.md",
+        "to: dev/tester\nfrom: core\nmsg-id: test\n",
+        "Test it",
+    );
+    story.takes_up("dev/tester");
+    story.drop(
+        "3.md",
+        "to: core\nfrom: dev/tester\nmsg-id: q\n",
+        "And this?",
+    );
+    story.is_idle("dev/tester");
+    let daemon = StandIn::of(story, nothing_more);
+    let sandbox = &daemon.sandbox;
+    answer(sandbox, &["q", "x"])
+        .exits(2)
+        .complains("2 questions", 4);
+    let said = answer(sandbox, &["dev/tester", "Yes"]).ok().stdout;
+    assert_eq!(said, "dev/tester goes on\n");
+    let mut open = sandbox.tx(["asks", "--json"]).ok().json();
+    while open[1] != Value::Null {
+        open = sandbox.tx(["asks", "--json"]).ok().json();
+    }
+    assert_eq!(open[0]["from"], "dev/builder");
+    answer(sandbox, &["q", "No"]).ok();
+    while sandbox.tx(["asks", "--json"]).ok().json()[0] != Value::Null {}
+}
+
+#[test]
+fn a_question_of_the_same_id_for_other_work_is_another_one() {
+    let mut story = asks(&[("q", "")]);
+    story.drop(
+        "2.md",
+        "to: dev/builder\nfrom: core\nin-reply-to: q\nmsg-id: a\n",
+        "Yes",
+    );
+    story.takes_up("dev/builder");
+    story.drop(
+        "3.md",
+        "from: dev/builder\nstatus: error\nmsg-id: no\n",
+        "Broken",
+    );
+    story.is_idle("dev/builder");
+    story.drop(
+        "4.md",
+        "to: dev/builder\nfrom: core\nmsg-id: again\n",
+        "Build again",
+    );
+    story.takes_up("dev/builder");
+    story.drop(
+        "5.md",
+        "to: core\nfrom: dev/builder\nmsg-id: q\n",
+        "What of q?",
+    );
+    story.is_idle("dev/builder");
+    let daemon = StandIn::of(story, nothing_more);
+    let said = answer(&daemon.sandbox, &["q", "Yes", "--json"]).ok().json();
+    assert_eq!(said["answers"], "q~2");
+    while daemon.sandbox.tx(["asks", "--json"]).ok().json()[0] != Value::Null {}
+}
+
+#[test]
+fn a_question_to_core_and_to_an_agent_waits_for_both() {
+    let mut story = asks(&[("q", "")]);
+    let front = "to: [core, dev/tester]\nfrom: dev/builder\nmsg-id: both\n";
+    story.drop("2.md", front, "Who knows?");
+    story.takes_up("dev/tester");
+    let sandbox = story.end();
+    let said = answer(&sandbox, &["both", "I do"]).ok().stdout;
+    assert_eq!(
+        said,
+        "answered; dev/builder still waits for q (of core/core), both (of dev/tester)\n"
+    );
+}
+
+#[test]
 fn what_is_no_open_question_is_told_as_such() {
     let mut story = asks(&[("colour", "default: red\nexpires: 2026-11-15T10:01:00Z\n")]);
     while !matches!(story.time_comes(), Timer::Expires(_)) {}

@@ -229,9 +229,23 @@ fn the_asks_of_two_do_not_mix() {
     for agent in AGENTS {
         asked(&project, agent, &asks(agent));
     }
-    for ask in ["pane-2", "turn-1", "pane-1", "turn-2"] {
-        answer(&project, ask);
-    }
+    // The human may as well drop files.
+    let by_file = |ask: &str, agent: &str| {
+        let (to, more) = (format!("ask/{agent}"), format!("in-reply-to: {ask}\n"));
+        let text = message(
+            "core",
+            &to,
+            &format!("a-{ask}"),
+            &more,
+            &format!("answer {ask}"),
+        );
+        project.drop_file(&format!("a-{ask}.md"), &text);
+        wait_for("it to be taken in", || project.message(&format!("a-{ask}")));
+    };
+    answer(&project, "pane-2");
+    by_file("turn-1", "turn");
+    by_file("pane-1", "pane");
+    answer(&project, "turn-2");
     assert_eq!(resumed(&project, "pane"), ["answer pane-2;answer pane-1;"]);
     assert_eq!(resumed(&project, "turn"), ["answer turn-1;answer turn-2;"]);
 }

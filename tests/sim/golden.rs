@@ -149,6 +149,27 @@ fn golden_journal_is_read_as_it_was_written() {
     }
 }
 
+/// What was written before there was an inbox has one, and nothing in it is read.
+#[test]
+fn golden_journal_has_an_inbox() {
+    let (_folder, path) = copy(
+        r#"UPDATE messages SET body = replace(body, '"step":"refused"', '"step":"finished"')"#,
+    );
+    let inbox = |reader: &Reader| -> Vec<String> {
+        let unread = reader.unread().unwrap();
+        assert_eq!(unread, reader.inbox().unwrap());
+        unread.iter().map(|facts| facts.id.to_string()).collect()
+    };
+    let found = inbox(&Reader::open(&path).unwrap());
+    assert_eq!(found, ["old-one"]);
+    let (mut ledger, _) = Ledger::open(&path).unwrap();
+    let event = json!({"mesh-removed": {"mesh": "dev"}});
+    let event: Event = serde_json::from_value(event).unwrap();
+    ledger.take(100_000, event).unwrap();
+    ledger.commit().unwrap();
+    assert_eq!(inbox(ledger.reader()), found);
+}
+
 /// The names in the journal are the format: a renamed field or variant shows here.
 #[test]
 fn golden_events_are_of_every_kind_and_written_as_they_are_read() {
