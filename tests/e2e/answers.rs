@@ -33,6 +33,9 @@ asks() {
     grep '^ask ' "$1" | while read -r _ id more; do
         drop "$id" "to: core\n$more" "What of $id?"
     done
+    if grep -q '^slow$' "$1"; then
+        until [ -e "$TX_ROOT/go" ]; do sleep 0.01; done
+    fi
 }
 "#;
 
@@ -308,7 +311,7 @@ fn only_core_answers_and_only_what_is_open() {
 #[test]
 fn the_default_is_taken_when_its_time_has_come() {
     let project = project();
-    let expires = chrono::Utc::now() + chrono::TimeDelta::seconds(6);
+    let expires = chrono::Utc::now() + chrono::TimeDelta::seconds(8);
     let expires = expires.to_rfc3339();
     for agent in AGENTS {
         let ask = format!(r"q-{agent} default: answer yes\nexpires: {expires}\n");
@@ -335,6 +338,52 @@ fn the_default_is_taken_when_its_time_has_come() {
         // It is a file, as it is said to be.
         let path = told["path"].as_str().unwrap();
         assert!(fs::exists(path).unwrap(), "{told}");
+    }
+}
+
+#[test]
+fn an_answer_that_came_in_time_counts_though_nobody_was_there_to_take_it_in() {
+    let project = project();
+    let expires = chrono::Utc::now() + chrono::TimeDelta::seconds(8);
+    for agent in AGENTS {
+        let ask = format!(
+            r"q-{agent} default: answer yes\nexpires: {}\n",
+            expires.to_rfc3339()
+        );
+        asked(&project, agent, &[ask]);
+    }
+    project.kill_daemon();
+    answer(&project, "q-turn");
+    wait_for("its time to come", || {
+        (chrono::Utc::now() > expires).then_some(())
+    });
+    let shown = project.ok(&["asks"]);
+    assert!(shown.contains("with `answer yes` now"), "{shown}");
+    project.start();
+    assert_eq!(resumed(&project, "turn"), ["answer q-turn;"]);
+    assert_eq!(resumed(&project, "pane"), ["answer yes;"]);
+}
+
+#[test]
+fn an_answer_before_the_turn_has_ended_waits_for_its_end() {
+    let project = project();
+    for agent in AGENTS {
+        let (to, id) = (format!("ask/{agent}"), format!("task-{agent}"));
+        let text = format!("ask q-{agent}\nslow");
+        project.drop_file(&format!("{id}.md"), &message("core", &to, &id, "", &text));
+    }
+    wait_for("both to ask", || (open(&project).len() == 2).then_some(()));
+    for agent in AGENTS {
+        answer(&project, &format!("q-{agent}"));
+    }
+    wait_for("both to be answered", || {
+        open(&project).is_empty().then_some(())
+    });
+    let given = |agent: &str| project.root().join(format!("resumed-{agent}")).exists();
+    assert!(!AGENTS.iter().any(|agent| given(agent)));
+    project.write("go", "");
+    for agent in AGENTS {
+        assert_eq!(resumed(&project, agent), [format!("answer q-{agent};")]);
     }
 }
 
