@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use tx::engine::{Is, Step};
@@ -420,7 +421,10 @@ struct Person<'p> {
 
 impl Person<'_> {
     fn runs<'p>(project: &'p Project, editor: &str, words: &str) -> Person<'p> {
-        let socket = project.root().join("person.sock");
+        // A server of the same socket may still be on its way out.
+        static SERVERS: AtomicUsize = AtomicUsize::new(0);
+        let server = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let socket = project.root().join(format!("person-{server}.sock"));
         let root = project.root().display();
         let run = format!("EDITOR='{editor}' {TX} -C {root} {words}; echo \"exit $?\"; sleep 60");
         let mut command = Command::new("tmux");
