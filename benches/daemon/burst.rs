@@ -24,6 +24,8 @@ pub(crate) fn measure(count: usize) -> bool {
     fs::rename(project.bus(), &aside).expect("it is ours");
     fs::create_dir(project.bus()).expect("it is ours");
     project.tx(&["start", "--detach"]);
+    let reader = project.reader();
+    let before = reader.last().expect("it can be read");
     // It is held while they are moved in: so they come at once, and the moving is not counted.
     let daemon = Pid::from_raw(project.daemon().cast_signed()).expect("it runs");
     kill_process(daemon, Signal::STOP).expect("it is ours");
