@@ -14,6 +14,7 @@ mod init;
 mod mesh;
 mod needs;
 mod output;
+mod panes;
 mod past;
 mod post;
 mod prune;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::control::{ended, follow};
 use super::needs::{Need, needs};
 use super::output::{bold, dim, many, paint};
+use super::panes::Panes;
 use super::past::{Past, ago, time};
 use super::{Context, Exit, Failure, asks, worker};
 use crate::daemon::{Heard, Running, running};
@@ -30,7 +31,8 @@ pub(super) struct Status {
 pub(super) fn run(context: &Context, verb: &Status) -> Result<Exit, Failure> {
     let project = context.project()?;
     if !verb.watch {
-        let status = Now::of(&project, Past::open(&project)?.as_ref())?;
+        let past = Past::open(&project)?;
+        let status = Now::of(context, &project, past.as_ref())?;
         context.output.say(&status.shown(context))?;
         return Ok(Exit::Done);
     }
@@ -43,7 +45,7 @@ pub(super) fn run(context: &Context, verb: &Status) -> Result<Exit, Failure> {
             Heard::End => return Err(ended()),
         }
         past = Past::of(&project, past)?;
-        let status = Now::of(&project, past.as_ref())?;
+        let status = Now::of(context, &project, past.as_ref())?;
         context.output.clear();
         if !context.output.say_on(&status.shown(context))? {
             return Ok(Exit::Done);
@@ -54,6 +56,7 @@ pub(super) fn run(context: &Context, verb: &Status) -> Result<Exit, Failure> {
 /// How things are, once.
 struct Now {
     daemon: Option<Running>,
+    /// As scripts read them; people have the table.
     workers: Vec<Value>,
     table: String,
     queue: Queue,
@@ -70,12 +73,15 @@ struct Queue {
 }
 
 impl Now {
-    fn of(project: &Project, past: Option<&Past>) -> Result<Now, Failure> {
+    fn of(context: &Context, project: &Project, past: Option<&Past>) -> Result<Now, Failure> {
         let daemon = running(project);
         Ok(match past {
             Some(past) => Now {
                 daemon,
-                workers: worker::as_json(past)?,
+                workers: match context.output.json {
+                    true => worker::as_json(past, &Panes::of(project)?.agents())?,
+                    false => Vec::new(),
+                },
                 table: worker::table(&past.state),
                 queue: Queue::of(past)?,
                 needs: needs(past)?,

@@ -1,14 +1,13 @@
 //! `tx worker`: the agents that have had something to do, and what they do now.
 
 use std::fmt::Write;
-use std::path::Path;
-use std::process::Command;
 
 use clap::builder::styling::AnsiColor;
 use serde_json::{Value, json};
 
 use super::control::{connect, order};
 use super::output::{dim, paint};
+use super::panes::{Agents, Panes};
 use super::past::{Past, ago, nothing_yet, time};
 use super::{Context, Exit, Failure};
 use crate::daemon::Request;
@@ -20,7 +19,7 @@ use crate::project::Project;
 /// How many lines of a pane's past are shown.
 const LINES: &str = "-200";
 
-/// List, stop, restart and watch workers
+/// List, stop, restart and look at workers
 #[derive(clap::Subcommand)]
 pub(super) enum Worker {
     /// The workers, what each does, and why
@@ -77,7 +76,7 @@ fn list(context: &Context, project: &Project) -> Result<Exit, Failure> {
     let past = Past::open(project)?;
     if context.output.json {
         let rows = match &past {
-            Some(past) => as_json(past)?,
+            Some(past) => as_json(past, &Panes::of(project)?.agents())?,
             None => Vec::new(),
         };
         context.output.say_json(&Value::Array(rows))?;
@@ -125,7 +124,7 @@ fn workers(state: &State) -> impl Iterator<Item = (&Address, &engine::Worker)> {
 }
 
 /// The workers as scripts read them.
-pub(super) fn as_json(past: &Past) -> Result<Vec<Value>, Failure> {
+pub(super) fn as_json(past: &Past, panes: &Agents) -> Result<Vec<Value>, Failure> {
     let mut rows = Vec::new();
     for (address, worker) in workers(&past.state) {
         let work = worker.status.work();
@@ -134,7 +133,7 @@ pub(super) fn as_json(past: &Past) -> Result<Vec<Value>, Failure> {
         rows.push(json!({
             "agent": address, "state": worker.status.is(), "since": time(worker.since),
             "work": work, "queue": worker.inbox.len(), "attempt": worker.attempt,
-            "session": worker.session, "pane": null,
+            "session": worker.session, "pane": panes.pane(address).map(|(pane, _)| pane),
             "reason": past.state.worker_waits_for(address),
         }));
     }
@@ -182,18 +181,14 @@ fn look(is: Is) -> (&'static str, AnsiColor) {
 }
 
 fn peek(context: &Context, project: &Project, agent: &Address) -> Result<Exit, Failure> {
-    let no_pane = |why: String| {
-        Failure::new(format!("{agent} has no pane: {why}"))
-            .hint(format!("`tx why {agent}` tells what it does"))
-            .exit(Exit::NoSuchThing)
-    };
-    let socket = project.socket("tmux.sock");
-    let socket = socket.map_err(|error| no_pane(error.to_string()))?;
-    let format = "#{pane_id} #{pane_start_command}";
-    let panes = tmux(&socket, &["list-panes", "-a", "-F", format]).map_err(no_pane)?;
-    let pane = pane_of(&panes, agent);
-    let pane = pane.ok_or_else(|| no_pane("nothing of it runs, nor is left to be seen".into()))?;
-    let shown = tmux(&socket, &["capture-pane", "-p", "-t", pane, "-S", LINES]).map_err(no_pane)?;
+    let panes = Panes::of(project)?;
+    let agents = panes.agents();
+    let (pane, _) = agents.need(agent)?;
+    let shown = panes.run(&["capture-pane", "-p", "-t", pane, "-S", LINES]);
+    let shown = shown.map_err(|why| {
+        let failure = Failure::new(format!("the pane of {agent} cannot be read: {why}"));
+        failure.exit(Exit::NoSuchThing)
+    })?;
     let lines: Vec<&str> = shown.trim_end().lines().map(str::trim_end).collect();
     if context.output.json {
         let answer = json!({ "agent": agent, "lines": lines });
@@ -203,48 +198,4 @@ fn peek(context: &Context, project: &Project, agent: &Address) -> Result<Exit, F
         context.output.say(&printable_lines(&text))?;
     }
     Ok(Exit::Done)
-}
-
-/// The pane of an agent's last attempt: its command carries both as a tag.
-fn pane_of<'p>(panes: &'p str, agent: &Address) -> Option<&'p str> {
-    let tag = format!(" turn {agent} ");
-    let tagged = panes.lines().filter_map(|line| {
-        let (pane, command) = line.split_once(' ')?;
-        let (_, rest) = command.split_once(&tag)?;
-        let attempt: u32 = rest.split(' ').next()?.parse().ok()?;
-        Some((attempt, pane))
-    });
-    tagged.max().map(|(_, pane)| pane)
-}
-
-fn tmux(socket: &Path, arguments: &[&str]) -> Result<String, String> {
-    let ran = Command::new("tmux")
-        .arg("-S")
-        .arg(socket)
-        .args(arguments)
-        .env_remove("TMUX")
-        .output();
-    match ran {
-        Ok(ran) if ran.status.success() => Ok(String::from_utf8_lossy(&ran.stdout).into_owned()),
-        Ok(ran) => {
-            let said = String::from_utf8_lossy(&ran.stderr);
-            Err(format!("tmux says: {}", said.trim()))
-        }
-        Err(error) => Err(format!("tmux cannot be started: {error}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pane_of_the_last_attempt_is_found_by_its_tag() {
-        let panes = "%1 \"/bin/tx turn dev/worker 9 /run/a\"\n%2 /bin/tx turn dev/worker 10 /run/b\n\
-                     %3 /bin/tx turn dev/worker-2 11 /run/c\n%4 bash\n%5\n";
-        let pane = |agent: &str| pane_of(panes, &agent.parse().unwrap());
-        assert_eq!(pane("dev/worker"), Some("%2"));
-        assert_eq!(pane("dev/worker-2"), Some("%3"));
-        assert_eq!(pane("dev/other"), None);
-    }
 }

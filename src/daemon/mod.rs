@@ -18,6 +18,7 @@ mod run;
 mod screens;
 mod signals;
 mod survivors;
+mod tag;
 mod turn;
 
 pub use attempt::{Attempt, Ended, Order, Stand};
@@ -28,6 +29,7 @@ pub use control::{
 pub use letters::file_with;
 pub use lock::{DaemonLock, Running, Taken, running};
 pub use run::{Stopped, run};
+pub use tag::pane_of;
 pub use turn::{become_program, wrap};
 
 /// What the loop is told.

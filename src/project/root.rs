@@ -85,6 +85,11 @@ impl Project {
         self.root.join(".ai/tx/run")
     }
 
+    /// The socket of the project's own tmux server.
+    pub fn tmux_socket(&self) -> io::Result<PathBuf> {
+        self.socket("tmux.sock")
+    }
+
     /// Where a socket of this project is: with its state, or, where that path is too long
     /// for one, in a folder of ours among what lives as long as the machine runs.
     pub fn socket(&self, name: &str) -> io::Result<PathBuf> {
@@ -172,7 +177,7 @@ mod tests {
         assert_eq!(fs::metadata(folder).unwrap().mode() & 0o777, 0o700);
         assert_eq!(deep.socket("tx.sock").unwrap(), far, "and again");
         assert_eq!(
-            deep.socket("tmux.sock").unwrap(),
+            deep.tmux_socket().unwrap(),
             folder.join("tmux.sock"),
             "all of a project's are together"
         );

@@ -267,7 +267,12 @@ impl Connection {
 impl Server {
     /// A tmux command line for this server, which reads nobody's configuration.
     pub fn command(&self) -> Command {
-        let mut command = Command::new("tmux");
+        self.blocking().into()
+    }
+
+    /// The same, for whoever can wait.
+    pub fn blocking(&self) -> std::process::Command {
+        let mut command = std::process::Command::new("tmux");
         command
             .arg("-S")
             .arg(&self.socket)

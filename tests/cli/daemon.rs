@@ -216,7 +216,7 @@ fn a_pane_is_peeked_into() {
         .exits(6)
         .complains("`tx why dev/tester`", 2);
     let root = sandbox.path().to_owned();
-    let socket = Project { root }.socket("tmux.sock").unwrap();
+    let socket = Project { root }.tmux_socket().unwrap();
     let tmux = |words: &[&str]| {
         let mut command = std::process::Command::new("tmux");
         let ran = command
@@ -228,7 +228,7 @@ fn a_pane_is_peeked_into() {
         assert!(ran.unwrap().status.success(), "{words:?}");
     };
     let program = "printf 'line %s\\n' 1 2; exec sleep 60";
-    let tag = ["tx", "turn", "dev/tester", "2", "/run"];
+    let tag = ["tx", "turn", "dev/tester", "2", "--folder", "/run"];
     let pane = ["-f", "/dev/null", "new-session", "-d", "sh", "-c", program];
     tmux(&[&pane[..], &tag[..]].concat());
     let peek = || {

@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod answers;
+mod attach;
 mod demo;
 mod examples;
 mod faults;

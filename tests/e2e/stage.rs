@@ -72,7 +72,7 @@ impl Project {
         let root: PathBuf = stage.folder().join(folder).components().collect();
         std::fs::create_dir_all(root.join(".ai/tx/msgs")).unwrap();
         let project = tx::project::Project { root: root.clone() };
-        stage.socket = project.socket("tmux.sock").unwrap();
+        stage.socket = project.tmux_socket().unwrap();
         let project = Project { stage, root };
         for (path, text) in meshes {
             project.write(&format!("meshes/{path}"), text);

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::io;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +10,8 @@ use chrono::{SecondsFormat, Utc};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tempfile::TempDir;
 
-use crate::cli::{Failure, attach, stop};
+use crate::cli::panes::Panes;
+use crate::cli::{Failure, stop};
 use crate::format::report::printable;
 use crate::project::{Project, write_atomically};
 
@@ -64,8 +64,8 @@ impl Place {
 
     /// How to see the panes.
     pub(super) fn attach(&self) -> Result<String, Failure> {
-        let socket = attach::socket(&self.project)?;
-        let socket = printable(&socket.to_string_lossy());
+        let panes = Panes::of(&self.project)?;
+        let socket = printable(&panes.server().socket.to_string_lossy());
         Ok(format!("tmux -S {socket} attach"))
     }
 
@@ -110,17 +110,19 @@ impl Place {
     /// End the daemon, its agents and its tmux server, and remove the folder.
     pub(super) fn end(self) -> Result<(), Failure> {
         let Place { folder, project } = self;
-        let socket = project.socket("tmux.sock");
-        if let Err(failure) = stop::stop(&project, true) {
+        let socket = project.tmux_socket();
+        let ended = match stop::stop(&project, true) {
+            // If the daemon ended by itself, what it started may not have.
+            Ok(false) => Panes::of(&project).map(|panes| panes.end()),
+            Ok(true) => Ok(()),
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = ended {
             // What still runs there may write: the folder is left to it.
             let kept = folder.keep();
             return Err(failure.hint(format!("what is left of the demo is in {}", kept.display())));
         }
         if let Ok(socket) = socket {
-            // If the daemon ended by itself, its tmux server may not have.
-            let mut end = attach::tmux(&socket);
-            end.arg("kill-server");
-            let _ = end.stdout(Stdio::null()).stderr(Stdio::null()).status();
             let real = fs::canonicalize(folder.path()).unwrap_or_default();
             if let Some(sockets) = socket.parent().filter(|dir| !dir.starts_with(real)) {
                 let _ = fs::remove_dir_all(sockets);

@@ -1,0 +1,123 @@
+//! People go to panes: those of agents, by what they are, and the core session.
+
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tx::engine::Step;
+
+use crate::stage::{Project, TX, message, tmux, wait_for};
+
+const DOTTED: &str = r#"
+mesh: odd.names
+agents:
+  - { name: a, runtime: command, mode: pane, run: [cat] }
+  - { name: a.1, runtime: command, mode: pane, run: [cat] }
+"#;
+
+/// A verb on a terminal, which `script` makes. Ended with it.
+struct OnTerminal(Child);
+
+impl OnTerminal {
+    fn run(project: &Project, arguments: &str) -> OnTerminal {
+        let line = format!("{TX} -C {} {arguments}", project.root().display());
+        let mut script = Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]);
+        for name in ["TMUX", "TX_ROOT", "TX_AGENT"] {
+            script.env_remove(name);
+        }
+        script.env("TERM", "xterm").env("SHELL", "/bin/sh");
+        script.stdin(Stdio::piped()).stdout(Stdio::null());
+        OnTerminal(script.spawn().unwrap())
+    }
+}
+
+impl Drop for OnTerminal {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Where the people are that look at something: session and pane.
+fn clients(project: &Project) -> Vec<String> {
+    let format = "#{client_control_mode} #{session_name} #{pane_id}";
+    let listed = tmux(project.socket(), &["list-clients", "-F", format]);
+    let people = listed.lines().filter_map(|line| line.strip_prefix("0 "));
+    people.map(Into::into).collect()
+}
+
+#[test]
+fn attach_goes_to_the_pane_of_just_that_agent() {
+    let project = Project::started(&[("odd.names/config.yaml", DOTTED)]);
+    for (id, to) in [("m0", "odd.names/a"), ("m1", "odd.names/a.1")] {
+        project.drop_file(&format!("{id}.md"), &message("core", to, id, "", "work"));
+        project.wait_for_step(id, Step::Delivered);
+    }
+    let workers = project.json(&["worker", "list"]);
+    assert_eq!(workers, project.json(&["status"])["workers"]);
+    for worker in workers.as_array().unwrap() {
+        let (agent, pane) = (&worker["agent"], worker["pane"].as_str().unwrap());
+        let agent = agent.as_str().unwrap();
+        let _terminal = OnTerminal::run(&project, &format!("attach {agent}"));
+        wait_for(&format!("somebody to look at {agent}"), || {
+            let clients = clients(&project);
+            clients
+                .iter()
+                .any(|c| c.ends_with(&format!(" {pane}")))
+                .then_some(())
+        });
+        let told = project.tx(&["attach", agent]);
+        let told = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(told.contains(&format!("attach -t '{pane}'")), "{told}");
+    }
+}
+
+#[test]
+fn the_core_session_has_a_live_shell_whenever_one_goes_there() {
+    let project = Project::started(&[]);
+    let panes = || {
+        let format = "#{pane_dead} #{session_name}";
+        let listed = tmux(project.socket(), &["list-panes", "-a", "-F", format]);
+        let core = listed.lines().filter(|line| line.ends_with(" core"));
+        core.map(Into::into).collect::<Vec<String>>()
+    };
+    // As if somebody typed `exit` in each.
+    let end_shells = || {
+        let list = ["list-panes", "-s", "-t", "=core:", "-F", "#{pane_pid}"];
+        for pid in tmux(project.socket(), &list).lines() {
+            let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    };
+    project.ok(&["attach"]);
+    assert_eq!(panes(), ["0 core"]);
+    tmux(project.socket(), &["new-window", "-t", "=core:"]);
+    assert_eq!(panes(), ["0 core", "0 core"]);
+    end_shells();
+    wait_for("the session to go with its shells", || {
+        panes().is_empty().then_some(())
+    });
+    project.ok(&["attach"]);
+    assert_eq!(panes(), ["0 core"]);
+    // As an older tx has left it.
+    let stay = ["set-option", "-w", "-t", "=core:", "remain-on-exit", "on"];
+    tmux(project.socket(), &stay);
+    end_shells();
+    wait_for("the shell to be dead", || {
+        (panes() == ["1 core"]).then_some(())
+    });
+    project.ok(&["attach"]);
+    assert_eq!(panes(), ["0 core"]);
+}
+
+#[test]
+fn without_a_daemon_attach_starts_nothing() {
+    let project = Project::new(&[]);
+    for arguments in [&["attach"][..], &["attach", "odd/a"]] {
+        let none = project.tx(arguments);
+        let said = String::from_utf8_lossy(&none.stderr).into_owned();
+        assert_eq!(none.status.code(), Some(4), "{said}");
+        assert!(said.contains("`tx start` starts one"), "{said}");
+    }
+    assert!(!project.socket().exists());
+}
