@@ -11,9 +11,10 @@ use clap::builder::styling::AnsiColor;
 use serde_json::{Value, json};
 
 use super::output::{findings, many, paint};
+use super::panes::Panes;
 use super::past::{Past, time};
 use super::{Context, Exit, Failure, short};
-use crate::daemon::{Control, running};
+use crate::daemon::{self, Control, running};
 use crate::format::report::printable;
 use crate::journal::{Error, Reader};
 use crate::project::{Catalogue, Entry, Place, Project};
@@ -53,6 +54,7 @@ pub(super) fn run(context: &Context, _: &Doctor) -> Result<Exit, Failure> {
     checks.extend(folders(&project));
     checks.push(journal(&project));
     checks.push(daemon(&project));
+    checks.extend(tmux_server(&project));
     checks.push(meshes(&catalogue));
     checks.extend(programs(&project, &catalogue));
     checks.push(leftovers(&project));
@@ -213,6 +215,20 @@ fn daemon(project: &Project) -> Check {
     }
 }
 
+/// A tmux server without a daemon is there until somebody ends it.
+fn tmux_server(project: &Project) -> Option<Check> {
+    if running(project).is_some() || !Panes::of(project).ok()?.is_there() {
+        return None;
+    }
+    let agents = daemon::leftovers(&project.run()).map_or(0, |agents| agents.len());
+    let detail = match agents {
+        0 => "runs without a daemon".into(),
+        agents => format!("runs without a daemon, with {}", many(agents, "live agent")),
+    };
+    let fix = "`tx start` takes it over; `tx stop --kill-agents` ends it, and what runs in it";
+    Some(Check::new("tmux server", Found::Odd(fix.into()), detail))
+}
+
 fn meshes(catalogue: &Catalogue) -> Check {
     let broken: Vec<&Entry> = catalogue.entries.iter().filter(|e| !e.is_ok()).collect();
     match broken.first() {
@@ -230,25 +246,25 @@ fn meshes(catalogue: &Catalogue) -> Check {
     }
 }
 
-/// Are the programs there that the agents run? For a mesh that was only shipped, it is
-/// enough to know.
+/// Can the agents be run, and are their programs there? For a mesh that was only shipped,
+/// it is enough to know.
 fn programs(project: &Project, catalogue: &Catalogue) -> Vec<Check> {
-    let mut needed: BTreeMap<&str, (Vec<String>, Vec<String>)> = BTreeMap::new();
+    let mut needed: BTreeMap<Needed, (Vec<String>, Vec<String>)> = BTreeMap::new();
     for entry in &catalogue.entries {
         let Some(mesh) = entry.mesh.as_ref().filter(|mesh| !mesh.disabled) else {
             continue;
         };
         for agent in mesh.agents.values() {
-            let program = match agent.runtime.as_str() {
-                "command" if agent.shell => "sh",
-                "command" => agent.run.first().map_or("", String::as_str),
-                runtime => runtime,
+            let need = match agent.runtime.as_str() {
+                "command" if agent.shell => Needed::Program("sh"),
+                "command" => Needed::Program(agent.run.first().map_or("", String::as_str)),
+                runtime => Needed::Runtime(runtime),
             };
             // What is filled in later cannot be looked for now.
-            if program.is_empty() || program.contains('{') {
+            if matches!(need, Needed::Program(name) if name.is_empty() || name.contains('{')) {
                 continue;
             }
-            let (own, shipped) = needed.entry(program).or_default();
+            let (own, shipped) = needed.entry(need).or_default();
             let agents = match entry.place {
                 Place::File(_) => own,
                 Place::BuiltIn => shipped,
@@ -256,23 +272,41 @@ fn programs(project: &Project, catalogue: &Catalogue) -> Vec<Check> {
             agents.push(format!("{}/{}", mesh.name, agent.name));
         }
     }
-    let checks = needed.into_iter().map(|(program, (own, shipped))| {
-        let name = format!("program {program}");
+    let checks = needed.into_iter().map(|(need, (own, shipped))| {
         let who = match own.is_empty() {
             true => format!("{} (shipped)", a_few(&shipped)),
             false => a_few(&own),
         };
-        if is_there(project, program) {
-            return Check::new(name, Found::Well, format!("for {who}"));
-        }
-        let fix = format!("install `{program}`, or name another runtime in the mesh");
+        let (name, detail, fix) = match need {
+            Needed::Program(program) if is_there(project, program) => {
+                let name = format!("program {program}");
+                return Check::new(name, Found::Well, format!("for {who}"));
+            }
+            Needed::Program(program) => (
+                format!("program {program}"),
+                format!("is not there, for {who}"),
+                format!("install `{program}`, or name another program in the mesh"),
+            ),
+            Needed::Runtime(runtime) => (
+                format!("runtime {runtime}"),
+                format!("this version runs `runtime: command` only; not {who}"),
+                "give the agent `runtime: command`, and a program to `run`".into(),
+            ),
+        };
         let found = match own.is_empty() {
             true => Found::Odd(fix),
             false => Found::Bad(fix),
         };
-        Check::new(name, found, format!("is not there, for {who}"))
+        Check::new(name, found, detail)
     });
     checks.collect()
+}
+
+/// What an agent needs to be run.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Needed<'a> {
+    Program(&'a str),
+    Runtime(&'a str),
 }
 
 fn a_few(agents: &[String]) -> String {

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::attach;
 use super::output::talk;
 use super::{Context, Exit, Failure};
@@ -21,9 +23,14 @@ pub(super) struct Start {
 
 pub(super) fn run(context: &Context, verb: &Start) -> Result<Exit, Failure> {
     let project = context.project()?;
-    match daemon::running(&project) {
-        Some(running) => runs_already(&running),
+    let started = match daemon::running(&project) {
+        Some(running) => Started::before(&running),
         None => start(&project)?,
+    };
+    if context.output.json {
+        let Started { pid, started } = started;
+        let answer = json!({ "running": true, "pid": pid, "started": started });
+        context.output.say_json(&answer)?;
     }
     if verb.detach {
         return Ok(Exit::Done);
@@ -31,11 +38,18 @@ pub(super) fn run(context: &Context, verb: &Start) -> Result<Exit, Failure> {
     attach::core(&project)
 }
 
+/// The daemon that runs now.
+pub(super) struct Started {
+    pid: u32,
+    /// By this very call.
+    started: bool,
+}
+
 /// How long one waits without a word.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Start the daemon, and wait until it is ready.
-pub(super) fn start(project: &Project) -> Result<(), Failure> {
+pub(super) fn start(project: &Project) -> Result<Started, Failure> {
     let failed = |error| Failure::new(format!("the daemon cannot be started: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut child = Command::new(program)
@@ -62,16 +76,17 @@ pub(super) fn start(project: &Project) -> Result<(), Failure> {
         said.recv()
     });
     if line.is_ok_and(|line| line.trim() == "ready") {
-        talk(&format!("tx runs, as process {}\n", child.id()));
-        return Ok(());
+        let pid = child.id();
+        talk(&format!("tx runs, as process {pid}\n"));
+        let started = true;
+        return Ok(Started { pid, started });
     }
     let mut said = String::new();
     let _ = stderr.read_to_string(&mut said);
     let _ = child.wait();
     // Somebody else has started one in the same moment: that is as good.
     if let Some(running) = daemon::running(project) {
-        runs_already(&running);
-        return Ok(());
+        return Ok(Started::before(&running));
     }
     let said = said.trim();
     let said = said.strip_prefix("error: ").unwrap_or(said);
@@ -86,6 +101,11 @@ pub(super) fn start(project: &Project) -> Result<(), Failure> {
     })
 }
 
-fn runs_already(running: &Running) {
-    talk(&format!("tx runs already, as process {}\n", running.pid));
+impl Started {
+    fn before(running: &Running) -> Started {
+        let pid = running.pid;
+        talk(&format!("tx runs already, as process {pid}\n"));
+        let started = false;
+        Started { pid, started }
+    }
 }

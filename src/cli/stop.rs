@@ -1,14 +1,19 @@
 //! `tx stop`: end the daemon. What is unfinished is kept, and so are the agents.
 
+use std::collections::BTreeSet;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::output::{many, talk};
+use super::panes::Panes;
 use super::past::Past;
 use super::{Context, Exit, Failure};
-use crate::daemon::{Control, NoAnswer, NoDaemon, Reply, Request, running};
+use crate::daemon::{
+    Control, DaemonLock, NoAnswer, NoDaemon, Reply, Request, end_leftovers, leftovers, running,
+};
+use crate::model::Address;
 use crate::project::Project;
 
 /// How long the daemon may take to end.
@@ -29,7 +34,7 @@ pub(super) fn run(context: &Context, verb: &Stop) -> Result<Exit, Failure> {
     let project = context.project()?;
     match stop(&project, verb.kill_agents)? {
         true => say_what_is_kept(context, &project, verb.kill_agents),
-        false => nothing_to_stop(context),
+        false => without_daemon(context, &project, verb.kill_agents),
     }
 }
 
@@ -50,12 +55,56 @@ pub(super) fn stop(project: &Project, kill_agents: bool) -> Result<bool, Failure
     Ok(true)
 }
 
-fn nothing_to_stop(context: &Context) -> Result<Exit, Failure> {
+/// End what agents still run though no daemon does, and their tmux server. Who was ended?
+pub(super) fn end_agents(project: &Project) -> Result<BTreeSet<Address>, Failure> {
+    let panes = Panes::of(project)?;
+    let run = project.run();
+    if !panes.is_there() && leftovers(&run).map_err(unreadable)?.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    // So that no daemon starts meanwhile.
+    let _lock = DaemonLock::take(project).map_err(|taken| Failure::new(taken.to_string()))?;
+    let ran = leftovers(&run).map_err(unreadable)?;
+    let left = end_leftovers(&run).map_err(unreadable)?;
+    panes.end();
+    if left.is_empty() {
+        return Ok(ran);
+    }
+    let message = format!("still running, though it was killed: {}", names(&left));
+    Err(Failure::new(message).hint("`ps` shows what it waits for; then try again"))
+}
+
+/// There is no daemon, but what it started may still run.
+fn without_daemon(context: &Context, project: &Project, kill: bool) -> Result<Exit, Failure> {
+    let (mut ended, mut left) = (BTreeSet::new(), BTreeSet::new());
+    if kill {
+        ended = end_agents(project)?;
+    } else {
+        left = leftovers(&project.run()).map_err(unreadable)?;
+    }
     talk("no daemon runs here\n");
+    if !left.is_empty() {
+        let ends = "`tx stop --kill-agents` ends them, `tx start` takes them over";
+        talk(&format!("still running: {}; {ends}\n", names(&left)));
+    }
     if context.output.json {
-        context.output.say_json(&json!({ "stopped": false }))?;
+        let answer = json!({ "stopped": false, "agents": left.len(), "ended": ended });
+        context.output.say_json(&answer)?;
+    } else if !ended.is_empty() {
+        let text = format!("ended: {}; their work is kept\n", names(&ended));
+        context.output.say(&text)?;
     }
     Ok(Exit::Done)
+}
+
+fn names(agents: &BTreeSet<Address>) -> String {
+    let names: Vec<String> = agents.iter().map(ToString::to_string).collect();
+    names.join(", ")
+}
+
+fn unreadable(error: std::io::Error) -> Failure {
+    Failure::new(format!("what runs here cannot be told: {error}"))
+        .hint("see that .ai/tx/run is yours, then try again")
 }
 
 fn unreachable(project: &Project, error: NoDaemon) -> Failure {

@@ -8,6 +8,7 @@ mod clock;
 mod consumer;
 mod control;
 mod handover;
+mod leftovers;
 mod letters;
 mod lock;
 mod meshes;
@@ -27,6 +28,7 @@ pub use control::{
     listen, may_ask, serve, stop_listening,
 };
 pub use letters::file_with;
+pub use leftovers::{end_leftovers, leftovers};
 pub use lock::{DaemonLock, Running, Taken, running};
 pub use run::{Stopped, run};
 pub use tag::pane_of;

@@ -103,3 +103,19 @@ fn what_was_left_behind_is_odd_and_no_finding() {
     let fix = check(&sandbox, 0, "leftovers")["fix"].clone();
     assert_eq!(fix, "`find .ai/tx/msgs -name '.tx-*' -mmin +60 -delete`");
 }
+
+#[test]
+fn a_runtime_that_cannot_be_run_yet_is_named_as_such() {
+    let sandbox = project();
+    let shipped = check(&sandbox, 0, "runtime claude");
+    assert!(shipped["detail"].as_str().unwrap().contains("(shipped)"));
+    sandbox.write(
+        "meshes/hello/config.yaml",
+        "mesh: hello\nagents: [{ name: greeter, prompt: Greet. }]\n",
+    );
+    let own = check(&sandbox, 1, "runtime claude");
+    let only = "this version runs `runtime: command` only; not hello/greeter";
+    assert_eq!((&own["ok"], &own["detail"]), (&false.into(), &only.into()));
+    let fix = own["fix"].as_str().unwrap();
+    assert!(!fix.contains("install"), "{fix}");
+}

@@ -8,6 +8,7 @@ mod examples;
 mod faults;
 mod files;
 mod flow;
+mod left;
 #[path = "../cli/pages.rs"]
 mod pages;
 mod single;

@@ -113,7 +113,7 @@ impl Place {
         let socket = project.tmux_socket();
         let ended = match stop::stop(&project, true) {
             // If the daemon ended by itself, what it started may not have.
-            Ok(false) => Panes::of(&project).map(|panes| panes.end()),
+            Ok(false) => stop::end_agents(&project).map(drop),
             Ok(true) => Ok(()),
             Err(failure) => Err(failure),
         };

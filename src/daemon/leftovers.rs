@@ -1,0 +1,107 @@
+//! Agents that run though no daemon does: found by the files of their attempts, and ended
+//! as a daemon would end them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use super::attempt::{Attempt, Stand};
+use super::processes::signal_session;
+use crate::model::Address;
+
+/// What is sent to a process that is to end, and how long it may take after each.
+const STEPS: [(Signal, Duration); 3] = [
+    (Signal::INT, Duration::from_secs(2)),
+    (Signal::TERM, Duration::from_secs(3)),
+    (Signal::KILL, Duration::from_secs(5)),
+];
+/// How often it is looked whether they have.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The agents that something runs of, by the folder for what runs.
+pub fn leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
+    let running = running(run)?.into_iter();
+    Ok(running.map(|(worker, _, _)| worker).collect())
+}
+
+/// End all that runs of any agent. Whoever calls this holds the lock of the daemon: nobody
+/// starts anything meanwhile. Those that are left have not ended.
+pub fn end_leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
+    for (_, attempt) in attempts(run)? {
+        match attempt.stand()? {
+            // Its pane may be about to begin it. If it just has, it is ended like the rest.
+            Stand::NotBegun if attempt.revoke()? => {}
+            // Without the mark it is taken for an end of its own.
+            Stand::NotBegun | Stand::Running(_) => attempt.mark_stopped()?,
+            Stand::Revoked | Stand::Ended(_) | Stand::Vanished => {}
+        }
+    }
+    for (signal, patience) in STEPS {
+        let deadline = Instant::now() + patience;
+        let mut told = BTreeSet::new();
+        loop {
+            let running = running(run)?;
+            if running.is_empty() {
+                return Ok(BTreeSet::new());
+            }
+            if Instant::now() >= deadline {
+                break;
+            }
+            for (_, attempt, pid) in running {
+                // What it starts while it is being killed is killed too.
+                if told.insert(attempt.folder().to_owned()) || signal == Signal::KILL {
+                    signal_session(pid, signal);
+                }
+            }
+            sleep(LOOK);
+        }
+    }
+    leftovers(run)
+}
+
+fn running(run: &Path) -> io::Result<Vec<(Address, Attempt, Pid)>> {
+    let mut found = Vec::new();
+    for (worker, attempt) in attempts(run)? {
+        if let Stand::Running(pid) = attempt.stand()? {
+            found.push((worker, attempt, pid));
+        }
+    }
+    Ok(found)
+}
+
+/// Every attempt that has left a folder.
+fn attempts(run: &Path) -> io::Result<Vec<(Address, Attempt)>> {
+    let mut found = Vec::new();
+    for mesh in names(run)? {
+        for agent in names(&run.join(&mesh))? {
+            let Ok(worker) = format!("{mesh}/{agent}").parse::<Address>() else {
+                continue;
+            };
+            let folder = run.join(&mesh).join(&agent);
+            for number in names(&folder)?.iter().filter(|n| n.parse::<u32>().is_ok()) {
+                found.push((worker.clone(), Attempt::at(&folder.join(number))));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry?.file_name().into_string());
+    }
+    Ok(names)
+}
