@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::{Context, Exit, Failure, short};
-use crate::project::{BUILTIN, write_new};
+use crate::project::write_new;
 
 /// Make a tx project: folders, a commented config, a hello mesh
 #[derive(clap::Args)]
@@ -31,6 +31,15 @@ const IGNORED: &str = "\
 /run/
 ";
 
+/// What is written: path in the project, text. The mesh runs as it is, with nothing to be
+/// installed; the shipped one of that name is for an AI agent.
+const FILES: [(&str, &str); 4] = [
+    (".ai/tx/config.yaml", CONFIG),
+    (".ai/tx/.gitignore", IGNORED),
+    ("meshes/hello/config.yaml", include_str!("init/config.yaml")),
+    ("meshes/hello/worker.sh", include_str!("init/worker.sh")),
+];
+
 pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Failure> {
     let dir = match (&context.named, verb.dir) {
         (Some(named), Some(dir)) => Some(named.join(dir)),
@@ -38,23 +47,11 @@ pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Failure> {
     };
     let root = std::path::absolute(dir.as_deref().unwrap_or(Path::new(".")))
         .map_err(|error| Failure::new(format!("the current folder cannot be read: {error}")))?;
-    let hello = BUILTIN
-        .iter()
-        .filter(|(path, _)| path.starts_with("hello/"));
-    let files = [
-        (".ai/tx/config.yaml", CONFIG),
-        (".ai/tx/.gitignore", IGNORED),
-    ];
-    let files = files
-        .map(|(path, text)| (path.to_owned(), text))
-        .into_iter();
-    let files = files.chain(hello.map(|(path, text)| (format!("meshes/{path}"), *text)));
-
     let messages = root.join(".ai/tx/msgs");
     std::fs::create_dir_all(&messages).map_err(|error| cannot_write(&messages, &error))?;
     let mut created = Vec::new();
     let mut kept = Vec::new();
-    for (path, text) in files {
+    for (path, text) in FILES {
         let path = root.join(path);
         match write_new(&path, text) {
             Ok(true) => created.push(path),
@@ -95,9 +92,9 @@ fn report(dir: Option<&Path>, created: &[PathBuf], kept: &[PathBuf]) -> String {
         .map(|dir| format!("  cd {}\n", short(dir)))
         .unwrap_or_default();
     text + &format!(
-        "\nNext:\n{enter}  tx mesh list                  the meshes there are\n  \
-         tx mesh graph hello           who sends what to whom\n  \
-         tx send hello \"Say hello\"     drop a message for it\n"
+        "\nNext:\n{enter}  tx start --detach                      let the agents work\n  \
+         tx send hello \"Are you there?\" --wait  ask one, and wait for its answer\n  \
+         tx status                              see how things are\n"
     )
 }
 

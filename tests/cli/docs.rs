@@ -67,6 +67,7 @@ fn every_command_in_the_docs_runs_and_prints_what_they_say() {
                 .status();
             assert!(copied.unwrap().success());
         }
+        let _stop = StopAtEnd(&sandbox);
         for block in blocks(&page).iter().filter(|block| block.info == "console") {
             for (command, expected) in steps(&block.text) {
                 let printed = shell(&sandbox, &command);
@@ -80,6 +81,17 @@ fn every_command_in_the_docs_runs_and_prints_what_they_say() {
         }
     }
     assert!(count >= 10, "only {count} commands were found in the docs");
+}
+
+/// A page may start a daemon. If what it prints is wrong, nobody gets to where it is stopped.
+struct StopAtEnd<'s>(&'s Sandbox);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        if self.0.path().join(".ai/tx/state").exists() {
+            self.0.tx(["stop", "--kill-agents"]);
+        }
+    }
 }
 
 /// Commands, each with what it prints.

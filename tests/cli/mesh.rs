@@ -292,6 +292,8 @@ fn show_and_graph_tell_where_outcomes_go() {
 #[test]
 fn what_the_shipped_agents_are_told_is_kept_to_be_read() {
     let sandbox = Sandbox::project();
+    // The project's own `hello` would be asked in place of the shipped one.
+    std::fs::remove_dir_all(sandbox.path().join("meshes")).unwrap();
     let root = sandbox.path().to_str().unwrap();
     for agent in [
         "hello/worker",

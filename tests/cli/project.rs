@@ -8,15 +8,15 @@ use std::fs;
 fn init_makes_a_project_that_passes_its_own_checks() {
     let sandbox = Sandbox::empty();
     let ran = sandbox.tx(["init"]).ok();
-    assert!(
-        ran.stdout.contains("tx send hello"),
-        "it says what to do next"
-    );
+    let (_, next) = ran.stdout.split_once("Next:").unwrap();
+    for verb in ["tx start --detach", "tx send hello", "tx status"] {
+        assert!(next.contains(verb), "it says what to do next: {next}");
+    }
     for path in [
         ".ai/tx/config.yaml",
         ".ai/tx/msgs",
         "meshes/hello/config.yaml",
-        "meshes/hello/prompts/worker.md",
+        "meshes/hello/worker.sh",
     ] {
         assert!(sandbox.path().join(path).exists(), "{path}");
     }
