@@ -1,6 +1,7 @@
 //! What the journal tells: the state now or then, and what is known of every message.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use chrono::{DateTime, Utc};
 
@@ -76,6 +77,16 @@ impl Past {
         found.extend(self.reader.messages_at(path, 8)?);
         found.sort_by_key(|facts| std::cmp::Reverse(facts.number));
         Ok(found)
+    }
+
+    /// The messages of an id, a number or the name of a file, the newest first.
+    pub(super) fn named_or_in(&self, what: &str) -> Result<Vec<Facts>, Failure> {
+        let named = self.named(what)?;
+        if !named.is_empty() {
+            return Ok(named);
+        }
+        let name = Path::new(what).file_name().unwrap_or_default();
+        self.at_path(&name.to_string_lossy())
     }
 
     /// The dead letters: every message with a delivery that was parked.

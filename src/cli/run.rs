@@ -16,6 +16,9 @@ use crate::tmux;
 const LOGS: usize = 7;
 
 /// Run the daemon here, until it is stopped
+///
+/// `tx stop`, Ctrl-C and SIGTERM end it. SIGHUP makes it read the meshes again: so to close
+/// its terminal does not end it.
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx run")]
 pub(super) struct Run {

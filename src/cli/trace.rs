@@ -13,14 +13,14 @@ use crate::format::report::printable_lines;
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx trace fix-the-login-3f9a1c")]
 pub(super) struct Trace {
-    /// A msg-id
-    #[arg(value_name = "MSG")]
+    /// A msg-id, or the name of a message file
+    #[arg(value_name = "MSG|FILE")]
     message: String,
 }
 
 pub(super) fn run(context: &Context, verb: &Trace) -> Result<Exit, Failure> {
     let past = Past::open(&context.project()?)?.ok_or_else(nothing_yet)?;
-    let found = past.named(&verb.message)?;
+    let found = past.named_or_in(&verb.message)?;
     let Some(newest) = found.first() else {
         return Err(past.unknown(&verb.message));
     };

@@ -1,7 +1,6 @@
 //! `tx why`: how far a message has got, what proves it, and what it waits for.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -22,11 +21,7 @@ pub(super) struct Why {
 
 pub(super) fn run(context: &Context, verb: &Why) -> Result<Exit, Failure> {
     let past = Past::open(&context.project()?)?.ok_or_else(nothing_yet)?;
-    let mut found = past.named(&verb.what)?;
-    if found.is_empty() {
-        let name = Path::new(&verb.what).file_name().unwrap_or_default();
-        found = past.at_path(&name.to_string_lossy())?;
-    }
+    let found = past.named_or_in(&verb.what)?;
     if found.is_empty()
         && let Ok(address) = verb.what.parse::<Address>()
         && (past.state.worker(&address).is_some() || past.state.knows(&address))

@@ -142,6 +142,10 @@ fn what_is_not_there_is_said_so() {
 fn trace_tells_the_whole_thread() {
     let sandbox = Story::told().end();
     let thread = sandbox.tx(["trace", "red", "--json"]).ok().json();
+    for file in ["3.md", ".ai/tx/msgs/3.md"] {
+        let by_file = sandbox.tx(["trace", file, "--json"]).ok().json();
+        assert_eq!(by_file, thread, "by the name of its file, {file}");
+    }
     let messages = thread["messages"].as_array().unwrap();
     let ids: Vec<&str> = messages.iter().map(|m| m["id"].as_str().unwrap()).collect();
     assert_eq!(
