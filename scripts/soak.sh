@@ -16,10 +16,16 @@ PROPTEST_CASES=$cases cargo test --locked --release --lib -- properties plain
 say "the verbs: 20,000 files, 4,000 sends at once, 2,000 kills"
 TX_SOAK=1 cargo test --locked --release --test cli
 
+say "real processes: 500 kills of driver and tmux server, 50 of each under load, files of all sorts"
+TX_KILLS=500 cargo test --locked --release --test e2e wrapper -- --nocapture
+TX_KILLS=50 cargo test --locked --release --test e2e under_load -- --nocapture
+TX_SOAK=1 cargo test --locked --release --test e2e files
+
 say "benchmarks, with their limits"
 cargo bench --locked --bench format
 cargo bench --locked --bench journal
 cargo bench --locked --bench engine
+cargo bench --locked --bench daemon
 
 if cargo +nightly fuzz --version >/dev/null 2>&1; then
     for target in message mesh; do

@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tx::engine::Step;
 
-use crate::stage::{Project, TX, message, tmux, wait_for};
+use crate::stage::{Project, TX, message, skip, tmux, wait_for};
 
 const ECHO: &str = "mesh: echo\nagents: [{ name: a, runtime: command, run: [cat] }]\n";
 const MESH: [(&str, &str); 1] = [("echo/config.yaml", ECHO)];
@@ -123,7 +123,7 @@ fn nobody_else_can_reach_the_sockets() {
             let mode = fs::metadata(&socket).unwrap().permissions().mode() & 0o777;
             assert!([0o600, 0o700].contains(&mode), "{name}: {mode:o}");
             let Some(connected) = connect_as_nobody(&socket) else {
-                eprintln!("SKIPPED: another user cannot be played here");
+                skip("another user cannot be played here");
                 continue;
             };
             assert!(!connected.status.success(), "{name}: {connected:?}");

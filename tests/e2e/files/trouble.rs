@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tx::engine::Step;
 
 use super::{GATE, GATED, MESH, accepted, letters, task};
-use crate::stage::{Project, message, soak, wait_for};
+use crate::stage::{Project, message, skip, soak, wait_for};
 
 #[test]
 fn the_folder_may_go_and_come_back() {
@@ -71,7 +71,7 @@ fn a_full_disk_loses_nothing_and_all_goes_on_when_there_is_room() {
         .output()
         .is_ok_and(|output| output.status.success());
     if !mounted {
-        eprintln!("SKIPPED: a small file system cannot be mounted here");
+        skip("a small file system cannot be mounted here");
         return;
     }
     let _unmount = Unmount(&disk);
