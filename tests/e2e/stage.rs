@@ -279,6 +279,10 @@ impl Drop for Project {
         }
         // Turns outlive their terminal.
         for attempt in self.attempts() {
+            // Its pane may be about to begin it.
+            if let Ok(Stand::NotBegun) = attempt.stand() {
+                let _ = attempt.revoke();
+            }
             if let Ok(Stand::Running(pid)) = attempt.stand() {
                 let _ = kill_process(pid, Signal::KILL);
             }
