@@ -11,15 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 
 use super::attempt::{Attempt, Stand};
-use super::processes::signal_session;
+use super::signals::{STEPS, kill_all, signal_session};
 use crate::model::Address;
 
-/// What is sent to a process that is to end, and how long it may take after each.
-const STEPS: [(Signal, Duration); 3] = [
-    (Signal::INT, Duration::from_secs(2)),
-    (Signal::TERM, Duration::from_secs(3)),
-    (Signal::KILL, Duration::from_secs(5)),
-];
 /// How often it is looked whether they have.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -53,8 +47,10 @@ pub fn end_leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
                 break;
             }
             for (_, attempt, pid) in running {
-                // What it starts while it is being killed is killed too.
-                if told.insert(attempt.folder().to_owned()) || signal == Signal::KILL {
+                if signal == Signal::KILL {
+                    // What it starts while it is being killed is killed too.
+                    kill_all(&attempt.holders());
+                } else if told.insert(attempt.folder().to_owned()) {
                     signal_session(pid, signal);
                 }
             }

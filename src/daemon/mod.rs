@@ -27,8 +27,8 @@ pub use control::{
     Asked, Control, Follow, Heard, NoAnswer, NoDaemon, Refusal, Reply, Request, command_for,
     listen, may_ask, serve, stop_listening,
 };
-pub use letters::file_with;
 pub use leftovers::{end_leftovers, leftovers};
+pub use letters::file_with;
 pub use lock::{DaemonLock, Running, Taken, running};
 pub use run::{Stopped, run};
 pub use tag::pane_of;

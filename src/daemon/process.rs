@@ -13,20 +13,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::Input;
 use super::attempt::{self, Attempt, Stand};
 use super::processes::{Start, Survivor, World};
-use super::signals::{gone, kill_all, signal_session, signal_wrapper};
+use super::signals::{STEPS, gone, kill_all, signal_session, signal_wrapper};
 use crate::engine::{Event, Exit, Pane, Sent};
 use crate::model::Mode;
 use crate::tmux::{Error, Found, PaneId, ServerId, Window};
 
 /// How long a wrapper may take to begin.
 const BEGINS: Duration = Duration::from_secs(20);
-/// How long a process is given after each step to its end: it is interrupted, asked to
-/// end, killed, and at last its wrapper too.
-const STEPS: [(Signal, Duration); 3] = [
-    (Signal::INT, Duration::from_secs(2)),
-    (Signal::TERM, Duration::from_secs(3)),
-    (Signal::KILL, Duration::from_secs(2)),
-];
 /// How often something that a full disk keeps from being done is tried.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How long what is left of a process may take to go when it is killed.

@@ -131,7 +131,7 @@ impl Daemon {
         ledger: Ledger,
         inputs: mpsc::Sender<Input>,
     ) -> Result<Daemon, Stopped> {
-        let socket = project.socket("tmux.sock");
+        let socket = project.tmux_socket();
         let path = project.root.clone();
         let socket = socket.map_err(|error| Stopped::File { path, error })?;
         let client = Client::new(Server { socket });

@@ -5,6 +5,13 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
+/// The steps to the end of a process, and how long it is given after each: it is
+/// interrupted, asked to end, and killed.
+pub(super) const STEPS: [(Signal, Duration); 3] = [
+    (Signal::INT, Duration::from_secs(2)),
+    (Signal::TERM, Duration::from_secs(3)),
+    (Signal::KILL, Duration::from_secs(2)),
+];
 /// How often a process is looked at where the kernel cannot tell of its end.
 const LOOK: Duration = Duration::from_millis(250);
 

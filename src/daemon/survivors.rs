@@ -10,6 +10,7 @@ use rustix::process::Pid;
 use super::attempt::{self, Attempt, Ended, Stand};
 use super::processes::Survivor;
 use super::signals::kill_all;
+use super::tag::pane_of;
 use crate::engine::{Event, Is, Pane, State};
 use crate::model::{Address, Mode};
 use crate::tmux::{Found, PaneId};
@@ -34,7 +35,7 @@ pub(super) fn find(run: &Path, state: &State, panes: Vec<Found>) -> io::Result<L
     let mut left = Leftovers::default();
     let mut tagged = Vec::new();
     for found in panes {
-        match tag(&found.command) {
+        match pane_of(&found.command) {
             Some(pane) if found.dead => left.dead.push((pane.worker, found.id)),
             Some(pane) => tagged.push((pane, found)),
             None => {}
@@ -140,39 +141,4 @@ fn survivor(
         found,
         busy: busy || mode == Mode::Turn,
     })
-}
-
-/// Whose process it is, by what its pane was started with.
-fn tag(command: &str) -> Option<Pane> {
-    let (_, after) = command.split_once(" turn ")?;
-    let mut words = after.split([' ', '"']);
-    Some(Pane {
-        worker: words.next()?.parse().ok()?,
-        attempt: words.next()?.parse().ok()?,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pane_is_known_by_what_it_was_started_with() {
-        for (command, expected) in [
-            (
-                r#"/bin/tx turn dev/worker 3 --folder /p/x"#,
-                Some(("dev/worker", 3)),
-            ),
-            (
-                r#""/a b/tx" turn a.b/c-d 12 --folder "/p q/x""#,
-                Some(("a.b/c-d", 12)),
-            ),
-            ("vim turn around", None),
-            ("sh", None),
-        ] {
-            let found = tag(command).map(|pane| (pane.worker.to_string(), pane.attempt));
-            let expected = expected.map(|(worker, attempt)| (worker.to_owned(), attempt));
-            assert_eq!(found, expected, "{command}");
-        }
-    }
 }
