@@ -67,19 +67,26 @@ pub(super) fn core(project: &Project) -> Result<Exit, Failure> {
     go(&panes, &[], CORE_ONLY, CORE_ONLY)
 }
 
-/// See to it that there is a core session with a shell in it.
+/// See to it that there is a core session, with the human's program or shell in it.
 fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
     let failed = |why: String| {
         let failure = Failure::new(format!("the core session cannot be made: {why}"));
         failure.hint("`tx doctor` says what is wrong")
     };
+    let settings = project.settings();
+    let settings = settings.map_err(|error| Failure::new(error.to_string()))?;
+    let mut program: Vec<&str> = settings.core.run.iter().map(String::as_str).collect();
+    // One word alone would be given to a shell.
+    if let [alone] = program[..] {
+        program = vec!["env", alone];
+    }
     let root = project.root.to_string_lossy();
     let format = "#{pane_dead} #{pane_id}";
     let list = ["list-panes", "-s", "-t", IN_CORE, "-F", format];
     let listed = match panes.run(&list) {
         Ok(listed) => listed,
         Err(_) => {
-            let make = ["new-session", "-d", "-s", CORE, "-c", &root, ";"];
+            let make = ["new-session", "-d", "-s", CORE, "-c", &root];
             let this = [
                 "set-option",
                 "-w",
@@ -90,7 +97,7 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
                 ";",
             ];
             let later = ["set-hook", "-t", IN_CORE, "after-new-window", GOES];
-            match panes.run(&[&make[..], &this, &later].concat()) {
+            match panes.run(&[&make[..], &program, &[";"], &this, &later].concat()) {
                 // Somebody else has made it in the same moment: that is as good.
                 Err(why) if !why.contains("duplicate session") => return Err(failed(why)),
                 Ok(_) | Err(_) => return Ok(()),

@@ -18,6 +18,11 @@ pub(super) struct Init {
 const CONFIG: &str = "\
 # Settings of this project. Every setting is optional, and tx runs well with none.
 #
+# core:
+#   run: [my-agent]                  what runs in the core session; else your shell
+# notify:
+#   command: [notify-send, \"{from}\", \"{headline}\"]    run when an agent asks you
+#
 # This folder: msgs/ is the bus, where messages are dropped as *.md files. While tx
 # runs it adds state/, logs/ and run/, which are its own.
 ";

@@ -105,6 +105,7 @@ impl From<Stopped> for Failure {
             | Stopped::File { .. }
             | Stopped::Watch(_)
             | Stopped::Blind
+            | Stopped::Settings(_)
             | Stopped::Machine(_) => Some("`tx doctor` looks for what is wrong"),
         };
         let failure = Failure::new(stopped.to_string());

@@ -85,7 +85,11 @@ impl Now {
                 table: worker::table(&past.state),
                 queue: Queue::of(past)?,
                 needs: needs(past)?,
-                rejections: rejections(past)?,
+                rejections: {
+                    let mut open = past.reader.open_rejections(&past.state, 100)?;
+                    open.truncate(REJECTIONS);
+                    open
+                },
             },
             None => Now {
                 daemon,
@@ -204,19 +208,6 @@ impl Queue {
         }
         Ok(queue)
     }
-}
-
-/// The newest files that were refused, and not mended since.
-fn rejections(past: &Past) -> Result<Vec<Facts>, Failure> {
-    let mut open = Vec::new();
-    for facts in past.reader.newest_refused(100)? {
-        let newest = past.at_path(facts.path().unwrap_or_default())?;
-        let is_newest = newest.first().is_none_or(|n| n.number == facts.number);
-        if is_newest && open.len() < REJECTIONS {
-            open.push(facts);
-        }
-    }
-    Ok(open)
 }
 
 fn first_line(facts: &Facts) -> &str {

@@ -4,6 +4,7 @@
 //! waits for anything.
 
 mod attempt;
+mod bar;
 mod clock;
 mod consumer;
 mod control;
@@ -12,6 +13,7 @@ mod leftovers;
 mod letters;
 mod lock;
 mod meshes;
+mod notices;
 mod perform;
 mod process;
 mod processes;

@@ -5,8 +5,10 @@ use std::io;
 
 use super::handover::{Handover, Wanted};
 use super::letters;
+use super::notices::Notice;
 use super::run::Daemon;
 use crate::engine::{Effect, Event, Letter, Pane, Sent, Turn, Verdict};
+use crate::model::Kind;
 
 impl Daemon {
     /// Do what the engine has decided, now that it is durable.
@@ -41,6 +43,16 @@ impl Daemon {
             Effect::Write(letter) => self.write(*letter),
             Effect::NotifyHuman { number, kind } => {
                 tracing::info!(message = number.0, %kind, "for the human");
+                if kind == Kind::AskHuman
+                    && let Some(held) = self.ledger.state().message(number)
+                {
+                    self.notices.tell(Notice {
+                        id: held.facts.id.to_string(),
+                        from: held.facts.from.to_string(),
+                        kind: kind.to_string(),
+                        headline: held.facts.headline.to_string(),
+                    });
+                }
             }
             Effect::ShowDialog { worker, open } => {
                 tracing::info!(%worker, open, "dialog");

@@ -133,7 +133,10 @@ impl Process {
         };
         let pid = match begun {
             Ok(Begun::Running(pid)) => pid,
-            Ok(Begun::Over) => return self.end().await,
+            Ok(Begun::Over) => {
+                self.tell_started(&start).await;
+                return self.end().await;
+            }
             Err(exit) => {
                 if self.revoke().await {
                     self.tell_exit(exit).await;
@@ -147,22 +150,26 @@ impl Process {
                 }
             }
         };
-        let (pane, session) = (self.pane.clone(), start.session);
-        self.tell(Event::PaneStarted { pane, session }).await;
-        let pane = self.pane.clone();
-        match start.turn {
-            Some(turn) => {
-                self.seen.turn.store(turn, Ordering::Relaxed);
-                self.tell(Event::Delivered { pane, turn }).await;
-            }
+        self.tell_started(&start).await;
+        if start.turn.is_none() {
             // A program that stays is idle when it has started.
-            None => {
-                self.busy = false;
-                self.tell(Event::PaneReady { pane }).await;
-            }
+            self.busy = false;
+            let pane = self.pane.clone();
+            self.tell(Event::PaneReady { pane }).await;
         }
         self.one_is_done();
         self.live(pid, orders).await
+    }
+
+    /// It runs, and has what it was started with.
+    async fn tell_started(&self, start: &Start) {
+        let (pane, session) = (self.pane.clone(), start.session.clone());
+        self.tell(Event::PaneStarted { pane, session }).await;
+        if let Some(turn) = start.turn {
+            self.seen.turn.store(turn, Ordering::Relaxed);
+            let pane = self.pane.clone();
+            self.tell(Event::Delivered { pane, turn }).await;
+        }
     }
 
     /// Order it, and open a window for it.
@@ -191,7 +198,9 @@ impl Process {
             let stand = self.attempt.stand();
             match stand.map_err(|error| not_started(error.to_string()))? {
                 Stand::Running(pid) => return Ok(Begun::Running(pid)),
-                Stand::Ended(_) | Stand::Vanished => return Ok(Begun::Over),
+                Stand::Ended(attempt::Ended::NotStarted(why)) => return Err(not_started(why)),
+                Stand::Ended(attempt::Ended::Code(_) | attempt::Ended::Signal(_))
+                | Stand::Vanished => return Ok(Begun::Over),
                 Stand::NotBegun if self.has_lost_pane() => return Err(cut_off()),
                 Stand::NotBegun if Instant::now() < deadline => {}
                 Stand::NotBegun | Stand::Revoked => {

@@ -9,18 +9,20 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::bar::{self, Bar, Waiting};
 use super::clock::Clock;
 use super::consumer::{Consumer, Known};
 use super::control::{self, Asked, Refusal, Reply, Request};
 use super::lock::{DaemonLock, Taken};
 use super::meshes::Meshes;
+use super::notices::Notices;
 use super::processes::{Processes, World};
 use super::screens::Screens;
 use super::{Input, survivors};
-use crate::engine::{Event, Letter, Pane, Source, Status, Worker};
+use crate::engine::{Event, Letter, Pane, Source, Status, Step, Worker};
 use crate::journal::{self, Ledger, Untaken};
 use crate::model::{Address, Envelope, Mode, MsgId, Name, Recipient};
-use crate::project::Project;
+use crate::project::{BadSettings, Project};
 use crate::tmux::{self, Client, Server};
 
 /// How much may wait for the loop; who has more to tell waits.
@@ -62,6 +64,9 @@ pub enum Stopped {
         /// What is wrong with that.
         why: &'static str,
     },
+    /// Its settings are wrong.
+    #[error(transparent)]
+    Settings(#[from] BadSettings),
     /// The files cannot be watched.
     #[error("the messages cannot be watched: {0}")]
     Watch(#[from] notify::Error),
@@ -123,6 +128,8 @@ pub(super) struct Daemon {
     found_idle: VecDeque<Event>,
     /// Nobody looks at files any more.
     blind: bool,
+    bar: Bar,
+    pub(super) notices: Notices,
 }
 
 impl Daemon {
@@ -131,6 +138,7 @@ impl Daemon {
         ledger: Ledger,
         inputs: mpsc::Sender<Input>,
     ) -> Result<Daemon, Stopped> {
+        let settings = project.settings()?;
         let socket = project.tmux_socket();
         let path = project.root.clone();
         let socket = socket.map_err(|error| Stopped::File { path, error })?;
@@ -149,6 +157,8 @@ impl Daemon {
         let written_before = own_messages(&ledger)?;
         // Last of all that can fail: it ends only when what it tells is heard.
         let consumer = Consumer::start(project, known_files(&ledger)?, inputs.clone())?;
+        let bar = Bar::new(client.clone());
+        let notices = Notices::new(client.clone(), settings.notify, project.root.clone());
         let mut processes = Processes::new(World {
             screens: Screens::new(client.clone()),
             client,
@@ -182,6 +192,8 @@ impl Daemon {
             commits,
             found_idle,
             blind: false,
+            bar,
+            notices,
         })
     }
 
@@ -352,8 +364,20 @@ impl Daemon {
                 }
             }
             if self.own.is_empty() {
-                return;
+                break;
             }
+        }
+        self.bar
+            .show(bar::line(self.ledger.state(), self.waiting()));
+    }
+
+    /// What waits for the human, as far as that can be told.
+    fn waiting(&self) -> Waiting {
+        let (reader, state) = (self.ledger.reader(), self.ledger.state());
+        let rejections = reader.open_rejections(state, 10).unwrap_or_default();
+        Waiting {
+            rejections: rejections.len(),
+            dead_letters: reader.count_at_step(Step::Parked).unwrap_or(0),
         }
     }
 

@@ -14,6 +14,7 @@ pub mod prompt;
 mod properties;
 pub mod render;
 pub mod report;
+pub mod settings;
 mod text;
 mod yaml;
 

@@ -6,7 +6,7 @@ use rusqlite::{Connection, Params, Row, params};
 
 use super::schema::{READ, TO_CORE};
 use super::{Error, Reader};
-use crate::engine::{Arrived, Delivery, Event, Exit, Facts, Number, Source, Step};
+use crate::engine::{Arrived, Delivery, Event, Exit, Facts, Number, Source, State, Step};
 use crate::model::{Address, MsgId};
 
 impl Reader {
@@ -107,6 +107,32 @@ impl Reader {
         found.retain(|facts| facts.reached_core().is_some());
         found.sort_by_key(|facts| facts.number);
         Ok(found)
+    }
+
+    /// Of so many files that were refused last, those that were not mended since; the
+    /// newest first.
+    pub fn open_rejections(&self, state: &State, of_last: u32) -> Result<Vec<Facts>, Error> {
+        let mut open = Vec::new();
+        for facts in self.newest_refused(of_last)? {
+            let path = facts.path().unwrap_or_default();
+            let held = state.held().map(|held| &held.facts);
+            let mut later = held.filter(|held| held.path() == Some(path));
+            let newest = self.messages_at(path, 1)?;
+            let is_newest = newest.first().is_none_or(|n| n.number == facts.number);
+            if is_newest && !later.any(|held| held.number > facts.number) {
+                open.push(facts);
+            }
+        }
+        Ok(open)
+    }
+
+    /// How many messages ended at this step.
+    pub fn count_at_step(&self, step: Step) -> Result<usize, Error> {
+        self.ask(|connection| {
+            let count = "SELECT count(*) FROM messages WHERE step = ?";
+            let mut statement = connection.prepare_cached(count)?;
+            statement.query_row([step.as_str()], |row| row.get(0))
+        })
     }
 
     /// What a message says, to the byte; `None` if that was archived. Its file may be gone.

@@ -11,6 +11,7 @@ mod mesh;
 mod message;
 mod nearest;
 mod placeholder;
+mod settings;
 
 pub use address::{Address, BadName, Name, Recipient};
 pub use diagnostic::{Code, Diagnostic, Place, Severity};
@@ -23,3 +24,4 @@ pub use mesh::{
 pub use message::{Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter};
 pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
+pub use settings::{Core, Notify, Settings};

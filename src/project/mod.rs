@@ -13,4 +13,4 @@ pub use briefing::{BadPrompt, briefing, workdir};
 pub use builtin::BUILTIN;
 pub use files::{read_regular, unreadable, write_atomically, write_new};
 pub use meshes::{Catalogue, Entry, Place, config_in};
-pub use root::{NotAProject, Project};
+pub use root::{BadSettings, NotAProject, Project};

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::format::report::report;
+use crate::format::settings;
+use crate::model::Settings;
+
 /// The longest path of a Unix socket, in bytes.
 const SOCKET_PATH: usize = 107;
 
@@ -29,6 +33,11 @@ pub enum NotAProject {
     Here(PathBuf),
 }
 
+/// The settings of a project cannot be used: what is wrong, and where.
+#[derive(Debug, thiserror::Error)]
+#[error("the settings are wrong\n{0}")]
+pub struct BadSettings(String);
+
 impl Project {
     /// The project that `named` is, or else the nearest at or above `here`.
     pub fn find(named: Option<&Path>, here: &Path) -> Result<Project, NotAProject> {
@@ -42,6 +51,20 @@ impl Project {
             },
         };
         Ok(Project { root: root.into() })
+    }
+
+    /// The settings of the project; those that nothing says have their defaults.
+    pub fn settings(&self) -> Result<Settings, BadSettings> {
+        let path = self.root.join(".ai/tx/config.yaml");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(BadSettings(format!("{}: {error}", path.display()))),
+        };
+        settings::parse(&text).map_err(|wrong| {
+            let path = ".ai/tx/config.yaml";
+            BadSettings(report(path, &text, &[wrong], false).trim_end().into())
+        })
     }
 
     /// The bus: the folder that messages are dropped into.

@@ -286,17 +286,17 @@ impl Server {
         let failed = |error: std::io::Error| Error::NotStarted(error.to_string());
         let hub = NewSession::new().detached().session_name(HUB).build();
         let settings = [
-            SetOption::new()
-                .global()
-                .option("remain-on-exit")
-                .value("on")
-                .build(),
-            SetOption::new()
-                .global()
-                .option("window-size")
-                .value("latest")
-                .build(),
+            ("remain-on-exit", "on"),
+            ("window-size", "latest"),
+            // The line at the foot changes when it is told to, and not by a clock.
+            ("status-interval", "0"),
+            ("status-left", " tx: #{session_name} "),
+            ("status-left-length", "40"),
+            ("status-right", ""),
+            ("status-right-length", "120"),
         ];
+        let settings = settings
+            .map(|(name, value)| SetOption::new().global().option(name).value(value).build());
         let mut start = self.command();
         start.args(hub.to_vec().iter().map(AsRef::<str>::as_ref));
         for setting in &settings {

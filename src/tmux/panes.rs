@@ -136,6 +136,21 @@ impl Client {
         self.run_on(&pane.server, &commands).await.map(drop)
     }
 
+    /// Say something at the foot of every window, in tmux's own words for colours.
+    pub async fn show_status(&self, line: &str) -> Result<(), Error> {
+        let show = SetOption::new().global().option("status-right").value(line);
+        self.run(&words(&show.build())).await.map(drop)
+    }
+
+    /// The terminals in which people look at this server.
+    pub async fn terminals(&self) -> Result<Vec<String>, Error> {
+        let list = ["list-clients", "-F", "#{client_control_mode} #{client_tty}"];
+        let reply = self.run(&list).await?;
+        let lines = reply.iter().map(|line| String::from_utf8_lossy(line));
+        let people = lines.filter_map(|line| Some(line.strip_prefix("0 ")?.to_owned()));
+        Ok(people.collect())
+    }
+
     /// Press a key in a pane.
     pub async fn press(&self, pane: &PaneId, key: &str) -> Result<(), Error> {
         let press = SendKeys::new().target_pane(pane.as_str()).key(key).build();

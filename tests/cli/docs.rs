@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use chrono::DateTime;
-use tx::format::mesh;
 use tx::format::message::{Origin, Parsed, parse};
+use tx::format::{mesh, settings};
 use tx::model::{Code, Diagnostic, Severity};
 
 use crate::pages::{blocks, matches};
@@ -137,12 +137,17 @@ fn every_example_in_the_docs_has_just_the_diagnostics_it_names() {
     for page in pages() {
         for block in blocks(&page) {
             let mut words = block.info.split_whitespace();
+            let is_settings = block.info.starts_with("yaml settings");
             let diagnostics = match words.next() {
                 Some("markdown") => message_diagnostics(&block.text),
+                Some("yaml") if is_settings => {
+                    settings::parse(&block.text).err().into_iter().collect()
+                }
                 Some("yaml") => mesh::parse(block.text.as_bytes()).diagnostics,
                 _ => continue,
             };
-            let expected: BTreeSet<&str> = words.filter(|word| *word != "ok").collect();
+            let words = words.filter(|word| !["ok", "settings"].contains(word));
+            let expected: BTreeSet<&str> = words.collect();
             if expected.is_empty() && !block.info.ends_with(" ok") {
                 continue;
             }

@@ -1,0 +1,124 @@
+//! The line at the foot of every window: what moves, and what waits for the human. tmux
+//! is told when it changes, and by nobody's clock.
+
+use tokio::sync::watch;
+
+use crate::engine::State;
+use crate::tmux::Client;
+
+/// More agents than these are counted instead of marked.
+const MOST_MARKS: usize = 20;
+
+/// What tmux shows.
+pub(super) struct Bar {
+    line: watch::Sender<String>,
+}
+
+/// What waits for the human, besides asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Waiting {
+    /// Files that were refused, and not mended since.
+    pub(super) rejections: usize,
+    /// Dead letters.
+    pub(super) dead_letters: usize,
+}
+
+impl Bar {
+    pub(super) fn new(client: Client) -> Bar {
+        let (line, shown) = watch::channel(String::new());
+        tokio::spawn(keep(client, shown));
+        Bar { line }
+    }
+
+    /// Show this from now on.
+    pub(super) fn show(&self, line: String) {
+        self.line.send_if_modified(|shown| {
+            let is_new = *shown != line;
+            *shown = line;
+            is_new
+        });
+    }
+}
+
+/// Keep tmux told, also one that was started anew.
+async fn keep(client: Client, mut line: watch::Receiver<String>) {
+    let mut server = client.server();
+    loop {
+        let changed = tokio::select! {
+            changed = line.changed() => changed,
+            changed = server.changed() => changed,
+        };
+        if changed.is_err() {
+            return;
+        }
+        let text = line.borrow_and_update().clone();
+        // If it cannot be told now, it is told of the next change.
+        let _ = client.show_status(&text).await;
+    }
+}
+
+/// What the line says, in tmux's own words for colours.
+pub(super) fn line(state: &State, waiting: Waiting) -> String {
+    let at_work = state
+        .workers()
+        .filter(|(_, worker)| worker.status.is_at_work());
+    let dialogs = state.workers().filter(|(_, worker)| worker.shows_dialog);
+    let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
+    let parts = [
+        ("green", marks(at_work.count())),
+        (
+            "yellow",
+            count(asks.count() + dialogs.count(), "ask you", "asks you"),
+        ),
+        ("red", count(waiting.rejections, "rejections", "rejection")),
+        (
+            "red",
+            count(waiting.dead_letters, "dead letters", "dead letter"),
+        ),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(colour, text)| format!("#[fg={colour}]{text}#[default]"))
+        .collect();
+    match parts.is_empty() {
+        true => " all is quiet ".into(),
+        false => format!(" {} ", parts.join("  ")),
+    }
+}
+
+/// One for each that works.
+fn marks(count: usize) -> String {
+    match count {
+        0..=MOST_MARKS => "●".repeat(count),
+        _ => format!("● {count}"),
+    }
+}
+
+fn count(count: usize, many: &str, one: &str) -> String {
+    match count {
+        0 => String::new(),
+        1 => format!("1 {one}"),
+        count => format!("{count} {many}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_what_waits_and_nothing_else() {
+        let state = State::default();
+        assert_eq!(line(&state, Waiting::default()), " all is quiet ");
+        let waiting = Waiting {
+            rejections: 1,
+            dead_letters: 2,
+        };
+        assert_eq!(
+            line(&state, waiting),
+            " #[fg=red]1 rejection#[default]  #[fg=red]2 dead letters#[default] "
+        );
+        assert_eq!((marks(3), marks(21)), ("●●●".into(), "● 21".into()));
+    }
+}

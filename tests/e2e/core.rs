@@ -1,0 +1,134 @@
+//! What the human sees: a client of tx inside an outer tmux, whose screen is looked at.
+
+use std::fs;
+
+use crate::stage::{Project, Stage, TX, message, tmux, wait_for};
+
+/// It asks the human once, and waits for leave before it ends.
+const ASKER: &str = r#"
+mesh: dev
+agents:
+  - name: asks
+    runtime: command
+    run: [sh, "{mesh_dir}/asks.sh"]
+  - name: works
+    runtime: command
+    run: [sh, -c, "until [ -e go ]; do sleep 0.01; done; echo done"]
+"#;
+
+const ASKS: &str = r#"
+if grep -q 'in blue' ; then echo "blue it is"; exit; fi
+printf -- '---\nto: core\nfrom: dev/asks\nmsg-id: colour\nheadline: Which colour?\ntimestamp: 2026-11-15T10:00:00.000Z\n---\n\nWhich colour is it to be?\n' > "$TX_ROOT/.ai/tx/msgs/.colour"
+mv "$TX_ROOT/.ai/tx/msgs/.colour" "$TX_ROOT/.ai/tx/msgs/colour.md"
+"#;
+
+/// A human at a terminal.
+struct Human {
+    outer: Stage,
+}
+
+impl Human {
+    fn attached_to(project: &Project) -> Human {
+        let outer = Stage::new();
+        let root = project.root().to_str().unwrap();
+        let attach = ["env", "-u", "TMUX", TX, "-C", root, "attach"];
+        let start = ["new-session", "-d", "-s", "human", "-x", "100", "-y", "24"];
+        tmux(outer.socket(), &[&start[..], &attach].concat());
+        // Looking elsewhere, so that a bell is noted.
+        tmux(outer.socket(), &["new-window", "-t", "human"]);
+        Human { outer }
+    }
+
+    fn screen(&self) -> String {
+        tmux(
+            self.outer.socket(),
+            &["capture-pane", "-p", "-t", "human:0"],
+        )
+    }
+
+    /// The line at the foot.
+    fn foot(&self) -> String {
+        let screen = self.screen();
+        screen
+            .trim_end()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    fn wait_for_foot(&self, ends: &str) {
+        wait_for(
+            &format!("{ends:?} at the foot of {}", self.screen()),
+            || self.foot().trim_end().ends_with(ends).then_some(()),
+        );
+    }
+
+    fn heard_a_bell(&self) -> bool {
+        let flag = [
+            "display-message",
+            "-p",
+            "-t",
+            "human:0",
+            "#{window_bell_flag}",
+        ];
+        tmux(self.outer.socket(), &flag).trim() == "1"
+    }
+}
+
+#[test]
+fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
+    let project = Project::started(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
+    let human = Human::attached_to(&project);
+    human.wait_for_foot("all is quiet");
+    assert!(human.foot().contains("tx: core"), "{}", human.foot());
+
+    project.drop_file("w.md", &message("core", "dev/works", "w", "", "work"));
+    human.wait_for_foot("●");
+    assert!(!human.heard_a_bell());
+
+    project.drop_file("a.md", &message("core", "dev/asks", "a", "", "paint it"));
+    human.wait_for_foot("●  1 asks you");
+    wait_for("the bell", || human.heard_a_bell().then_some(()));
+
+    project.drop_file("bad.md", "no frontmatter\n");
+    human.wait_for_foot("●  1 asks you  1 rejection");
+    project.drop_file(
+        "bad.md",
+        &message("core", "dev/works", "mended", "", "work"),
+    );
+    human.wait_for_foot("●  1 asks you");
+
+    // It is told anew to a server that was started anew, too.
+    fs::write(project.root().join("go"), "").unwrap();
+    human.wait_for_foot("1 asks you");
+    project.ok(&["answer", "colour", "in blue"]);
+    human.wait_for_foot("all is quiet");
+}
+
+#[test]
+fn a_program_of_the_humans_own_is_told_of_an_ask() {
+    let project = Project::new(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
+    let settings = "notify:\n  command: [sh, told.sh, \"{from}\", \"{headline}\", \"{id}\"]\n";
+    project.write(".ai/tx/config.yaml", settings);
+    project.write("told.sh", "printf '%s|' \"$@\" > told\n");
+    project.start();
+    project.drop_file("a.md", &message("core", "dev/asks", "a", "", "paint it"));
+    wait_for("the human's program", || {
+        let told = fs::read_to_string(project.root().join("told")).ok()?;
+        (told == "dev/asks|Which colour?|colour|").then_some(())
+    });
+}
+
+#[test]
+fn wrong_settings_keep_tx_from_starting_and_say_where() {
+    let project = Project::new(&[("dev/config.yaml", ASKER)]);
+    project.write(".ai/tx/config.yaml", "core:\n  rum: [x]\n");
+    let output = project.tx(&["start", "--detach"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert!(
+        said.contains("unknown field `rum`") && said.contains("config.yaml:2"),
+        "{said}"
+    );
+}
