@@ -21,6 +21,7 @@ const CONFIG: &str = "\
 # core:
 #   run: [my-agent]                  what runs in the core session; else your shell
 # notify:
+#   popup: true                      open a popup with the question, when nobody types
 #   command: [notify-send, \"{from}\", \"{headline}\"]    run when an agent asks you
 #
 # This folder: msgs/ is the bus, where messages are dropped as *.md files. While tx

@@ -1,26 +1,49 @@
 //! The human is told that an agent asks: in every terminal that shows tx, and by a program
 //! of the human's own. Who is not there is told by nobody; the ask waits.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
+use tokio::sync::{Mutex, watch};
 
 use crate::format::report::printable;
 use crate::model::Notify;
-use crate::tmux::Client;
+use crate::tmux::{Client, Person, Server};
+
+/// So long a person has to be still before a popup may take the keyboard.
+const STILL: Duration = Duration::from_secs(2);
+/// How often a person who types is looked at.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// How the human is reached.
 pub(super) struct Notices {
-    client: Client,
+    reach: Reach,
     settings: Notify,
-    root: PathBuf,
+    /// The asks that are open.
+    open: watch::Sender<BTreeSet<String>>,
+    /// One popup at a time.
+    popups: Arc<Mutex<()>>,
+}
+
+/// What it takes to reach somebody.
+#[derive(Clone)]
+pub(super) struct Reach {
+    pub(super) client: Client,
+    pub(super) server: Server,
+    /// This program.
+    pub(super) program: String,
+    pub(super) root: PathBuf,
 }
 
 /// What the human is told of.
+#[derive(Clone)]
 pub(super) struct Notice {
     pub(super) id: String,
     pub(super) from: String,
@@ -29,25 +52,33 @@ pub(super) struct Notice {
 }
 
 impl Notices {
-    pub(super) fn new(client: Client, settings: Notify, root: PathBuf) -> Notices {
+    pub(super) fn new(reach: Reach, settings: Notify) -> Notices {
         Notices {
-            client,
+            reach,
             settings,
-            root,
+            open: watch::Sender::new(BTreeSet::new()),
+            popups: Arc::default(),
         }
+    }
+
+    /// These asks are open now.
+    pub(super) fn are_open(&self, asks: BTreeSet<String>) {
+        self.open
+            .send_if_modified(|open| std::mem::replace(open, asks) != *open);
     }
 
     /// Tell the human. It takes its time, and if it fails nothing is the worse for it.
     pub(super) fn tell(&self, notice: Notice) {
         self.run_command(&notice);
-        let client = self.client.clone();
-        tokio::spawn(async move {
-            let text = printable(&format!("{} asks: {}", notice.from, notice.headline));
-            let terminals = client.terminals().await.unwrap_or_default();
-            // A terminal that takes nothing must not hold anybody up.
-            let ring = move || terminals.iter().for_each(|terminal| ring(terminal, &text));
-            let _ = tokio::task::spawn_blocking(ring).await;
-        });
+        tokio::spawn(ring_all(self.reach.client.clone(), notice.clone()));
+        if self.settings.popup {
+            let (reach, open) = (self.reach.clone(), self.open.subscribe());
+            let popups = Arc::clone(&self.popups);
+            tokio::spawn(async move {
+                let _one = popups.lock().await;
+                reach.pop_up(&notice, open).await;
+            });
+        }
     }
 
     /// The human's own program: no shell, the fields as arguments.
@@ -66,7 +97,7 @@ impl Notices {
             .clone()
         });
         let mut command = tokio::process::Command::new(program);
-        command.args(filled).current_dir(&self.root);
+        command.args(filled).current_dir(&self.reach.root);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -78,6 +109,78 @@ impl Notices {
             Err(error) => tracing::warn!(program, %error, "notify.command cannot be run"),
         }
     }
+}
+
+impl Reach {
+    /// Open a popup with the question in every terminal, and see it closed when the
+    /// question is.
+    async fn pop_up(&self, notice: &Notice, mut open: watch::Receiver<BTreeSet<String>>) {
+        tokio::select! {
+            () = self.show(notice) => {}
+            () = is_closed(&mut open, &notice.id) => {
+                for person in self.client.people().await.unwrap_or_default() {
+                    let close = ["display-popup", "-C", "-c", &person.name];
+                    let _ = self.client.run(&close).await;
+                }
+            }
+        }
+    }
+
+    /// Show the question in every terminal until it is closed there. Never into what
+    /// somebody types.
+    async fn show(&self, notice: &Notice) {
+        let mut shown = tokio::task::JoinSet::new();
+        for person in self.when_still().await {
+            let mut popup = self.server.command();
+            popup.args([
+                "display-popup",
+                "-E",
+                "-w",
+                "80%",
+                "-h",
+                "60%",
+                "-c",
+                &person.name,
+            ]);
+            popup.args(["-T", &format!(" {} asks ", notice.from), &self.program]);
+            popup.arg("-C").arg(&self.root);
+            popup.args(["answer", "--", &notice.id]);
+            popup.stdin(Stdio::null()).stdout(Stdio::null());
+            popup.stderr(Stdio::null()).kill_on_drop(true);
+            shown.spawn(async move { popup.status().await });
+        }
+        shown.join_all().await;
+    }
+
+    /// The people who look at tx, once none of them types.
+    async fn when_still(&self) -> Vec<Person> {
+        loop {
+            let people = self.client.people().await.unwrap_or_default();
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+            let now = now.unwrap_or_default().as_secs();
+            let still = |person: &Person| now.saturating_sub(person.active) >= STILL.as_secs();
+            if people.iter().all(still) {
+                return people;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+async fn is_closed(open: &mut watch::Receiver<BTreeSet<String>>, id: &str) {
+    let _ = open.wait_for(|open| !open.contains(id)).await;
+}
+
+async fn ring_all(client: Client, notice: Notice) {
+    let text = printable(&format!("{} asks: {}", notice.from, notice.headline));
+    let people = client.people().await.unwrap_or_default();
+    // A terminal that takes nothing must not hold anybody up.
+    let ring = move || {
+        for person in people {
+            ring(&person.terminal, &text);
+        }
+    };
+    let _ = tokio::task::spawn_blocking(ring).await;
 }
 
 /// The bell, and the two ways in which terminals are told to show something.

@@ -15,7 +15,7 @@ use super::consumer::{Consumer, Known};
 use super::control::{self, Asked, Refusal, Reply, Request};
 use super::lock::{DaemonLock, Taken};
 use super::meshes::Meshes;
-use super::notices::Notices;
+use super::notices::{Notices, Reach};
 use super::processes::{Processes, World};
 use super::screens::Screens;
 use super::{Input, survivors};
@@ -142,7 +142,8 @@ impl Daemon {
         let socket = project.tmux_socket();
         let path = project.root.clone();
         let socket = socket.map_err(|error| Stopped::File { path, error })?;
-        let client = Client::new(Server { socket });
+        let server = Server { socket };
+        let client = Client::new(server.clone());
         let found = client.panes().await?;
         let failed = |error| Stopped::File {
             path: project.run(),
@@ -158,7 +159,13 @@ impl Daemon {
         // Last of all that can fail: it ends only when what it tells is heard.
         let consumer = Consumer::start(project, known_files(&ledger)?, inputs.clone())?;
         let bar = Bar::new(client.clone());
-        let notices = Notices::new(client.clone(), settings.notify, project.root.clone());
+        let reach = Reach {
+            client: client.clone(),
+            server,
+            program: program.to_string_lossy().into(),
+            root: project.root.clone(),
+        };
+        let notices = Notices::new(reach, settings.notify);
         let mut processes = Processes::new(World {
             screens: Screens::new(client.clone()),
             client,
@@ -367,8 +374,12 @@ impl Daemon {
                 break;
             }
         }
-        self.bar
-            .show(bar::line(self.ledger.state(), self.waiting()));
+        let state = self.ledger.state();
+        self.bar.show(bar::line(state, self.waiting()));
+        let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
+        let asks = asks.filter_map(|(number, _, _)| state.message(number));
+        let asks = asks.map(|held| held.facts.id.to_string());
+        self.notices.are_open(asks.collect());
     }
 
     /// What waits for the human, as far as that can be told.

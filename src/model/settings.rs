@@ -24,6 +24,9 @@ pub struct Core {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Notify {
+    /// Open a popup with the question in every terminal that shows tx, as soon as nobody
+    /// types there.
+    pub popup: bool,
     /// Run this program, with its arguments: one that is `{from}`, `{headline}`, `{id}` or
     /// `{kind}` is filled in.
     pub command: Vec<String>,

@@ -9,4 +9,4 @@ mod protocol;
 mod quote;
 
 pub use client::{Client, Error, Reply, Server, ServerId};
-pub use panes::{Found, PaneId, Window, session_name};
+pub use panes::{Found, PaneId, Person, Window, session_name};

@@ -47,6 +47,17 @@ pub struct Found {
     pub command: String,
 }
 
+/// Somebody who looks at the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// What tmux calls the client.
+    pub name: String,
+    /// The terminal.
+    pub terminal: String,
+    /// When something was last typed there, in seconds since 1970.
+    pub active: u64,
+}
+
 impl Client {
     /// Open a window, in place of a dead pane if there is one.
     pub async fn open(&self, window: Window<'_>, dead: Option<&PaneId>) -> Result<PaneId, Error> {
@@ -142,13 +153,11 @@ impl Client {
         self.run(&words(&show.build())).await.map(drop)
     }
 
-    /// The terminals in which people look at this server.
-    pub async fn terminals(&self) -> Result<Vec<String>, Error> {
-        let list = ["list-clients", "-F", "#{client_control_mode} #{client_tty}"];
-        let reply = self.run(&list).await?;
-        let lines = reply.iter().map(|line| String::from_utf8_lossy(line));
-        let people = lines.filter_map(|line| Some(line.strip_prefix("0 ")?.to_owned()));
-        Ok(people.collect())
+    /// The people who look at this server.
+    pub async fn people(&self) -> Result<Vec<Person>, Error> {
+        let fields = "#{client_control_mode}\t#{client_activity}\t#{client_tty}\t#{client_name}";
+        let reply = self.run(&["list-clients", "-F", fields]).await?;
+        Ok(reply.iter().filter_map(|line| person(line)).collect())
     }
 
     /// Press a key in a pane.
@@ -221,5 +230,16 @@ fn found(line: &[u8]) -> Option<Found> {
         active: next()?.parse().unwrap_or(0),
         title: next()?.into(),
         command: next()?.into(),
+    })
+}
+
+fn person(line: &[u8]) -> Option<Person> {
+    let line = String::from_utf8_lossy(line);
+    // The others are no people.
+    let mut fields = line.strip_prefix("0\t")?.splitn(3, '\t');
+    Some(Person {
+        active: fields.next()?.parse().unwrap_or(0),
+        terminal: fields.next()?.into(),
+        name: fields.next()?.into(),
     })
 }

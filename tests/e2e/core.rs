@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use tx::engine::Step;
+
 use crate::stage::{Project, Stage, TX, message, tmux, wait_for};
 
 /// It asks the human once, and waits for leave before it ends.
@@ -18,8 +20,9 @@ agents:
 
 const ASKS: &str = r#"
 if grep -q 'in blue' ; then echo "blue it is"; exit; fi
-printf -- '---\nto: core\nfrom: dev/asks\nmsg-id: colour\nheadline: Which colour?\ntimestamp: 2026-11-15T10:00:00.000Z\n---\n\nWhich colour is it to be?\n' > "$TX_ROOT/.ai/tx/msgs/.colour"
-mv "$TX_ROOT/.ai/tx/msgs/.colour" "$TX_ROOT/.ai/tx/msgs/colour.md"
+bus="$TX_ROOT/.ai/tx/msgs"
+printf -- '---\nto: core\nfrom: dev/asks\nmsg-id: colour-%s\nheadline: Which colour?\ntimestamp: 2026-11-15T10:00:00.000Z\n---\n\nWhich colour is it to be?\n' "$TX_MSG_ID" > "$bus/.$TX_MSG_ID"
+mv "$bus/.$TX_MSG_ID" "$bus/colour-$TX_MSG_ID.md"
 "#;
 
 /// A human at a terminal.
@@ -64,6 +67,11 @@ impl Human {
         );
     }
 
+    fn types(&self, keys: &[&str]) {
+        let send = ["send-keys", "-t", "human:0"];
+        tmux(self.outer.socket(), &[&send[..], keys].concat());
+    }
+
     fn heard_a_bell(&self) -> bool {
         let flag = [
             "display-message",
@@ -102,7 +110,7 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     // It is told anew to a server that was started anew, too.
     fs::write(project.root().join("go"), "").unwrap();
     human.wait_for_foot("1 asks you");
-    project.ok(&["answer", "colour", "in blue"]);
+    project.ok(&["answer", "colour-a", "in blue"]);
     human.wait_for_foot("all is quiet");
 }
 
@@ -116,7 +124,7 @@ fn a_program_of_the_humans_own_is_told_of_an_ask() {
     project.drop_file("a.md", &message("core", "dev/asks", "a", "", "paint it"));
     wait_for("the human's program", || {
         let told = fs::read_to_string(project.root().join("told")).ok()?;
-        (told == "dev/asks|Which colour?|colour|").then_some(())
+        (told == "dev/asks|Which colour?|colour-a|").then_some(())
     });
 }
 
@@ -131,4 +139,68 @@ fn wrong_settings_keep_tx_from_starting_and_say_where() {
         said.contains("unknown field `rum`") && said.contains("config.yaml:2"),
         "{said}"
     );
+}
+
+#[test]
+fn a_popup_asks_and_goes_when_it_is_answered_there_or_elsewhere() {
+    let project = Project::new(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
+    project.write(".ai/tx/config.yaml", "notify: { popup: true }\n");
+    project.start();
+    let human = Human::attached_to(&project);
+    human.wait_for_foot("all is quiet");
+    let shows_popup = || {
+        let screen = human.screen();
+        (screen.contains("dev/asks asks") && screen.contains("Which colour is it to be?"))
+            .then_some(())
+    };
+
+    // Answered in it.
+    project.drop_file("a.md", &message("core", "dev/asks", "a", "", "paint it"));
+    wait_for("the popup", shows_popup);
+    human.types(&["-l", "in blue"]);
+    human.types(&["Enter"]);
+    project.wait_for_step("a", Step::Finished);
+    wait_for("the popup to go", || shows_popup().is_none().then_some(()));
+
+    // Answered elsewhere.
+    project.drop_file(
+        "b.md",
+        &message("core", "dev/asks", "b", "", "paint another"),
+    );
+    wait_for("the popup again", shows_popup);
+    project.ok(&["answer", "colour-b", "in blue"]);
+    wait_for("the popup to go", || shows_popup().is_none().then_some(()));
+    project.wait_for_step("b", Step::Finished);
+}
+
+#[test]
+fn no_popup_takes_the_keyboard_from_somebody_who_types() {
+    let project = Project::new(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
+    project.write(
+        ".ai/tx/config.yaml",
+        "core: { run: [cat, -] }\nnotify: { popup: true }\n",
+    );
+    project.start();
+    let human = Human::attached_to(&project);
+    human.wait_for_foot("all is quiet");
+    project.drop_file("a.md", &message("core", "dev/asks", "a", "", "paint it"));
+    let mut typed = String::new();
+    // A person at work, until well after the ask has come.
+    let asked = std::time::Instant::now();
+    while asked.elapsed() < std::time::Duration::from_secs(4) {
+        human.types(&["-l", "x"]);
+        typed.push('x');
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(
+            !human.screen().contains("dev/asks asks"),
+            "{}",
+            human.screen()
+        );
+    }
+    wait_for("every letter in the pane", || {
+        human.screen().contains(&typed).then_some(())
+    });
+    wait_for("the popup, when it is quiet", || {
+        human.screen().contains("dev/asks asks").then_some(())
+    });
 }
