@@ -14,12 +14,15 @@ mod letters;
 mod lock;
 mod meshes;
 mod notices;
+mod orders;
 mod perform;
 mod process;
 mod processes;
+mod remembered;
 mod run;
 mod screens;
 mod signals;
+mod stopped;
 mod survivors;
 mod tag;
 mod turn;
@@ -32,7 +35,8 @@ pub use control::{
 pub use leftovers::{end_leftovers, leftovers};
 pub use letters::file_with;
 pub use lock::{DaemonLock, Running, Taken, running};
-pub use run::{Stopped, run};
+pub use run::run;
+pub use stopped::Stopped;
 pub use tag::pane_of;
 pub use turn::{become_program, wrap};
 

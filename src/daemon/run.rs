@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -11,19 +11,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::bar::{self, Bar, Waiting};
 use super::clock::Clock;
-use super::consumer::{Consumer, Known};
-use super::control::{self, Asked, Refusal, Reply, Request};
-use super::lock::{DaemonLock, Taken};
+use super::consumer::Consumer;
+use super::control::{self, Reply};
+use super::lock::DaemonLock;
 use super::meshes::Meshes;
 use super::notices::{Notices, Reach};
 use super::processes::{Processes, World};
+use super::remembered::{known_files, own_messages};
 use super::screens::Screens;
+use super::stopped::Stopped;
 use super::{Input, survivors};
-use crate::engine::{Event, Letter, Pane, Source, Status, Step, Worker};
-use crate::journal::{self, Ledger, Untaken};
+use crate::engine::{Event, Letter, Pane, Status, Step, Worker};
+use crate::journal::{Ledger, Untaken};
 use crate::model::{Address, Envelope, Mode, MsgId, Name, Recipient};
-use crate::project::{BadSettings, Project};
-use crate::tmux::{self, Client, Server};
+use crate::project::Project;
+use crate::tmux::{Client, Server};
 
 /// How much may wait for the loop; who has more to tell waits.
 const INPUTS: usize = 256;
@@ -36,53 +38,11 @@ const SOON: Duration = Duration::from_millis(1);
 /// How often a journal that cannot be written is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
-/// Why the daemon could not run, or go on.
-#[derive(Debug, thiserror::Error)]
-pub enum Stopped {
-    /// Another one runs.
-    #[error(transparent)]
-    Taken(#[from] Taken),
-    /// Its journal cannot be used.
-    #[error(transparent)]
-    Journal(#[from] journal::Error),
-    /// There is no tmux to work in.
-    #[error("{0}")]
-    Tmux(#[from] tmux::Error),
-    /// A file or a folder of its own.
-    #[error("{path}: {error}", path = .path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong with it.
-        error: io::Error,
-    },
-    /// The project lies where its agents cannot be told that it is.
-    #[error("{path:?} {why}: move the project")]
-    Place {
-        /// Where it lies.
-        path: PathBuf,
-        /// What is wrong with that.
-        why: &'static str,
-    },
-    /// Its settings are wrong.
-    #[error(transparent)]
-    Settings(#[from] BadSettings),
-    /// The files cannot be watched.
-    #[error("the messages cannot be watched: {0}")]
-    Watch(#[from] notify::Error),
-    /// The thread that looks at files has failed.
-    #[error("the messages are no longer watched: that is a fault of tx itself")]
-    Blind,
-    /// The machine has no room for it.
-    #[error("{0}")]
-    Machine(io::Error),
-}
-
 /// How it is to end.
-struct End {
-    kill_agents: bool,
+pub(super) struct End {
+    pub(super) kill_agents: bool,
     /// Whoever waits to be told that it has.
-    asked: Option<oneshot::Sender<Reply>>,
+    pub(super) asked: Option<oneshot::Sender<Reply>>,
 }
 
 /// Run until somebody ends it. `ready` is called when everything that was there before
@@ -317,7 +277,7 @@ impl Daemon {
     }
 
     /// Does something wait that could not be remembered?
-    fn is_stalled(&self) -> bool {
+    pub(super) fn is_stalled(&self) -> bool {
         !self.untaken.is_empty()
     }
 
@@ -344,7 +304,7 @@ impl Daemon {
     }
 
     /// Take in what waits, make it durable and act on it, until there is nothing left.
-    fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.processes.let_go_of_the_gone();
         self.write_unwritten();
         // A letter that is not written is written by the next start, as long as it folds
@@ -442,7 +402,7 @@ impl Daemon {
         (is_core(from) || own.is_some()) && envelope.to.iter().all(known)
     }
 
-    fn load_meshes(&mut self) {
+    pub(super) fn load_meshes(&mut self) {
         self.unknown.clear();
         self.own.extend(self.meshes.load(self.ledger.state()));
     }
@@ -455,50 +415,6 @@ impl Daemon {
                 let worker = who.clone();
                 self.processes.turn_is_over(&Pane { worker, attempt }, turn);
             }
-        }
-    }
-
-    /// Do what somebody asks for. If it is to end: how.
-    fn answer(&mut self, asked: Asked) -> Option<End> {
-        let Asked { request, answer } = asked;
-        let reply = match &request {
-            Request::Stop { kill_agents } => {
-                return Some(End {
-                    kill_agents: *kill_agents,
-                    asked: Some(answer),
-                });
-            }
-            Request::Reload => {
-                self.load_meshes();
-                self.settle();
-                match self.is_stalled() {
-                    false => Reply::Done,
-                    true => Reply::from(full("they count when the disk has room")),
-                }
-            }
-            Request::StopWorker { .. }
-            | Request::RestartWorker { .. }
-            | Request::Retry { .. }
-            | Request::Drop { .. }
-            | Request::Read { .. }
-            | Request::Follow => self.order(&request).unwrap_or_else(Reply::from),
-        };
-        // If nobody waits for it any more, it is done all the same.
-        let _ = answer.send(reply);
-        None
-    }
-
-    /// Take a person's order in, as far as that can be remembered.
-    fn order(&mut self, request: &Request) -> Result<Reply, Refusal> {
-        if self.is_stalled() {
-            return Err(full("see that the disk has room, then try again"));
-        }
-        let command = control::command_for(request, &self.ledger)?;
-        self.own.push_back(Event::Command(command));
-        self.settle();
-        match self.is_stalled() {
-            false => Ok(Reply::Done),
-            true => Err(full("it is done when the disk has room")),
         }
     }
 
@@ -537,42 +453,6 @@ fn done_in_pane(worker: &Worker) -> Option<(u32, u32)> {
         | Status::Backoff { .. }
         | Status::Stopping { .. } => None,
     }
-}
-
-/// Nothing can be remembered.
-fn full(hint: &str) -> Refusal {
-    Refusal {
-        why: "the journal cannot be written now".into(),
-        hint: hint.into(),
-    }
-}
-
-/// The files that the journal knows.
-fn known_files(ledger: &Ledger) -> Result<Known, journal::Error> {
-    let mut known = Known::new();
-    ledger
-        .reader()
-        .each_file(|path, hash, at| known.insert(path, hash, at))?;
-    for held in ledger.state().held() {
-        if let (Some(path), Some(hash)) = (held.facts.path(), held.facts.hash()) {
-            known.insert(path, hash, held.facts.at);
-        }
-    }
-    Ok(known)
-}
-
-/// The messages that tx itself wrote, which may lie on the bus.
-fn own_messages(ledger: &Ledger) -> Result<HashSet<(Address, MsgId)>, journal::Error> {
-    let mut own = ledger.reader().own_messages()?;
-    for held in ledger.state().held() {
-        match held.facts.source {
-            Source::Own { .. } | Source::Output { .. } => {
-                own.insert((held.facts.from.clone(), held.facts.id.clone()))
-            }
-            Source::File { .. } => false,
-        };
-    }
-    Ok(own)
 }
 
 /// Everything that runs is told where it is, in words and on lines.

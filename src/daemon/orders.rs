@@ -1,0 +1,59 @@
+//! What people and scripts ask of the daemon through its socket.
+
+use super::control::{self, Asked, Refusal, Reply, Request};
+use super::run::{Daemon, End};
+use crate::engine::Event;
+
+impl Daemon {
+    /// Do what somebody asks for. If it is to end: how.
+    pub(super) fn answer(&mut self, asked: Asked) -> Option<End> {
+        let Asked { request, answer } = asked;
+        let reply = match &request {
+            Request::Stop { kill_agents } => {
+                return Some(End {
+                    kill_agents: *kill_agents,
+                    asked: Some(answer),
+                });
+            }
+            Request::Reload => {
+                self.load_meshes();
+                self.settle();
+                match self.is_stalled() {
+                    false => Reply::Done,
+                    true => Reply::from(full("they count when the disk has room")),
+                }
+            }
+            Request::StopWorker { .. }
+            | Request::RestartWorker { .. }
+            | Request::Retry { .. }
+            | Request::Drop { .. }
+            | Request::Read { .. }
+            | Request::Follow => self.order(&request).unwrap_or_else(Reply::from),
+        };
+        // If nobody waits for it any more, it is done all the same.
+        let _ = answer.send(reply);
+        None
+    }
+
+    /// Take a person's order in, as far as that can be remembered.
+    fn order(&mut self, request: &Request) -> Result<Reply, Refusal> {
+        if self.is_stalled() {
+            return Err(full("see that the disk has room, then try again"));
+        }
+        let command = control::command_for(request, &self.ledger)?;
+        self.own.push_back(Event::Command(command));
+        self.settle();
+        match self.is_stalled() {
+            false => Ok(Reply::Done),
+            true => Err(full("it is done when the disk has room")),
+        }
+    }
+}
+
+/// Nothing can be remembered.
+fn full(hint: &str) -> Refusal {
+    Refusal {
+        why: "the journal cannot be written now".into(),
+        hint: hint.into(),
+    }
+}
