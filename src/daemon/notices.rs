@@ -17,8 +17,9 @@ use crate::format::report::printable;
 use crate::model::Notify;
 use crate::tmux::{Client, Person, Server};
 
-/// So long a person has to be still before a popup may take the keyboard.
-const STILL: Duration = Duration::from_secs(2);
+/// So long a person has to be still before a popup may take the keyboard. tmux tells of it
+/// in whole seconds, so it may be one less.
+const STILL: Duration = Duration::from_secs(3);
 /// How often a person who types is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
