@@ -174,13 +174,14 @@ impl Drop for Floor {
 struct Ours {
     project: Project,
     told: UnixDatagram,
+    _sockets: TempDir,
 }
 
 impl Ours {
     fn new() -> Ours {
         let program = std::env::current_exe().expect("it has a name");
         let sockets = TempDir::with_prefix("tx-told-").expect("a temporary folder can be made");
-        let socket = sockets.keep().join("told");
+        let socket = sockets.path().join("told");
         let told = UnixDatagram::bind(&socket).expect("a socket can be made");
         let config = format!(
             "mesh: bench\nagents:\n  - name: reader\n    runtime: command\n    mode: pane\n    run: [{:?}, --reader, {:?}]\n",
@@ -189,7 +190,11 @@ impl Ours {
         );
         let project = Project::new("bench", &config);
         project.tx(&["start", "--detach"]);
-        Ours { project, told }
+        Ours {
+            project,
+            told,
+            _sockets: sockets,
+        }
     }
 
     fn once(&mut self, sample: usize) -> Duration {

@@ -310,12 +310,13 @@ impl Daemon {
         // A letter that is not written is written by the next start, as long as it folds
         // the event that it came of.
         self.ledger.may_snapshot(self.unwritten.is_empty());
+        let mut news = false;
         loop {
             let taken = self.take_all();
             let committed = taken.and_then(|()| self.ledger.commit());
             match committed {
                 Ok(effects) => {
-                    self.commits.send_if_modified(|seq| {
+                    news |= self.commits.send_if_modified(|seq| {
                         std::mem::replace(seq, self.ledger.state().seq()) != *seq
                     });
                     for effect in effects {
@@ -334,6 +335,13 @@ impl Daemon {
                 break;
             }
         }
+        if news {
+            self.show_news();
+        }
+    }
+
+    /// Show the human what has become of it all.
+    fn show_news(&self) {
         let state = self.ledger.state();
         self.bar.show(bar::line(state, self.waiting()));
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
