@@ -270,12 +270,13 @@ fn show(mut pane: impl Write + Send + 'static) -> (SyncSender<Vec<u8>>, Receiver
     (shows, ended)
 }
 
-/// An end without a record would be taken for a crash: so it is tried for long.
+/// An end without a record would be taken for a crash: so it is tried for long, unless
+/// there is no folder left for anybody to look in.
 fn leave_record(attempt: &Attempt, ended: &Ended) {
     let deadline = Instant::now() + LAST_TRY;
     while let Err(error) = attempt.end(ended) {
         eprintln!("tx: the end of this turn cannot be recorded: {error}");
-        if Instant::now() >= deadline {
+        if Instant::now() >= deadline || !attempt.folder().is_dir() {
             return;
         }
         thread::sleep(Duration::from_secs(1));
