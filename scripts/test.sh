@@ -20,7 +20,7 @@ done
 
 stage "format" cargo fmt --check
 stage "lints" cargo clippy --locked --all-targets -- -D warnings
-stage "tests" cargo test --locked --all-targets
+stage "tests" cargo test --locked --all-targets --no-fail-fast
 stage "doc tests" cargo test --locked --doc
 stage "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
 

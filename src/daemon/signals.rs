@@ -86,15 +86,41 @@ fn session_of(pid: Pid) -> Option<Pid> {
     Pid::from_raw(session.parse().ok()?)
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
     fn the_session_of_a_process_is_read_past_any_name() {
-        let own = rustix::process::getpid();
-        let session = rustix::process::getsid(None).unwrap();
-        assert_eq!(session_of(own), Some(session));
-        assert!(of_session(session).contains(&own));
+        // A session of the test's own: the one it runs in may be led from outside of its
+        // container, where it has no number.
+        let mut leader = Command::new("setsid")
+            .args([
+                "sh",
+                "-c",
+                "printf 'a) S 1 1' >/proc/$$/comm; echo; read -r _",
+            ])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        leader
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut line)
+            .unwrap();
+        let pid = Pid::from_child(&leader);
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let (session, members) = (session_of(pid), of_session(pid));
+        drop(leader.stdin.take());
+        leader.wait().unwrap();
+        assert!(stat.contains("(a) S 1 1)"), "{stat}");
+        assert_eq!(session, Some(pid));
+        assert_eq!(members, [pid]);
     }
 }
