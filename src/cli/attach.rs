@@ -10,6 +10,7 @@ use crate::daemon;
 use crate::format::report::printable;
 use crate::model::Address;
 use crate::project::Project;
+use crate::tmux;
 
 /// The session of the human.
 const CORE: &str = "core";
@@ -96,8 +97,9 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
                 "off",
                 ";",
             ];
+            let core = ["set-option", "-p", "-t", IN_CORE, tmux::CORE, "1", ";"];
             let later = ["set-hook", "-t", IN_CORE, "after-new-window", GOES];
-            match panes.run(&[&make[..], &program, &[";"], &this, &later].concat()) {
+            match panes.run(&[&make[..], &program, &[";"], &this, &core, &later].concat()) {
                 // Somebody else has made it in the same moment: that is as good.
                 Err(why) if !why.contains("duplicate session") => return Err(failed(why)),
                 Ok(_) | Err(_) => return Ok(()),

@@ -287,7 +287,9 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
             let to = to.unwrap_or_default();
             format!("write {}{to}: {}", letter.id, letter.headline)
         }
-        Effect::NotifyHuman { number, kind } => format!("tell the human of {}: {kind}", id(number)),
+        Effect::NotifyHuman { number, kind, .. } => {
+            format!("tell the human of {}: {kind}", id(number))
+        }
         Effect::ShowDialog { worker, open } => match open {
             true => format!("show the dialog of {worker}"),
             false => format!("the dialog of {worker} is gone"),

@@ -8,6 +8,8 @@ use crate::tmux::Client;
 
 /// More agents than these are counted instead of marked.
 const MOST_MARKS: usize = 20;
+/// More unread messages are not counted.
+pub(super) const MOST_UNREAD: usize = 100;
 
 /// What tmux shows.
 pub(super) struct Bar {
@@ -17,6 +19,8 @@ pub(super) struct Bar {
 /// What waits for the human, besides asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Waiting {
+    /// Messages in the inbox.
+    pub(super) unread: usize,
     /// Files that were refused, and not mended since.
     pub(super) rejections: usize,
     /// Dead letters.
@@ -75,6 +79,7 @@ pub(super) fn line(state: &State, waiting: Waiting) -> String {
             "red",
             count(waiting.dead_letters, "dead letters", "dead letter"),
         ),
+        ("default", unread(waiting.unread)),
     ];
     let parts: Vec<String> = parts
         .into_iter()
@@ -92,6 +97,14 @@ fn marks(count: usize) -> String {
     match count {
         0..=MOST_MARKS => "●".repeat(count),
         _ => format!("● {count}"),
+    }
+}
+
+fn unread(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        MOST_UNREAD.. => format!("{}+ new", MOST_UNREAD - 1),
+        count => format!("{count} new"),
     }
 }
 
@@ -114,10 +127,12 @@ mod tests {
         let waiting = Waiting {
             rejections: 1,
             dead_letters: 2,
+            unread: 3,
         };
         assert_eq!(
             line(&state, waiting),
-            " #[fg=red]1 rejection#[default]  #[fg=red]2 dead letters#[default] "
+            " #[fg=red]1 rejection#[default]  #[fg=red]2 dead letters#[default]  \
+             #[fg=default]3 new#[default] "
         );
         assert_eq!((marks(3), marks(21)), ("●●●".into(), "● 21".into()));
     }

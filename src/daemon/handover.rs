@@ -167,12 +167,13 @@ impl Handover<'_> {
             let failed = |error| format!("{} cannot be written: {error}", path.display());
             written.map_err(failed).map(|()| path)
         };
-        let prompt = || {
-            let feature = contents.iter().find_map(|content| content.feature.as_ref());
-            self.prompt(&whose, &contents, feature, true)
-        };
+        let feature = contents.iter().find_map(|content| content.feature.as_ref());
+        let prompt = || self.prompt(&whose, &contents, feature, true);
         let text = match (whose.agent.deliver, contents.as_slice()) {
-            (Deliver::Text, [one]) => one.body.as_str().to_owned(),
+            (Deliver::Text, [one]) => match slash_command(whose.agent, &contents, feature) {
+                Some(command) => format!("{command}\n\n{}", one.body.as_str()),
+                None => one.body.as_str().to_owned(),
+            },
             (Deliver::Text, [] | [..]) => prompt()?,
             (Deliver::Path, contents) => {
                 let path = match contents {
@@ -224,9 +225,7 @@ impl Handover<'_> {
             false => briefing(self.project, place, mesh, agent, feature)
                 .map_err(|error| error.to_string())?,
         };
-        let own = contents.iter().find_map(|content| content.command.as_ref());
-        let command = own.or(agent.command.as_ref());
-        let command = command.map(|command| with_feature(command, feature));
+        let command = slash_command(agent, contents, feature);
         let given: Vec<Given> = contents.iter().map(Content::given).collect();
         Ok(prompt(&briefing, command.as_deref(), &given))
     }
@@ -277,6 +276,13 @@ impl Handover<'_> {
             &hex[20..32]
         )
     }
+}
+
+/// What is put before the prompt: the message's own, else the agent's.
+fn slash_command(agent: &Agent, contents: &[Content], feature: Option<&Feature>) -> Option<String> {
+    let own = contents.iter().find_map(|content| content.command.as_ref());
+    let command = own.or(agent.command.as_ref())?;
+    Some(with_feature(command, feature))
 }
 
 impl Content {

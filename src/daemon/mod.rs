@@ -9,10 +9,12 @@ mod clock;
 mod consumer;
 mod control;
 mod handover;
+mod injector;
 mod leftovers;
 mod letters;
 mod lock;
 mod meshes;
+mod news;
 mod notices;
 mod orders;
 mod perform;
@@ -46,6 +48,8 @@ enum Input {
     Happened(crate::engine::Event),
     /// Files were found on the bus.
     Found(Vec<crate::engine::Event>),
+    /// The human was shown these.
+    Read(Vec<crate::engine::Number>),
     /// Files are not looked at any more.
     Blind,
     /// Every file that was there at the start has been seen.

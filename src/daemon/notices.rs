@@ -1,5 +1,5 @@
-//! The human is told that an agent asks: in every terminal that shows tx, and by a program
-//! of the human's own. Who is not there is told by nobody; the ask waits.
+//! The human is told what has come: in every terminal that shows tx, and by a program of
+//! the human's own. Who is not there is told by nobody; what has come waits.
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -69,9 +69,15 @@ impl Notices {
     }
 
     /// Tell the human. It takes its time, and if it fails nothing is the worse for it.
-    pub(super) fn tell(&self, notice: Notice) {
-        self.run_command(&notice);
-        tokio::spawn(ring_all(self.reach.client.clone(), notice.clone()));
+    pub(super) fn tell(&self, notice: &Notice) {
+        self.run_command(notice);
+        let text = format!("{}: {}", notice.from, notice.headline);
+        tokio::spawn(ring_all(self.reach.client.clone(), printable(&text)));
+    }
+
+    /// Tell the human of a question.
+    pub(super) fn ask(&self, notice: Notice) {
+        self.tell(&notice);
         if self.settings.popup {
             let (reach, open) = (self.reach.clone(), self.open.subscribe());
             let popups = Arc::clone(&self.popups);
@@ -172,8 +178,7 @@ async fn is_closed(open: &mut watch::Receiver<BTreeSet<String>>, id: &str) {
     let _ = open.wait_for(|open| !open.contains(id)).await;
 }
 
-async fn ring_all(client: Client, notice: Notice) {
-    let text = printable(&format!("{} asks: {}", notice.from, notice.headline));
+async fn ring_all(client: Client, text: String) {
     let people = client.people().await.unwrap_or_default();
     // A terminal that takes nothing must not hold anybody up.
     let ring = move || {

@@ -5,10 +5,8 @@ use std::io;
 
 use super::handover::{Handover, Wanted};
 use super::letters;
-use super::notices::Notice;
 use super::run::Daemon;
 use crate::engine::{Effect, Event, Letter, Pane, Sent, Turn, Verdict};
-use crate::model::Kind;
 
 impl Daemon {
     /// Do what the engine has decided, now that it is durable.
@@ -41,18 +39,13 @@ impl Daemon {
                 self.own.extend(self.processes.kill(&pane).err());
             }
             Effect::Write(letter) => self.write(*letter),
-            Effect::NotifyHuman { number, kind } => {
+            Effect::NotifyHuman {
+                number,
+                kind,
+                inject,
+            } => {
                 tracing::info!(message = number.0, %kind, "for the human");
-                if kind == Kind::AskHuman
-                    && let Some(held) = self.ledger.state().message(number)
-                {
-                    self.notices.tell(Notice {
-                        id: held.facts.id.to_string(),
-                        from: held.facts.from.to_string(),
-                        kind: kind.to_string(),
-                        headline: held.facts.headline.to_string(),
-                    });
-                }
+                self.notify(number, kind, inject);
             }
             Effect::ShowDialog { worker, open } => {
                 tracing::info!(%worker, open, "dialog");

@@ -4,15 +4,17 @@ use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::bar::{self, Bar, Waiting};
+use super::bar::Bar;
 use super::clock::Clock;
 use super::consumer::Consumer;
 use super::control::{self, Reply};
+use super::injector::Injector;
 use super::lock::DaemonLock;
 use super::meshes::Meshes;
 use super::notices::{Notices, Reach};
@@ -21,7 +23,7 @@ use super::remembered::{known_files, own_messages};
 use super::screens::Screens;
 use super::stopped::Stopped;
 use super::{Input, survivors};
-use crate::engine::{Event, Letter, Pane, Status, Step, Worker};
+use crate::engine::{Event, Letter, Pane, Status, Worker};
 use crate::journal::{Ledger, Untaken};
 use crate::model::{Address, Envelope, Mode, MsgId, Name, Recipient};
 use crate::project::Project;
@@ -88,8 +90,12 @@ pub(super) struct Daemon {
     found_idle: VecDeque<Event>,
     /// Nobody looks at files any more.
     blind: bool,
-    bar: Bar,
-    pub(super) notices: Notices,
+    pub(super) bar: Bar,
+    pub(super) notices: Arc<Notices>,
+    /// `None`: nothing is put into the core session.
+    pub(super) injector: Option<Injector>,
+    /// How much of the inbox is not read; `None`: not known since it changed.
+    pub(super) unread: Option<usize>,
 }
 
 impl Daemon {
@@ -125,7 +131,11 @@ impl Daemon {
             program: program.to_string_lossy().into(),
             root: project.root.clone(),
         };
-        let notices = Notices::new(reach, settings.notify);
+        let notices = Arc::new(Notices::new(reach, settings.notify));
+        let injector = settings.core.idle.map(|idle| {
+            let notices = Arc::clone(&notices);
+            Injector::new(client.clone(), idle, notices, inputs.clone())
+        });
         let mut processes = Processes::new(World {
             screens: Screens::new(client.clone()),
             client,
@@ -161,6 +171,8 @@ impl Daemon {
             blind: false,
             bar,
             notices,
+            injector,
+            unread: None,
         })
     }
 
@@ -297,6 +309,7 @@ impl Daemon {
         match input {
             Input::Happened(event) => self.own.push_back(event),
             Input::Found(events) => self.own.extend(events),
+            Input::Read(numbers) => self.read(numbers),
             Input::Scanned => return true,
             Input::Blind => self.blind = true,
         }
@@ -337,26 +350,6 @@ impl Daemon {
         }
         if news {
             self.show_news();
-        }
-    }
-
-    /// Show the human what has become of it all.
-    fn show_news(&self) {
-        let state = self.ledger.state();
-        self.bar.show(bar::line(state, self.waiting()));
-        let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
-        let asks = asks.filter_map(|(number, _, _)| state.message(number));
-        let asks = asks.map(|held| held.facts.id.to_string());
-        self.notices.are_open(asks.collect());
-    }
-
-    /// What waits for the human, as far as that can be told.
-    fn waiting(&self) -> Waiting {
-        let (reader, state) = (self.ledger.reader(), self.ledger.state());
-        let rejections = reader.open_rejections(state, 10).unwrap_or_default();
-        Waiting {
-            rejections: rejections.len(),
-            dead_letters: reader.count_at_step(Step::Parked).unwrap_or(0),
         }
     }
 

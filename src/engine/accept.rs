@@ -146,7 +146,7 @@ impl State {
             fallback,
         } = plan;
         let status = envelope.status.clone();
-        let headless = envelope.headless;
+        let (headless, inject_response) = (envelope.headless, envelope.inject_response);
         self.hold(Held {
             facts: Facts {
                 number,
@@ -166,6 +166,7 @@ impl State {
                 refused: None,
                 way: None,
                 totals: None,
+                inject_response,
                 read: None,
             },
             envelope: Some(Box::new(envelope)),
@@ -290,13 +291,19 @@ impl State {
         self.effect(Effect::NotifyHuman {
             number,
             kind: Kind::AskHuman,
+            inject: false,
         });
         self.open_ask(number, &core, from);
     }
 
     /// A message has reached the human.
     pub(super) fn reach_core(&mut self, number: Number, kind: Kind) {
-        self.effect(Effect::NotifyHuman { number, kind });
+        let inject = kind == Kind::TaskComplete && self.is_wanted_in_core(number);
+        self.effect(Effect::NotifyHuman {
+            number,
+            kind,
+            inject,
+        });
         let why = Cow::Borrowed("in the inbox of core");
         self.end(number, &Address::core(), Step::Finished, Some(why));
     }

@@ -183,6 +183,10 @@ impl State {
             return;
         };
         if asked.is_core() {
+            // Who answers has read it.
+            if let Some(held) = self.held.get_mut(&ask) {
+                held.facts.read.get_or_insert(self.at);
+            }
             self.end(ask, asked, Step::Finished, Some("answered".into()));
         } else {
             let in_hand = self

@@ -49,6 +49,8 @@ pub enum Effect {
         number: Number,
         /// What it is.
         kind: Kind,
+        /// Is it wanted in the core session?
+        inject: bool,
     },
     /// A pane shows the human a dialog, or no longer does.
     ShowDialog {

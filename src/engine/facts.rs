@@ -65,6 +65,9 @@ pub struct Facts {
     /// What its run has come to, if it began one that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
+    /// Is its result wanted in the core session?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inject_response: bool,
     /// When the human read it, if it is for core: in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<i64>,
@@ -194,6 +197,7 @@ impl Facts {
             refused: Some(why),
             way: None,
             totals: None,
+            inject_response: false,
             read: None,
         }
     }

@@ -68,6 +68,7 @@ impl State {
                 refused: None,
                 way: None,
                 totals: None,
+                inject_response: false,
                 read: None,
             },
             envelope: None,
@@ -177,7 +178,11 @@ impl State {
             hops: 0,
         });
         self.end(number, &core, Step::Finished, None);
-        self.effect(Effect::NotifyHuman { number, kind });
+        self.effect(Effect::NotifyHuman {
+            number,
+            kind,
+            inject: false,
+        });
     }
 
     /// Give a worker a note. It joins the work in hand, or wakes an idle worker for one

@@ -156,6 +156,16 @@ impl State {
         }
     }
 
+    /// Does a message belong to a run whose result is wanted in the core session?
+    pub(super) fn is_wanted_in_core(&self, number: Number) -> bool {
+        let run = self.held.get(&number).and_then(|held| held.facts.run);
+        let first = run.and_then(|run| {
+            let held = self.held.get(&run).map(|held| &held.facts);
+            held.or_else(|| self.runs.get(&run)?.first.as_deref())
+        });
+        first.is_some_and(|first| first.inject_response)
+    }
+
     /// The runs that were begun in a mesh.
     pub(super) fn runs_in(&self, mesh: &Name) -> Vec<Number> {
         let runs = self.runs.iter();

@@ -17,13 +17,22 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
     if value == Value::Null {
         return Ok(Settings::default());
     }
-    serde_path_to_error::deserialize(&value).map_err(|error| {
-        let path: Vec<Step> = error.path().iter().filter_map(step).collect();
-        let place = Places::of(text).key(&path);
-        let message = format!("{}: {}", error.path(), error.inner());
-        let hint = "docs/operations.md lists the settings";
+    let wrong = |path: &[Step], message, hint| {
+        let place = Places::of(text).key(path);
         at.diagnose(Code::WrongSetting, place, message, hint)
-    })
+    };
+    let read: Result<Settings, _> = serde_path_to_error::deserialize(&value);
+    let settings = read.map_err(|error| {
+        let path: Vec<Step> = error.path().iter().filter_map(step).collect();
+        let message = format!("{}: {}", error.path(), error.inner());
+        wrong(&path, message, "docs/operations.md lists the settings")
+    })?;
+    if settings.core.idle.is_some() && settings.core.run.is_empty() {
+        let path = ["core", "idle"].map(|key| Step::Key(key.into()));
+        let message = "core.idle: nothing is typed into a plain shell, which would run it".into();
+        return Err(wrong(&path, message, "say with `core.run` what runs there"));
+    }
+    Ok(settings)
 }
 
 fn step(segment: &serde_path_to_error::Segment) -> Option<Step> {
@@ -45,7 +54,24 @@ mod tests {
         let text = "core:\n  run: [agent, --fast]\nnotify: { command: [say, '{headline}'] }\n";
         let settings = parse(text).unwrap();
         assert_eq!(settings.core.run, ["agent", "--fast"]);
+        assert_eq!(settings.core.idle, None);
         assert_eq!(settings.notify.command, ["say", "{headline}"]);
+    }
+
+    #[test]
+    fn an_idle_line_is_matched_as_a_whole() {
+        let idle = parse("core: { run: [x], idle: '[>❯]|ready' }\n").unwrap();
+        let idle = idle.core.idle.unwrap();
+        for (line, is_idle) in [
+            ("> ", true),
+            ("❯", true),
+            ("ready", true),
+            ("> x", false),
+            ("x >", false),
+            ("", false),
+        ] {
+            assert_eq!(idle.matches(line), is_idle, "{line:?}");
+        }
     }
 
     #[test]
@@ -54,6 +80,8 @@ mod tests {
             ("core:\n  rum: [x]\n", 2, "unknown field `rum`"),
             ("notify:\n  command: 7\n", 2, "expected a sequence"),
             ("core:\n  run: x\n", 2, "expected a sequence"),
+            ("core:\n  run: [x]\n  idle: '('\n", 3, "unclosed group"),
+            ("core:\n  idle: '>'\n", 2, "plain shell"),
             ("core: [\n", 2, ""),
         ] {
             let wrong = parse(text).unwrap_err();

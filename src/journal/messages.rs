@@ -97,9 +97,17 @@ impl Reader {
 
     /// Those that the human has not read, found as quickly among many old ones.
     pub fn unread(&self) -> Result<Vec<Facts>, Error> {
-        self.at_core(&format!(
-            "SELECT body FROM messages WHERE {TO_CORE} AND ({READ}) = 0"
-        ))
+        let all = format!("SELECT body FROM messages WHERE {TO_CORE} AND ({READ}) = 0");
+        self.at_core(&all)
+    }
+
+    /// How many those are, of so many of the oldest.
+    pub fn count_unread(&self, of: usize) -> Result<usize, Error> {
+        let oldest = format!(
+            "SELECT body FROM messages WHERE {TO_CORE} AND ({READ}) = 0
+             ORDER BY number LIMIT {of}"
+        );
+        Ok(self.at_core(&oldest)?.len())
     }
 
     fn at_core(&self, question: &str) -> Result<Vec<Facts>, Error> {

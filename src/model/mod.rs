@@ -24,4 +24,4 @@ pub use mesh::{
 pub use message::{Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter};
 pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
-pub use settings::{Core, Notify, Settings};
+pub use settings::{Core, Notify, Pattern, Settings};

@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::panes::PaneId;
 use super::protocol::{Came, Parser};
 use super::quote::line;
 
@@ -113,10 +114,32 @@ impl Client {
         server: &ServerId,
         commands: &[Vec<String>],
     ) -> Result<Vec<Reply>, Error> {
-        let lines: Option<Vec<String>> = commands.iter().map(|c| line(c)).collect();
-        let line = lines.ok_or(Error::LineBreak)?.join(" ; ");
-        self.ask(line, commands.len(), Some(server.clone()), false)
+        self.ask(join(commands)?, commands.len(), Some(server.clone()), false)
             .await
+    }
+
+    /// Run several commands that print nothing if a format is true of a pane, and nothing
+    /// comes between. Was it?
+    pub(super) async fn run_if(
+        &self,
+        pane: &PaneId,
+        condition: &str,
+        commands: &[Vec<String>],
+    ) -> Result<bool, Error> {
+        // Each of the commands inside is answered by itself, so there are as many of either.
+        let otherwise = vec![
+            ["display-message", "-p", "otherwise"]
+                .map(String::from)
+                .to_vec();
+            commands.len()
+        ];
+        let target = ["if-shell", "-F", "-t", pane.as_str(), condition];
+        let branches = [join(commands)?, join(&otherwise)?];
+        let test = [&target[..], &branches.each_ref().map(String::as_str)].concat();
+        let line = line(&test).ok_or(Error::LineBreak)?;
+        let server = Some(pane.server().clone());
+        let replies = self.ask(line, 1 + commands.len(), server, false).await?;
+        Ok(replies.iter().all(Vec::is_empty))
     }
 
     async fn ask(
@@ -138,6 +161,12 @@ impl Client {
         sent.map_err(|_| Error::Gone)?;
         answered.await.map_err(|_| Error::Gone)?
     }
+}
+
+/// Commands in one line, one after the other.
+fn join(commands: &[Vec<String>]) -> Result<String, Error> {
+    let lines: Option<Vec<String>> = commands.iter().map(|c| line(c)).collect();
+    Ok(lines.ok_or(Error::LineBreak)?.join(" ; "))
 }
 
 impl ServerId {

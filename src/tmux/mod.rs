@@ -7,6 +7,8 @@ mod client;
 mod panes;
 mod protocol;
 mod quote;
+mod typing;
 
 pub use client::{Client, Error, Reply, Server, ServerId};
 pub use panes::{Found, PaneId, Person, Window, session_name};
+pub use typing::{CORE, Moment};

@@ -177,6 +177,13 @@ impl Client {
 }
 
 impl PaneId {
+    pub(super) fn new(server: &str, id: &str) -> PaneId {
+        PaneId {
+            server: ServerId::new(server),
+            id: id.into(),
+        }
+    }
+
     /// The id as its server writes it.
     pub fn as_str(&self) -> &str {
         &self.id
@@ -193,7 +200,7 @@ pub fn session_name(mesh: &str) -> String {
     mesh.replace(['.', ':'], "_")
 }
 
-fn words(command: &TmuxCommand) -> Vec<String> {
+pub(super) fn words(command: &TmuxCommand) -> Vec<String> {
     command.to_vec().iter().map(ToString::to_string).collect()
 }
 
@@ -208,10 +215,7 @@ fn pane_id(reply: &Reply) -> Result<PaneId, Error> {
     let printed = reply.first().map(|line| String::from_utf8_lossy(line));
     let named = printed.as_deref().and_then(|line| line.split_once(' '));
     match named {
-        Some((server, id)) => Ok(PaneId {
-            server: ServerId::new(server),
-            id: id.into(),
-        }),
+        Some((server, id)) => Ok(PaneId::new(server, id)),
         None => Err(Error::Refused("it named no pane".into())),
     }
 }
@@ -221,10 +225,7 @@ fn found(line: &[u8]) -> Option<Found> {
     let mut fields = line.splitn(7, '\t');
     let mut next = || fields.next();
     Some(Found {
-        id: PaneId {
-            server: ServerId::new(next()?),
-            id: next()?.into(),
-        },
+        id: PaneId::new(next()?, next()?),
         dead: next()? == "1",
         turn: next()?.parse().unwrap_or(0),
         active: next()?.parse().unwrap_or(0),

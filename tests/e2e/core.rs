@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use tx::engine::Step;
 
-use crate::stage::{Project, Stage, TX, message, tmux, wait_for};
+use crate::human::Human;
+use crate::stage::{Project, message, wait_for};
 
 /// It asks the human once, and waits for leave before it ends.
 const ASKER: &str = r#"
@@ -26,65 +27,6 @@ printf -- '---\nto: core\nfrom: dev/asks\nmsg-id: colour-%s\nheadline: Which col
 mv "$bus/.$TX_MSG_ID" "$bus/colour-$TX_MSG_ID.md"
 "#;
 
-/// A human at a terminal.
-struct Human {
-    outer: Stage,
-}
-
-impl Human {
-    fn attached_to(project: &Project) -> Human {
-        let outer = Stage::new();
-        let root = project.root().to_str().unwrap();
-        let attach = ["env", "-u", "TMUX", TX, "-C", root, "attach"];
-        let start = ["new-session", "-d", "-s", "human", "-x", "100", "-y", "24"];
-        tmux(outer.socket(), &[&start[..], &attach].concat());
-        // Looking elsewhere, so that a bell is noted.
-        tmux(outer.socket(), &["new-window", "-t", "human"]);
-        Human { outer }
-    }
-
-    fn screen(&self) -> String {
-        tmux(
-            self.outer.socket(),
-            &["capture-pane", "-p", "-t", "human:0"],
-        )
-    }
-
-    /// The line at the foot.
-    fn foot(&self) -> String {
-        let screen = self.screen();
-        screen
-            .trim_end()
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .to_owned()
-    }
-
-    fn wait_for_foot(&self, ends: &str) {
-        wait_for(
-            &format!("{ends:?} at the foot of {}", self.screen()),
-            || self.foot().trim_end().ends_with(ends).then_some(()),
-        );
-    }
-
-    fn types(&self, keys: &[&str]) {
-        let send = ["send-keys", "-t", "human:0"];
-        tmux(self.outer.socket(), &[&send[..], keys].concat());
-    }
-
-    fn heard_a_bell(&self) -> bool {
-        let flag = [
-            "display-message",
-            "-p",
-            "-t",
-            "human:0",
-            "#{window_bell_flag}",
-        ];
-        tmux(self.outer.socket(), &flag).trim() == "1"
-    }
-}
-
 #[test]
 fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     let project = Project::started(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
@@ -101,17 +43,19 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     wait_for("the bell", || human.heard_a_bell().then_some(()));
 
     project.drop_file("bad.md", "no frontmatter\n");
-    human.wait_for_foot("●  1 asks you  1 rejection");
+    human.wait_for_foot("●  1 asks you  1 rejection  1 new");
     project.drop_file(
         "bad.md",
         &message("core", "dev/works", "mended", "", "work"),
     );
-    human.wait_for_foot("●  1 asks you");
+    human.wait_for_foot("●  1 asks you  1 new");
 
-    // It is told anew to a server that was started anew, too.
+    // Each result comes with the news that its run is complete.
     fs::write(project.root().join("go"), "").unwrap();
-    human.wait_for_foot("1 asks you");
+    human.wait_for_foot("1 asks you  5 new");
     project.ok(&["answer", "colour-a", "in blue"]);
+    human.wait_for_foot("7 new");
+    project.ok(&["inbox"]);
     human.wait_for_foot("all is quiet");
 }
 

@@ -9,6 +9,8 @@ mod examples;
 mod faults;
 mod files;
 mod flow;
+mod human;
+mod inject;
 mod left;
 #[path = "../cli/pages.rs"]
 mod pages;

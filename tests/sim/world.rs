@@ -316,7 +316,7 @@ impl World {
             Effect::Interrupt { pane, note: _ } => self.interrupt(&pane),
             Effect::Kill { pane } => self.kill(pane),
             Effect::Write(letter) => self.write_letter(*letter),
-            Effect::NotifyHuman { number: _, kind: _ } => self.call_human(),
+            Effect::NotifyHuman { .. } => self.call_human(),
             Effect::ShowDialog { worker: _, open: _ } => {}
             Effect::RunHook {
                 worker,

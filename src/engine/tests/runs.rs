@@ -1,7 +1,7 @@
 //! Runs: what belongs to one, and when it is over.
 
 use super::play::{Play, from, mesh};
-use crate::engine::Step;
+use crate::engine::{Effect, Step};
 
 #[test]
 fn a_late_outcome_of_a_parked_task_ends_its_run() {
@@ -93,4 +93,34 @@ fn an_outcome_before_a_task_has_arrived_does_not_end_the_run_of_that_task() {
     play.task("dev/a", "t2");
     play.drop(from("dev/a").id("late").status("complete"));
     assert_ne!(play.facts("late").run, play.facts("t2").run);
+}
+
+#[test]
+fn a_result_is_wanted_in_the_core_session_if_the_task_that_began_its_run_says_so() {
+    let table = "routing:\n  a: { complete: { b: next } }\n  b: { complete: { core: done } }\n";
+    let mut play = Play::new(&[&mesh("dev", &["a", "b"], table)]);
+    let injected = |play: &Play| {
+        let told = play.effects.iter().filter_map(|effect| match effect {
+            Effect::NotifyHuman { number, inject, .. } if *inject => Some(play.name(*number)),
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
+    };
+    for (id, inject) in [("t", true), ("u", false)] {
+        let task = from("core/core").to("dev/a").id(id);
+        play.drop(task.with(|e| e.inject_response = inject));
+        for agent in ["a", "b"] {
+            play.take_up(&format!("dev/{agent}"));
+            play.finish(&format!("dev/{agent}"), &format!("{id}-{agent}"));
+        }
+    }
+    play.all_over();
+    assert_eq!(
+        injected(&play),
+        ["t-b"],
+        "the hand-over and the news are not"
+    );
+    // So is one that comes when all of the run has left.
+    play.drop(from("dev/b").id("late").status("complete").reply("t-a"));
+    assert_eq!(injected(&play), ["t-b", "late"]);
 }

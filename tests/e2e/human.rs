@@ -1,0 +1,63 @@
+//! A human who is played: a client of tx inside an outer tmux, on a private socket of its
+//! own. What it shows is looked at there, popups and all.
+
+use crate::stage::{Project, Stage, TX, tmux, wait_for};
+
+/// A human at a terminal.
+pub(crate) struct Human {
+    outer: Stage,
+}
+
+impl Human {
+    pub(crate) fn attached_to(project: &Project) -> Human {
+        let outer = Stage::new();
+        let root = project.root().to_str().unwrap();
+        let attach = ["env", "-u", "TMUX", TX, "-C", root, "attach"];
+        let start = ["new-session", "-d", "-s", "human", "-x", "100", "-y", "24"];
+        tmux(outer.socket(), &[&start[..], &attach].concat());
+        // Looking elsewhere, so that a bell is noted.
+        tmux(outer.socket(), &["new-window", "-t", "human"]);
+        Human { outer }
+    }
+
+    pub(crate) fn screen(&self) -> String {
+        tmux(
+            self.outer.socket(),
+            &["capture-pane", "-p", "-t", "human:0"],
+        )
+    }
+
+    /// The line at the foot.
+    pub(crate) fn foot(&self) -> String {
+        let screen = self.screen();
+        screen
+            .trim_end()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    pub(crate) fn wait_for_foot(&self, ends: &str) {
+        wait_for(
+            &format!("{ends:?} at the foot of {}", self.screen()),
+            || self.foot().trim_end().ends_with(ends).then_some(()),
+        );
+    }
+
+    pub(crate) fn types(&self, keys: &[&str]) {
+        let send = ["send-keys", "-t", "human:0"];
+        tmux(self.outer.socket(), &[&send[..], keys].concat());
+    }
+
+    pub(crate) fn heard_a_bell(&self) -> bool {
+        let flag = [
+            "display-message",
+            "-p",
+            "-t",
+            "human:0",
+            "#{window_bell_flag}",
+        ];
+        tmux(self.outer.socket(), &flag).trim() == "1"
+    }
+}
