@@ -11,6 +11,7 @@ use super::output::{many, talk};
 use super::past::Past;
 use super::post::{self, Letter};
 use super::typed;
+use super::wait::Wait;
 use super::{Context, Exit, Failure, agent_here};
 use crate::daemon::running;
 use crate::engine::{Facts, Step};
@@ -29,6 +30,9 @@ pub(super) struct Answer {
     /// The answer; `-` reads it from standard input [default: you are asked for it]
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
+
+    #[command(flatten)]
+    wait: Wait,
 }
 
 pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
@@ -62,14 +66,13 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
     let path = letter.write(&project, Kind::AskResponse)?;
 
     let open = still_open(&past, need)?;
-    if context.output.json {
-        let open = open.iter().map(|(id, of)| json!({ "id": id, "of": of }));
-        context.output.say_json(&json!({
-            "id": letter.message.envelope.id, "path": path.to_string_lossy(),
-            "to": [need.from], "kind": Kind::AskResponse, "answers": need.id,
-            "open": open.collect::<Vec<_>>(),
-        }))?;
-    } else {
+    let still_open = open.iter().map(|(id, of)| json!({ "id": id, "of": of }));
+    let answer = json!({
+        "id": letter.message.envelope.id, "path": path.to_string_lossy(),
+        "to": [need.from], "kind": Kind::AskResponse, "answers": need.id,
+        "open": still_open.collect::<Vec<_>>(),
+    });
+    if !context.output.json {
         let asker = &need.from;
         let open: Vec<String> = open
             .iter()
@@ -84,7 +87,7 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
     if running(&project).is_none() {
         talk("no daemon runs here: `tx start` starts one, which takes it up\n");
     }
-    Ok(Exit::Done)
+    verb.wait.then_say(context, &project, &path, answer)
 }
 
 /// The question that is meant.
@@ -159,13 +162,10 @@ fn body(need: &Need, text: Option<String>) -> Result<String, Failure> {
 }
 
 fn asked_for(need: &Need) -> Result<String, Failure> {
-    let question = printable_lines(&format!(
-        "{} asks: {}\n\n{}",
-        need.from,
-        need.headline,
-        need.body.trim_end()
-    ));
-    talk(&format!("{question}\n\n"));
+    let mut question = format!("{} asks: {}\n", need.from, need.headline);
+    question.extend(need.more().map(|more| format!("\n{more}\n")));
+    let question = printable_lines(&question);
+    talk(&format!("{question}\n"));
     match typed::line("your answer (an empty line opens an editor): ")? {
         Some(line) if line.trim().is_empty() => typed::in_editor(&question),
         Some(line) => Ok(line),

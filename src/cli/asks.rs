@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, _verb: &Asks) -> Result<Exit, Failure> {
 /// A question with all that is known of it.
 fn as_text(need: &Need) -> String {
     let mut text = format!("{}\n", line(need));
-    for line in printable_lines(need.body.trim_end()).lines() {
+    for line in printable_lines(need.more().unwrap_or_default()).lines() {
         let _ = writeln!(text, "  {line}");
     }
     if let Some(by_itself) = need.by_itself() {

@@ -42,6 +42,11 @@ impl Need {
         })
     }
 
+    /// What it says below its headline.
+    pub(super) fn more(&self) -> Option<&str> {
+        beyond(&self.headline, &self.body)
+    }
+
     /// What the human types to see to it.
     pub(super) fn command(&self) -> String {
         match self.kind {
@@ -69,6 +74,12 @@ impl Kind {
             Kind::Limit => "limit",
         }
     }
+}
+
+/// What a message says besides its headline, which is often all of it.
+pub(super) fn beyond<'b>(headline: &str, body: &'b str) -> Option<&'b str> {
+    let body = body.trim_end();
+    (body.trim_start() != headline && !body.is_empty()).then_some(body)
 }
 
 /// A text as one word of a shell.

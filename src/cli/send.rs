@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::output::talk;
 use super::past::Past;
 use super::post::{self, Letter};
-use super::{Context, Exit, Failure, agent_here, short, wait};
+use super::wait::Wait;
+use super::{Context, Exit, Failure, agent_here, short};
 use crate::engine::{
     Context as Known, Inferred, Outcome, Reply, Route, Wanted, Work, infer, kind_of_outcome, route,
 };
@@ -51,14 +52,8 @@ pub(super) struct Send {
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     front: Vec<(String, String)>,
 
-    /// Wait for what comes of it, at most so many seconds [default: 600]
-    #[arg(
-        long,
-        value_name = "SECS",
-        num_args = 0..=1,
-        default_missing_value = "600"
-    )]
-    wait: Option<u64>,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {
@@ -113,14 +108,7 @@ pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
              help: `--type task` sends new work instead\n"
         ));
     }
-    if let Some(seconds) = verb.wait {
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        return wait::run(context, &project, &file, seconds, answer);
-    }
-    if context.output.json {
-        context.output.say_json(&answer)?;
-    }
-    Ok(Exit::Done)
+    verb.wait.then_say(context, &project, &path, answer)
 }
 
 /// Who speaks: the agent whose environment this is, else the human.

@@ -1,11 +1,12 @@
-//! `tx send --wait`: what has come of a message.
+//! `--wait`: what has come of a message.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::control::{ended, follow};
-use super::needs::{self, Need, needs};
+use super::needs::{self, Need, beyond, needs};
 use super::past::{Past, time};
 use super::{Context, Exit, Failure};
 use crate::daemon::Heard;
@@ -13,6 +14,39 @@ use crate::engine::{Delivery, Facts, Number, Step};
 use crate::format::report::printable_lines;
 use crate::model::{Address, Kind, Name};
 use crate::project::Project;
+
+/// Whether to wait.
+#[derive(clap::Args)]
+pub(super) struct Wait {
+    /// Wait for what comes of it, at most so many seconds [default: 600]
+    #[arg(
+        long,
+        value_name = "SECS",
+        num_args = 0..=1,
+        default_missing_value = "600"
+    )]
+    wait: Option<u64>,
+}
+
+impl Wait {
+    /// Say what was sent, as JSON where that is wanted, and what came of it if that is.
+    pub(super) fn then_say(
+        &self,
+        context: &Context,
+        project: &Project,
+        sent: &Path,
+        answer: Value,
+    ) -> Result<Exit, Failure> {
+        let Some(seconds) = self.wait else {
+            if context.output.json {
+                context.output.say_json(&answer)?;
+            }
+            return Ok(Exit::Done);
+        };
+        let file = sent.file_name().unwrap_or_default().to_string_lossy();
+        run(context, project, &file, seconds, answer)
+    }
+}
 
 /// What has come of a message so far.
 enum Came {
@@ -34,7 +68,7 @@ enum Came {
 }
 
 /// Wait for what comes of the message in a file, and say so after `answer`.
-pub(super) fn run(
+fn run(
     context: &Context,
     project: &Project,
     file: &str,
@@ -54,12 +88,13 @@ pub(super) fn run(
             });
             let status = facts.status.as_ref().map(|status| format!("  {status}"));
             let status = status.unwrap_or_default();
-            text = format!("{}{status}  {}\n\n{body}\n", facts.from, facts.headline);
+            text = format!("{}{status}  {}\n", facts.from, facts.headline);
+            text.extend(beyond(facts.headline.as_str(), &body).map(|more| format!("\n{more}\n")));
         }
         Ok((_, Came::Need(need))) => {
             answer["ask"] = need.as_json();
-            let (from, headline, body) = (&need.from, &need.headline, &need.body);
-            text = format!("{from} waits for you: {headline}\n\n{body}\n");
+            text = format!("{} waits for you: {}\n", need.from, need.headline);
+            text.extend(need.more().map(|more| format!("\n{more}\n")));
             text += &format!("\n{}\n", need.command());
         }
         Ok((_, Came::Over { id, step, why })) => {
@@ -132,11 +167,12 @@ fn came_of(past: &Past, file: &str) -> Result<Came, Failure> {
     {
         return Ok(Came::Result(Box::new(outcome.clone())));
     }
+    let is_about = |need: &Need| all.iter().any(|facts| need.about.contains(&facts.number));
     for need in needs(past)? {
         let ours = match need.kind {
             // What was sent may be an ask itself; that one is no surprise.
-            needs::Kind::Ask => later().any(|facts| need.about.contains(&facts.number)),
-            needs::Kind::Dialog => all.iter().any(|facts| need.about.contains(&facts.number)),
+            needs::Kind::Ask => !need.about.contains(&first.number) && is_about(&need),
+            needs::Kind::Dialog => is_about(&need),
             needs::Kind::Limit => false,
         };
         if ours {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use super::output::many;
 use super::past::{Past, nothing_yet, time};
 use super::{Context, Exit, Failure};
 use crate::engine::{Delivery, Facts, Row, Rule};
@@ -92,8 +93,8 @@ pub(super) fn as_text(past: &Past, facts: &Facts) -> Result<String, Failure> {
     let thread = ids(&facts.thread)?.join(", ");
     let _ = writeln!(
         text,
-        "  follows from {cause}; thread {thread}; {} hops",
-        facts.hops
+        "  follows from {cause}; thread {thread}; {}",
+        many(facts.hops as usize, "hop")
     );
     if let Some(refused) = &facts.refused {
         let _ = writeln!(text, "  refused at {}: {refused}", time(facts.at));

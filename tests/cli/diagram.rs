@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
 use tx::engine::{BY_MESSAGES, Happened, Is, Move, decide};
 
-const BEGIN: &str = "<!-- the worker, drawn by a test -->\n";
-const END: &str = "<!-- end -->\n";
+use crate::pages::same_in_page;
 
 fn name(is: Is) -> String {
     format!("{is:?}")
@@ -85,12 +82,8 @@ fn words(by: Move) -> String {
 
 #[test]
 fn the_diagram_of_the_worker_is_the_code() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/architecture.md");
-    let page = fs::read_to_string(path).unwrap();
-    let begin = page.find(BEGIN).expect("the page has a place for it") + BEGIN.len();
-    let end = begin + page[begin..].find(END).expect("the place has an end");
-    let made = format!("{}{}{}", &page[..begin], drawn(), &page[end..]);
-    crate::docs::same_as_file("docs/architecture.md", &made);
+    let comment = "the worker, drawn by a test";
+    same_in_page("docs/architecture.md", comment, &drawn());
 }
 
 #[test]

@@ -17,7 +17,7 @@ use tx::format::message::{Origin, Parsed, parse};
 use tx::format::{mesh, settings};
 use tx::model::{Code, Diagnostic, Severity};
 
-use crate::pages::{blocks, matches};
+use crate::pages::{blocks, matches, same_as_file};
 use crate::tx::{Sandbox, TX};
 
 fn root() -> &'static Path {
@@ -38,19 +38,6 @@ fn pages() -> Vec<PathBuf> {
     }
     pages.sort();
     pages
-}
-
-/// Compare a generated text with its file, or write it.
-pub(crate) fn same_as_file(path: &str, text: &str) {
-    let file = root().join(path);
-    if std::env::var_os("TX_UPDATE").is_some() {
-        fs::write(&file, text).unwrap();
-    }
-    let found = fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        found == text,
-        "{path} is not what the program makes: TX_UPDATE=1 cargo test writes it anew"
-    );
 }
 
 #[test]

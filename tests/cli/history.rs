@@ -29,7 +29,7 @@ fn the_page_on_history_shows_what_is_printed() {
     }
     made += rest;
     assert!(commands >= 4, "{commands} commands");
-    crate::docs::same_as_file("docs/history.md", &made);
+    crate::pages::same_as_file("docs/history.md", &made);
 }
 
 #[test]

@@ -306,7 +306,7 @@ fn what_the_shipped_agents_are_told_is_kept_to_be_read() {
         let json = sandbox.tx(["mesh", "prompt", agent, "--json"]).ok().json();
         assert_eq!(json, json!({"agent": agent, "prompt": told}));
         let file = format!("tests/cli/prompts/{}.md", agent.replace('/', "-"));
-        crate::docs::same_as_file(&file, &told.replace(root, "/project"));
+        crate::pages::same_as_file(&file, &told.replace(root, "/project"));
     }
     // Anywhere else they are told the same, as if it were a project.
     let elsewhere = Sandbox::empty();
@@ -384,7 +384,7 @@ fn prompt_of_nobody_is_told_whom_there_is() {
 #[test]
 fn the_schema_in_the_repository_is_the_one_the_program_prints() {
     let printed = Sandbox::empty().tx(["mesh", "schema"]).ok().stdout;
-    crate::docs::same_as_file("docs/mesh.schema.json", &printed);
+    crate::pages::same_as_file("docs/mesh.schema.json", &printed);
 }
 
 #[test]

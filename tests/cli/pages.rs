@@ -77,3 +77,25 @@ fn line_matches(expected: &str, line: &str) -> bool {
         }),
     }
 }
+
+/// Compare a generated text with its file, or write it.
+pub(crate) fn same_as_file(path: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("TX_UPDATE").is_some() {
+        fs::write(&file, text).unwrap();
+    }
+    let found = fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        found == text,
+        "{path} is not what the program makes: TX_UPDATE=1 cargo test writes it anew"
+    );
+}
+
+/// What a test makes of a part of a page is there, between a comment and the next.
+pub(crate) fn same_in_page(path: &str, comment: &str, made: &str) {
+    let (begin, end) = (format!("<!-- {comment} -->\n"), "<!-- end -->\n");
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let begin = page.find(&begin).expect("the page has a place for it") + begin.len();
+    let end = begin + page[begin..].find(end).expect("the place has an end");
+    same_as_file(path, &format!("{}{made}{}", &page[..begin], &page[end..]));
+}

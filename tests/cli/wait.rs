@@ -106,38 +106,49 @@ fn what_is_refused_is_told_at_once() {
     assert!(ran.stdout.starts_with("twice\nrejected: "), "{ran:?}");
 }
 
+/// A daemon whose tester has asked these, and is done when none of them is open.
+fn with_asks(asks: &'static [&str]) -> StandIn {
+    let mut story = Story::begin();
+    let front = "to: dev\nfrom: core\nmsg-id: login\n";
+    story.drop("1.md", front, "Fix the login");
+    builds(&mut story);
+    for ask in asks {
+        let front = format!("to: core\nfrom: dev/tester\nmsg-id: {ask}\n");
+        story.drop(&format!("{ask}.md"), &front, "Which colour?");
+    }
+    story.is_idle("dev/tester");
+    StandIn::of(story, |story, _| {
+        if story.ledger().state().asks().next().is_none() {
+            story.takes_up("dev/tester");
+            let front = "from: dev/tester\nstatus: complete\nmsg-id: green\n";
+            story.drop("4.md", front, "All green");
+            story.is_idle("dev/tester");
+        }
+    })
+}
+
 #[test]
 fn an_answer_is_waited_for_to_the_end_of_its_run() {
-    let mut story = Story::begin();
-    story.drop(
-        "1.md",
-        "to: dev\nfrom: core\nmsg-id: login\n",
-        "Fix the login",
-    );
-    builds(&mut story);
-    let front = "to: core\nfrom: dev/tester\nmsg-id: which\n";
-    story.drop("3.md", front, "Which colour?");
-    story.is_idle("dev/tester");
-    let daemon = StandIn::of(story, |story, _| {
-        story.takes_up("dev/tester");
-        let front = "from: dev/tester\nstatus: complete\nmsg-id: green\n";
-        story.drop("4.md", front, "All green");
-        story.is_idle("dev/tester");
-    });
-    let send = [
-        "send",
-        "dev/tester",
-        "Blue",
-        "--reply-to",
-        "which",
-        "--wait",
-        "20",
-    ];
-    let ran = daemon.sandbox.tx(send).ok();
-    assert!(
-        ran.stdout.contains("dev/tester  complete  All green"),
-        "{ran:?}"
-    );
+    for answer in [
+        &["send", "dev/tester", "Blue", "--reply-to", "which"][..],
+        &["answer", "which", "Blue"],
+    ] {
+        let daemon = with_asks(&["which"]);
+        let ran = daemon.sandbox.tx([answer, &["--wait", "20"]].concat()).ok();
+        let done = "dev/tester  complete  All green";
+        assert!(ran.stdout.contains(done), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_question_that_is_still_open_ends_the_waiting_for_an_answer() {
+    let daemon = with_asks(&["which", "when"]);
+    let answer = ["answer", "which", "Blue", "--wait", "20", "--json"];
+    let said = daemon.sandbox.tx(answer).ok().json();
+    assert_eq!(said["ask"]["id"], "when", "{said}");
+    let answer = ["answer", "when", "Now", "--wait", "20", "--json"];
+    let said = daemon.sandbox.tx(answer).ok().json();
+    assert_eq!(said["result"]["id"], "green", "{said}");
 }
 
 #[test]

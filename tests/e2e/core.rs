@@ -1,12 +1,14 @@
 //! What the human sees: a client of tx inside an outer tmux, whose screen is looked at.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tx::engine::Step;
 
 use crate::human::Human;
-use crate::stage::{Project, message, wait_for};
+use crate::pages::same_in_page;
+use crate::stage::{Project, TX, message, wait_for};
 
 /// It asks the human once, and waits for leave before it ends.
 const ASKER: &str = r#"
@@ -25,6 +27,18 @@ if grep -q 'in blue' ; then echo "blue it is"; exit; fi
 bus="$TX_ROOT/.ai/tx/msgs"
 printf -- '---\nto: core\nfrom: dev/asks\nmsg-id: colour-%s\nheadline: Which colour?\ntimestamp: 2026-11-15T10:00:00.000Z\n---\n\nWhich colour is it to be?\n' "$TX_MSG_ID" > "$bus/.$TX_MSG_ID"
 mv "$bus/.$TX_MSG_ID" "$bus/colour-$TX_MSG_ID.md"
+"#;
+
+/// A painter who asks, and a helper who is at work until the test ends.
+const PAINT: &str = r#"
+mesh: paint
+agents:
+  - { name: painter, runtime: command, run: [sh, "{mesh_dir}/painter.sh"] }
+  - { name: helper, runtime: command, run: [sleep, "600"] }
+entry_point: painter
+routing:
+  painter: { complete: { core: "It is painted" }, blocked: { core: "A choice is yours" } }
+  helper: { complete: { painter: "The colours are mixed" } }
 "#;
 
 #[test]
@@ -152,4 +166,34 @@ fn no_popup_takes_the_keyboard_from_somebody_who_types() {
     wait_for("the popup, when it is quiet", || {
         human.screen().contains("dev/asks asks").then_some(())
     });
+}
+
+#[test]
+fn the_core_session_looks_as_the_docs_show_it() {
+    let painter = format!("'{TX}' send core 'Which colour is the door? It was blue.'\n");
+    let project = Project::new(&[("paint/config.yaml", PAINT), ("paint/painter.sh", &painter)]);
+    let programs = Path::new(TX).parent().unwrap().display();
+    let shell = format!("core: {{ run: [env, 'PS1=$ ', 'PATH={programs}:/usr/bin:/bin', sh] }}\n");
+    project.write(".ai/tx/config.yaml", &(shell + "notify: { popup: true }\n"));
+    project.start();
+    let human = Human::attached_to(&project);
+    human.wait_for_foot("all is quiet");
+    human.types(&["tx mesh graph paint", "Enter"]);
+    wait_for("the graph", || {
+        human.screen().contains("helper").then_some(())
+    });
+    project.ok(&["send", "paint/helper", "Mix the colours"]);
+    project.ok(&["send", "paint", "Paint the door"]);
+    wait_for("the popup", || {
+        human.screen().contains("your answer").then_some(())
+    });
+    human.wait_for_foot("●  1 asks you");
+    let screen = human.screen();
+    let lines = screen.lines().map(|line| line.trim_end().to_owned() + "\n");
+    let shown = format!("```text\n{}```\n", lines.collect::<String>());
+    same_in_page(
+        "docs/human.md",
+        "the core session, captured by a test",
+        &shown,
+    );
 }

@@ -3,6 +3,7 @@
 
 mod answers;
 mod attach;
+mod between;
 mod core;
 mod demo;
 mod examples;
