@@ -11,8 +11,7 @@ use crate::model::Kind;
 
 impl Daemon {
     /// Something has come for the human.
-    pub(super) fn notify(&mut self, number: Number, kind: Kind, inject: bool) {
-        self.unread = None;
+    pub(super) fn notify(&self, number: Number, kind: Kind, inject: bool) {
         let held = self.ledger.state().message(number).map(|held| &held.facts);
         if kind == Kind::AskHuman {
             if let Some(facts) = held {
@@ -43,11 +42,10 @@ impl Daemon {
             Ok(command) => self.own.push_back(Event::Command(command)),
             Err(refusal) => tracing::warn!(why = refusal.why, "they stay unread"),
         }
-        self.unread = None;
     }
 
     /// Show the human what has become of it all.
-    pub(super) fn show_news(&mut self) {
+    pub(super) fn show_news(&self) {
         let waiting = self.waiting();
         let state = self.ledger.state();
         self.bar.show(bar::line(state, waiting));
@@ -58,12 +56,11 @@ impl Daemon {
     }
 
     /// What waits for the human, as far as that can be told.
-    fn waiting(&mut self) -> Waiting {
+    fn waiting(&self) -> Waiting {
         let (reader, state) = (self.ledger.reader(), self.ledger.state());
         let rejections = reader.open_rejections(state, 10).unwrap_or_default();
-        let count = || reader.count_unread(bar::MOST_UNREAD).unwrap_or(0);
         Waiting {
-            unread: *self.unread.get_or_insert_with(count),
+            unread: reader.count_unread(bar::MOST_UNREAD).unwrap_or(0),
             rejections: rejections.len(),
             dead_letters: reader.count_at_step(Step::Parked).unwrap_or(0),
         }

@@ -78,6 +78,9 @@ impl Notices {
     /// Tell the human of a question.
     pub(super) fn ask(&self, notice: Notice) {
         self.tell(&notice);
+        self.open.send_modify(|open| {
+            open.insert(notice.id.clone());
+        });
         if self.settings.popup {
             let (reach, open) = (self.reach.clone(), self.open.subscribe());
             let popups = Arc::clone(&self.popups);

@@ -2,7 +2,7 @@
 
 use super::control::{self, Asked, Refusal, Reply, Request};
 use super::run::{Daemon, End};
-use crate::engine::{Command, Event};
+use crate::engine::Event;
 
 impl Daemon {
     /// Do what somebody asks for. If it is to end: how.
@@ -41,9 +41,6 @@ impl Daemon {
             return Err(full("see that the disk has room, then try again"));
         }
         let command = control::command_for(request, &self.ledger)?;
-        if matches!(command, Command::Read { .. }) {
-            self.unread = None;
-        }
         self.own.push_back(Event::Command(command));
         self.settle();
         match self.is_stalled() {

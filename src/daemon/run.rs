@@ -39,6 +39,8 @@ const MOST_UNKNOWN: usize = 1000;
 const SOON: Duration = Duration::from_millis(1);
 /// How often a journal that cannot be written is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// How soon the human is shown what has changed: what it leads to goes first.
+const NEWS: Duration = Duration::from_millis(10);
 
 /// How it is to end.
 pub(super) struct End {
@@ -90,12 +92,12 @@ pub(super) struct Daemon {
     found_idle: VecDeque<Event>,
     /// Nobody looks at files any more.
     blind: bool,
+    /// When the human is shown what has changed.
+    news: Option<Instant>,
     pub(super) bar: Bar,
     pub(super) notices: Arc<Notices>,
     /// `None`: nothing is put into the core session.
     pub(super) injector: Option<Injector>,
-    /// How much of the inbox is not read; `None`: not known since it changed.
-    pub(super) unread: Option<usize>,
 }
 
 impl Daemon {
@@ -169,10 +171,10 @@ impl Daemon {
             commits,
             found_idle,
             blind: false,
+            news: None,
             bar,
             notices,
             injector,
-            unread: None,
         })
     }
 
@@ -227,6 +229,10 @@ impl Daemon {
                 {
                     self.own.push_back(Event::TimerFired { timer, due });
                 },
+                () = sleep_until(self.news) => {
+                    self.news = None;
+                    self.show_news();
+                }
                 () = self.processes.one_is_gone() => {}
                 () = &mut changed => {
                     changed.set(self.meshes.changed());
@@ -323,15 +329,16 @@ impl Daemon {
         // A letter that is not written is written by the next start, as long as it folds
         // the event that it came of.
         self.ledger.may_snapshot(self.unwritten.is_empty());
-        let mut news = false;
         loop {
             let taken = self.take_all();
             let committed = taken.and_then(|()| self.ledger.commit());
             match committed {
                 Ok(effects) => {
-                    news |= self.commits.send_if_modified(|seq| {
+                    if self.commits.send_if_modified(|seq| {
                         std::mem::replace(seq, self.ledger.state().seq()) != *seq
-                    });
+                    }) {
+                        self.news.get_or_insert_with(|| Instant::now() + NEWS);
+                    }
                     for effect in effects {
                         self.perform(effect);
                     }
@@ -345,11 +352,8 @@ impl Daemon {
                 }
             }
             if self.own.is_empty() {
-                break;
+                return;
             }
-        }
-        if news {
-            self.show_news();
         }
     }
 

@@ -101,13 +101,18 @@ impl Reader {
         self.at_core(&all)
     }
 
-    /// How many those are, of so many of the oldest.
-    pub fn count_unread(&self, of: usize) -> Result<usize, Error> {
-        let oldest = format!(
-            "SELECT body FROM messages WHERE {TO_CORE} AND ({READ}) = 0
-             ORDER BY number LIMIT {of}"
-        );
-        Ok(self.at_core(&oldest)?.len())
+    /// How many those are, up to a limit; without what another recipient made a dead letter
+    /// of, so that none has to be looked at.
+    pub fn count_unread(&self, limit: usize) -> Result<usize, Error> {
+        self.ask(|connection| {
+            // By the index of what is for core, not by the one of steps.
+            let count = format!(
+                "SELECT count(*) FROM (SELECT 1 FROM messages
+                 WHERE {TO_CORE} AND ({READ}) = 0 AND +step = ? LIMIT ?)"
+            );
+            let mut statement = connection.prepare_cached(&count)?;
+            statement.query_row(params![Step::Finished.as_str(), limit], |row| row.get(0))
+        })
     }
 
     fn at_core(&self, question: &str) -> Result<Vec<Facts>, Error> {

@@ -311,6 +311,7 @@ fn the_inbox_is_what_has_reached_core_and_the_unread_is_found_by_an_index() {
     let reader = Reader::open(&path).unwrap();
     assert_eq!(numbers(&reader.inbox().unwrap()), [1, 2, 5]);
     assert_eq!(numbers(&reader.unread().unwrap()), [1, 5]);
+    assert_eq!([1, 9].map(|of| reader.count_unread(of).unwrap()), [1, 2]);
     let mut read = entry("b", 20, &[]);
     read.facts = vec![for_core(1, Some(20))];
     journal.append(vec![read]).unwrap();
@@ -342,6 +343,7 @@ fn the_unread_is_found_quickly_among_many_old_ones() {
     let reader = Reader::open(&path).unwrap();
     let begun = std::time::Instant::now();
     assert_eq!(numbers(&reader.unread().unwrap()), [100_001]);
+    assert_eq!(reader.count_unread(100).unwrap(), 1);
     let took = begun.elapsed();
     assert!(took < std::time::Duration::from_millis(250), "{took:?}");
 }

@@ -190,7 +190,7 @@ fn the_core_session_looks_as_the_docs_show_it() {
     human.wait_for_foot("●  1 asks you");
     let screen = human.screen();
     let lines = screen.lines().map(|line| line.trim_end().to_owned() + "\n");
-    let shown = format!("```text\n{}```\n", lines.collect::<String>());
+    let shown = format!("```screen\n{}```\n", lines.collect::<String>());
     same_in_page(
         "docs/human.md",
         "the core session, captured by a test",
