@@ -8,8 +8,9 @@ use crate::tmux::Client;
 
 /// More agents than these are counted instead of marked.
 const MOST_MARKS: usize = 20;
-/// More unread messages are not counted.
+/// More of these are not counted.
 pub(super) const MOST_UNREAD: usize = 100;
+pub(super) const MOST_REJECTIONS: usize = 10;
 
 /// What tmux shows.
 pub(super) struct Bar {
@@ -68,18 +69,23 @@ pub(super) fn line(state: &State, waiting: Waiting) -> String {
         .filter(|(_, worker)| worker.status.is_at_work());
     let dialogs = state.workers().filter(|(_, worker)| worker.shows_dialog);
     let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
+    let Waiting {
+        unread,
+        rejections,
+        dead_letters,
+    } = waiting;
     let parts = [
         ("green", marks(at_work.count())),
         (
             "yellow",
-            count(asks.count() + dialogs.count(), "ask you", "asks you"),
+            count(asks.count() + dialogs.count(), "asks you", "ask you"),
         ),
-        ("red", count(waiting.rejections, "rejections", "rejection")),
         (
             "red",
-            count(waiting.dead_letters, "dead letters", "dead letter"),
+            up_to(MOST_REJECTIONS, rejections, "rejection", "rejections"),
         ),
-        ("default", unread(waiting.unread)),
+        ("red", count(dead_letters, "dead letter", "dead letters")),
+        ("default", up_to(MOST_UNREAD, unread, "new", "new")),
     ];
     let parts: Vec<String> = parts
         .into_iter()
@@ -100,19 +106,19 @@ fn marks(count: usize) -> String {
     }
 }
 
-fn unread(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        MOST_UNREAD.. => format!("{}+ new", MOST_UNREAD - 1),
-        count => format!("{count} new"),
+/// More of them were not counted.
+fn up_to(most: usize, number: usize, one: &str, many: &str) -> String {
+    match number >= most {
+        true => format!("{}+ {many}", most - 1),
+        false => count(number, one, many),
     }
 }
 
-fn count(count: usize, many: &str, one: &str) -> String {
-    match count {
+fn count(number: usize, one: &str, many: &str) -> String {
+    match number {
         0 => String::new(),
         1 => format!("1 {one}"),
-        count => format!("{count} {many}"),
+        number => format!("{number} {many}"),
     }
 }
 
@@ -135,5 +141,7 @@ mod tests {
              #[fg=default]3 new#[default] "
         );
         assert_eq!((marks(3), marks(21)), ("●●●".into(), "● 21".into()));
+        assert_eq!(up_to(100, 99, "new", "new"), "99 new");
+        assert_eq!(up_to(100, 100, "new", "new"), "99+ new");
     }
 }

@@ -278,14 +278,23 @@ impl Handover<'_> {
     }
 }
 
-/// What is put before the prompt: the message's own, else the agent's.
+/// What is put before the prompt: the message's own, else the agent's if it begins
+/// something.
 fn slash_command(agent: &Agent, contents: &[Content], feature: Option<&Feature>) -> Option<String> {
     let own = contents.iter().find_map(|content| content.command.as_ref());
-    let command = own.or(agent.command.as_ref())?;
+    let begins = contents.is_empty() || contents.iter().any(Content::is_work);
+    let command = own.or(agent.command.as_ref().filter(|_| begins))?;
     Some(with_feature(command, feature))
 }
 
 impl Content {
+    fn is_work(&self) -> bool {
+        match self.kind {
+            Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => true,
+            Kind::AskResponse | Kind::Update | Kind::Lifecycle => false,
+        }
+    }
+
     fn given(&self) -> Given<'_> {
         Given {
             id: &self.id,

@@ -3,39 +3,38 @@
 //! touched; a result that finds no moment stays in the inbox, and the human is told.
 
 use std::collections::VecDeque;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use rustix::process::Pid;
 use tokio::sync::mpsc;
 
 use super::Input;
-use super::notices::{Notice, Notices};
+use super::notices::{Notice, Notices, is_still};
+use super::signals::at_terminal_of;
 use crate::engine::Number;
-use crate::format::report::printable;
 use crate::model::Pattern;
 use crate::tmux::{Client, Error, Moment};
 
-/// How often a moment is looked for, and how far apart.
+/// How often a moment is looked for, and how far apart. It is one if all was the same at
+/// the try before: what was typed while the program worked may show long after its prompt.
 const TRIES: u32 = 10;
 const APART: Duration = Duration::from_secs(3);
-/// Nobody has typed for so long. tmux tells of it in whole seconds.
-const STILL: Duration = Duration::from_secs(3);
-/// All has to be the same for so long: what was typed while the program worked shows
-/// only after its prompt.
-const SETTLED: Duration = Duration::from_millis(300);
 /// Programs lose an Enter that comes sooner after a paste, or take it for a part of it.
 const BEFORE_ENTER: Duration = Duration::from_millis(200);
 /// How often Enter is pressed, if the line stays where it is.
 const ENTERS: u32 = 3;
-/// More files than these are for the next line.
-const MOST_FILES: usize = 10;
-/// They would run the line.
-const SHELLS: [&str; 10] = [
-    "ash", "bash", "csh", "dash", "fish", "ksh", "nu", "sh", "tcsh", "zsh",
+/// More files than these are for the next line: programs fold up what is very long.
+const MOST_FILES: usize = 5;
+/// They would run the line. So do those in `/etc/shells`.
+const SHELLS: [&str; 12] = [
+    "ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "nu", "sh", "tcsh", "zsh",
 ];
 
-/// A result.
-pub(super) struct Wanted {
+/// What came of a task that wants it in the core session.
+pub(super) struct Response {
     pub(super) number: Number,
     pub(super) status: String,
     /// Its file, from the root of the project.
@@ -45,76 +44,108 @@ pub(super) struct Wanted {
 
 /// Puts results into the core pane.
 pub(super) struct Injector {
-    results: mpsc::UnboundedSender<Wanted>,
+    /// Without a bound: each is a message that the journal has, and leaves within tries.
+    responses: mpsc::UnboundedSender<Response>,
+}
+
+/// What the program there shows when it waits and nothing is typed.
+pub(super) struct Waits {
+    pub(super) idle: Pattern,
+    pub(super) busy: Option<Pattern>,
 }
 
 /// What it takes.
 struct Task {
     client: Client,
-    /// What the program shows when it waits and nothing is typed.
-    idle: Pattern,
+    waits: Waits,
     notices: Arc<Notices>,
     inputs: mpsc::Sender<Input>,
+    /// How it was at the last try, if the program waited then.
+    before: Option<Moment>,
+}
+
+/// What became of a try.
+#[derive(Debug, PartialEq, Eq)]
+enum Tried {
+    /// The line was sent off.
+    Sent,
+    /// Nothing was touched.
+    NotNow(&'static str),
+    /// It is in the line of the human, or was: nobody knows.
+    Unsure,
 }
 
 impl Injector {
     pub(super) fn new(
         client: Client,
-        idle: Pattern,
+        waits: Waits,
         notices: Arc<Notices>,
         inputs: mpsc::Sender<Input>,
     ) -> Injector {
-        let (results, wanted) = mpsc::unbounded_channel();
+        let (responses, wanted) = mpsc::unbounded_channel();
         let task = Task {
             client,
-            idle,
+            waits,
             notices,
             inputs,
+            before: None,
         };
         tokio::spawn(task.run(wanted));
-        Injector { results }
+        Injector { responses }
     }
 
     /// Put it there, when it can be done.
-    pub(super) fn inject(&self, result: Wanted) {
+    pub(super) fn inject(&self, response: Response) {
         // The task is there as long as this is.
-        let _ = self.results.send(result);
+        let _ = self.responses.send(response);
     }
 }
 
 impl Task {
-    async fn run(self, mut results: mpsc::UnboundedReceiver<Wanted>) {
-        let mut waiting: VecDeque<(Wanted, u32)> = VecDeque::new();
+    async fn run(mut self, mut responses: mpsc::UnboundedReceiver<Response>) {
+        let mut waiting: VecDeque<(Response, u32)> = VecDeque::new();
         loop {
             if waiting.is_empty() {
-                let Some(result) = results.recv().await else {
+                let Some(response) = responses.recv().await else {
                     return;
                 };
-                waiting.push_back((result, 0));
+                waiting.push_back((response, 0));
             }
-            while let Ok(result) = results.try_recv() {
-                waiting.push_back((result, 0));
+            while let Ok(response) = responses.try_recv() {
+                waiting.push_back((response, 0));
             }
             let together = waiting.len().min(MOST_FILES);
-            let line = line_for(waiting.iter().take(together).map(|(result, _)| result));
-            match self.put(&line).await {
-                Ok(true) => {
-                    let done = waiting.drain(..together).map(|(result, _)| result.number);
+            let chosen = waiting.iter().take(together).map(|(response, _)| response);
+            let chosen: Vec<&Response> = chosen.collect();
+            let tried = match self.attempt(&chosen).await {
+                Ok(tried) => tried,
+                Err(error) => {
+                    tracing::debug!(%error, "the core pane cannot be looked at");
+                    Tried::NotNow("it cannot be looked at")
+                }
+            };
+            match tried {
+                Tried::Sent => {
+                    let done = waiting
+                        .drain(..together)
+                        .map(|(response, _)| response.number);
                     // If nobody hears it, they stay unread.
                     let _ = self.inputs.send(Input::Read(done.collect())).await;
                 }
-                tried => {
-                    if let Err(error) = tried {
-                        tracing::debug!(%error, "the core pane cannot be looked at");
+                Tried::Unsure => {
+                    for (response, _) in waiting.drain(..together) {
+                        self.give_up(&response, "it may have been typed, and was not sent off");
                     }
+                }
+                Tried::NotNow(why) => {
                     for (_, tries) in &mut waiting {
                         *tries += 1;
                     }
                     // The first has waited longest.
-                    while let Some((result, _)) = waiting.pop_front_if(|(_, tries)| *tries >= TRIES)
+                    while let Some((response, _)) =
+                        waiting.pop_front_if(|(_, tries)| *tries >= TRIES)
                     {
-                        tracing::info!(message = result.number.0, "stays in the inbox");
-                        self.notices.tell(&result.notice);
+                        self.give_up(&response, why);
                     }
                 }
             }
@@ -124,67 +155,146 @@ impl Task {
         }
     }
 
-    /// Put a line into the core pane and send it off, if this is the moment. Was it?
-    async fn put(&self, line: &str) -> Result<bool, Error> {
-        let Some(first) = self.waits().await? else {
-            return Ok(false);
-        };
-        tokio::time::sleep(SETTLED).await;
-        let Some(then) = self.waits().await?.filter(|now| *now == first) else {
-            return Ok(false);
-        };
-        if !self.client.put(&then, line).await? {
-            return Ok(false);
-        }
-        // From here on it is on the screen: whoever types now sees it, and has it.
-        for _ in 0..ENTERS {
-            tokio::time::sleep(BEFORE_ENTER).await;
-            if !self.client.enter(&then).await? {
-                break;
-            }
-            tokio::time::sleep(BEFORE_ENTER).await;
-            let now = self.client.core().await?;
-            if !now.is_some_and(|now| still_holds(&now.line, line)) {
-                break;
-            }
-        }
-        Ok(true)
+    fn give_up(&self, response: &Response, why: &str) {
+        tracing::info!(message = response.number.0, why, "stays in the inbox");
+        self.notices.tell(&response.notice);
     }
 
-    /// The core pane, if its program waits and nobody types.
-    async fn waits(&self) -> Result<Option<Moment>, Error> {
-        let core = self.client.core().await?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.unwrap_or_default().as_secs();
-        Ok(core.filter(|core| {
-            self.idle.matches(&core.line)
-                && !SHELLS.contains(&core.program.trim_start_matches('-'))
-                && now.saturating_sub(core.active) >= STILL.as_secs()
-        }))
+    /// Put a line into the core pane and send it off, if this is the moment.
+    async fn attempt(&mut self, responses: &[&Response]) -> Result<Tried, Error> {
+        let now = match self.client.core().await? {
+            Some(now) => self.waits.in_vain(&now).map_or(Ok(now), Err),
+            None => Err("there is no core session, or somebody reads back in it"),
+        };
+        let before = self.before.take();
+        let now = match now {
+            Ok(now) if before.is_some_and(|before| before.is_like(&now)) => now,
+            Ok(now) => {
+                self.before = Some(now);
+                return Ok(Tried::NotNow("it did not wait for long enough"));
+            }
+            Err(why) => return Ok(Tried::NotNow(why)),
+        };
+        let numbers = responses
+            .iter()
+            .map(|response| response.number.0.to_string());
+        let note = numbers.collect::<Vec<_>>().join(" ");
+        // A tx that was killed may have put it there.
+        let mut put_before = now.put.split(' ');
+        if put_before.any(|put| note.split(' ').any(|number| number == put)) {
+            return Ok(Tried::Unsure);
+        }
+        let line = line_for(responses);
+        match self.client.put(&now, &line, &note).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(Tried::NotNow("it changed in the last moment")),
+            Err(Error::Gone) => return Ok(Tried::Unsure),
+            Err(error) => return Err(error),
+        }
+        // From here on it is on the screen: it is never put there again.
+        let sent = self.send_off(&now, &line).await;
+        Ok(sent.unwrap_or(Tried::Unsure))
+    }
+
+    /// Press Enter as long as the line is there and nobody types.
+    async fn send_off(&self, then: &Moment, line: &str) -> Result<Tried, Error> {
+        for pressed in 0..=ENTERS {
+            tokio::time::sleep(BEFORE_ENTER).await;
+            let Some(now) = self.client.core().await? else {
+                break;
+            };
+            if (now.pid, now.active) != (then.pid, then.active) {
+                break;
+            }
+            if !still_holds(now.line(), line) {
+                return Ok(if pressed > 0 {
+                    Tried::Sent
+                } else {
+                    Tried::Unsure
+                });
+            }
+            if pressed < ENTERS && !self.client.enter(&now).await? {
+                break;
+            }
+        }
+        Ok(Tried::Unsure)
     }
 }
 
-/// One line that points at the files.
-fn line_for<'a>(results: impl Iterator<Item = &'a Wanted>) -> String {
-    let named = results.map(|result| {
-        let Wanted { status, file, .. } = result;
-        format!("{} {status} {file}", result.notice.from)
+impl Waits {
+    /// Why this is no moment to type, if it is none.
+    fn in_vain(&self, core: &Moment) -> Option<&'static str> {
+        let text = core.up_to_cursor();
+        let is_idle = self.idle.ends(&text) || self.idle.ends(&(text + &core.blanks()));
+        if !is_idle {
+            Some("it does not show `core.idle` at its cursor")
+        } else if self.busy.as_ref().is_some_and(|b| b.is_in(&core.screen())) {
+            Some("it shows `core.busy`")
+        } else if !is_still(core.active) {
+            Some("somebody types")
+        } else if !has_terminal(core.pid) {
+            Some("another program has its terminal, or it is a shell")
+        } else {
+            None
+        }
+    }
+}
+
+/// Has the program of a pane its terminal for itself, and is it no shell? What cannot be
+/// known is none.
+fn has_terminal(pid: i32) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else {
+        return false;
+    };
+    let Ok(program) = fs::read_link(format!("/proc/{pid}/exe")) else {
+        return false;
+    };
+    at_terminal_of(pid) == Some(pid) && !is_shell(&program)
+}
+
+fn is_shell(program: &Path) -> bool {
+    let listed = fs::read_to_string("/etc/shells").unwrap_or_default();
+    let real = |path: &str| fs::canonicalize(path).is_ok_and(|path| path == program);
+    let name = program.file_name().unwrap_or_default();
+    SHELLS.iter().any(|shell| name == *shell)
+        || listed
+            .lines()
+            .any(|line| line.starts_with('/') && real(line.trim()))
+}
+
+/// One line that points at the files. What others named is in it only where it is harmless,
+/// whatever reads it.
+fn line_for(responses: &[&Response]) -> String {
+    let named = responses.iter().map(|response| {
+        let from = &response.notice.from;
+        let status = harmless(&response.status).unwrap_or("done");
+        match harmless(&response.file) {
+            Some(file) => format!("{from} {status} {file}"),
+            None => format!("{from} {status}, and tx inbox names the file"),
+        }
     });
     let named: Vec<String> = named.collect();
     let what = match named.len() {
         1 => "a result has come",
         _ => "results have come",
     };
-    printable(&format!("tx: {what}: {}", named.join(" ; ")))
+    format!("tx: {what}: {}", named.join(", "))
+}
+
+fn harmless(text: &str) -> Option<&str> {
+    let is = |c: char| c.is_alphanumeric() || "._/~-".contains(c);
+    (text.chars().all(is) && !text.starts_with('-')).then_some(text)
 }
 
 /// Is the end of a text still in the line of the cursor?
 fn still_holds(line: &str, text: &str) -> bool {
     const TAIL: usize = 12;
     let from = text.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
-    let line = line.trim();
+    // Without the frame that some draw around it.
+    let frame = |c: char| c.is_whitespace() || c == '|' || ('\u{2500}'..='\u{259f}').contains(&c);
+    let line = line.trim_matches(frame);
     // A long text is wrapped, and the last line of it may be short.
-    !line.is_empty() && (line.ends_with(&text[from..]) || text.ends_with(line))
+    !line.is_empty() && (line.contains(&text[from..]) || text.ends_with(line))
 }
 
 #[cfg(test)]
@@ -192,16 +302,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_was_not_sent_off_is_known_also_when_it_is_wrapped() {
+    fn a_line_that_was_not_sent_off_is_known_also_when_it_is_wrapped_or_framed() {
         let text = "tx: a result has come: dev/a complete .ai/tx/msgs/a.md";
         for (line, holds) in [
             (format!("> {text}"), true),
+            (format!("│ > {text}  │"), true),
             ("sgs/a.md".into(), true),
+            ("│ sgs/a.md │".into(), true),
             (">".into(), false),
+            ("│ >        │".into(), false),
             (String::new(), false),
             ("working".into(), false),
         ] {
             assert_eq!(still_holds(&line, text), holds, "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_line_has_nothing_in_it_that_a_program_could_take_for_its_own() {
+        let response = |file: &str, status: &str| Response {
+            number: Number(1),
+            status: status.into(),
+            file: file.into(),
+            notice: Notice {
+                id: String::new(),
+                from: "dev/a".into(),
+                kind: String::new(),
+                headline: String::new(),
+            },
+        };
+        let good = response(".ai/tx/msgs/é-1.md", "complete");
+        assert_eq!(
+            line_for(&[&good]),
+            "tx: a result has come: dev/a complete .ai/tx/msgs/é-1.md"
+        );
+        let bad = response(".ai/tx/msgs/$(touch x).md", "a;b");
+        assert_eq!(
+            line_for(&[&good, &bad]),
+            "tx: results have come: dev/a complete .ai/tx/msgs/é-1.md, \
+             dev/a done, and tx inbox names the file"
+        );
+    }
+
+    #[test]
+    fn shells_are_known_by_the_program_and_not_by_its_name() {
+        let sh = fs::canonicalize("/bin/sh").unwrap();
+        assert!(is_shell(&sh) && is_shell(Path::new("/opt/bin/fish")));
+        assert!(!is_shell(Path::new("/usr/bin/python3")));
+        assert!(!has_terminal(1), "it has no terminal at all");
     }
 }

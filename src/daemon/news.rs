@@ -2,37 +2,88 @@
 
 use super::bar::{self, Waiting};
 use super::control::{self, Request};
-use super::injector::Wanted;
+use super::injector::Response;
 use super::letters::file_with;
 use super::notices::Notice;
 use super::run::Daemon;
 use crate::engine::{Event, Facts, Number, Step};
-use crate::model::Kind;
+use crate::model::{Address, Kind};
+
+/// A result that came so long before tx was started is not put into the core session any
+/// more, in milliseconds.
+const RECENT: i64 = 3_600_000;
 
 impl Daemon {
     /// Something has come for the human.
     pub(super) fn notify(&self, number: Number, kind: Kind, inject: bool) {
-        let held = self.ledger.state().message(number).map(|held| &held.facts);
-        if kind == Kind::AskHuman {
-            if let Some(facts) = held {
-                self.notices.ask(notice(facts, kind));
-            }
-        } else if let Some(injector) = self.injector.as_ref().filter(|_| inject) {
-            // A result that has come has left the state, as a rule.
-            let left = self.ledger.reader().message(number).unwrap_or_default();
-            let Some(facts) = held.or(left.as_ref()) else {
-                return;
-            };
-            let file = self.project.messages().join(file_with(facts));
-            let file = file.strip_prefix(&self.project.root).unwrap_or(&file);
-            let status = facts.status.as_ref();
-            injector.inject(Wanted {
-                number,
-                status: status.map_or("complete".into(), ToString::to_string),
-                file: file.to_string_lossy().into(),
-                notice: notice(facts, kind),
-            });
+        if kind != Kind::AskHuman && !inject {
+            return;
         }
+        // What has come has left the state, unless it is an open ask.
+        let held = self.ledger.state().message(number).map(|held| &held.facts);
+        let left = || self.ledger.reader().message(number).unwrap_or_default();
+        let Some(facts) = held.cloned().or_else(left) else {
+            return;
+        };
+        match kind {
+            Kind::AskHuman => self.notices.ask(notice(&facts, kind)),
+            Kind::Task
+            | Kind::TaskComplete
+            | Kind::Ask
+            | Kind::AskResponse
+            | Kind::Update
+            | Kind::Lifecycle => self.respond(&facts, kind),
+        }
+    }
+
+    /// What the human may not have been told before tx was ended: what is asked, and what
+    /// was wanted in the core session.
+    pub(super) fn remind(&self) {
+        let (reader, state) = (self.ledger.reader(), self.ledger.state());
+        for (number, _, _) in state.asks().filter(|(_, asked, _)| asked.is_core()) {
+            self.notify(number, Kind::AskHuman, false);
+        }
+        if self.injector.is_none() {
+            return;
+        }
+        let is_wanted = |facts: &Facts| {
+            let run = facts.run?;
+            let held = state.message(run).map(|held| held.facts.clone());
+            let first = held.or_else(|| reader.message(run).ok()?)?;
+            let core = facts.delivery(&Address::core())?;
+            let recent = facts.at > state.at() - RECENT;
+            (core.kind == Kind::TaskComplete && first.inject_response && recent).then_some(())
+        };
+        for facts in reader.unread().unwrap_or_default() {
+            if is_wanted(&facts).is_some() {
+                self.respond(&facts, Kind::TaskComplete);
+            }
+        }
+    }
+
+    /// Put what came of a task into the core session; if that is never done there, tell.
+    fn respond(&self, facts: &Facts, kind: Kind) {
+        let notice = notice(facts, kind);
+        let Some(injector) = &self.injector else {
+            if !self.core_is_shell {
+                self.notices.tell(&notice);
+            }
+            return;
+        };
+        let file = self.project.messages().join(file_with(facts));
+        let file = file.strip_prefix(&self.project.root).unwrap_or(&file);
+        let status = facts.status.as_ref().map(ToString::to_string);
+        let status = status.unwrap_or_else(|| match kind {
+            // The only news of tx's that are wanted there.
+            Kind::Lifecycle => "parked".into(),
+            _ => "complete".into(),
+        });
+        injector.inject(Response {
+            number: facts.number,
+            status,
+            file: file.to_string_lossy().into(),
+            notice,
+        });
     }
 
     /// The human was shown these in the core session.
@@ -58,7 +109,9 @@ impl Daemon {
     /// What waits for the human, as far as that can be told.
     fn waiting(&self) -> Waiting {
         let (reader, state) = (self.ledger.reader(), self.ledger.state());
-        let rejections = reader.open_rejections(state, 10).unwrap_or_default();
+        let rejections = reader
+            .open_rejections(state, bar::MOST_REJECTIONS)
+            .unwrap_or_default();
         Waiting {
             unread: reader.count_unread(bar::MOST_UNREAD).unwrap_or(0),
             rejections: rejections.len(),

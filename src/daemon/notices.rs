@@ -17,8 +17,8 @@ use crate::format::report::printable;
 use crate::model::Notify;
 use crate::tmux::{Client, Person, Server};
 
-/// So long a person has to be still before a popup may take the keyboard. tmux tells of it
-/// in whole seconds, so it may be one less.
+/// So long a person has to be still before something may come between. tmux tells of it in
+/// whole seconds, so it may be one less.
 const STILL: Duration = Duration::from_secs(3);
 /// How often a person who types is looked at.
 const LOOK: Duration = Duration::from_millis(500);
@@ -166,15 +166,18 @@ impl Reach {
     async fn when_still(&self) -> Vec<Person> {
         loop {
             let people = self.client.people().await.unwrap_or_default();
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-            let now = now.unwrap_or_default().as_secs();
-            let still = |person: &Person| now.saturating_sub(person.active) >= STILL.as_secs();
-            if people.iter().all(still) {
+            if people.iter().all(|person| is_still(person.active)) {
                 return people;
             }
             tokio::time::sleep(LOOK).await;
         }
     }
+}
+
+/// Has nobody typed since then, in seconds since 1970, for so long that one may interrupt?
+pub(super) fn is_still(active: u64) -> bool {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap_or_default().as_secs().saturating_sub(active) >= STILL.as_secs()
 }
 
 async fn is_closed(open: &mut watch::Receiver<BTreeSet<String>>, id: &str) {

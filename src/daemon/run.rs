@@ -14,7 +14,7 @@ use super::bar::Bar;
 use super::clock::Clock;
 use super::consumer::Consumer;
 use super::control::{self, Reply};
-use super::injector::Injector;
+use super::injector::{Injector, Waits};
 use super::lock::DaemonLock;
 use super::meshes::Meshes;
 use super::notices::{Notices, Reach};
@@ -25,7 +25,7 @@ use super::stopped::Stopped;
 use super::{Input, survivors};
 use crate::engine::{Event, Letter, Pane, Status, Worker};
 use crate::journal::{Ledger, Untaken};
-use crate::model::{Address, Envelope, Mode, MsgId, Name, Recipient};
+use crate::model::{Address, Core, Envelope, Mode, MsgId, Name, Recipient};
 use crate::project::Project;
 use crate::tmux::{Client, Server};
 
@@ -40,7 +40,7 @@ const SOON: Duration = Duration::from_millis(1);
 /// How often a journal that cannot be written is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How soon the human is shown what has changed: what it leads to goes first.
-const NEWS: Duration = Duration::from_millis(10);
+const NEWS: Duration = Duration::from_millis(20);
 
 /// How it is to end.
 pub(super) struct End {
@@ -98,6 +98,8 @@ pub(super) struct Daemon {
     pub(super) notices: Arc<Notices>,
     /// `None`: nothing is put into the core session.
     pub(super) injector: Option<Injector>,
+    /// Is it a plain shell?
+    pub(super) core_is_shell: bool,
 }
 
 impl Daemon {
@@ -134,9 +136,10 @@ impl Daemon {
             root: project.root.clone(),
         };
         let notices = Arc::new(Notices::new(reach, settings.notify));
-        let injector = settings.core.idle.map(|idle| {
-            let notices = Arc::clone(&notices);
-            Injector::new(client.clone(), idle, notices, inputs.clone())
+        let Core { run, idle, busy } = settings.core;
+        let injector = idle.map(|idle| {
+            let (waits, notices) = (Waits { idle, busy }, Arc::clone(&notices));
+            Injector::new(client.clone(), waits, notices, inputs.clone())
         });
         let mut processes = Processes::new(World {
             screens: Screens::new(client.clone()),
@@ -175,6 +178,7 @@ impl Daemon {
             bar,
             notices,
             injector,
+            core_is_shell: run.is_empty(),
         })
     }
 
@@ -202,6 +206,7 @@ impl Daemon {
         let control = tokio::spawn(control::serve(listener, asks, self.commits.subscribe()));
         tracing::info!(root = %self.project.root.display(), pid = std::process::id(), "tx runs");
         ready();
+        self.remind();
         let changed = self.meshes.changed();
         tokio::pin!(changed);
         let end = loop {

@@ -79,11 +79,20 @@ fn of_session(leader: Pid) -> Vec<Pid> {
 }
 
 fn session_of(pid: Pid) -> Option<Pid> {
+    stat(pid, 3)
+}
+
+/// The process group that has the terminal of a process.
+pub(super) fn at_terminal_of(pid: Pid) -> Option<Pid> {
+    stat(pid, 5)
+}
+
+/// A field of what the kernel tells of a process. After the name, which may have anything
+/// in it: state, parent, group, session, terminal, the group that has the terminal.
+fn stat(pid: Pid, field: usize) -> Option<Pid> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // After the name, which may have anything in it: state, parent, group, session.
     let (_, fields) = stat.rsplit_once(") ")?;
-    let session = fields.split(' ').nth(3)?;
-    Pid::from_raw(session.parse().ok()?)
+    Pid::from_raw(fields.split(' ').nth(field)?.parse().ok()?)
 }
 
 #[cfg(all(test, target_os = "linux"))]

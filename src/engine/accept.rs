@@ -321,7 +321,11 @@ impl State {
             held.facts.way.clone_from(&way);
         }
         self.end_all(number, Step::Parked, why);
-        self.tell_core("a message was parked", format!("{from}: {why}"), None);
+        self.tell_core_of_parked(
+            "a message was parked",
+            format!("{from}: {why}"),
+            Some(number),
+        );
         if way.is_some() {
             // Its author is done all the same: the chain ends here.
             return self.pay(from, number, way);

@@ -167,6 +167,21 @@ impl State {
 
     /// Tell the human something.
     pub(super) fn tell_core(&mut self, headline: &str, body: String, about: Option<Number>) {
+        self.inform_core(headline, body, about, false);
+    }
+
+    /// Tell the human that nothing will come of a message, where a result was wanted too.
+    pub(super) fn tell_core_of_parked(
+        &mut self,
+        headline: &str,
+        body: String,
+        about: Option<Number>,
+    ) {
+        let inject = about.is_some_and(|about| self.is_wanted_in_core(about));
+        self.inform_core(headline, body, about, inject);
+    }
+
+    fn inform_core(&mut self, headline: &str, body: String, about: Option<Number>, inject: bool) {
         let core = Address::core();
         let kind = Kind::Lifecycle;
         let number = self.letter(&Note {
@@ -181,7 +196,7 @@ impl State {
         self.effect(Effect::NotifyHuman {
             number,
             kind,
-            inject: false,
+            inject,
         });
     }
 

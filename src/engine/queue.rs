@@ -77,7 +77,7 @@ impl State {
     /// An item that nobody will take.
     pub(super) fn park_item(&mut self, to: &Address, item: Item, why: &str) {
         let about = item.messages.first().copied();
-        self.tell_core("a message was parked", format!("{to}: {why}"), about);
+        self.tell_core_of_parked("a message was parked", format!("{to}: {why}"), about);
         self.park_messages(to, &item, why);
     }
 

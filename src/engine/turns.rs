@@ -254,7 +254,7 @@ impl State {
         if work.owes() {
             let about = work.messages().next();
             let body = format!("{who}: {why}");
-            self.tell_core("work was parked", body, about);
+            self.tell_core_of_parked("work was parked", body, about);
         }
         if self.has_gates(who) {
             for outcome in std::mem::take(&mut work.outcomes) {

@@ -27,10 +27,24 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
         let message = format!("{}: {}", error.path(), error.inner());
         wrong(&path, message, "docs/operations.md lists the settings")
     })?;
-    if settings.core.idle.is_some() && settings.core.run.is_empty() {
-        let path = ["core", "idle"].map(|key| Step::Key(key.into()));
-        let message = "core.idle: nothing is typed into a plain shell, which would run it".into();
-        return Err(wrong(&path, message, "say with `core.run` what runs there"));
+    let core = &settings.core;
+    for (key, needs, message) in [
+        (
+            "idle",
+            core.idle.is_some() && core.run.is_empty(),
+            "core.idle: nothing is typed into a plain shell, which would run it",
+        ),
+        (
+            "busy",
+            core.busy.is_some() && core.idle.is_none(),
+            "core.busy: without `core.idle` nothing is ever typed there",
+        ),
+    ] {
+        if needs {
+            let path = ["core", key].map(|key| Step::Key(key.into()));
+            let hint = "docs/human.md tells what each is for";
+            return Err(wrong(&path, message.into(), hint));
+        }
     }
     Ok(settings)
 }
@@ -59,18 +73,20 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_line_is_matched_as_a_whole() {
-        let idle = parse("core: { run: [x], idle: '[>❯]|ready' }\n").unwrap();
-        let idle = idle.core.idle.unwrap();
-        for (line, is_idle) in [
-            ("> ", true),
-            ("❯", true),
-            ("ready", true),
+    fn what_is_idle_is_matched_at_the_end_and_in_whole_lines() {
+        let settings = parse("core: { run: [x], idle: '^[>❯]$|-+\\n\\| >' }\n").unwrap();
+        let idle = settings.core.idle.unwrap();
+        for (text, is_idle) in [
+            (">", true),
+            ("hello\n❯", true),
+            ("-----\n| >", true),
+            ("\n| >", false),
             ("> x", false),
             ("x >", false),
+            (">\nx", false),
             ("", false),
         ] {
-            assert_eq!(idle.matches(line), is_idle, "{line:?}");
+            assert_eq!(idle.ends(text), is_idle, "{text:?}");
         }
     }
 
@@ -82,6 +98,7 @@ mod tests {
             ("core:\n  run: x\n", 2, "expected a sequence"),
             ("core:\n  run: [x]\n  idle: '('\n", 3, "unclosed group"),
             ("core:\n  idle: '>'\n", 2, "plain shell"),
+            ("core:\n  run: [x]\n  busy: '>'\n", 3, "core.idle"),
             ("core: [\n", 2, ""),
         ] {
             let wrong = parse(text).unwrap_err();

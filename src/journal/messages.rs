@@ -80,7 +80,7 @@ impl Reader {
     }
 
     /// The newest files that were refused; the newest first.
-    pub fn newest_refused(&self, limit: u32) -> Result<Vec<Facts>, Error> {
+    pub fn newest_refused(&self, limit: usize) -> Result<Vec<Facts>, Error> {
         let mut found = self.facts(
             "SELECT body FROM messages WHERE step = ? ORDER BY number DESC LIMIT ?",
             params![Step::Refused.as_str(), limit],
@@ -124,7 +124,7 @@ impl Reader {
 
     /// Of so many files that were refused last, those that were not mended since; the
     /// newest first.
-    pub fn open_rejections(&self, state: &State, of_last: u32) -> Result<Vec<Facts>, Error> {
+    pub fn open_rejections(&self, state: &State, of_last: usize) -> Result<Vec<Facts>, Error> {
         let mut open = Vec::new();
         for facts in self.newest_refused(of_last)? {
             let path = facts.path().unwrap_or_default();

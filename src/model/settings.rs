@@ -1,6 +1,6 @@
 //! The settings of a project, each with its default.
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 /// `.ai/tx/config.yaml`.
@@ -9,7 +9,7 @@ use serde::Deserialize;
 pub struct Settings {
     /// The human's own session.
     pub core: Core,
-    /// How the human is told that an agent asks.
+    /// How the human is told what has come.
     pub notify: Notify,
 }
 
@@ -19,20 +19,30 @@ pub struct Settings {
 pub struct Core {
     /// What runs in it, and its arguments; nothing: the human's shell.
     pub run: Vec<String>,
-    /// The line that its cursor is in while it waits and nothing is typed. Results are put
-    /// there only then; nothing: never.
+    /// What stands at its cursor while it waits and nothing is typed. Results are put there
+    /// only then; nothing: never.
     pub idle: Option<Pattern>,
+    /// What its screen shows nowhere while it waits.
+    pub busy: Option<Pattern>,
 }
 
-/// A regular expression that matches whole lines.
+/// A regular expression.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Pattern(Regex);
+pub struct Pattern {
+    anywhere: Regex,
+    last_lines: Regex,
+}
 
 impl Pattern {
-    /// Is it this line, whatever blanks follow?
-    pub fn matches(&self, line: &str) -> bool {
-        self.0.is_match(line.trim_end())
+    /// Is it in a text?
+    pub fn is_in(&self, text: &str) -> bool {
+        self.anywhere.is_match(text)
+    }
+
+    /// Is it what a text ends with, in whole lines?
+    pub fn ends(&self, text: &str) -> bool {
+        self.last_lines.is_match(text)
     }
 }
 
@@ -40,21 +50,24 @@ impl TryFrom<String> for Pattern {
     type Error = regex::Error;
 
     fn try_from(text: String) -> Result<Pattern, regex::Error> {
-        // By itself first, for an error to show what was written.
-        Regex::new(&text)?;
-        Regex::new(&format!("^(?:{text})$")).map(Pattern)
+        let build = |text: &str| RegexBuilder::new(text).multi_line(true).build();
+        Ok(Pattern {
+            anywhere: build(&text)?,
+            last_lines: build(&format!(r"(?:\A|\n)(?:{text})\z"))?,
+        })
     }
 }
 
 impl PartialEq for Pattern {
     fn eq(&self, other: &Pattern) -> bool {
-        self.0.as_str() == other.0.as_str()
+        self.anywhere.as_str() == other.anywhere.as_str()
     }
 }
 
 impl Eq for Pattern {}
 
-/// How the human is told that an agent asks.
+/// How the human is told what has come: a question, or a result that was wanted in the
+/// core session and could not be put there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Notify {

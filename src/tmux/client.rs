@@ -269,7 +269,8 @@ async fn connect(
 ) -> Result<Connection, Error> {
     let connection = server.connect().await?;
     let id = Some(connection.server.clone());
-    lives.send_if_modified(|known| std::mem::replace(known, id.clone()) != id);
+    // Also if it is the same: what was told to it by the last client may be gone.
+    lives.send_replace(id);
     Ok(connection)
 }
 
@@ -313,12 +314,16 @@ impl Server {
     /// Start the server if it is not there, and attach a client to it.
     async fn connect(&self) -> Result<Connection, Error> {
         let failed = |error: std::io::Error| Error::NotStarted(error.to_string());
-        let hub = NewSession::new().detached().session_name(HUB).build();
+        // A shell there would read the user's profile, for nothing.
+        let hub = NewSession::new().detached().session_name(HUB);
+        let hub = hub.shell_command("exec cat").build();
         let settings = [
             ("remain-on-exit", "on"),
             ("window-size", "latest"),
             // The line at the foot changes when it is told to, and not by a clock.
             ("status-interval", "0"),
+            ("status-style", "bg=default,fg=default"),
+            ("window-status-current-style", "bold"),
             ("status-left", " tx: #{session_name} "),
             ("status-left-length", "40"),
             ("status-right", ""),
@@ -357,6 +362,7 @@ impl Server {
         let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
             return Err(Error::Gone);
         };
+        self.tell_of_end(process.id()).await.map_err(failed)?;
         Ok(Connection {
             _process: process,
             input,
@@ -365,6 +371,18 @@ impl Server {
             parser: Parser::default(),
             open: VecDeque::new(),
         })
+    }
+
+    /// Whatever ends tx ends its client: then the line at the foot of the windows is no
+    /// longer true, and tmux itself says so.
+    async fn tell_of_end(&self, client: Option<u32>) -> std::io::Result<()> {
+        let is_ours = format!("#{{==:#{{hook_client}},client-{}}}", client.unwrap_or(0));
+        let say = line(&["set-option", "-g", "status-right", " tx does not run "]);
+        let tell = line(&["if-shell", "-F", &is_ours, &say.unwrap_or_default()]);
+        let mut hook = self.command();
+        hook.args(["set-hook", "-g", "client-detached"]);
+        hook.arg(tell.unwrap_or_default());
+        hook.stdin(Stdio::null()).output().await.map(drop)
     }
 
     /// A tx that was killed has left a client, which may still have something to say.

@@ -1,24 +1,28 @@
-//! Typing where a person types: only while nobody does, and in one step with looking.
+//! Typing where a person types: only if all is as it was when it was looked at, in one step
+//! with looking again.
 
-use tmux_interface::{CapturePane, ListPanes, PasteBuffer, SendKeys, SetBuffer};
+use tmux_interface::{CapturePane, ListPanes, PasteBuffer, SendKeys, SetBuffer, SetOption};
 
 use super::client::{Client, Error, ServerId};
 use super::panes::{PaneId, words};
 
 /// The option of the pane that the human's program runs in.
 pub const CORE: &str = "@tx-core";
+/// What was put there last, as an option of it.
+const PUT: &str = "@tx-put";
 
-/// Where a person types, at one moment.
+/// The pane of the human's program, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     pane: PaneId,
-    cursor: [String; 2],
-    /// Where something was last typed in its session, in seconds since 1970.
+    /// The process that was started in it.
+    pub pid: i32,
+    cursor: [usize; 2],
+    /// When something was last typed in its session, in seconds since 1970.
     pub active: u64,
-    /// The line that the cursor is in.
-    pub line: String,
-    /// The program that has the terminal.
-    pub program: String,
+    /// What was put there last.
+    pub put: String,
+    screen: Vec<String>,
 }
 
 impl Client {
@@ -36,61 +40,101 @@ impl Client {
         let Some(pane) = core else { return Ok(None) };
         let fields = [
             "#{pane_in_mode}#{pane_dead}",
+            "#{pane_pid}",
             "#{cursor_x}",
             "#{cursor_y}",
             "#{session_activity}",
-            "#{pane_current_command}",
+            &format!("#{{{PUT}}}"),
         ];
         let tell = ["display-message", "-p", "-t", pane.as_str()].map(String::from);
         let tell = [&tell[..], &[fields.join("\t")]].concat();
         let capture = CapturePane::new().stdout().target_pane(pane.as_str());
-        let looked = self
-            .run_on(pane.server(), &[tell, words(&capture.build())])
-            .await?;
-        let [told, screen] = &looked[..] else {
-            return Ok(None);
-        };
-        let told = told.first().map(|line| String::from_utf8_lossy(line));
-        let fields: Vec<&str> = told.iter().flat_map(|line| line.split('\t')).collect();
-        let ["00", x, y, active, program] = fields[..] else {
-            return Ok(None);
-        };
-        let row = y.parse().ok().and_then(|y: usize| screen.get(y));
-        Ok(row.map(|line| Moment {
-            cursor: [x, y].map(String::from),
-            active: active.parse().unwrap_or(u64::MAX),
-            line: String::from_utf8_lossy(line).into_owned(),
-            program: program.into(),
-            pane: pane.clone(),
-        }))
+        let looks = [tell, words(&capture.build())];
+        let looked = self.run_on(pane.server(), &looks).await?;
+        Ok(moment(pane, &looked))
     }
 
-    /// Put a line where the cursor is, if all is as it was at that moment. Was it?
-    pub async fn put(&self, then: &Moment, text: &str) -> Result<bool, Error> {
-        let buffer = "tx-core";
+    /// Put a line where the cursor is, and note what that was, if all is as it was at that
+    /// moment. Was it?
+    pub async fn put(&self, then: &Moment, text: &str, note: &str) -> Result<bool, Error> {
+        let (target, buffer) = (then.pane.as_str(), "tx-core");
         let set = SetBuffer::new().buffer_name(buffer).data(text).build();
         let paste = PasteBuffer::new().delete().bracket_codes().no_replacement();
-        let paste = paste.buffer_name(buffer).target_pane(then.pane.as_str());
-        let [x, y] = &then.cursor;
-        let place = format!("#{{&&:#{{==:#{{cursor_x}},{x}}},#{{==:#{{cursor_y}},{y}}}}}");
-        let same = format!("#{{&&:{place},{}}}", then.is_still());
-        self.run_if(&then.pane, &same, &[words(&set), words(&paste.build())])
-            .await
+        let paste = paste.buffer_name(buffer).target_pane(target).build();
+        let noted = SetOption::new().pane().target_pane(target);
+        let noted = noted.option(PUT).value(note).build();
+        let commands = [words(&set), words(&paste), words(&noted)];
+        self.run_if(&then.pane, &then.is_now(), &commands).await
     }
 
-    /// Press Enter, if nobody has typed since that moment. Was it pressed?
+    /// Press Enter, if all is as it was at that moment. Was it?
     pub async fn enter(&self, then: &Moment) -> Result<bool, Error> {
         let press = SendKeys::new().target_pane(then.pane.as_str()).key("Enter");
-        self.run_if(&then.pane, &then.is_still(), &[words(&press.build())])
-            .await
+        let commands = [words(&press.build())];
+        self.run_if(&then.pane, &then.is_now(), &commands).await
     }
 }
 
 impl Moment {
-    /// Nobody has typed since, as tmux can tell it. It notes that before it passes a key on,
-    /// in whole seconds: it cannot be told of keys in the second of that moment itself.
-    fn is_still(&self) -> String {
-        let active = format!("#{{==:#{{session_activity}},{}}}", self.active);
-        format!("#{{&&:{active},#{{==:#{{pane_in_mode}},0}}}}")
+    /// Is all the same at the cursor? What else the screen shows may move.
+    pub fn is_like(&self, other: &Moment) -> bool {
+        let at = |moment: &Moment| (moment.pid, moment.cursor, moment.active);
+        (&self.pane, at(self), self.line()) == (&other.pane, at(other), other.line())
     }
+
+    /// All that the screen shows.
+    pub fn screen(&self) -> String {
+        self.screen.join("\n")
+    }
+
+    /// What it shows down to the line of the cursor, which ends where its text does.
+    pub fn up_to_cursor(&self) -> String {
+        let [_, y] = self.cursor;
+        self.screen[..=y].join("\n")
+    }
+
+    /// The line of the cursor.
+    pub fn line(&self) -> &str {
+        let [_, y] = self.cursor;
+        &self.screen[y]
+    }
+
+    /// The blanks between the end of that line and the cursor.
+    pub fn blanks(&self) -> String {
+        let [x, _] = self.cursor;
+        " ".repeat(x.saturating_sub(self.line().chars().count()))
+    }
+
+    /// The same program has the cursor where it was, and nobody has typed since, as tmux
+    /// can tell it. It notes a key before it passes it on, in whole seconds: it cannot be
+    /// told of keys in the second of that moment itself.
+    fn is_now(&self) -> String {
+        let [x, y] = self.cursor;
+        let fields = "#{pane_in_mode} #{pane_pid} #{cursor_x} #{cursor_y} #{session_activity}";
+        let were = format!("0 {} {x} {y} {}", self.pid, self.active);
+        format!("#{{==:{fields},{were}}}")
+    }
+}
+
+fn moment(pane: PaneId, looked: &[Vec<Vec<u8>>]) -> Option<Moment> {
+    let [told, screen] = looked else { return None };
+    let told = String::from_utf8_lossy(told.first()?);
+    let fields: Vec<&str> = told.split('\t').collect();
+    let ["00", pid, x, y, active, put] = fields[..] else {
+        return None;
+    };
+    let cursor = [x.parse().ok()?, y.parse().ok()?];
+    let mut screen: Vec<String> = screen
+        .iter()
+        .map(|line| String::from_utf8_lossy(line).trim_end().to_owned())
+        .collect();
+    screen.resize(screen.len().max(cursor[1] + 1), String::new());
+    Some(Moment {
+        pane,
+        pid: pid.parse().ok()?,
+        cursor,
+        active: active.parse().ok()?,
+        put: put.into(),
+        screen,
+    })
 }
