@@ -57,7 +57,16 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
             return Err(Failure::new(why).hint(format!("`{}` goes there", need.command())));
         }
     }
+    let is_typed = text.is_none();
     let body = body(need, text)?;
+    // While a person typed, it may have been answered elsewhere.
+    if is_typed {
+        let past = Past::open(&project)?.ok_or_else(nothing_open)?;
+        let needs = self::needs(&past)?;
+        if !needs.iter().any(|open| open.id == need.id) {
+            return Err(not_open(&past, &needs, &need.id)?);
+        }
+    }
     let headline = headline_of(&Body::from(body.as_str())).to_string();
     let mut front = post::front(&Address::core(), std::slice::from_ref(&need.from), headline);
     front.insert("type".into(), Kind::AskResponse.to_string().into());
@@ -66,6 +75,7 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
     let path = letter.write(&project, Kind::AskResponse)?;
 
     let open = still_open(&past, need)?;
+    let is_alone = running(&project).is_none();
     let still_open = open.iter().map(|(id, of)| json!({ "id": id, "of": of }));
     let answer = json!({
         "id": letter.message.envelope.id, "path": path.to_string_lossy(),
@@ -79,12 +89,13 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
             .map(|(id, of)| format!("{id} (of {of})"))
             .collect();
         let text = match open.is_empty() {
+            true if is_alone => format!("answered; {asker} goes on when tx is started\n"),
             true => format!("{asker} goes on\n"),
             false => format!("answered; {asker} still waits for {}\n", open.join(", ")),
         };
         context.output.say(&printable_lines(&text))?;
     }
-    if running(&project).is_none() {
+    if is_alone {
         talk("no daemon runs here: `tx start` starts one, which takes it up\n");
     }
     verb.wait.then_say(context, &project, &path, answer)
@@ -120,7 +131,9 @@ fn choose<'n>(past: &Past, needs: &'n [Need], id: Option<&str>) -> Result<&'n Ne
 
 /// Those of this name; else those that begin with it.
 fn named<'n>(needs: &'n [Need], id: &str) -> Vec<&'n Need> {
-    let is = |need: &&Need| need.id == id || need.from.to_string() == id;
+    let is = |need: &&Need| {
+        need.id == id || need.from.to_string() == id || need.from.agent.as_str() == id
+    };
     let exact: Vec<&Need> = needs.iter().filter(is).collect();
     if exact.is_empty() {
         let begins = |need: &&Need| need.id.starts_with(id);
@@ -140,6 +153,7 @@ fn pick<'n>(meant: &[&'n Need]) -> Result<&'n Need, Failure> {
         if let Some(need) = picked {
             return Ok(need);
         }
+        talk(&format!("a number from 1 to {}\n", meant.len()));
     }
     Err(Failure::new("none was chosen: nothing was sent"))
 }
@@ -164,13 +178,29 @@ fn body(need: &Need, text: Option<String>) -> Result<String, Failure> {
 fn asked_for(need: &Need) -> Result<String, Failure> {
     let mut question = format!("{} asks: {}\n", need.from, need.headline);
     question.extend(need.more().map(|more| format!("\n{more}\n")));
+    question.extend(need.by_itself().map(|what| format!("\n({what})\n")));
     let question = printable_lines(&question);
-    talk(&format!("{question}\n"));
+    talk(&format!("{}\n", as_fits(&question)));
     match typed::line("your answer (an empty line opens an editor): ")? {
         Some(line) if line.trim().is_empty() => typed::in_editor(&question),
         Some(line) => Ok(line),
         None => Err(no_text()),
     }
+}
+
+/// As much of a text as the terminal shows at once, from its beginning.
+fn as_fits(text: &str) -> String {
+    // A line for the prompt, one for what is left out, and two between.
+    let most = typed::rows().map_or(usize::MAX, |rows| rows.saturating_sub(4).max(1));
+    let lines: Vec<&str> = text.lines().collect();
+    if lines.len() <= most {
+        return text.into();
+    }
+    let left = lines.len() - most;
+    format!(
+        "{}\n… {left} more lines, in the editor\n",
+        lines[..most].join("\n")
+    )
 }
 
 fn no_text() -> Failure {

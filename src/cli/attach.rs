@@ -2,6 +2,8 @@
 
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::time::Duration;
 
 use super::output::talk;
 use super::panes::Panes;
@@ -19,6 +21,8 @@ const CORE_ONLY: &str = "=core";
 const IN_CORE: &str = "=core:";
 /// A shell that has ended takes its window with it, unlike an agent.
 const GOES: &str = "set-option -w remain-on-exit off";
+/// A program that cannot run at all has ended by then.
+const SETTLES: Duration = Duration::from_millis(200);
 
 /// Go to the core session, or to the window of an agent
 #[derive(clap::Args)]
@@ -74,61 +78,103 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
         let failure = Failure::new(format!("the core session cannot be made: {why}"));
         failure.hint("`tx doctor` says what is wrong")
     };
-    let settings = project.settings();
-    let settings = settings.map_err(|error| Failure::new(error.to_string()))?;
+    let settings = project.settings()?;
+    let is_shell = settings.core.run.is_empty();
+    let shell = std::env::var("SHELL")
+        .ok()
+        .filter(|shell| !shell.is_empty());
+    let shell = shell.unwrap_or_else(|| "/bin/sh".into());
     let mut program: Vec<&str> = settings.core.run.iter().map(String::as_str).collect();
+    if is_shell {
+        program.push(&shell);
+    }
     // One word alone would be given to a shell.
     if let [alone] = program[..] {
         program = vec!["env", alone];
     }
     let root = project.root.to_string_lossy();
-    let format = "#{pane_dead} #{pane_id}";
-    let list = ["list-panes", "-s", "-t", IN_CORE, "-F", format];
-    let listed = match panes.run(&list) {
-        Ok(listed) => listed,
-        Err(_) => {
-            let make = ["new-session", "-d", "-s", CORE, "-c", &root];
-            let this = [
-                "set-option",
-                "-w",
-                "-t",
-                IN_CORE,
-                "remain-on-exit",
-                "off",
-                ";",
-            ];
-            let core = ["set-option", "-p", "-t", IN_CORE, tmux::CORE, "1", ";"];
-            let later = ["set-hook", "-t", IN_CORE, "after-new-window", GOES];
-            match panes.run(&[&make[..], &program, &[";"], &this, &core, &later].concat()) {
-                // Somebody else has made it in the same moment: that is as good.
-                Err(why) if !why.contains("duplicate session") => return Err(failed(why)),
-                Ok(_) | Err(_) => return Ok(()),
-            }
+    let format = format!("#{{pane_dead}} #{{{}}} #{{pane_id}}", tmux::CORE);
+    let list = ["list-panes", "-s", "-t", IN_CORE, "-F", &format];
+    let listed = panes.run(&list);
+    if let Ok(listed) = &listed {
+        let dead = listed.lines().filter_map(|line| line.strip_prefix("1 "));
+        for dead in dead.filter_map(|line| line.rsplit(' ').next()) {
+            let goes = ["set-option", "-w", "-t", dead, "remain-on-exit", "off", ";"];
+            let again = ["respawn-pane", "-t", dead, "-c", &root];
+            panes.run(&[&goes[..], &again].concat()).map_err(failed)?;
         }
+        // A person may have ended it, and gone on in another window.
+        if is_shell || listed.lines().any(|line| line.contains(" 1 ")) {
+            return Ok(());
+        }
+    }
+    let make: &[&str] = match listed {
+        Ok(_) => &["new-window", "-t", IN_CORE],
+        Err(_) => &["new-session", "-d", "-s", CORE],
     };
-    for dead in listed.lines().filter_map(|line| line.strip_prefix("1 ")) {
-        let goes = ["set-option", "-w", "-t", dead, "remain-on-exit", "off", ";"];
-        let again = ["respawn-pane", "-t", dead, "-c", &root];
-        let done = panes.run(&[&goes[..], &again].concat());
-        done.map_err(failed)?;
+    let made = ["-P", "-F", "#{pane_id}", "-c", &root];
+    let made = match panes.run(&[make, &made, &program].concat()) {
+        Ok(made) => made,
+        // Somebody else has made it in the same moment: that is as good.
+        Err(why) if why.contains("duplicate session") => return Ok(()),
+        Err(why) => return Err(failed(why)),
+    };
+    let pane = made.trim();
+    let set = ["set-option", "-t", pane];
+    // A login shell would forget where tx was found.
+    let shells = [&set[..], &["default-command", &shell, ";"]].concat();
+    let goes = [&set[..], &["-w", "remain-on-exit", "off", ";"]].concat();
+    let core = [&set[..], &["-p", tmux::CORE, "1", ";"]].concat();
+    let later = ["set-hook", "-t", IN_CORE, "after-new-window", GOES];
+    // Its program may be gone by now: that is seen below.
+    let _ = panes.run(&[shells, goes, core, later.to_vec()].concat());
+    if !is_shell {
+        std::thread::sleep(SETTLES);
+        let alive = ["display-message", "-p", "-t", pane, "#{pane_dead}"];
+        if panes.run(&alive).as_deref().map(str::trim) != Ok("0") {
+            let program = settings.core.run.join(" ");
+            let why = format!("the program of the core session ended at once: {program}");
+            let hint = "run it here by hand to see why, or mend `core.run` in .ai/tx/config.yaml";
+            return Err(Failure::new(why).hint(hint));
+        }
     }
     Ok(())
 }
 
-/// Become a tmux client of a session. Inside of a tmux that is not ours, only say how.
+/// Become a tmux client of a session, or switch the one that this runs in. Inside of a tmux
+/// that is not ours, only say how.
 fn go(panes: &Panes, select: &[&str], session: &str, target: &str) -> Result<Exit, Failure> {
-    if std::env::var_os("TMUX").is_some() || !std::io::stdout().is_terminal() {
-        let socket = printable(&panes.server().socket.to_string_lossy());
-        talk(&format!(
-            "to see it, in a terminal of its own: tmux -S {socket} attach -t '{target}'\n"
-        ));
-        return Ok(Exit::Done);
-    }
-    let mut go = panes.server().blocking();
+    let socket = &panes.server().socket;
+    let around = std::env::var_os("TMUX");
+    let inside = around.as_ref().is_some_and(|tmux| {
+        let tmux = tmux.to_string_lossy();
+        tmux.split(',').next().map(Path::new) == Some(socket)
+    });
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let mut go = match (inside, &around) {
+        (true, _) => {
+            let mut go = std::process::Command::new("tmux");
+            go.arg("-S").arg(socket);
+            go
+        }
+        (false, None) if is_terminal => panes.server().blocking(),
+        (false, _) => {
+            let socket = printable(&socket.to_string_lossy());
+            talk(&format!(
+                "to see it, in a terminal of its own: tmux -S {socket} attach -t '{target}'\n"
+            ));
+            return Ok(Exit::Done);
+        }
+    };
     if !select.is_empty() {
         go.args(select).arg(";");
     }
-    go.args(["attach-session", "-t", session]);
+    let how = if inside {
+        "switch-client"
+    } else {
+        "attach-session"
+    };
+    go.args([how, "-t", session]);
     // Comes back only if it cannot be done.
     let error = go.exec();
     Err(Failure::new(format!("tmux cannot be run: {error}")).hint("`tx doctor` looks for it"))

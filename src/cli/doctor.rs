@@ -52,6 +52,7 @@ pub(super) fn run(context: &Context, _: &Doctor) -> Result<Exit, Failure> {
     let catalogue = Catalogue::load(Some(&project));
     let mut checks = vec![tmux(), git()];
     checks.extend(folders(&project));
+    checks.push(settings(&project));
     checks.push(journal(&project));
     checks.push(daemon(&project));
     checks.extend(tmux_server(&project));
@@ -164,6 +165,28 @@ fn folders(project: &Project) -> Vec<Check> {
         }
     });
     checks.collect()
+}
+
+fn settings(project: &Project) -> Check {
+    let name = ".ai/tx/config.yaml";
+    let settings = match project.settings() {
+        Ok(settings) => settings,
+        Err(wrong) => {
+            let detail = wrong.report.lines().next().unwrap_or_default();
+            return Check::new(name, Found::Bad("`tx start` shows where".into()), detail);
+        }
+    };
+    for (key, command) in [
+        ("core.run", &settings.core.run),
+        ("notify.command", &settings.notify.command),
+    ] {
+        if let Some(program) = command.first().filter(|p| !is_there(project, p)) {
+            let detail = format!("{key}: there is no program `{program}`");
+            let fix = format!("install it, or mend {key}");
+            return Check::new(name, Found::Bad(fix), detail);
+        }
+    }
+    Check::new(name, Found::Well, "it is as it should be")
 }
 
 fn journal(project: &Project) -> Check {

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use super::output::talk;
-use crate::format::report::printable;
-use crate::project::NotAProject;
+use crate::format::report::{printable, printable_lines};
+use crate::project::{BadSettings, NotAProject};
 
 /// What the exit code of a verb means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +37,7 @@ impl From<Exit> for ExitCode {
 pub(super) struct Failure {
     exit: Exit,
     message: String,
+    detail: String,
     hint: Option<String>,
 }
 
@@ -45,6 +46,7 @@ impl Failure {
         Failure {
             exit: Exit::Findings,
             message: message.into(),
+            detail: String::new(),
             hint: None,
         }
     }
@@ -56,6 +58,14 @@ impl Failure {
     pub(super) fn hint(self, hint: impl Into<String>) -> Self {
         Failure {
             hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    /// What shows it, in lines of its own.
+    pub(super) fn detail(self, detail: impl Into<String>) -> Self {
+        Failure {
+            detail: detail.into(),
             ..self
         }
     }
@@ -72,8 +82,12 @@ impl Failure {
         let hint = self
             .hint
             .map(|hint| format!("\n  help: {}", printable(&hint)));
+        let detail = match self.detail.trim_end() {
+            "" => String::new(),
+            detail => format!("\n{}", printable_lines(detail)),
+        };
         talk(&format!(
-            "{error}error:{error:#} {}{}\n",
+            "{error}error:{error:#} {}{detail}{}\n",
             printable(&self.message),
             hint.unwrap_or_default()
         ));
@@ -89,6 +103,15 @@ impl From<NotAProject> for Failure {
         };
         Failure::new(error.to_string())
             .exit(Exit::NotAProject)
+            .hint(hint)
+    }
+}
+
+impl From<BadSettings> for Failure {
+    fn from(error: BadSettings) -> Self {
+        let hint = "mend .ai/tx/config.yaml, then start tx again";
+        Failure::new(error.to_string())
+            .detail(error.report)
             .hint(hint)
     }
 }

@@ -71,7 +71,11 @@ fn follow(context: &Context, project: &Project, all: bool) -> Result<Exit, Failu
             Heard::End => return Err(ended()),
         }
         let found = match past.as_mut() {
-            Some(past) => past.come_since()?,
+            Some(past) => {
+                let mut come = past.come_since()?;
+                come.retain(|facts| all || facts.read.is_none());
+                come
+            }
             None => {
                 past = Past::open(project)?;
                 let inbox = past.as_ref().map(|past| past.inbox(all));
@@ -189,7 +193,7 @@ fn show(context: &Context, items: &[Item]) -> Result<bool, Failure> {
 }
 
 /// What was shown is read, if a person saw it and somebody can write that down.
-fn mark(project: &Project, shown: &[Facts]) -> Result<(), Failure> {
+pub(super) fn mark(project: &Project, shown: &[Facts]) -> Result<(), Failure> {
     let unread = shown.iter().filter(|facts| facts.read.is_none());
     let unread: Vec<u64> = unread.map(|facts| facts.number.0).collect();
     if unread.is_empty() || agent_here().is_some() {

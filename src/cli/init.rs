@@ -19,10 +19,11 @@ const CONFIG: &str = "\
 # Settings of this project. Every setting is optional, and tx runs well with none.
 #
 # core:
-#   run: [my-agent]                  what runs in the core session; else your shell
+#   run: [my-agent]             what runs in the core session; else your shell
+#   idle: \"^> ?$\"              how it looks when results may be typed there
 # notify:
-#   popup: true                      open a popup with the question, when nobody types
-#   command: [notify-send, \"{from}\", \"{headline}\"]    run when an agent asks you
+#   popup: true                 open a popup with the question, when nobody types
+#   command: [notify-send, --, \"{from}\", \"{headline}\"]    run when an agent asks you
 #
 # This folder: msgs/ is the bus, where messages are dropped as *.md files. While tx
 # runs it adds state/, logs/ and run/, which are its own.

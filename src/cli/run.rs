@@ -44,7 +44,10 @@ pub(super) fn run(context: &Context, verb: &Run) -> Result<Exit, Failure> {
     };
     daemon::run(&project, ready).map_err(|stopped| {
         tracing::error!(error = %stopped, "tx cannot run");
-        Failure::from(stopped)
+        match stopped {
+            Stopped::Settings(wrong) => Failure::from(wrong),
+            stopped => Failure::from(stopped),
+        }
     })?;
     Ok(Exit::Done)
 }

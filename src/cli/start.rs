@@ -94,7 +94,8 @@ pub(super) fn start(project: &Project) -> Result<Started, Failure> {
         Some((said, hint)) => (said, Some(hint)),
         None => (said, None),
     };
-    let failure = Failure::new(format!("the daemon did not start: {said}"));
+    let (said, detail) = said.split_once('\n').unwrap_or((said, ""));
+    let failure = Failure::new(format!("the daemon did not start: {said}")).detail(detail);
     Err(match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

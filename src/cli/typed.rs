@@ -1,11 +1,15 @@
 //! What a person types when a verb asks for it: a line, or a text in an editor.
 
 use std::fs::File;
-use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::process::Command;
 
+use rustyline::error::ReadlineError;
+use rustyline::history::MemHistory;
+use rustyline::{Behavior, Config, Editor};
+use tempfile::NamedTempFile;
+
 use super::Failure;
-use super::output::talk;
 use crate::format::message::MAX_FILE;
 
 /// What stands above this line is what was typed.
@@ -16,15 +20,24 @@ pub(super) fn is_asked() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Ask for a line; `None` if there is an end instead.
+/// Ask for a line; `None` if there is an end instead. What is pasted is one answer, line
+/// breaks and all.
 pub(super) fn line(prompt: &str) -> Result<Option<String>, Failure> {
-    talk(prompt);
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    match read.map_err(|error| Failure::new(format!("the terminal cannot be read: {error}")))? {
-        0 => Ok(None),
-        _ => Ok(Some(line.trim_end_matches(['\n', '\r']).into())),
+    let failed = |error| Failure::new(format!("the terminal cannot be read: {error}"));
+    // At the terminal itself: standard output is for answers.
+    let config = Config::builder().behavior(Behavior::PreferTerm).build();
+    let editor = Editor::<(), _>::with_history(config, MemHistory::new());
+    match editor.map_err(failed)?.readline(prompt) {
+        Ok(line) => Ok(Some(line)),
+        Err(ReadlineError::Eof | ReadlineError::Interrupted) => Ok(None),
+        Err(error) => Err(failed(error)),
     }
+}
+
+/// How many lines there are to show something in.
+pub(super) fn rows() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    (size.ws_row > 0).then(|| size.ws_row.into())
 }
 
 /// Let a text be written in the editor of the user, with something to look at below it.
@@ -49,7 +62,7 @@ pub(super) fn in_editor(below: &str) -> Result<String, Failure> {
         Ok(status) if status.success() => {}
         Ok(status) => {
             let why = format!("the editor `{editor}` ended with {status}: nothing was sent");
-            return Err(Failure::new(why));
+            return Err(kept(file, why));
         }
         Err(error) => return Err(Failure::new(format!("no shell for the editor: {error}"))),
     }
@@ -58,6 +71,25 @@ pub(super) fn in_editor(below: &str) -> Result<String, Failure> {
     let edited = File::open(file.path()).map(|file| file.take(MAX_FILE as u64 + 1));
     let read = edited.and_then(|mut edited| edited.read_to_string(&mut text));
     read.map_err(failed)?;
-    let above = text.split(BELOW).next().unwrap_or_default();
-    Ok(above.trim().into())
+    match text.split_once(BELOW) {
+        Some((above, _)) if !above.trim().is_empty() => Ok(above.trim().into()),
+        Some((_, rest)) if rest.trim() == below.trim() => Ok(String::new()),
+        Some(_) => Err(kept(
+            file,
+            "nothing stands above the line: nothing was sent",
+        )),
+        None => {
+            let why = "the line that ends the answer is gone: nothing was sent";
+            Err(kept(file, why))
+        }
+    }
+}
+
+/// What was written is not lost.
+fn kept(file: NamedTempFile, why: impl Into<String>) -> Failure {
+    let failure = Failure::new(why);
+    match file.keep() {
+        Ok((_, path)) => failure.hint(format!("what you wrote is in {}", path.display())),
+        Err(_) => failure,
+    }
 }

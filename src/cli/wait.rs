@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::control::{ended, follow};
+use super::inbox;
 use super::needs::{self, Need, beyond, needs};
 use super::past::{Past, time};
 use super::{Context, Exit, Failure};
@@ -109,6 +110,11 @@ fn run(
         context.output.say_json(&answer)?;
     } else {
         context.output.say(&printable_lines(&text))?;
+        if let Ok((_, Came::Result(facts))) = &came
+            && facts.reached_core().is_some()
+        {
+            inbox::mark(project, std::slice::from_ref(facts))?;
+        }
     }
     came.map(|_| exit)
 }

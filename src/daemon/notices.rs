@@ -8,10 +8,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::OFlags;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 
 use crate::format::report::printable;
 use crate::model::Notify;
@@ -23,6 +23,14 @@ const STILL: Duration = Duration::from_secs(3);
 /// How often a person who types is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// No person closes a popup so soon.
+const AT_ONCE: Duration = Duration::from_millis(250);
+/// So many programs of the human's own may be under way.
+const MOST_COMMANDS: usize = 8;
+
+/// The asks that are open, as they change.
+type Open = watch::Receiver<BTreeSet<String>>;
+
 /// How the human is reached.
 pub(super) struct Notices {
     reach: Reach,
@@ -31,6 +39,7 @@ pub(super) struct Notices {
     open: watch::Sender<BTreeSet<String>>,
     /// One popup at a time.
     popups: Arc<Mutex<()>>,
+    commands: Arc<Semaphore>,
 }
 
 /// What it takes to reach somebody.
@@ -59,6 +68,7 @@ impl Notices {
             settings,
             open: watch::Sender::new(BTreeSet::new()),
             popups: Arc::default(),
+            commands: Arc::new(Semaphore::new(MOST_COMMANDS)),
         }
     }
 
@@ -86,7 +96,7 @@ impl Notices {
             let popups = Arc::clone(&self.popups);
             tokio::spawn(async move {
                 let _one = popups.lock().await;
-                reach.pop_up(&notice, open).await;
+                reach.pop_up(notice, open).await;
             });
         }
     }
@@ -94,6 +104,10 @@ impl Notices {
     /// The human's own program: no shell, the fields as arguments.
     fn run_command(&self, notice: &Notice) {
         let Some((program, arguments)) = self.settings.command.split_first() else {
+            return;
+        };
+        let Ok(room) = Arc::clone(&self.commands).try_acquire_owned() else {
+            tracing::warn!(program, "notify.command does not end: it is not run again");
             return;
         };
         let filled = arguments.iter().map(|argument| {
@@ -114,7 +128,10 @@ impl Notices {
             .stderr(Stdio::null());
         match command.spawn() {
             Ok(mut child) => {
-                tokio::spawn(async move { child.wait().await });
+                tokio::spawn(async move {
+                    let _ = child.wait().await;
+                    drop(room);
+                });
             }
             Err(error) => tracing::warn!(program, %error, "notify.command cannot be run"),
         }
@@ -124,52 +141,85 @@ impl Notices {
 impl Reach {
     /// Open a popup with the question in every terminal, and see it closed when the
     /// question is.
-    async fn pop_up(&self, notice: &Notice, mut open: watch::Receiver<BTreeSet<String>>) {
-        tokio::select! {
-            () = self.show(notice) => {}
-            () = is_closed(&mut open, &notice.id) => {
-                for person in self.client.people().await.unwrap_or_default() {
-                    let close = ["display-popup", "-C", "-c", &person.name];
-                    let _ = self.client.run(&close).await;
-                }
-            }
-        }
-    }
-
-    /// Show the question in every terminal until it is closed there. Never into what
-    /// somebody types.
-    async fn show(&self, notice: &Notice) {
+    async fn pop_up(self, notice: Notice, mut open: Open) {
+        let people = tokio::select! {
+            people = self.somebody() => people,
+            () = is_closed(&mut open, &notice.id) => return,
+        };
         let mut shown = tokio::task::JoinSet::new();
-        for person in self.when_still().await {
-            let mut popup = self.server.command();
-            popup.args([
-                "display-popup",
-                "-E",
-                "-w",
-                "80%",
-                "-h",
-                "60%",
-                "-c",
-                &person.name,
-            ]);
-            popup.args(["-T", &format!(" {} asks ", notice.from), &self.program]);
-            popup.arg("-C").arg(&self.root);
-            popup.args(["answer", "--", &notice.id]);
-            popup.stdin(Stdio::null()).stdout(Stdio::null());
-            popup.stderr(Stdio::null()).kill_on_drop(true);
-            shown.spawn(async move { popup.status().await });
+        for person in people {
+            let (reach, notice, mut open) = (self.clone(), notice.clone(), open.clone());
+            shown.spawn(async move {
+                while !reach.is_shown_to(&person.name, &notice, &mut open).await {}
+            });
         }
         shown.join_all().await;
+        // What is typed in a popup is no sign of life for tmux: who goes on typing must not
+        // type into the next.
+        tokio::time::sleep(STILL).await;
     }
 
-    /// The people who look at tx, once none of them types.
-    async fn when_still(&self) -> Vec<Person> {
+    /// The people who look at tx, once there is one.
+    async fn somebody(&self) -> Vec<Person> {
         loop {
             let people = self.client.people().await.unwrap_or_default();
-            if people.iter().all(|person| is_still(person.active)) {
+            if !people.is_empty() {
                 return people;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(STILL).await;
+        }
+    }
+
+    /// Show the question to a person until it is closed, there or anywhere. Never into what
+    /// somebody types. Is that done?
+    async fn is_shown_to(&self, person: &str, notice: &Notice, open: &mut Open) -> bool {
+        let is_there = tokio::select! {
+            is_there = self.is_still(person) => is_there,
+            () = is_closed(open, &notice.id) => false,
+        };
+        if !is_there {
+            return true;
+        }
+        let mut popup = self.server.command();
+        popup.args([
+            "display-popup",
+            "-E",
+            "-w",
+            "80%",
+            "-h",
+            "60%",
+            "-c",
+            person,
+        ]);
+        popup.args(["-T", &format!(" {} asks ", notice.from), &self.program]);
+        popup.arg("-C").arg(&self.root);
+        popup.args(["answer", "--", &notice.id]);
+        popup.stdin(Stdio::null()).stdout(Stdio::null());
+        popup.stderr(Stdio::null()).kill_on_drop(true);
+        let began = Instant::now();
+        tokio::select! {
+            // At once if another popup is there, of the person's own: then again.
+            _ = popup.status() => began.elapsed() > AT_ONCE || {
+                tokio::time::sleep(STILL).await;
+                false
+            },
+            () = is_closed(open, &notice.id) => {
+                let close = ["display-popup", "-C", "-c", person];
+                let _ = self.client.run(&close).await;
+                true
+            }
+        }
+    }
+
+    /// Wait until a person does not type. Is that one still there?
+    async fn is_still(&self, name: &str) -> bool {
+        loop {
+            let people = self.client.people().await.unwrap_or_default();
+            match people.iter().find(|person| person.name == name) {
+                Some(person) if is_still(person.active) => return true,
+                Some(_) => tokio::time::sleep(LOOK).await,
+                None => return false,
+            }
         }
     }
 }
@@ -180,7 +230,7 @@ pub(super) fn is_still(active: u64) -> bool {
     now.unwrap_or_default().as_secs().saturating_sub(active) >= STILL.as_secs()
 }
 
-async fn is_closed(open: &mut watch::Receiver<BTreeSet<String>>, id: &str) {
+async fn is_closed(open: &mut Open, id: &str) {
     let _ = open.wait_for(|open| !open.contains(id)).await;
 }
 

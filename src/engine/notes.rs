@@ -36,6 +36,17 @@ pub(super) struct Refused<'a> {
     pub(super) reason: String,
 }
 
+/// What news are to the human.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum News {
+    /// They are new.
+    Plain,
+    /// They are wanted in the core session.
+    Wanted,
+    /// They are in the inbox, and as good as read.
+    Known,
+}
+
 impl State {
     /// Write a message as tx itself, and hold it. The caller gives it to its recipient.
     pub(super) fn letter(&mut self, note: &Note) -> Number {
@@ -167,7 +178,12 @@ impl State {
 
     /// Tell the human something.
     pub(super) fn tell_core(&mut self, headline: &str, body: String, about: Option<Number>) {
-        self.inform_core(headline, body, about, false);
+        self.inform_core(headline, body, about, News::Plain);
+    }
+
+    /// Tell the human what a message of another has told already.
+    pub(super) fn tell_core_again(&mut self, headline: &str, body: String, about: Option<Number>) {
+        self.inform_core(headline, body, about, News::Known);
     }
 
     /// Tell the human that nothing will come of a message, where a result was wanted too.
@@ -177,11 +193,14 @@ impl State {
         body: String,
         about: Option<Number>,
     ) {
-        let inject = about.is_some_and(|about| self.is_wanted_in_core(about));
-        self.inform_core(headline, body, about, inject);
+        let news = match about.is_some_and(|about| self.is_wanted_in_core(about)) {
+            true => News::Wanted,
+            false => News::Plain,
+        };
+        self.inform_core(headline, body, about, news);
     }
 
-    fn inform_core(&mut self, headline: &str, body: String, about: Option<Number>, inject: bool) {
+    fn inform_core(&mut self, headline: &str, body: String, about: Option<Number>, news: News) {
         let core = Address::core();
         let kind = Kind::Lifecycle;
         let number = self.letter(&Note {
@@ -192,11 +211,16 @@ impl State {
             about,
             hops: 0,
         });
+        if news == News::Known
+            && let Some(held) = self.held.get_mut(&number)
+        {
+            held.facts.read = Some(self.at);
+        }
         self.end(number, &core, Step::Finished, None);
         self.effect(Effect::NotifyHuman {
             number,
             kind,
-            inject,
+            inject: news == News::Wanted,
         });
     }
 

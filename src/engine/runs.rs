@@ -132,7 +132,7 @@ impl State {
         let body = format!("{} messages.", run.messages);
         let run = self.runs.get_mut(&number).expect("it was there just now");
         run.ended = true;
-        self.tell_core("a run is complete", body, Some(number));
+        self.tell_core_again("a run is complete", body, Some(number));
     }
 
     /// Does a message of this run wait for an agent of its mesh?

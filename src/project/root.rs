@@ -35,8 +35,11 @@ pub enum NotAProject {
 
 /// The settings of a project cannot be used: what is wrong, and where.
 #[derive(Debug, thiserror::Error)]
-#[error("the settings are wrong\n{0}")]
-pub struct BadSettings(String);
+#[error("the settings are wrong")]
+pub struct BadSettings {
+    /// Where, with the line shown.
+    pub report: String,
+}
 
 impl Project {
     /// The project that `named` is, or else the nearest at or above `here`.
@@ -59,11 +62,15 @@ impl Project {
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(BadSettings(format!("{}: {error}", path.display()))),
+            Err(error) => {
+                let report = format!("{}: {error}", path.display());
+                return Err(BadSettings { report });
+            }
         };
         settings::parse(&text).map_err(|wrong| {
             let path = ".ai/tx/config.yaml";
-            BadSettings(report(path, &text, &[wrong], false).trim_end().into())
+            let report = report(path, &text, &[wrong], false);
+            BadSettings { report }
         })
     }
 

@@ -180,18 +180,30 @@ fn the_pause_outlives_the_daemon_and_the_answer_comes_once() {
 }
 
 #[test]
-fn the_pause_outlives_the_tmux_server() {
-    let project = project();
-    asked(&project, "pane", &["q".into()]);
-    tmux(project.socket(), &["kill-server"]);
-    wait_for("its process to be gone", || {
-        let state = project.state();
-        let worker = state.worker(&"ask/pane".parse().unwrap())?;
-        (!worker.live).then_some(())
-    });
-    assert_eq!(open(&project), ["q"]);
-    answer(&project, "q");
-    assert_eq!(resumed(&project, "pane"), ["answer q;"]);
+fn the_pause_outlives_the_tmux_server_and_the_machine() {
+    for whole_machine in [false, true] {
+        let project = project();
+        for agent in AGENTS {
+            asked(&project, agent, &[format!("q-{agent}")]);
+        }
+        if whole_machine {
+            project.kill_daemon();
+        }
+        tmux(project.socket(), &["kill-server"]);
+        if whole_machine {
+            project.start();
+        }
+        wait_for("its process to be gone", || {
+            let state = project.state();
+            let worker = state.worker(&"ask/pane".parse().unwrap())?;
+            (!worker.live).then_some(())
+        });
+        assert_eq!(open(&project), ["q-turn", "q-pane"]);
+        for agent in AGENTS {
+            answer(&project, &format!("q-{agent}"));
+            assert_eq!(resumed(&project, agent), [format!("answer q-{agent};")]);
+        }
+    }
 }
 
 #[test]
@@ -401,7 +413,7 @@ fn what_was_shown_is_read_for_good() {
     resumed(&project, "turn");
     let inbox = wait_for("what came since", || {
         let inbox = project.json(&["inbox"]);
-        (inbox.as_array()?.len() == 2).then_some(inbox)
+        (inbox.as_array()?.len() == 1).then_some(inbox)
     });
     // The ask that was read is still so, now that it is finished.
     assert_eq!(inbox[0]["kind"], "task-complete", "{inbox}");
@@ -511,4 +523,33 @@ fn a_person_picks_a_question_and_answers_in_a_line_or_in_an_editor() {
     let seen = fs::read_to_string(project.root().join("editor.sh.seen")).unwrap();
     assert!(seen.contains("ask/pane asks: What of colour?"), "{seen}");
     assert_eq!(resumed(&project, "pane"), ["answer large;answer blue;"]);
+}
+
+#[test]
+fn what_is_pasted_is_one_answer_and_one_that_came_first_counts() {
+    let project = project();
+    asked(&project, "pane", &["colour".into(), "size".into()]);
+    {
+        let person = Person::runs(&project, "false", "answer colour");
+        person.sees("your answer");
+        tmux(
+            &person.socket,
+            &["set-buffer", "answer blue\nanswer and green"],
+        );
+        tmux(&person.socket, &["paste-buffer", "-p"]);
+        person.sees("and green");
+        person.types("ish");
+        person.sees("exit 0");
+    }
+    wait_for("it to be taken in", || {
+        (open(&project) == ["size"]).then_some(())
+    });
+    let person = Person::runs(&project, "false", "answer size");
+    person.sees("your answer");
+    answer(&project, "size");
+    let resumed = resumed(&project, "pane");
+    assert_eq!(resumed, ["answer blue;answer and greenish;answer size;"]);
+    person.types("too late");
+    person.sees("`size` is closed");
+    person.sees("exit 6");
 }

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use tx::engine::Step;
 
+use crate::human::Human;
 use crate::stage::{Project, TX, message, tmux, wait_for};
 
 const DOTTED: &str = r#"
@@ -120,4 +121,57 @@ fn without_a_daemon_attach_starts_nothing() {
         assert!(said.contains("`tx start` starts one"), "{said}");
     }
     assert!(!project.socket().exists());
+}
+
+#[test]
+fn the_program_of_the_core_session_is_there_again_though_other_windows_are() {
+    let project = Project::new(&[]);
+    project.write(".ai/tx/config.yaml", "core: { run: [cat, -] }\n");
+    project.start();
+    let core = || {
+        let format = "#{@tx-core} #{pane_id}";
+        let listed = tmux(project.socket(), &["list-panes", "-a", "-F", format]);
+        let core = listed.lines().find_map(|line| line.strip_prefix("1 "));
+        core.map(String::from)
+    };
+    project.ok(&["attach"]);
+    let first = core().unwrap();
+    tmux(
+        project.socket(),
+        &["new-window", "-d", "-t", "=core:", "cat"],
+    );
+    tmux(project.socket(), &["kill-pane", "-t", &first]);
+    assert_eq!(core(), None);
+    project.ok(&["attach"]);
+    let again = core().unwrap();
+    project.ok(&["attach"]);
+    assert_eq!(core(), Some(again));
+}
+
+#[test]
+fn a_program_of_the_core_session_that_ends_at_once_is_said_so() {
+    let project = Project::new(&[]);
+    project.write(".ai/tx/config.yaml", "core: { run: [sh, -c, exit 3] }\n");
+    project.start();
+    let told = project.tx(&["attach"]);
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert_eq!(told.status.code(), Some(1));
+    assert!(said.contains("ended at once: sh -c exit 3"), "{said}");
+}
+
+#[test]
+fn inside_of_the_core_session_attach_switches() {
+    let mesh = "mesh: dev\nagents: [{ name: a, runtime: command, mode: pane, run: [cat] }]\n";
+    let project = Project::started(&[("dev/config.yaml", mesh)]);
+    project.drop_file("m.md", &message("core", "dev/a", "m", "", "work"));
+    project.wait_for_step("m", Step::Delivered);
+    let human = Human::attached_to(&project);
+    human.wait_for_foot("●");
+    let root = project.root().display();
+    human.types(&["-l", &format!("{TX} -C {root} attach dev/a")]);
+    human.types(&["Enter"]);
+    wait_for("the agent's window", || {
+        let there = clients(&project);
+        (there.len() == 1 && there[0].starts_with("dev ")).then_some(())
+    });
 }

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tx::engine::Step;
 
 use crate::human::Human;
 use crate::pages::same_in_page;
-use crate::stage::{Project, TX, message, wait_for};
+use crate::stage::{Project, TX, message, tmux, wait_for};
 
 /// It asks the human once, and waits for leave before it ends.
 const ASKER: &str = r#"
@@ -20,6 +21,7 @@ agents:
   - name: works
     runtime: command
     run: [sh, -c, "until [ -e go ]; do sleep 0.01; done; echo done"]
+  - { name: fails, runtime: command, run: [/nonexistent/program] }
 "#;
 
 const ASKS: &str = r#"
@@ -46,7 +48,6 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     let project = Project::started(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
     let human = Human::attached_to(&project);
     human.wait_for_foot("all is quiet");
-    assert!(human.foot().contains("tx: core"), "{}", human.foot());
 
     project.drop_file("w.md", &message("core", "dev/works", "w", "", "work"));
     human.wait_for_foot("●");
@@ -55,6 +56,14 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     project.drop_file("a.md", &message("core", "dev/asks", "a", "", "paint it"));
     human.wait_for_foot("●  1 asks you");
     wait_for("the bell", || human.heard_a_bell().then_some(()));
+    for notification in [
+        "\x1b]9;dev/asks: Which colour?\x07",
+        "\x1b]777;notify;tx;dev/asks: Which colour?\x07",
+    ] {
+        wait_for("the notification", || {
+            human.received().contains(notification).then_some(())
+        });
+    }
 
     project.drop_file("bad.md", "no frontmatter\n");
     human.wait_for_foot("●  1 asks you  1 rejection  1 new");
@@ -64,13 +73,36 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     );
     human.wait_for_foot("●  1 asks you  1 new");
 
-    // Each result comes with the news that its run is complete.
+    // Two results, and the news of the file.
     fs::write(project.root().join("go"), "").unwrap();
-    human.wait_for_foot("1 asks you  5 new");
+    human.wait_for_foot("1 asks you  3 new");
     project.ok(&["answer", "colour-a", "in blue"]);
-    human.wait_for_foot("7 new");
+    human.wait_for_foot("4 new");
     project.ok(&["inbox"]);
     human.wait_for_foot("all is quiet");
+
+    // Three times in vain, and it is a dead letter.
+    project.drop_file("f.md", &message("core", "dev/fails", "f", "", "work"));
+    human.wait_for_foot("1 dead letter  1 new");
+    let letters = project.json(&["dlq", "list"]);
+    let letter = letters[0]["id"].as_str().unwrap();
+    project.ok(&["dlq", "drop", letter]);
+    project.ok(&["inbox"]);
+    human.wait_for_foot("all is quiet");
+
+    // Whatever ends tx, the foot tells the truth; so it does when tx is back.
+    project.kill_daemon();
+    human.wait_for_foot("tx does not run");
+    project.start();
+    human.wait_for_foot("all is quiet");
+    let clients = ["list-clients", "-F", "#{client_control_mode} #{client_pid}"];
+    let clients = tmux(project.socket(), &clients);
+    let ours = clients.lines().find_map(|line| line.strip_prefix("1 "));
+    let ours = Pid::from_raw(ours.unwrap().parse().unwrap()).unwrap();
+    kill_process(ours, Signal::KILL).unwrap();
+    human.wait_for_foot("all is quiet");
+    project.ok(&["stop"]);
+    human.wait_for_foot("tx does not run");
 }
 
 #[test]
@@ -130,6 +162,96 @@ fn a_popup_asks_and_goes_when_it_is_answered_there_or_elsewhere() {
     project.ok(&["answer", "colour-b", "in blue"]);
     wait_for("the popup to go", || shows_popup().is_none().then_some(()));
     project.wait_for_step("b", Step::Finished);
+}
+
+#[test]
+fn popups_wait_for_somebody_and_leave_those_of_others_alone() {
+    let project = Project::new(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
+    project.write(".ai/tx/config.yaml", "notify: { popup: true }\n");
+    project.start();
+    let asks = |id: &str| {
+        let text = message("core", "dev/asks", id, "", "paint it");
+        project.drop_file(&format!("{id}.md"), &text);
+    };
+    asks("a");
+    let asked = |id: &str| {
+        let ask = format!("colour-{id}");
+        wait_for(&ask, || {
+            let asks = project.json(&["asks"]);
+            (asks[0]["id"] == ask).then_some(())
+        });
+    };
+    asked("a");
+    let human = Human::attached_to(&project);
+    let shows = |what: &str| human.screen().contains(what).then_some(());
+    wait_for("the popup of before", || shows("dev/asks asks"));
+    project.ok(&["answer", "colour-a", "in blue"]);
+    wait_for("it to go", || {
+        shows("dev/asks asks").is_none().then_some(())
+    });
+
+    // One of the human's own stays, whatever becomes of a question, and the next waits.
+    let client = ["list-clients", "-t", "=core", "-F", "#{client_name}"];
+    let client = tmux(project.socket(), &client).trim().to_owned();
+    let mut own = std::process::Command::new("tmux");
+    own.arg("-S").arg(project.socket()).env_remove("TMUX");
+    own.args(["display-popup", "-c", &client, "echo mine; sleep 600"]);
+    let mut own = own.spawn().unwrap();
+    wait_for("a popup of its own", || shows("mine"));
+    for id in ["b", "c"] {
+        asks(id);
+        asked(id);
+        std::thread::sleep(Duration::from_secs(4));
+        assert!(shows("mine").is_some(), "{}", human.screen());
+        if id == "b" {
+            project.ok(&["answer", "colour-b", "in blue"]);
+            project.wait_for_step("b", Step::Finished);
+            assert!(shows("mine").is_some(), "{}", human.screen());
+        }
+    }
+    tmux(project.socket(), &["display-popup", "-C", "-c", &client]);
+    own.wait().unwrap();
+    wait_for("the popup", || shows("dev/asks asks"));
+}
+
+#[test]
+fn what_is_typed_in_a_popup_is_not_typed_into_the_next() {
+    let mesh = ASKER.replace("name: works", "name: also").replace(
+        "[sh, -c, \"until [ -e go ]; do sleep 0.01; done; echo done\"]",
+        "[sh, \"{mesh_dir}/asks.sh\"]",
+    );
+    let asks = ASKS.replace("from: dev/asks", "from: '\"$TX_AGENT\"'");
+    let project = Project::new(&[("dev/config.yaml", &mesh), ("dev/asks.sh", &asks)]);
+    let settings = "core: { run: [cat, -] }\nnotify: { popup: true }\n";
+    project.write(".ai/tx/config.yaml", settings);
+    project.start();
+    let human = Human::attached_to(&project);
+    human.wait_for_foot("all is quiet");
+    for (id, agent) in [("a", "asks"), ("b", "also")] {
+        let to = format!("dev/{agent}");
+        project.drop_file(
+            &format!("{id}.md"),
+            &message("core", &to, id, "", "paint it"),
+        );
+    }
+    let popup = || {
+        let screen = human.screen();
+        let mut of = ["dev/asks", "dev/also"].into_iter();
+        of.find(|of| screen.contains(&format!("{of} asks:")))
+    };
+    let first = wait_for("a popup", popup);
+    human.types(&["-l", "1"]);
+    project.ok(&["answer", first, "in blue"]);
+    let closed = Instant::now();
+    while closed.elapsed() < Duration::from_secs(5) {
+        human.types(&["-l", "2"]);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let second = wait_for("the other popup", popup);
+    assert_ne!(first, second);
+    let typed = human.screen();
+    let answer = typed.lines().find(|line| line.contains("your answer"));
+    assert!(!answer.unwrap().contains('2'), "{typed}");
 }
 
 #[test]

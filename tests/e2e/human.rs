@@ -15,6 +15,8 @@ impl Human {
         let attach = ["env", "-u", "TMUX", TX, "-C", root, "attach"];
         let start = ["new-session", "-d", "-s", "human", "-x", "100", "-y", "24"];
         tmux(outer.socket(), &[&start[..], &attach].concat());
+        let keep = format!("cat > '{}'", outer.folder().join("received").display());
+        tmux(outer.socket(), &["pipe-pane", "-t", "human:0", &keep]);
         // Looking elsewhere, so that a bell is noted.
         tmux(outer.socket(), &["new-window", "-t", "human"]);
         Human { outer }
@@ -27,22 +29,29 @@ impl Human {
         )
     }
 
-    /// The line at the foot.
+    /// What the line at the foot says besides the windows.
     pub(crate) fn foot(&self) -> String {
         let screen = self.screen();
-        screen
-            .trim_end()
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .to_owned()
+        let foot = screen.trim_end().lines().last().unwrap_or_default();
+        let (windows, says) = foot.rsplit_once('*').unwrap_or_default();
+        assert!(
+            foot.is_empty() || windows.starts_with(" tx: core "),
+            "{foot}"
+        );
+        says.trim().to_owned()
     }
 
-    pub(crate) fn wait_for_foot(&self, ends: &str) {
+    pub(crate) fn wait_for_foot(&self, says: &str) {
         wait_for(
-            &format!("{ends:?} at the foot of {}", self.screen()),
-            || self.foot().trim_end().ends_with(ends).then_some(()),
+            &format!("{says:?} at the foot of {}", self.screen()),
+            || (self.foot() == says).then_some(()),
         );
+    }
+
+    /// All that the terminal was sent since it was there.
+    pub(crate) fn received(&self) -> String {
+        let received = std::fs::read(self.outer.folder().join("received"));
+        String::from_utf8_lossy(&received.unwrap_or_default()).into()
     }
 
     pub(crate) fn types(&self, keys: &[&str]) {

@@ -224,7 +224,8 @@ impl World {
             let core = facts.delivery(&Address::core());
             let end = core.and_then(|core| core.ladder.last());
             let answered = end.and_then(|rung| rung.why.as_deref()) == Some("answered");
-            let read = shown || answered;
+            let known = facts.headline.as_str() == "a run is complete" && facts.from.is_system();
+            let read = shown || answered || known;
             assert!(
                 facts.read.is_some() == read,
                 "promise 4 is broken: of `{id}` it is not known whether the human read it"
