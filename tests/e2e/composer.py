@@ -4,6 +4,7 @@ file `rest`. Its arguments say in which ways it is awkward."""
 
 import os
 import select
+import signal
 import sys
 import termios
 import time
@@ -73,6 +74,7 @@ attributes = termios.tcgetattr(0)
 attributes[3] &= ~termios.ECHO
 termios.tcsetattr(0, termios.TCSANOW, attributes)
 os.write(1, b"\x1b[?2004h")
+signal.signal(signal.SIGWINCH, lambda *_: draw())
 draw()
 while True:
     if working and os.path.exists("rest"):
