@@ -78,7 +78,7 @@ pub(super) fn line(state: &State, waiting: Waiting) -> String {
         ("green", marks(at_work.count())),
         (
             "yellow",
-            count(asks.count() + dialogs.count(), "asks you", "ask you"),
+            count(asks.count() + dialogs.count(), "ask", "asks"),
         ),
         (
             "red",

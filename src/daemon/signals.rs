@@ -92,7 +92,9 @@ pub(super) fn at_terminal_of(pid: Pid) -> Option<Pid> {
 fn stat(pid: Pid, field: usize) -> Option<Pid> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
-    Pid::from_raw(fields.split(' ').nth(field)?.parse().ok()?)
+    let pid: i32 = fields.split(' ').nth(field)?.parse().ok()?;
+    // -1 is nobody.
+    Pid::from_raw(pid.max(0))
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -126,10 +128,12 @@ mod tests {
         let pid = Pid::from_child(&leader);
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         let (session, members) = (session_of(pid), of_session(pid));
+        let at_terminal = at_terminal_of(pid);
         drop(leader.stdin.take());
         leader.wait().unwrap();
         assert!(stat.contains("(a) S 1 1)"), "{stat}");
         assert_eq!(session, Some(pid));
+        assert_eq!(at_terminal, None, "it has no terminal");
         assert_eq!(members, [pid]);
     }
 }

@@ -54,7 +54,7 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     assert!(!human.heard_a_bell());
 
     project.drop_file("a.md", &message("core", "dev/asks", "a", "", "paint it"));
-    human.wait_for_foot("●  1 asks you");
+    human.wait_for_foot("●  1 ask");
     wait_for("the bell", || human.heard_a_bell().then_some(()));
     for notification in [
         "\x1b]9;dev/asks: Which colour?\x07",
@@ -66,16 +66,16 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     }
 
     project.drop_file("bad.md", "no frontmatter\n");
-    human.wait_for_foot("●  1 asks you  1 rejection  1 new");
+    human.wait_for_foot("●  1 ask  1 rejection  1 new");
     project.drop_file(
         "bad.md",
         &message("core", "dev/works", "mended", "", "work"),
     );
-    human.wait_for_foot("●  1 asks you  1 new");
+    human.wait_for_foot("●  1 ask  1 new");
 
     // Two results, and the news of the file.
     fs::write(project.root().join("go"), "").unwrap();
-    human.wait_for_foot("1 asks you  3 new");
+    human.wait_for_foot("1 ask  3 new");
     project.ok(&["answer", "colour-a", "in blue"]);
     human.wait_for_foot("4 new");
     project.ok(&["inbox"]);
@@ -309,7 +309,7 @@ fn the_core_session_looks_as_the_docs_show_it() {
     wait_for("the popup", || {
         human.screen().contains("your answer").then_some(())
     });
-    human.wait_for_foot("●  1 asks you");
+    human.wait_for_foot("●  1 ask");
     let screen = human.screen();
     let lines = screen.lines().map(|line| line.trim_end().to_owned() + "\n");
     let shown = format!("```screen\n{}```\n", lines.collect::<String>());
