@@ -63,7 +63,8 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
     if is_typed {
         let past = Past::open(&project)?.ok_or_else(nothing_open)?;
         let needs = self::needs(&past)?;
-        if !needs.iter().any(|open| open.id == need.id) {
+        let is = |open: &Need| (&open.id, &open.from) == (&need.id, &need.from);
+        if !needs.iter().any(is) {
             return Err(not_open(&past, &needs, &need.id)?);
         }
     }
@@ -129,17 +130,19 @@ fn choose<'n>(past: &Past, needs: &'n [Need], id: Option<&str>) -> Result<&'n Ne
     }
 }
 
-/// Those of this name; else those that begin with it.
+/// Those of this id; else of this agent; else those that begin with it.
 fn named<'n>(needs: &'n [Need], id: &str) -> Vec<&'n Need> {
-    let is = |need: &&Need| {
-        need.id == id || need.from.to_string() == id || need.from.agent.as_str() == id
-    };
-    let exact: Vec<&Need> = needs.iter().filter(is).collect();
-    if exact.is_empty() {
-        let begins = |need: &&Need| need.id.starts_with(id);
-        return needs.iter().filter(begins).collect();
-    }
-    exact
+    let is: [&dyn Fn(&Need) -> bool; 4] = [
+        &|need| need.id == id,
+        &|need| need.from.to_string() == id,
+        &|need| need.from.agent.as_str() == id,
+        &|need| need.id.starts_with(id),
+    ];
+    let found = is
+        .iter()
+        .map(|is| needs.iter().filter(|need| is(need)).collect());
+    let mut found = found.filter(|found: &Vec<&Need>| !found.is_empty());
+    found.next().unwrap_or_default()
 }
 
 /// Let a person choose by number.
@@ -190,17 +193,28 @@ fn asked_for(need: &Need) -> Result<String, Failure> {
 
 /// As much of a text as the terminal shows at once, from its beginning.
 fn as_fits(text: &str) -> String {
-    // A line for the prompt, one for what is left out, and two between.
-    let most = typed::rows().map_or(usize::MAX, |rows| rows.saturating_sub(4).max(1));
-    let lines: Vec<&str> = text.lines().collect();
-    if lines.len() <= most {
+    let Some((columns, rows)) = typed::size() else {
         return text.into();
+    };
+    // A line for the prompt, one for what is left out, and two between.
+    let mut room = rows.saturating_sub(4).max(1);
+    let mut shown = String::new();
+    let lines: Vec<&str> = text.lines().collect();
+    for (place, line) in lines.iter().enumerate() {
+        let takes = line.chars().count().div_ceil(columns).max(1);
+        if takes > room {
+            let first: String = line.chars().take(columns * room).collect();
+            let left = lines.len() - place;
+            return format!(
+                "{shown}{first}\n… {} more, in the editor\n",
+                many(left, "line")
+            );
+        }
+        room -= takes;
+        shown += line;
+        shown.push('\n');
     }
-    let left = lines.len() - most;
-    format!(
-        "{}\n… {left} more lines, in the editor\n",
-        lines[..most].join("\n")
-    )
+    shown
 }
 
 fn no_text() -> Failure {

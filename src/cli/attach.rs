@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::output::talk;
 use super::panes::Panes;
-use super::{Context, Exit, Failure};
+use super::{Context, Exit, Failure, agent_here};
 use crate::daemon;
 use crate::format::report::printable;
 use crate::model::Address;
@@ -96,24 +96,61 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
     let format = format!("#{{pane_dead}} #{{{}}} #{{pane_id}}", tmux::CORE);
     let list = ["list-panes", "-s", "-t", IN_CORE, "-F", &format];
     let listed = panes.run(&list);
+    let mut dead_core = None;
     if let Ok(listed) = &listed {
-        let dead = listed.lines().filter_map(|line| line.strip_prefix("1 "));
-        for dead in dead.filter_map(|line| line.rsplit(' ').next()) {
-            let goes = ["set-option", "-w", "-t", dead, "remain-on-exit", "off", ";"];
-            let again = ["respawn-pane", "-t", dead, "-c", &root];
-            panes.run(&[&goes[..], &again].concat()).map_err(failed)?;
+        for line in listed.lines() {
+            match line.split(' ').collect::<Vec<_>>()[..] {
+                ["1", "1", pane] => dead_core = Some(pane),
+                ["1", _, pane] => {
+                    let goes = ["set-option", "-w", "-t", pane, "remain-on-exit", "off", ";"];
+                    let again = ["respawn-pane", "-t", pane, "-c", &root];
+                    panes.run(&[&goes[..], &again].concat()).map_err(failed)?;
+                }
+                _ => {}
+            }
         }
         // A person may have ended it, and gone on in another window.
-        if is_shell || listed.lines().any(|line| line.contains(" 1 ")) {
+        let is_there = is_shell || listed.lines().any(|line| line.starts_with("0 1 "));
+        if is_there && dead_core.is_none() {
             return Ok(());
         }
     }
-    let make: &[&str] = match listed {
-        Ok(_) => &["new-window", "-t", IN_CORE],
-        Err(_) => &["new-session", "-d", "-s", CORE],
+    let made = match (&listed, dead_core) {
+        (Ok(_), Some(pane)) => {
+            let again = ["respawn-pane", "-k", "-t", pane, "-c", &root];
+            panes
+                .run(&[&again[..], &program].concat())
+                .map(|_| pane.to_owned())
+        }
+        (Ok(_), None) => {
+            let make = [
+                "new-window",
+                "-t",
+                IN_CORE,
+                "-P",
+                "-F",
+                "#{pane_id}",
+                "-c",
+                &root,
+            ];
+            panes.run(&[&make[..], &program].concat())
+        }
+        (Err(_), _) => {
+            let make = [
+                "new-session",
+                "-d",
+                "-s",
+                CORE,
+                "-P",
+                "-F",
+                "#{pane_id}",
+                "-c",
+                &root,
+            ];
+            panes.run(&[&make[..], &program].concat())
+        }
     };
-    let made = ["-P", "-F", "#{pane_id}", "-c", &root];
-    let made = match panes.run(&[make, &made, &program].concat()) {
+    let made = match made {
         Ok(made) => made,
         // Somebody else has made it in the same moment: that is as good.
         Err(why) if why.contains("duplicate session") => return Ok(()),
@@ -132,6 +169,7 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
         std::thread::sleep(SETTLES);
         let alive = ["display-message", "-p", "-t", pane, "#{pane_dead}"];
         if panes.run(&alive).as_deref().map(str::trim) != Ok("0") {
+            let _ = panes.run(&["kill-pane", "-t", pane]);
             let program = settings.core.run.join(" ");
             let why = format!("the program of the core session ended at once: {program}");
             let hint = "run it here by hand to see why, or mend `core.run` in .ai/tx/config.yaml";
@@ -152,13 +190,13 @@ fn go(panes: &Panes, select: &[&str], session: &str, target: &str) -> Result<Exi
     });
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let mut go = match (inside, &around) {
-        (true, _) => {
+        (true, _) if is_terminal && agent_here().is_none() => {
             let mut go = std::process::Command::new("tmux");
             go.arg("-S").arg(socket);
             go
         }
         (false, None) if is_terminal => panes.server().blocking(),
-        (false, _) => {
+        (_, _) => {
             let socket = printable(&socket.to_string_lossy());
             talk(&format!(
                 "to see it, in a terminal of its own: tmux -S {socket} attach -t '{target}'\n"

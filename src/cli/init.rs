@@ -20,7 +20,7 @@ const CONFIG: &str = "\
 #
 # core:
 #   run: [my-agent]             what runs in the core session; else your shell
-#   idle: \"^> ?$\"              how it looks when results may be typed there
+#   idle: \"^> $\"               how it looks when results may be typed there
 # notify:
 #   popup: true                 open a popup with the question, when nobody types
 #   command: [notify-send, --, \"{from}\", \"{headline}\"]    run when an agent asks you

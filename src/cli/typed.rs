@@ -34,10 +34,10 @@ pub(super) fn line(prompt: &str) -> Result<Option<String>, Failure> {
     }
 }
 
-/// How many lines there are to show something in.
-pub(super) fn rows() -> Option<usize> {
+/// How many columns and lines there are to show something in.
+pub(super) fn size() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
-    (size.ws_row > 0).then(|| size.ws_row.into())
+    (size.ws_row > 0 && size.ws_col > 0).then(|| (size.ws_col.into(), size.ws_row.into()))
 }
 
 /// Let a text be written in the editor of the user, with something to look at below it.
@@ -70,7 +70,12 @@ pub(super) fn in_editor(below: &str) -> Result<String, Failure> {
     let mut text = String::new();
     let edited = File::open(file.path()).map(|file| file.take(MAX_FILE as u64 + 1));
     let read = edited.and_then(|mut edited| edited.read_to_string(&mut text));
-    read.map_err(failed)?;
+    if let Err(error) = read {
+        return Err(kept(
+            file,
+            format!("what was written cannot be read: {error}"),
+        ));
+    }
     match text.split_once(BELOW) {
         Some((above, _)) if !above.trim().is_empty() => Ok(above.trim().into()),
         Some((_, rest)) if rest.trim() == below.trim() => Ok(String::new()),

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use tokio::sync::mpsc;
@@ -25,7 +25,7 @@ const APART: Duration = Duration::from_secs(3);
 /// Programs lose an Enter that comes sooner after a paste, or take it for a part of it.
 const BEFORE_ENTER: Duration = Duration::from_millis(200);
 /// How often Enter is pressed, if the line stays where it is.
-const ENTERS: u32 = 3;
+const ENTERS: u32 = 2;
 /// More files than these are for the next line: programs fold up what is very long.
 const MOST_FILES: usize = 5;
 /// They would run the line. So do those in `/etc/shells`.
@@ -196,37 +196,53 @@ impl Task {
         Ok(sent.unwrap_or(Tried::Unsure))
     }
 
-    /// Press Enter as long as the line is there and nobody types.
+    /// Press Enter on the line, if it is there and nobody types. Once more if nothing at all
+    /// came of it: a program that is slow must not find a second one that it takes for
+    /// something else.
     async fn send_off(&self, then: &Moment, line: &str) -> Result<Tried, Error> {
-        for pressed in 0..=ENTERS {
-            tokio::time::sleep(BEFORE_ENTER).await;
+        let mut pressed: Option<Moment> = None;
+        let mut enters = 0;
+        tokio::time::sleep(BEFORE_ENTER).await;
+        loop {
             let Some(now) = self.client.core().await? else {
-                break;
+                return Ok(Tried::Unsure);
             };
             if (now.pid, now.active) != (then.pid, then.active) {
-                break;
+                return Ok(Tried::Unsure);
             }
             if !still_holds(now.line(), line) {
-                return Ok(if pressed > 0 {
-                    Tried::Sent
-                } else {
-                    Tried::Unsure
-                });
+                let is_sent = enters > 0;
+                return Ok(if is_sent { Tried::Sent } else { Tried::Unsure });
             }
-            if pressed < ENTERS && !self.client.enter(&now).await? {
+            let in_vain = pressed.is_none_or(|before| before == now);
+            if enters == ENTERS || !in_vain || !self.client.enter(&now).await? {
+                return Ok(Tried::Unsure);
+            }
+            enters += 1;
+            self.is_taken(line).await?;
+            pressed = Some(now);
+        }
+    }
+
+    /// Wait for a while until the line is gone.
+    async fn is_taken(&self, line: &str) -> Result<(), Error> {
+        let until = Instant::now() + APART;
+        while Instant::now() < until {
+            tokio::time::sleep(BEFORE_ENTER).await;
+            let now = self.client.core().await?;
+            if !now.is_some_and(|now| still_holds(now.line(), line)) {
                 break;
             }
         }
-        Ok(Tried::Unsure)
+        Ok(())
     }
 }
 
 impl Waits {
     /// Why this is no moment to type, if it is none.
     fn in_vain(&self, core: &Moment) -> Option<&'static str> {
-        let text = core.up_to_cursor();
-        let is_idle = self.idle.ends(&text) || self.idle.ends(&(text + &core.blanks()));
-        if !is_idle {
+        let (before, behind) = core.around_cursor();
+        if !self.idle.ends(&before) || !behind.trim_matches(is_frame).is_empty() {
             Some("it does not show `core.idle` at its cursor")
         } else if self.busy.as_ref().is_some_and(|b| b.is_in(&core.screen())) {
             Some("it shows `core.busy`")
@@ -249,7 +265,8 @@ fn has_terminal(pid: i32) -> bool {
     let Ok(program) = fs::read_link(format!("/proc/{pid}/exe")) else {
         return false;
     };
-    at_terminal_of(pid) == Some(pid) && !is_shell(&program)
+    // One that was replaced since has lost its name.
+    at_terminal_of(pid) == Some(pid) && program.exists() && !is_shell(&program)
 }
 
 fn is_shell(program: &Path) -> bool {
@@ -286,13 +303,17 @@ fn harmless(text: &str) -> Option<&str> {
     (text.chars().all(is) && !text.starts_with('-')).then_some(text)
 }
 
+/// Blanks, and what some draw around the line that is typed.
+fn is_frame(c: char) -> bool {
+    c.is_whitespace() || c == '|' || ('\u{2500}'..='\u{259f}').contains(&c)
+}
+
 /// Is the end of a text still in the line of the cursor?
 fn still_holds(line: &str, text: &str) -> bool {
     const TAIL: usize = 12;
-    let from = text.char_indices().rev().nth(TAIL).map_or(0, |(at, _)| at);
-    // Without the frame that some draw around it.
-    let frame = |c: char| c.is_whitespace() || c == '|' || ('\u{2500}'..='\u{259f}').contains(&c);
-    let line = line.trim_matches(frame);
+    let tail = text.char_indices().rev().nth(TAIL - 1);
+    let from = tail.map_or(0, |(at, _)| at);
+    let line = line.trim_matches(is_frame);
     // A long text is wrapped, and the last line of it may be short.
     !line.is_empty() && (line.contains(&text[from..]) || text.ends_with(line))
 }

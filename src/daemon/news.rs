@@ -13,6 +13,12 @@ use crate::model::{Address, Kind};
 /// more, in milliseconds.
 const RECENT: i64 = 3_600_000;
 
+/// What may not have been told.
+pub(super) struct Untold {
+    asks: Vec<Number>,
+    responses: Vec<Facts>,
+}
+
 impl Daemon {
     /// Something has come for the human.
     pub(super) fn notify(&self, number: Number, kind: Kind, inject: bool) {
@@ -26,7 +32,7 @@ impl Daemon {
             return;
         };
         match kind {
-            Kind::AskHuman => self.notices.ask(notice(&facts, kind)),
+            Kind::AskHuman => self.notices.ask(number, notice(&facts, kind)),
             Kind::Task
             | Kind::TaskComplete
             | Kind::Ask
@@ -36,28 +42,41 @@ impl Daemon {
         }
     }
 
-    /// What the human may not have been told before tx was ended: what is asked, and what
-    /// was wanted in the core session.
-    pub(super) fn remind(&self) {
+    /// What the human may not have been told before tx was ended: the asks that were open,
+    /// and what was wanted in the core session.
+    pub(super) fn untold(&self) -> Untold {
         let (reader, state) = (self.ledger.reader(), self.ledger.state());
-        for (number, _, _) in state.asks().filter(|(_, asked, _)| asked.is_core()) {
-            self.notify(number, Kind::AskHuman, false);
-        }
-        if self.injector.is_none() {
-            return;
-        }
+        let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
+        let asks = asks.map(|(number, _, _)| number).collect();
         let is_wanted = |facts: &Facts| {
             let run = facts.run?;
             let held = state.message(run).map(|held| held.facts.clone());
             let first = held.or_else(|| reader.message(run).ok()?)?;
-            let core = facts.delivery(&Address::core())?;
-            let recent = facts.at > state.at() - RECENT;
-            (core.kind == Kind::TaskComplete && first.inject_response && recent).then_some(())
+            let is_result = facts.delivery(&Address::core())?.kind == Kind::TaskComplete;
+            let is_recent = facts.at > state.at() - RECENT;
+            let is_parked = facts.headline.as_str().ends_with("was parked");
+            let comes = is_result || (facts.from.is_system() && is_parked);
+            (comes && is_recent && first.inject_response).then_some(())
         };
-        for facts in reader.unread().unwrap_or_default() {
-            if is_wanted(&facts).is_some() {
-                self.respond(&facts, Kind::TaskComplete);
+        let mut responses = Vec::new();
+        if self.injector.is_some() {
+            responses = reader.unread().unwrap_or_default();
+            responses.retain(|facts| is_wanted(facts).is_some());
+        }
+        Untold { asks, responses }
+    }
+
+    /// Tell it now, as far as it is still so.
+    pub(super) fn remind(&self, untold: &Untold) {
+        for ask in &untold.asks {
+            let mut open = self.ledger.state().asks();
+            if open.any(|(number, asked, _)| number == *ask && asked.is_core()) {
+                self.notify(*ask, Kind::AskHuman, false);
             }
+        }
+        for facts in &untold.responses {
+            let kind = facts.delivery(&Address::core()).map(|core| core.kind);
+            self.respond(facts, kind.unwrap_or(Kind::TaskComplete));
         }
     }
 
@@ -102,7 +121,7 @@ impl Daemon {
         self.bar.show(bar::line(state, waiting));
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
         let asks = asks.filter_map(|(number, _, _)| state.message(number));
-        let asks = asks.map(|held| held.facts.id.to_string());
+        let asks = asks.map(|held| (held.facts.number, notice(&held.facts, Kind::AskHuman)));
         self.notices.are_open(asks.collect());
     }
 

@@ -1,21 +1,23 @@
 //! The human is told what has come: in every terminal that shows tx, and by a program of
 //! the human's own. Who is not there is told by nobody; what has come waits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::OFlags;
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
 
+use crate::engine::Number;
 use crate::format::report::printable;
 use crate::model::Notify;
-use crate::tmux::{Client, Person, Server};
+use crate::tmux::{Client, Server};
 
 /// So long a person has to be still before something may come between. tmux tells of it in
 /// whole seconds, so it may be one less.
@@ -23,22 +25,21 @@ const STILL: Duration = Duration::from_secs(3);
 /// How often a person who types is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// No person closes a popup so soon.
-const AT_ONCE: Duration = Duration::from_millis(250);
 /// So many programs of the human's own may be under way.
 const MOST_COMMANDS: usize = 8;
+/// What runs in a popup: a mistake stays to be read; who types nothing is let go at once.
+const POPUP: &str = r#""$@"; code=$?
+case $code in 0 | 2) ;; *) echo; echo 'Enter closes this.'; read -r _ ;; esac
+exit $code"#;
 
 /// The asks that are open, as they change.
-type Open = watch::Receiver<BTreeSet<String>>;
+type Open = BTreeMap<Number, Notice>;
 
 /// How the human is reached.
 pub(super) struct Notices {
     reach: Reach,
     settings: Notify,
-    /// The asks that are open.
-    open: watch::Sender<BTreeSet<String>>,
-    /// One popup at a time.
-    popups: Arc<Mutex<()>>,
+    open: watch::Sender<Open>,
     commands: Arc<Semaphore>,
 }
 
@@ -53,7 +54,7 @@ pub(super) struct Reach {
 }
 
 /// What the human is told of.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Notice {
     pub(super) id: String,
     pub(super) from: String,
@@ -63,17 +64,20 @@ pub(super) struct Notice {
 
 impl Notices {
     pub(super) fn new(reach: Reach, settings: Notify) -> Notices {
+        let open = watch::Sender::new(Open::new());
+        if settings.popup {
+            tokio::spawn(reach.clone().attend_all(open.subscribe()));
+        }
         Notices {
             reach,
             settings,
-            open: watch::Sender::new(BTreeSet::new()),
-            popups: Arc::default(),
+            open,
             commands: Arc::new(Semaphore::new(MOST_COMMANDS)),
         }
     }
 
     /// These asks are open now.
-    pub(super) fn are_open(&self, asks: BTreeSet<String>) {
+    pub(super) fn are_open(&self, asks: Open) {
         self.open
             .send_if_modified(|open| std::mem::replace(open, asks) != *open);
     }
@@ -86,19 +90,11 @@ impl Notices {
     }
 
     /// Tell the human of a question.
-    pub(super) fn ask(&self, notice: Notice) {
+    pub(super) fn ask(&self, number: Number, notice: Notice) {
         self.tell(&notice);
         self.open.send_modify(|open| {
-            open.insert(notice.id.clone());
+            open.insert(number, notice);
         });
-        if self.settings.popup {
-            let (reach, open) = (self.reach.clone(), self.open.subscribe());
-            let popups = Arc::clone(&self.popups);
-            tokio::spawn(async move {
-                let _one = popups.lock().await;
-                reach.pop_up(notice, open).await;
-            });
-        }
     }
 
     /// The human's own program: no shell, the fields as arguments.
@@ -139,47 +135,54 @@ impl Notices {
 }
 
 impl Reach {
-    /// Open a popup with the question in every terminal, and see it closed when the
-    /// question is.
-    async fn pop_up(self, notice: Notice, mut open: Open) {
-        let people = tokio::select! {
-            people = self.somebody() => people,
-            () = is_closed(&mut open, &notice.id) => return,
-        };
-        let mut shown = tokio::task::JoinSet::new();
-        for person in people {
-            let (reach, notice, mut open) = (self.clone(), notice.clone(), open.clone());
-            shown.spawn(async move {
-                while !reach.is_shown_to(&person.name, &notice, &mut open).await {}
-            });
-        }
-        shown.join_all().await;
-        // What is typed in a popup is no sign of life for tmux: who goes on typing must not
-        // type into the next.
-        tokio::time::sleep(STILL).await;
-    }
-
-    /// The people who look at tx, once there is one.
-    async fn somebody(&self) -> Vec<Person> {
-        loop {
-            let people = self.client.people().await.unwrap_or_default();
-            if !people.is_empty() {
-                return people;
+    /// See to it that everybody who looks at tx while an ask is open is shown it.
+    async fn attend_all(self, mut open: watch::Receiver<Open>) {
+        let mut attended: HashMap<String, JoinHandle<()>> = HashMap::new();
+        while open.wait_for(|open| !open.is_empty()).await.is_ok() {
+            attended.retain(|_, attending| !attending.is_finished());
+            for person in self.client.people().await.unwrap_or_default() {
+                let (reach, open) = (self.clone(), open.clone());
+                attended
+                    .entry(person.name.clone())
+                    .or_insert_with(|| tokio::spawn(reach.attend(person.name, open)));
             }
             tokio::time::sleep(STILL).await;
         }
     }
 
-    /// Show the question to a person until it is closed, there or anywhere. Never into what
-    /// somebody types. Is that done?
-    async fn is_shown_to(&self, person: &str, notice: &Notice, open: &mut Open) -> bool {
-        let is_there = tokio::select! {
-            is_there = self.is_still(person) => is_there,
-            () = is_closed(open, &notice.id) => false,
-        };
-        if !is_there {
-            return true;
+    /// Show a person the asks, one after the other, as long as that one is there.
+    async fn attend(self, person: String, mut open: watch::Receiver<Open>) {
+        let mut seen = BTreeSet::new();
+        while self.wait_until_still(&person).await {
+            let next = {
+                let open = open.borrow_and_update();
+                let mut new = open.iter().filter(|(ask, _)| !seen.contains(*ask));
+                new.next().map(|(ask, notice)| (*ask, notice.clone()))
+            };
+            let Some((ask, notice)) = next else {
+                // Nothing more to show for now: who comes back, or types, is looked at anew.
+                if open.changed().await.is_err() {
+                    return;
+                }
+                continue;
+            };
+            if self.show(&person, ask, &notice, &mut open).await == Shown::Done {
+                seen.insert(ask);
+            }
+            // What is typed in a popup is no sign of life for tmux: who goes on typing must
+            // not type into the next.
+            tokio::time::sleep(STILL).await;
         }
+    }
+
+    /// Show a person an ask until it is closed, there or anywhere.
+    async fn show(
+        &self,
+        person: &str,
+        ask: Number,
+        notice: &Notice,
+        open: &mut watch::Receiver<Open>,
+    ) -> Shown {
         let mut popup = self.server.command();
         popup.args([
             "display-popup",
@@ -191,28 +194,30 @@ impl Reach {
             "-c",
             person,
         ]);
-        popup.args(["-T", &format!(" {} asks ", notice.from), &self.program]);
-        popup.arg("-C").arg(&self.root);
-        popup.args(["answer", "--", &notice.id]);
+        popup.args(["-T", &format!(" {} asks ", notice.from)]);
+        popup.args(["sh", "-c", POPUP, "sh", &self.program, "-C"]);
+        popup.arg(&self.root).args(["answer", "--", &notice.id]);
         popup.stdin(Stdio::null()).stdout(Stdio::null());
         popup.stderr(Stdio::null()).kill_on_drop(true);
-        let began = Instant::now();
-        tokio::select! {
-            // At once if another popup is there, of the person's own: then again.
-            _ = popup.status() => began.elapsed() > AT_ONCE || {
-                tokio::time::sleep(STILL).await;
-                false
-            },
-            () = is_closed(open, &notice.id) => {
+        let status = tokio::select! {
+            status = popup.status() => status,
+            () = is_closed(open, ask) => {
                 let close = ["display-popup", "-C", "-c", person];
                 let _ = self.client.run(&close).await;
-                true
+                return Shown::Done;
             }
+        };
+        // If another popup is there, of the person's own, tmux does nothing and is content.
+        let is_content = status.is_ok_and(|status| status.success());
+        let closes = tokio::time::timeout(STILL, is_closed(open, ask)).await;
+        match is_content && closes.is_err() {
+            true => Shown::NotYet,
+            false => Shown::Done,
         }
     }
 
     /// Wait until a person does not type. Is that one still there?
-    async fn is_still(&self, name: &str) -> bool {
+    async fn wait_until_still(&self, name: &str) -> bool {
         loop {
             let people = self.client.people().await.unwrap_or_default();
             match people.iter().find(|person| person.name == name) {
@@ -224,14 +229,23 @@ impl Reach {
     }
 }
 
+/// What became of a popup.
+#[derive(PartialEq, Eq)]
+enum Shown {
+    /// It was closed by the person, or because the ask is.
+    Done,
+    /// There was no room for it.
+    NotYet,
+}
+
 /// Has nobody typed since then, in seconds since 1970, for so long that one may interrupt?
 pub(super) fn is_still(active: u64) -> bool {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap_or_default().as_secs().saturating_sub(active) >= STILL.as_secs()
 }
 
-async fn is_closed(open: &mut Open, id: &str) {
-    let _ = open.wait_for(|open| !open.contains(id)).await;
+async fn is_closed(open: &mut watch::Receiver<Open>, ask: Number) {
+    let _ = open.wait_for(|open| !open.contains_key(&ask)).await;
 }
 
 async fn ring_all(client: Client, text: String) {

@@ -193,6 +193,8 @@ impl Daemon {
         for letter in unwritten {
             self.write(letter);
         }
+        // What comes while it recovers is told as it comes.
+        let untold = self.untold();
         if let Some(end) = self.recover(&mut told, &mut signals).await {
             self.stop(end).await;
             return Ok(());
@@ -206,7 +208,7 @@ impl Daemon {
         let control = tokio::spawn(control::serve(listener, asks, self.commits.subscribe()));
         tracing::info!(root = %self.project.root.display(), pid = std::process::id(), "tx runs");
         ready();
-        self.remind();
+        self.remind(&untold);
         let changed = self.meshes.changed();
         tokio::pin!(changed);
         let end = loop {

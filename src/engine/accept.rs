@@ -320,12 +320,9 @@ impl State {
         if let Some(held) = self.held.get_mut(&number) {
             held.facts.way.clone_from(&way);
         }
+        let body = format!("{from}: {why}");
+        self.tell_core_of_parked("a message was parked", body, Some(number));
         self.end_all(number, Step::Parked, why);
-        self.tell_core_of_parked(
-            "a message was parked",
-            format!("{from}: {why}"),
-            Some(number),
-        );
         if way.is_some() {
             // Its author is done all the same: the chain ends here.
             return self.pay(from, number, way);

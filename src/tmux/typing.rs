@@ -87,22 +87,22 @@ impl Moment {
         self.screen.join("\n")
     }
 
-    /// What it shows down to the line of the cursor, which ends where its text does.
-    pub fn up_to_cursor(&self) -> String {
-        let [_, y] = self.cursor;
-        self.screen[..=y].join("\n")
+    /// What it shows up to the cursor, and in that line behind it.
+    pub fn around_cursor(&self) -> (String, String) {
+        let [x, y] = self.cursor;
+        let line = &self.screen[y];
+        let mut before: String = line.chars().take(x).collect();
+        let behind = line.chars().skip(x).collect();
+        let blanks = x.saturating_sub(before.chars().count());
+        before.extend(std::iter::repeat_n(' ', blanks));
+        let above = self.screen[..y].iter().map(|line| line.clone() + "\n");
+        (above.collect::<String>() + &before, behind)
     }
 
     /// The line of the cursor.
     pub fn line(&self) -> &str {
         let [_, y] = self.cursor;
         &self.screen[y]
-    }
-
-    /// The blanks between the end of that line and the cursor.
-    pub fn blanks(&self) -> String {
-        let [x, _] = self.cursor;
-        " ".repeat(x.saturating_sub(self.line().chars().count()))
     }
 
     /// The same program has the cursor where it was, and nobody has typed since, as tmux

@@ -153,10 +153,23 @@ fn a_program_of_the_core_session_that_ends_at_once_is_said_so() {
     let project = Project::new(&[]);
     project.write(".ai/tx/config.yaml", "core: { run: [sh, -c, exit 3] }\n");
     project.start();
-    let told = project.tx(&["attach"]);
-    let said = String::from_utf8_lossy(&told.stderr);
-    assert_eq!(told.status.code(), Some(1));
-    assert!(said.contains("ended at once: sh -c exit 3"), "{said}");
+    for _ in 0..2 {
+        let told = project.tx(&["attach"]);
+        let said = String::from_utf8_lossy(&told.stderr);
+        assert_eq!(told.status.code(), Some(1));
+        assert!(said.contains("ended at once: sh -c exit 3"), "{said}");
+    }
+    project.write(".ai/tx/config.yaml", "core: { run: [cat, -] }\n");
+    project.ok(&["attach"]);
+    let listed = [
+        "list-panes",
+        "-s",
+        "-t",
+        "=core:",
+        "-F",
+        "#{pane_start_command}",
+    ];
+    assert_eq!(tmux(project.socket(), &listed).trim(), "cat -");
 }
 
 #[test]

@@ -14,7 +14,7 @@ AWKWARD = set(sys.argv[1:])
 FRAMED, BUSY = "framed" in AWKWARD, "working (esc to interrupt)"
 
 shown, draft, dialog_at, deaf_until, pasted = [], "", None, 0.0, 0.0
-working, pasting = False, False
+working, pasting, asked = False, False, False
 
 
 def draw():
@@ -48,6 +48,9 @@ def enter():
             lines.write(draft + "\n")
         shown.append(draft)
         working, draft = draft == "busy", ""
+        if "slow" in AWKWARD:
+            time.sleep(0.5)
+            dialog_at = time.time()
 
 
 def take(data):
@@ -86,5 +89,6 @@ while True:
         draw()
     elif not hears:
         time.sleep(0.01)
-    if dialog_at and dialog_at <= time.time() < dialog_at + 0.05:
+    if dialog_at and time.time() >= dialog_at and not asked:
+        asked = True
         draw()

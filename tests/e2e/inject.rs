@@ -21,6 +21,8 @@ const COMPOSER: &str = include_str!("composer.py");
 
 /// Longer than the core pane is left alone for, and than it takes to try twice.
 const TWO_TRIES: Duration = Duration::from_secs(7);
+/// Longer than it takes to try once more.
+const ONE_TRY: Duration = Duration::from_secs(4);
 
 fn settings(awkward: &str, idle: &str) -> String {
     format!(
@@ -40,7 +42,7 @@ fn with_settings(settings: &str) -> Project {
 
 /// A human at a program that waits.
 fn at_the_composer(awkward: &str) -> (Project, Human) {
-    let project = with_settings(&settings(awkward, "^>$"));
+    let project = with_settings(&settings(awkward, "^> $"));
     let human = Human::attached_to(&project);
     wait_for("the prompt", || (human.line() == ">").then_some(()));
     (project, human)
@@ -48,7 +50,7 @@ fn at_the_composer(awkward: &str) -> (Project, Human) {
 
 /// The same, where the line has a frame.
 fn at_the_frame(awkward: &str) -> (Project, Human) {
-    let settings = settings(&format!("framed, {awkward}"), r"^╭─+╮\n│ > +│$");
+    let settings = settings(&format!("framed, {awkward}"), r"^╭─+╮\n│ > $");
     let project = with_settings(&settings);
     let human = Human::attached_to(&project);
     wait_for("the frame", || {
@@ -165,7 +167,7 @@ fn a_half_typed_line_is_left_alone_while_ten_results_come() {
     });
     project.tasks_with_results(10);
     let files = project.wait_for_results(10);
-    std::thread::sleep(TWO_TRIES);
+    std::thread::sleep(ONE_TRY);
     assert_eq!(human.line(), "> half a thought");
     assert_eq!((project.lines(), project.unread_results()), (vec![], 10));
 
@@ -236,6 +238,24 @@ fn a_program_that_works_is_left_alone_though_its_line_is_empty() {
 }
 
 #[test]
+fn blanks_are_a_draft_too() {
+    for awkward in ["plain", "framed"] {
+        let (project, human) = match awkward {
+            "plain" => at_the_composer(""),
+            _ => at_the_frame(""),
+        };
+        human.types(&["-l", "   "]);
+        project.tasks_with_results(1);
+        let file = &project.wait_for_results(1)[0];
+        std::thread::sleep(TWO_TRIES);
+        assert_eq!(project.lines(), [""; 0]);
+        human.types(&["C-u"]);
+        project.wait_for_line(file);
+        assert!(project.lines()[0].starts_with("tx: "));
+    }
+}
+
+#[test]
 fn who_reads_back_is_left_alone() {
     let (project, human) = at_the_composer("plain");
     human.types(&["C-b", "["]);
@@ -270,6 +290,19 @@ fn enter_is_never_pressed_on_what_came_up_meanwhile() {
 }
 
 #[test]
+fn a_slow_program_does_not_find_a_second_enter() {
+    let (project, human) = at_the_frame("slow");
+    project.tasks_with_results(1);
+    let file = &project.wait_for_results(1)[0];
+    project.wait_for_line(file);
+    wait_for("the dialog", || {
+        human.screen().contains("Allow").then_some(())
+    });
+    project.wait_until_all_is_read();
+    assert!(!project.root().join("allowed").exists());
+}
+
+#[test]
 fn a_result_that_finds_no_moment_stays_in_the_inbox_and_the_human_is_told() {
     let (project, human) = at_the_composer("plain");
     human.types(&["-l", "half a thought"]);
@@ -287,18 +320,29 @@ fn a_result_that_waits_outlives_the_daemon_and_what_was_put_comes_once() {
     let (project, human) = at_the_composer("plain");
     human.types(&["-l", "half a thought"]);
     project.tasks_with_results(1);
-    let file = &project.wait_for_results(1)[0];
+    project.wait_for_results(1);
     project.kill_daemon();
     human.wait_for_foot("tx does not run");
+    // It comes once too if it is taken in while tx starts.
+    project.task_with_result("works", "meanwhile");
     project.start();
+    let files = project.wait_for_results(2);
     human.types(&["C-u"]);
-    project.wait_for_line(file);
+    for file in &files {
+        project.wait_for_line(file);
+    }
     project.wait_until_all_is_read();
+    let lines = project.lines().join("\n");
+    assert!(
+        files.iter().all(|file| lines.matches(&**file).count() == 1),
+        "{lines}"
+    );
+    assert!(!project.told());
 
     // As if it had been killed after the paste.
     human.types(&["-l", "half a thought"]);
     project.task_with_result("works", "again");
-    let again = project.wait_for_results(2).pop().unwrap();
+    let again = project.wait_for_results(3).pop().unwrap();
     let number = project.reader().unread().unwrap();
     let number = number.iter().find(|facts| !facts.from.is_system()).unwrap();
     let number = number.number.0.to_string();
@@ -338,19 +382,27 @@ fn nothing_is_typed_into_a_shell_whatever_it_is_called() {
 fn a_key_never_has_a_result_typed_after_it() {
     let (project, human) = at_the_composer("plain");
     let rounds: u64 = if soak() { 60 } else { 3 };
+    let mut ids = Vec::new();
     for round in 0..rounds {
         project.task_with_result("works", &format!("r{round}"));
-        // The line comes between three and nine seconds after the last key.
-        std::thread::sleep(Duration::from_millis(2900 + round * 977 % 5700));
+        // The line comes between six and nine seconds after the last key.
+        std::thread::sleep(Duration::from_millis(5700 + round * 1277 % 3700));
         human.types(&["-l", "xxx"]);
         std::thread::sleep(Duration::from_millis(round * 31 % 300));
         human.types(&["Enter"]);
     }
     let files = project.wait_for_results(usize::try_from(rounds).unwrap());
+    for facts in project.reader().inbox().unwrap() {
+        ids.push((tx::daemon::file_with(&facts), facts.id.to_string()));
+    }
+    let has_come = |file: &String| {
+        let told = fs::read_to_string(project.root().join("told")).unwrap_or_default();
+        let id = ids.iter().find(|(of, _)| of == file).map(|(_, id)| id);
+        let is_told = told.lines().any(|line| Some(line) == id.map(|id| &**id));
+        is_told || project.lines().iter().any(|line| line.contains(&**file))
+    };
     wait_for("every result, there or told", || {
-        let lines = project.lines().join("\n");
-        let has = |file: &String| lines.contains(&**file);
-        files.iter().all(has).then_some(())
+        files.iter().all(has_come).then_some(())
     });
     let lines = project.lines();
     for line in &lines {
@@ -362,4 +414,9 @@ fn a_key_never_has_a_result_typed_after_it() {
     }
     let typed: usize = lines.iter().map(|line| line.matches("xxx").count()).sum();
     assert_eq!(typed as u64, rounds, "{lines:#?}");
+    let put = lines.iter().filter(|line| line.starts_with("tx: ")).count();
+    assert!(
+        put > 0,
+        "nothing was put there between the keys: {lines:#?}"
+    );
 }

@@ -124,3 +124,21 @@ fn a_result_is_wanted_in_the_core_session_if_the_task_that_began_its_run_says_so
     play.drop(from("dev/b").id("late").status("complete").reply("t-a"));
     assert_eq!(injected(&play), ["t-b", "late"]);
 }
+
+#[test]
+fn that_nothing_will_come_is_wanted_in_the_core_session_too() {
+    let limit = "max_mesh_messages: 1\nrouting:\n  a: { complete: { b: next } }\n";
+    let mut play = Play::new(&[&mesh("dev", &["a", "b"], limit)]);
+    let task = from("core/core").to("dev/a").id("t");
+    play.drop(task.with(|e| e.inject_response = true));
+    for agent in ["a", "b"] {
+        play.take_up(&format!("dev/{agent}"));
+        play.finish(&format!("dev/{agent}"), agent);
+    }
+    let mut told = play.effects.iter().filter_map(|effect| match effect {
+        Effect::NotifyHuman { number, inject, .. } if *inject => Some(play.name(*number)),
+        _ => None,
+    });
+    assert_eq!(told.next().as_deref(), Some("a message was parked"));
+    assert_eq!(told.next(), None);
+}
