@@ -74,10 +74,6 @@ pub(super) fn core(project: &Project) -> Result<Exit, Failure> {
 
 /// See to it that there is a core session, with the human's program or shell in it.
 fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
-    let failed = |why: String| {
-        let failure = Failure::new(format!("the core session cannot be made: {why}"));
-        failure.hint("`tx doctor` says what is wrong")
-    };
     let settings = project.settings()?;
     let is_shell = settings.core.run.is_empty();
     let shell = std::env::var("SHELL")
@@ -92,72 +88,12 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
     if let [alone] = program[..] {
         program = vec!["env", alone];
     }
-    let root = project.root.to_string_lossy();
-    let format = format!("#{{pane_dead}} #{{{}}} #{{pane_id}}", tmux::CORE);
-    let list = ["list-panes", "-s", "-t", IN_CORE, "-F", &format];
-    let listed = panes.run(&list);
-    let mut dead_core = None;
-    if let Ok(listed) = &listed {
-        for line in listed.lines() {
-            match line.split(' ').collect::<Vec<_>>()[..] {
-                ["1", "1", pane] => dead_core = Some(pane),
-                ["1", _, pane] => {
-                    let goes = ["set-option", "-w", "-t", pane, "remain-on-exit", "off", ";"];
-                    let again = ["respawn-pane", "-t", pane, "-c", &root];
-                    panes.run(&[&goes[..], &again].concat()).map_err(failed)?;
-                }
-                _ => {}
-            }
-        }
-        // A person may have ended it, and gone on in another window.
-        let is_there = is_shell || listed.lines().any(|line| line.starts_with("0 1 "));
-        if is_there && dead_core.is_none() {
-            return Ok(());
-        }
-    }
-    let made = match (&listed, dead_core) {
-        (Ok(_), Some(pane)) => {
-            let again = ["respawn-pane", "-k", "-t", pane, "-c", &root];
-            panes
-                .run(&[&again[..], &program].concat())
-                .map(|_| pane.to_owned())
-        }
-        (Ok(_), None) => {
-            let make = [
-                "new-window",
-                "-t",
-                IN_CORE,
-                "-P",
-                "-F",
-                "#{pane_id}",
-                "-c",
-                &root,
-            ];
-            panes.run(&[&make[..], &program].concat())
-        }
-        (Err(_), _) => {
-            let make = [
-                "new-session",
-                "-d",
-                "-s",
-                CORE,
-                "-P",
-                "-F",
-                "#{pane_id}",
-                "-c",
-                &root,
-            ];
-            panes.run(&[&make[..], &program].concat())
-        }
-    };
-    let made = match made {
-        Ok(made) => made,
-        // Somebody else has made it in the same moment: that is as good.
-        Err(why) if why.contains("duplicate session") => return Ok(()),
-        Err(why) => return Err(failed(why)),
-    };
-    let pane = made.trim();
-    let set = ["set-option", "-t", pane];
+    let made = open_core(project, panes, &program, is_shell).map_err(|why| {
+        let failure = Failure::new(format!("the core session cannot be made: {why}"));
+        failure.hint("`tx doctor` says what is wrong")
+    })?;
+    let Some(pane) = made else { return Ok(()) };
+    let set = ["set-option", "-t", &pane];
     // A login shell would forget where tx was found.
     let shells = [&set[..], &["default-command", &shell, ";"]].concat();
     let goes = [&set[..], &["-w", "remain-on-exit", "off", ";"]].concat();
@@ -165,18 +101,66 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
     let later = ["set-hook", "-t", IN_CORE, "after-new-window", GOES];
     // Its program may be gone by now: that is seen below.
     let _ = panes.run(&[shells, goes, core, later.to_vec()].concat());
-    if !is_shell {
-        std::thread::sleep(SETTLES);
-        let alive = ["display-message", "-p", "-t", pane, "#{pane_dead}"];
-        if panes.run(&alive).as_deref().map(str::trim) != Ok("0") {
-            let _ = panes.run(&["kill-pane", "-t", pane]);
-            let program = settings.core.run.join(" ");
-            let why = format!("the program of the core session ended at once: {program}");
-            let hint = "run it here by hand to see why, or mend `core.run` in .ai/tx/config.yaml";
-            return Err(Failure::new(why).hint(hint));
+    if is_shell {
+        return Ok(());
+    }
+    std::thread::sleep(SETTLES);
+    let alive = ["display-message", "-p", "-t", &pane, "#{pane_dead}"];
+    if panes.run(&alive).as_deref().map(str::trim) == Ok("0") {
+        return Ok(());
+    }
+    let _ = panes.run(&["kill-pane", "-t", &pane]);
+    let program = settings.core.run.join(" ");
+    let why = format!("the program of the core session ended at once: {program}");
+    let hint = "run it here by hand to see why, or mend `core.run` in .ai/tx/config.yaml";
+    Err(Failure::new(why).hint(hint))
+}
+
+/// Open the pane of the human's program, unless it is there; windows that a person has
+/// opened beside it are given their shells back.
+fn open_core(
+    project: &Project,
+    panes: &Panes,
+    program: &[&str],
+    is_shell: bool,
+) -> Result<Option<String>, String> {
+    let root = project.root.to_string_lossy();
+    let (mut live, mut dead) = (false, None);
+    let format = format!("#{{pane_dead}} #{{{}}} #{{pane_id}}", tmux::CORE);
+    let listed = panes.run(&["list-panes", "-s", "-t", IN_CORE, "-F", &format]);
+    let lines = listed.iter().flat_map(|listed| listed.lines());
+    for line in lines {
+        match line.split(' ').collect::<Vec<_>>()[..] {
+            ["0", "1", _] => live = true,
+            ["1", "1", pane] => dead = Some(pane.to_owned()),
+            ["1", _, pane] => {
+                let goes = ["set-option", "-w", "-t", pane, "remain-on-exit", "off", ";"];
+                let again = ["respawn-pane", "-t", pane, "-c", &root];
+                panes.run(&[&goes[..], &again].concat())?;
+            }
+            _ => {}
         }
     }
-    Ok(())
+    let names = ["-P", "-F", "#{pane_id}", "-c", &root];
+    let made = match (listed, dead) {
+        (Ok(_), None) if live || is_shell => return Ok(None),
+        // A person may have ended it, and gone on in another window.
+        (Ok(_), None) => panes.run(&[&["new-window", "-t", IN_CORE], &names[..], program].concat()),
+        (_, Some(pane)) => {
+            let again = ["respawn-pane", "-k", "-t", &pane, "-c", &root];
+            panes.run(&[&again[..], program].concat()).map(|_| pane)
+        }
+        (Err(_), None) => {
+            let make = ["new-session", "-d", "-s", CORE];
+            panes.run(&[&make[..], &names, program].concat())
+        }
+    };
+    match made {
+        Ok(pane) => Ok(Some(pane.trim().to_owned())),
+        // Somebody else has made it in the same moment: that is as good.
+        Err(why) if why.contains("duplicate session") => Ok(None),
+        Err(why) => Err(why),
+    }
 }
 
 /// Become a tmux client of a session, or switch the one that this runs in. Inside of a tmux

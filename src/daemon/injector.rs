@@ -163,7 +163,7 @@ impl Task {
     /// Put a line into the core pane and send it off, if this is the moment.
     async fn attempt(&mut self, responses: &[&Response]) -> Result<Tried, Error> {
         let now = match self.client.core().await? {
-            Some(now) => self.waits.in_vain(&now).map_or(Ok(now), Err),
+            Some(now) => self.waits.why_not(&now).map_or(Ok(now), Err),
             None => Err("there is no core session, or somebody reads back in it"),
         };
         let before = self.before.take();
@@ -207,25 +207,23 @@ impl Task {
             let Some(now) = self.client.core().await? else {
                 return Ok(Tried::Unsure);
             };
-            if (now.pid, now.active) != (then.pid, then.active) {
-                return Ok(Tried::Unsure);
+            if enters > 0 && now.pid == then.pid && !still_holds(now.line(), line) {
+                return Ok(Tried::Sent);
             }
-            if !still_holds(now.line(), line) {
-                let is_sent = enters > 0;
-                return Ok(if is_sent { Tried::Sent } else { Tried::Unsure });
-            }
-            let in_vain = pressed.is_none_or(|before| before == now);
-            if enters == ENTERS || !in_vain || !self.client.enter(&now).await? {
+            let is_ours = (now.pid, now.active) == (then.pid, then.active)
+                && still_holds(now.line(), line)
+                && pressed.is_none_or(|before| before == now);
+            if enters == ENTERS || !is_ours || !self.client.enter(&now).await? {
                 return Ok(Tried::Unsure);
             }
             enters += 1;
-            self.is_taken(line).await?;
+            self.wait_until_taken(line).await?;
             pressed = Some(now);
         }
     }
 
     /// Wait for a while until the line is gone.
-    async fn is_taken(&self, line: &str) -> Result<(), Error> {
+    async fn wait_until_taken(&self, line: &str) -> Result<(), Error> {
         let until = Instant::now() + APART;
         while Instant::now() < until {
             tokio::time::sleep(BEFORE_ENTER).await;
@@ -240,7 +238,7 @@ impl Task {
 
 impl Waits {
     /// Why this is no moment to type, if it is none.
-    fn in_vain(&self, core: &Moment) -> Option<&'static str> {
+    fn why_not(&self, core: &Moment) -> Option<&'static str> {
         let (before, behind) = core.around_cursor();
         if !self.idle.ends(&before) || !behind.trim_matches(is_frame).is_empty() {
             Some("it does not show `core.idle` at its cursor")
