@@ -22,17 +22,29 @@ impl State {
                 self.effect(Effect::Kill { pane });
             }
         }
-        let workers: Vec<Address> = self.workers.keys().cloned().collect();
-        for who in workers {
+        let is_found = |who: &Address, attempt: u32| {
+            let mut alive = alive.iter();
+            alive.find(|found| found.pane.worker == *who && found.pane.attempt == attempt)
+        };
+        // As they were: what comes of one may move another on, which is nobody's loss then.
+        let workers: Vec<(Address, bool, u32, u32)> = self
+            .workers
+            .iter()
+            .map(|(who, worker)| (who.clone(), worker.live, worker.attempt, worker.turn))
+            .collect();
+        for (who, live, attempt, _) in &workers {
+            if *live && is_found(who, *attempt).is_none() {
+                let worker = self.worker_mut(who);
+                (worker.live, worker.dying) = (false, false);
+            }
+        }
+        for (who, live, attempt, turn) in workers {
             let worker = self.worker_mut(&who);
-            let attempt = worker.attempt;
-            let found = alive
-                .iter()
-                .find(|found| found.pane.worker == who && found.pane.attempt == attempt);
-            match (worker.live, found) {
-                (true, Some(found)) => self.adopt(&who, found.turn),
-                (true, None) => self.lost(&who),
-                (false, _) => {}
+            let moved_on = (worker.attempt, worker.turn) != (attempt, turn);
+            match is_found(&who, attempt) {
+                Some(found) if live && !moved_on => self.adopt(&who, found.turn),
+                None if live && !moved_on => self.lost(&who),
+                Some(_) | None => {}
             }
             self.check_again(&who);
             self.now.ready.insert(who);
@@ -74,8 +86,6 @@ impl State {
 
     /// Its process is gone, and nobody saw it go.
     fn lost(&mut self, who: &Address) {
-        let worker = self.worker_mut(who);
-        (worker.live, worker.dying) = (false, false);
         match self.take_status(who) {
             Status::Starting { work, .. } | Status::Working { work } => self.start_over(who, work),
             Status::AwaitingHuman {

@@ -2,7 +2,7 @@
 
 use super::asks::asked;
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Event, Is, Step, Verdict};
+use crate::engine::{Effect, Event, Is, Step, Timer, Verdict};
 
 #[test]
 fn a_restart_adopts_what_lives_and_starts_over_what_is_gone() {
@@ -86,4 +86,39 @@ fn a_verdict_that_came_during_a_limit_counts_after_a_restart() {
     assert_eq!(play.is("dev/a"), Is::Idle);
     assert_eq!(play.step("t", "dev/a"), Step::Finished);
     play.all_over();
+}
+
+#[test]
+fn what_the_end_of_one_starts_or_gives_to_another_is_not_lost_nor_given_again() {
+    for asker_lives in [true, false] {
+        // The asker comes after who was asked, in the order in which they are looked at.
+        let mesh = "mesh: dev\nentry_point: z\nagents:\n  - { name: a, prompt: x, timeout: 60 }\n  \
+                    - { name: z, prompt: x }\n";
+        let mut play = Play::new(&[mesh]);
+        play.task("dev/z", "t");
+        play.take_up("dev/z");
+        play.drop(from("dev/z").to("dev/a").id("q"));
+        play.idle("dev/z");
+        for _ in 0..2 {
+            play.take_up("dev/a");
+            play.die("dev/a");
+            play.until(|timer| *timer == Timer::State(who("dev/a")));
+        }
+        play.take_up("dev/a");
+        play.until(|timer| *timer == Timer::State(who("dev/a")));
+        assert_eq!(play.is("dev/a"), Is::Stopping, "it took too long");
+        if !asker_lives {
+            play.die("dev/z");
+        }
+        let alive = [("dev/z", 1)];
+        let effects = play.restart(&alive[..usize::from(asker_lives)]);
+        assert_eq!(play.step("q", "dev/a"), Step::Parked);
+        let gives = |effect: &&Effect| match effect {
+            Effect::Spawn { pane, .. } | Effect::Deliver { pane, .. } => {
+                pane.worker == who("dev/z")
+            }
+            _ => false,
+        };
+        assert_eq!(effects.iter().filter(gives).count(), 1, "{effects:#?}");
+    }
 }
