@@ -48,20 +48,10 @@ impl Daemon {
         let (reader, state) = (self.ledger.reader(), self.ledger.state());
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
         let asks = asks.map(|(number, _, _)| number).collect();
-        let is_wanted = |facts: &Facts| {
-            let run = facts.run?;
-            let held = state.message(run).map(|held| held.facts.clone());
-            let first = held.or_else(|| reader.message(run).ok()?)?;
-            let is_result = facts.delivery(&Address::core())?.kind == Kind::TaskComplete;
-            let is_recent = facts.at > state.at() - RECENT;
-            let is_parked = facts.headline.as_str().ends_with("was parked");
-            let comes = is_result || (facts.from.is_system() && is_parked);
-            (comes && is_recent && first.inject_response).then_some(())
-        };
         let mut responses = Vec::new();
         if self.injector.is_some() {
             responses = reader.unread().unwrap_or_default();
-            responses.retain(|facts| is_wanted(facts).is_some());
+            responses.retain(|facts| facts.wanted && facts.at > state.at() - RECENT);
         }
         Untold { asks, responses }
     }

@@ -167,6 +167,7 @@ impl State {
                 way: None,
                 totals: None,
                 inject_response,
+                wanted: false,
                 read: None,
             },
             envelope: Some(Box::new(envelope)),
@@ -299,6 +300,9 @@ impl State {
     /// A message has reached the human.
     pub(super) fn reach_core(&mut self, number: Number, kind: Kind) {
         let inject = kind == Kind::TaskComplete && self.is_wanted_in_core(number);
+        if let Some(held) = self.held.get_mut(&number) {
+            held.facts.wanted |= inject;
+        }
         self.effect(Effect::NotifyHuman {
             number,
             kind,

@@ -68,6 +68,9 @@ pub struct Facts {
     /// Is its result wanted in the core session?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inject_response: bool,
+    /// Was it wanted in the core session, as what came of such a task?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wanted: bool,
     /// When the human read it, if it is for core: in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<i64>,
@@ -198,6 +201,7 @@ impl Facts {
             way: None,
             totals: None,
             inject_response: false,
+            wanted: false,
             read: None,
         }
     }

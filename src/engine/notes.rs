@@ -80,6 +80,7 @@ impl State {
                 way: None,
                 totals: None,
                 inject_response: false,
+                wanted: false,
                 read: None,
             },
             envelope: None,
@@ -211,10 +212,9 @@ impl State {
             about,
             hops: 0,
         });
-        if news == News::Known
-            && let Some(held) = self.held.get_mut(&number)
-        {
-            held.facts.read = Some(self.at);
+        if let Some(held) = self.held.get_mut(&number) {
+            held.facts.wanted = news == News::Wanted;
+            held.facts.read = (news == News::Known).then_some(self.at);
         }
         self.end(number, &core, Step::Finished, None);
         self.effect(Effect::NotifyHuman {

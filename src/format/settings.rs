@@ -103,6 +103,7 @@ mod tests {
         ] {
             let wrong = parse(text).unwrap_err();
             assert!(wrong.message.contains(says), "{}", wrong.message);
+            assert!(!wrong.message.contains('\n'), "{}", wrong.message);
             assert_eq!(wrong.place.line, line, "{text}");
         }
     }

@@ -47,10 +47,21 @@ impl Pattern {
 }
 
 impl TryFrom<String> for Pattern {
-    type Error = regex::Error;
+    type Error = String;
 
-    fn try_from(text: String) -> Result<Pattern, regex::Error> {
-        let build = |text: &str| RegexBuilder::new(text).multi_line(true).build();
+    fn try_from(text: String) -> Result<Pattern, String> {
+        let build = |text: &str| {
+            let built = RegexBuilder::new(text).multi_line(true).build();
+            // Its last line says what; those before it draw where.
+            built.map_err(|error| {
+                let error = error.to_string();
+                let what = error.lines().last().unwrap_or_default();
+                format!(
+                    "no regular expression: {}",
+                    what.trim_start_matches("error: ")
+                )
+            })
+        };
         Ok(Pattern {
             anywhere: build(&text)?,
             last_lines: build(&format!(r"(?:\A|\n)(?:{text})\z"))?,
