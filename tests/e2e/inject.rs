@@ -404,7 +404,14 @@ fn a_key_never_has_a_result_typed_after_it() {
     wait_for("every result, there or told", || {
         files.iter().all(has_come).then_some(())
     });
-    let lines = project.lines();
+    let typed = |lines: &[String]| {
+        let typed = lines.iter().map(|line| line.matches("xxx").count());
+        typed.sum::<usize>() as u64
+    };
+    // tmux has the last keys before the program does.
+    let lines = wait_for("all that was typed", || {
+        Some(project.lines()).filter(|lines| typed(lines) >= rounds)
+    });
     for line in &lines {
         // One who types into the line that has just come has it, and sends it off.
         let is_ours = line
@@ -412,8 +419,7 @@ fn a_key_never_has_a_result_typed_after_it() {
             .is_some_and(|rest| !rest.contains("tx: "));
         assert!(is_ours || line == "xxx", "{lines:#?}");
     }
-    let typed: usize = lines.iter().map(|line| line.matches("xxx").count()).sum();
-    assert_eq!(typed as u64, rounds, "{lines:#?}");
+    assert_eq!(typed(&lines), rounds, "{lines:#?}");
     let put = lines.iter().filter(|line| line.starts_with("tx: ")).count();
     assert!(
         put > 0,
