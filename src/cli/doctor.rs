@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +16,7 @@ use super::past::{Past, time};
 use super::{Context, Exit, Failure, short};
 use crate::daemon::{self, Control, running};
 use crate::format::report::printable;
-use crate::journal::{Error, Reader};
+use crate::journal::{Error, Quarantined, Reader};
 use crate::project::{Catalogue, Entry, Place, Project};
 
 /// The oldest tmux that does what tx needs.
@@ -28,8 +28,12 @@ const LEFT_OVER: Duration = Duration::from_secs(3_600);
 
 /// Look for what is wrong, and say what mends it
 #[derive(clap::Args)]
-#[command(after_help = "Example: tx doctor")]
-pub(super) struct Doctor {}
+#[command(after_help = "Example: tx doctor\n         tx doctor --export unreadable")]
+pub(super) struct Doctor {
+    /// Write the records of the journal that cannot be read to files in this folder
+    #[arg(long, value_name = "DIR")]
+    export: Option<PathBuf>,
+}
 
 /// Something that was looked at.
 struct Check {
@@ -47,13 +51,17 @@ enum Found {
     Bad(String),
 }
 
-pub(super) fn run(context: &Context, _: &Doctor) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, verb: &Doctor) -> Result<Exit, Failure> {
     let project = context.project()?;
+    if let Some(folder) = &verb.export {
+        return export(context, &project, folder);
+    }
     let catalogue = Catalogue::load(Some(&project));
     let mut checks = vec![tmux(), git()];
     checks.extend(folders(&project));
     checks.push(settings(&project));
     checks.push(journal(&project));
+    checks.extend(records(&project));
     checks.push(daemon(&project));
     checks.extend(tmux_server(&project));
     checks.push(meshes(&catalogue));
@@ -209,6 +217,57 @@ fn journal(project: &Project) -> Check {
             Check::new("journal", Found::Bad(fix), why)
         }
     }
+}
+
+/// The records that tx passes over since it cannot read them, if there are any.
+fn records(project: &Project) -> Option<Check> {
+    // What is wrong with the journal as a whole is told by itself.
+    let unreadable = Reader::open(&project.journal()).and_then(|reader| reader.unreadable());
+    let unreadable = unreadable.ok().filter(|records| !records.is_empty())?;
+    let shown = |record: &Quarantined| {
+        let Quarantined { seq, kind, why, .. } = record;
+        format!("record {seq} ({kind}): {why}")
+    };
+    let mut detail: Vec<String> = unreadable.iter().take(3).map(shown).collect();
+    if let Some(more) = unreadable.len().checked_sub(4) {
+        detail.push(format!("and {} more", more + 1));
+    }
+    let fix = "`tx doctor --export DIR` writes them to files, as they are stored; all else goes on";
+    Some(Check::new(
+        "records",
+        Found::Odd(fix.into()),
+        format!("cannot be read: {}", detail.join("; ")),
+    ))
+}
+
+/// Write every record that cannot be read to a file of its own, to the byte.
+fn export(context: &Context, project: &Project, folder: &Path) -> Result<Exit, Failure> {
+    let reader = Reader::open(&project.journal())?;
+    let failed = |path: &Path, error| {
+        Failure::new(format!("{} cannot be written: {error}", short(path)))
+            .hint("name a folder that can be written to")
+    };
+    let mut files = Vec::new();
+    for record in reader.unreadable()? {
+        fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        let path = folder.join(format!("record-{}-{}.json", record.seq, record.kind));
+        fs::write(&path, &record.body).map_err(|error| failed(&path, error))?;
+        files.push(path);
+    }
+    if context.output.json {
+        let files: Vec<_> = files.iter().map(|path| path.to_string_lossy()).collect();
+        context.output.say_json(&json!({ "exported": files }))?;
+        return Ok(Exit::Done);
+    }
+    let mut text: String = files
+        .iter()
+        .map(|path| format!("{}\n", short(path)))
+        .collect();
+    if text.is_empty() {
+        text = "every record can be read: nothing was written\n".into();
+    }
+    context.output.say(&text)?;
+    Ok(Exit::Done)
 }
 
 fn daemon(project: &Project) -> Check {

@@ -14,6 +14,7 @@ use super::{Context, Exit, Failure, asks, worker};
 use crate::daemon::{Heard, Running, running};
 use crate::engine::{Facts, Step};
 use crate::format::report::printable;
+use crate::journal::Quarantined;
 use crate::project::Project;
 
 /// How many refused files are shown.
@@ -62,6 +63,8 @@ struct Now {
     queue: Queue,
     needs: Vec<Need>,
     rejections: Vec<Facts>,
+    /// Records that cannot be read, or not whole.
+    quarantined: Vec<Quarantined>,
 }
 
 #[derive(Default)]
@@ -90,6 +93,7 @@ impl Now {
                     open.truncate(REJECTIONS);
                     open
                 },
+                quarantined: past.reader.quarantined()?,
             },
             None => Now {
                 daemon,
@@ -98,6 +102,7 @@ impl Now {
                 queue: Queue::default(),
                 needs: Vec::new(),
                 rejections: Vec::new(),
+                quarantined: Vec::new(),
             },
         })
     }
@@ -130,6 +135,7 @@ impl Now {
             },
             "asks": self.needs.iter().map(Need::as_json).collect::<Vec<_>>(),
             "rejections": rejections.collect::<Vec<_>>(),
+            "quarantined": self.quarantined.iter().map(quarantined).collect::<Vec<_>>(),
         })
     }
 
@@ -180,6 +186,11 @@ impl Now {
                 dim(&ago(facts.at)),
             );
         }
+        if !self.quarantined.is_empty() {
+            let records = many(self.quarantined.len(), "record");
+            let records = paint(AnsiColor::Red, &format!("{records} cannot be read"));
+            let _ = writeln!(text, "\n{records}: `tx doctor` says which");
+        }
         if parked > 0 {
             let letters = paint(AnsiColor::Red, &many(parked, "dead letter"));
             let _ = writeln!(text, "\n{letters}: `tx dlq list` lists them");
@@ -208,6 +219,14 @@ impl Queue {
         }
         Ok(queue)
     }
+}
+
+/// A record that cannot be read, as scripts see it.
+fn quarantined(record: &Quarantined) -> Value {
+    let Quarantined {
+        seq, at, kind, why, ..
+    } = record;
+    json!({ "record": seq, "at": time(*at), "kind": kind, "why": why })
 }
 
 fn first_line(facts: &Facts) -> &str {

@@ -58,6 +58,15 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
         make(&folder)?;
     }
     let (ledger, unwritten) = Ledger::open(&project.journal())?;
+    for record in ledger.reader().quarantined()? {
+        let (seq, kind, why) = (record.seq, record.kind, record.why);
+        tracing::error!(
+            record = seq,
+            kind,
+            why,
+            "a record cannot be read, and is passed over: `tx doctor` says more"
+        );
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

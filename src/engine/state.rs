@@ -159,6 +159,15 @@ impl State {
         std::mem::take(&mut self.now.effects)
     }
 
+    /// Pass over an event that nobody can read any more, and that brought so many messages:
+    /// what comes after it is counted as it was.
+    pub fn pass_over(&mut self, at: i64, messages: u64) {
+        self.at = self.at.max(at);
+        self.seq += 1;
+        self.numbers += messages;
+        self.now = Now::default();
+    }
+
     /// How many events are folded into it: the place of the last one in the journal.
     pub fn seq(&self) -> u64 {
         self.seq

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{Entry, Error, Record};
 use crate::engine::{Event, RULES};
+use crate::model::Envelope;
 
 /// The version of the form of an event: serde's, with the names in `engine`.
 const FORM: u32 = 1;
@@ -26,23 +27,89 @@ pub(super) fn event_of(entry: &Entry) -> Event {
     serde_json::from_str(&entry.body).expect("what was written a moment ago can be read")
 }
 
-/// The event of a record, if it is of our rules and our form.
-pub(super) fn decode(path: &Path, record: &Record) -> Result<Event, Error> {
+/// Has a message fields of its author's own that nest? JSON that nests too deep can be
+/// written and not be read back.
+pub(super) fn nests(envelope: &Envelope) -> bool {
+    let mut values = envelope.extra.values();
+    values.any(|value| value.is_array() || value.is_object())
+}
+
+/// Can an entry that was made here be read back? If not: why.
+pub(super) fn check_readable(entry: &Entry) -> Result<(), String> {
+    let read = serde_json::from_str::<Event>(&entry.body);
+    read.map(drop).map_err(|error| error.to_string())
+}
+
+/// What a record turned out to be.
+pub(super) enum Decoded {
+    /// The event.
+    Whole(Event),
+    /// The event without what nests too deep to be read.
+    Part(Event),
+    /// Nothing that can be understood, and why.
+    Unreadable(String),
+}
+
+/// The event of a record. Only one of other rules, another form or an unknown kind is an
+/// error: a newer tx wrote that, and understands it.
+pub(super) fn decode(path: &Path, record: &Record) -> Result<Decoded, Error> {
     let what = || format!("record {}", record.seq);
     check_version(path, what, "the rules", record.rules, RULES)?;
     check_version(path, what, "the form", record.version, FORM)?;
-    let unreadable = |detail| Error::Unreadable {
+    let unknown = |detail| Error::Unreadable {
         path: path.into(),
         what: what(),
         detail,
     };
-    let event: Event =
-        serde_json::from_str(&record.body).map_err(|error| unreadable(error.to_string()))?;
-    if kind(&event) == record.kind {
-        Ok(event)
-    } else {
-        Err(unreadable(format!("{:?} is not its kind", record.kind)))
+    let (event, whole) = match serde_json::from_str::<Event>(&record.body) {
+        Ok(event) => (event, true),
+        Err(error) => {
+            let shallow = shallow(&record.body);
+            match shallow.and_then(|body| serde_json::from_str(&body).ok()) {
+                Some(event) => (event, false),
+                None if KINDS.contains(&record.kind.as_str()) => {
+                    return Ok(Decoded::Unreadable(error.to_string()));
+                }
+                None => return Err(unknown(error.to_string())),
+            }
+        }
+    };
+    if kind(&event) != record.kind {
+        return Err(unknown(format!("{:?} is not its kind", record.kind)));
     }
+    Ok(match whole {
+        true => Decoded::Whole(event),
+        false => Decoded::Part(event),
+    })
+}
+
+/// How deep the JSON of a record is read; serde_json itself gives up at 128.
+const DEPTH: usize = 100;
+
+/// The same JSON with `null` in place of what nests too deep. `None`: nothing does.
+fn shallow(body: &str) -> Option<String> {
+    let mut kept = String::with_capacity(body.len());
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut in_text, mut escaped) = (false, false);
+    for c in body.chars() {
+        let opens = !in_text && matches!(c, '[' | '{');
+        let closes = !in_text && matches!(c, ']' | '}');
+        if in_text {
+            in_text = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+        } else {
+            in_text = c == '"';
+        }
+        depth += usize::from(opens);
+        deepest = deepest.max(depth);
+        if opens && depth == DEPTH {
+            kept.push_str("null");
+        } else if depth < DEPTH {
+            kept.push(c);
+        }
+        depth = depth.saturating_sub(usize::from(closes));
+    }
+    (deepest >= DEPTH).then_some(kept)
 }
 
 /// Is it of the version that we know? There is but one so far: another is newer.
@@ -112,6 +179,19 @@ fn kind(event: &Event) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_nests_too_deep_to_be_read_is_cut_out_and_nothing_else() {
+        let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
+        let text = r#""a \\ \" [[ {{ b""#;
+        let body = |inner: String| format!(r#"{{"x":{text},"y":{inner},"z":[{text}]}}"#);
+        assert_eq!(shallow(&body(deep(DEPTH - 2))), None);
+        let cut = shallow(&body(deep(5_000))).unwrap();
+        let open = DEPTH - 2;
+        let expected = body(format!("{}null{}", "[".repeat(open), "]".repeat(open)));
+        assert_eq!(cut, expected);
+        serde_json::from_str::<serde_json::Value>(&cut).unwrap();
+    }
 
     #[test]
     fn the_list_of_kinds_has_every_event() {

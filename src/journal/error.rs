@@ -14,6 +14,9 @@ pub enum Error {
     /// Something else is there.
     #[error("{} is not a journal of tx, and was left untouched: move it away, or name another project", .0.display())]
     Foreign(PathBuf),
+    /// It has lost all that was in it.
+    #[error("{} is empty, though a journal never is, and was left untouched: restore a copy of it; or, to begin again, move it and the messages beside it (`.ai/tx/msgs`) away, since each of them would count as new and be done again", .0.display())]
+    Empty(PathBuf),
     /// A newer tx wrote it.
     #[error("{} was written by a newer tx (format {found}; this one knows {known}), and was left untouched: use that tx", .path.display())]
     Newer {

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::codec::{check_version, decode, encode, event_of};
+use super::codec::{check_readable, check_version, encode, event_of, nests};
+use super::quarantine::{Quarantined, readable};
 use super::writer::NotAppended;
 use super::{Entry, Error, Journal, Key, Reader, Record, Snapshot};
-use crate::engine::{Effect, Event, Facts, Letter, Number, RULES, State};
+use crate::engine::{Arrived, Effect, Event, Facts, Letter, Number, RULES, Rejected, State};
 use crate::model::MsgId;
 
 /// After how many events a snapshot is taken: a start folds no more than these.
@@ -65,6 +66,9 @@ impl Ledger {
             | Effect::RunHook { .. }
             | Effect::Remember(_) => {}
         })?;
+        if !folded.unreadable.is_empty() {
+            journal.quarantine(folded.unreadable)?;
+        }
         let ledger = Ledger {
             reader,
             journal,
@@ -100,9 +104,10 @@ impl Ledger {
                     detail: format!("record {next} is missing"),
                 });
             }
-            let event = decode(reader.path(), &record)?;
-            let effects = state.step(record.at, event.clone());
-            each(state, &record, &event, &effects);
+            if let Some(event) = readable(reader, state, &record, drop)? {
+                let effects = state.step(record.at, event.clone());
+                each(state, &record, &event, &effects);
+            }
             Ok(())
         })
     }
@@ -120,9 +125,10 @@ impl Ledger {
                 None => State::default(),
             };
             reader.try_fold(state.seq(), up_to, |record| {
-                let event = decode(reader.path(), &record)?;
-                each(&mut state, &record, &event);
-                let _ = state.step(record.at, event);
+                if let Some(event) = readable(reader, &mut state, &record, drop)? {
+                    each(&mut state, &record, &event);
+                    let _ = state.step(record.at, event);
+                }
                 Ok(())
             })?;
             Ok(state)
@@ -147,7 +153,14 @@ impl Ledger {
             let events = vec![(at, event)];
             return Err(Untaken { error, events });
         }
-        let entry = encode(at, &event);
+        let mut entry = encode(at, &event);
+        if let Event::Arrived(arrived) = &event
+            && nests(&arrived.envelope)
+            && let Err(why) = check_readable(&entry)
+        {
+            event = cannot_be_stored(arrived, &why);
+            entry = encode(at, &event);
+        }
         let effects = self.state.step(at, event);
         self.queue(entry, effects);
         Ok(())
@@ -330,10 +343,33 @@ impl Ledger {
     }
 }
 
+/// A message whose record could not be read back, as a file that is refused.
+fn cannot_be_stored(arrived: &Arrived, why: &str) -> Event {
+    let Arrived {
+        path,
+        hash,
+        envelope,
+        known,
+        ..
+    } = arrived;
+    let report = format!(
+        "{path}: error: it could not be read back once stored: {why}\n  \
+         help: write the values of its frontmatter out, flat\n"
+    );
+    Event::Rejected(Box::new(Rejected {
+        path: path.clone(),
+        hash: hash.clone(),
+        author: Some(envelope.from.clone()),
+        report,
+        known: known.clone(),
+    }))
+}
+
 /// A state, and the snapshot that the fold began with; 0 if with none.
 struct Folded {
     state: State,
     snapshot: u64,
+    unreadable: Vec<Quarantined>,
 }
 
 /// The state after a record. What the records after the snapshot call for goes to `each`.
@@ -351,19 +387,26 @@ fn fold(reader: &Reader, up_to: u64, mut each: impl FnMut(Effect)) -> Result<Fol
             path: reader.path().into(),
             detail: format!("record {next} is missing"),
         };
+        let mut unreadable = Vec::new();
         reader.try_fold(snapshot, up_to, |record| {
             let next = state.seq() + 1;
             if record.seq != next {
                 return Err(damaged(next));
             }
-            let event = decode(reader.path(), &record)?;
-            state.step(record.at, event).into_iter().for_each(&mut each);
+            let found = |record| unreadable.push(record);
+            if let Some(event) = readable(reader, &mut state, &record, found)? {
+                state.step(record.at, event).into_iter().for_each(&mut each);
+            }
             Ok(())
         })?;
         if state.seq() < up_to.min(reader.last()?) {
             return Err(damaged(state.seq() + 1));
         }
-        Ok(Folded { state, snapshot })
+        Ok(Folded {
+            state,
+            snapshot,
+            unreadable,
+        })
     })
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, Params, Row, params};
 
+use super::codec::{Decoded, decode};
 use super::schema::{READ, TO_CORE};
 use super::{Error, Reader};
 use crate::engine::{Arrived, Delivery, Event, Exit, Facts, Number, Source, State, Step};
@@ -174,8 +175,17 @@ impl Reader {
     }
 
     fn event_of(&self, facts: &Facts) -> Result<Option<Event>, Error> {
-        let record = self.record(facts.record())?;
-        Ok(record.and_then(|record| serde_json::from_str(&record.body).ok()))
+        let Some(record) = self.record(facts.record())? else {
+            return Ok(None);
+        };
+        match decode(self.path(), &record)? {
+            Decoded::Whole(event) | Decoded::Part(event) => Ok(Some(event)),
+            Decoded::Unreadable(detail) => Err(Error::Unreadable {
+                path: self.path().into(),
+                what: format!("record {}", record.seq),
+                detail,
+            }),
+        }
     }
 
     fn each_row(

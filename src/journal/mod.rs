@@ -15,6 +15,7 @@ mod ledger;
 mod lock;
 mod messages;
 mod prune;
+mod quarantine;
 mod reader;
 #[cfg(test)]
 mod samples;
@@ -33,6 +34,7 @@ pub use codec::KINDS;
 pub use error::Error;
 pub use ledger::{Ledger, Untaken};
 pub use prune::{Pruned, Put, prune};
+pub use quarantine::Quarantined;
 pub use reader::Reader;
 pub use writer::Journal;
 

@@ -79,7 +79,7 @@ pub(super) const LAST: &str = "
 /// written, not even a lock.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// Nothing, or an empty file.
+    /// Nothing.
     Nothing,
     /// A journal of this format.
     Journal(Held),
@@ -105,7 +105,8 @@ pub(super) fn look_at(path: &Path) -> Result<Found, Error> {
     let failed = |error: &io::Error| Error::from_io(path, error);
     let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let found = match fs::metadata(path) {
-        Ok(found) if found.len() == 0 => return Ok(Found::Nothing),
+        // One that has just begun is never empty: this one has lost all it had.
+        Ok(found) if found.len() == 0 => return Err(Error::Empty(path.into())),
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
         Err(error) => return Err(failed(&error)),

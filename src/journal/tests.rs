@@ -194,9 +194,20 @@ fn there_may_be_none_to_read() {
     let path = folder.path().join("journal.db");
     assert!(matches!(Reader::open(&path), Err(Error::Missing(_))));
     assert!(!path.exists());
+    Journal::open(&path).unwrap();
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "the journal and its lock: {left:?}");
+}
+
+#[test]
+fn an_empty_file_is_a_journal_that_lost_everything_and_not_a_new_one() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
     fs::write(&path, "").unwrap();
-    assert!(matches!(Reader::open(&path), Err(Error::Missing(_))));
-    Journal::open(&path).expect("an empty file is begun anew");
+    assert!(matches!(Reader::open(&path), Err(Error::Empty(_))));
+    let error = Journal::open(&path).unwrap_err().to_string();
+    assert!(error.contains("restore a copy"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), b"", "it is left untouched");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The one that writes: a thread that takes all that waits at once, so that many
 //! appends share a commit.
 
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{JoinHandle, Thread};
@@ -9,7 +11,7 @@ use rusqlite::{Connection, params};
 
 use super::lock::Lock;
 use super::schema::{self, Found};
-use super::{Appended, Entry, Error, Snapshot, messages};
+use super::{Appended, Entry, Error, Quarantined, Snapshot, messages, quarantine};
 
 /// How many snapshots are kept: the newest, and one to fall back on.
 const SNAPSHOTS: u32 = 2;
@@ -63,6 +65,7 @@ type Answer = Result<Appended, (Error, Request)>;
 enum Request {
     Append(Vec<Entry>),
     Snapshot(Snapshot),
+    Quarantine(Vec<Quarantined>),
 }
 
 impl Journal {
@@ -74,11 +77,7 @@ impl Journal {
         let failed = |error| Error::from_sqlite(path, &error);
         let held = match schema::look_at(path)? {
             Found::Nothing => {
-                // Without a log yet, so that what makes the file ours stands in its own
-                // first bytes from the start.
-                Connection::open(path)
-                    .and_then(|connection| schema::create(&connection))
-                    .map_err(failed)?;
+                begin(path)?;
                 schema::look_at(path)?
             }
             found @ Found::Journal(_) => found,
@@ -124,7 +123,7 @@ impl Journal {
         self.ask(Request::Append(entries))
             .map_err(|(error, request)| match request {
                 Request::Append(entries) => NotAppended { error, entries },
-                Request::Snapshot(_) => NotAppended {
+                Request::Snapshot(_) | Request::Quarantine(_) => NotAppended {
                     error,
                     entries: Vec::new(),
                 },
@@ -134,6 +133,14 @@ impl Journal {
     /// Keep a snapshot, in place of older ones.
     pub fn snapshot(&self, snapshot: Snapshot) -> Result<(), Error> {
         match self.ask(Request::Snapshot(snapshot)) {
+            Ok(_) => Ok(()),
+            Err((error, _)) => Err(error),
+        }
+    }
+
+    /// Keep records apart that cannot be read.
+    pub(super) fn quarantine(&self, records: Vec<Quarantined>) -> Result<(), Error> {
+        match self.ask(Request::Quarantine(records)) {
             Ok(_) => Ok(()),
             Err((error, _)) => Err(error),
         }
@@ -336,6 +343,7 @@ impl Writer {
                         }
                     }
                     Request::Snapshot(snapshot) => keep(&transaction, snapshot)?,
+                    Request::Quarantine(records) => quarantine::keep(&transaction, records)?,
                 }
                 appended.push(first..=last);
             }
@@ -345,6 +353,23 @@ impl Writer {
         self.indexed = true;
         Ok(appended)
     }
+}
+
+/// Begin a journal: whole, under another name, then in its place. So whoever is killed
+/// here leaves no empty file that looks like a journal which lost everything.
+fn begin(path: &Path) -> Result<(), Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let failed = |error: &io::Error| Error::from_io(path, error);
+    let new = tempfile::Builder::new().prefix(".new-").tempfile_in(folder);
+    let new = new.map_err(|error| failed(&error))?.into_temp_path();
+    // Without a log yet, so that what makes the file ours stands in its own first bytes.
+    Connection::open(&new)
+        .and_then(|connection| schema::create(&connection))
+        .map_err(|error| Error::from_sqlite(path, &error))?;
+    new.persist_noclobber(path)
+        .map_err(|failure| failed(&failure.error))?;
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| failed(&error))
 }
 
 /// Keep a snapshot, the newest few, and the one that what was pruned begins at.

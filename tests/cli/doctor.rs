@@ -119,3 +119,41 @@ fn a_runtime_that_cannot_be_run_yet_is_named_as_such() {
     let fix = own["fix"].as_str().unwrap();
     assert!(!fix.contains("install"), "{fix}");
 }
+
+#[test]
+fn a_record_that_cannot_be_read_is_told_and_can_be_exported_and_the_rest_is_there() {
+    let mut story = Story::told();
+    story.ends_badly();
+    let sandbox = story.end();
+    let path = sandbox.path().join(".ai/tx/state/journal.db");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let raw = r#"{"arrived":{"path":"lost"#;
+    connection
+        .execute(
+            "UPDATE events SET body = ? WHERE seq = (SELECT max(seq) FROM events WHERE kind = 'arrived')",
+            [raw],
+        )
+        .unwrap();
+    drop(connection);
+    let export = || {
+        sandbox
+            .tx(["doctor", "--export", "out", "--json"])
+            .ok()
+            .json()
+    };
+    let found = sandbox.tx(["doctor", "--json"]).json();
+    let checks = found["checks"].as_array().unwrap();
+    let records = checks.iter().find(|check| check["name"] == "records");
+    let records = records.expect("the record is told of");
+    assert_eq!(records["ok"], true, "all else goes on: {records}");
+    assert!(records["fix"].as_str().unwrap().contains("--export DIR"));
+    let exported = export();
+    let file = exported["exported"][0].as_str().unwrap();
+    assert_eq!(fs::read_to_string(sandbox.path().join(file)).unwrap(), raw);
+    // A start has met it; from then on the status says so.
+    drop(tx::journal::Ledger::open(&path).unwrap());
+    let status = sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(status["quarantined"][0]["kind"], "arrived");
+    let text = sandbox.tx(["status"]).ok().stdout;
+    assert!(text.contains("1 record cannot be read"), "{text}");
+}

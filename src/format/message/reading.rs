@@ -174,7 +174,11 @@ impl<'a> Reading<'a> {
                         Some(Block::new(text, span, fields))
                     }
                     Some(_) | None => {
-                        if LineShapes::of(block).known_key {
+                        let lines = LineShapes::of(block);
+                        let is_rear = lines.all_yaml && (tail.closed || lines.known_key);
+                        if fault.cause == Cause::Limit && is_rear {
+                            self.findings.yaml_fault(span.start, &fault);
+                        } else if lines.known_key {
                             self.not_rearmatter(&span, &fault);
                         }
                         None

@@ -527,6 +527,21 @@ fn rejections_have_a_code_and_an_exact_place() {
 }
 
 #[test]
+fn a_block_that_nests_too_deep_to_be_stored_is_refused_wherever_it_stands() {
+    let nested = |deep: usize| format!("x: {}1{}\n", "[".repeat(deep), "]".repeat(deep));
+    good(&with_front(&nested(31)));
+    good(&with_rest(&format!("\nBody.\n\n---\n{}---\n", nested(31))));
+    for deep in [32, 125, 500] {
+        let front = with_front(&nested(deep));
+        assert_eq!(codes(&bad(front)), [Code::YamlTooDeep], "{deep}");
+        let rear = with_rest(&format!("\nBody.\n\n---\n{}---\n", nested(deep)));
+        assert_eq!(codes(&bad(rear)), [Code::YamlTooDeep], "{deep}");
+        let open = format!("\nBody.\n\n---\ngrade: A\n{}", nested(deep));
+        assert_eq!(codes(&bad(with_rest(&open))), [Code::YamlTooDeep], "{deep}");
+    }
+}
+
+#[test]
 fn alias_bombs_are_refused_quickly() {
     let level = |n: usize| {
         format!(

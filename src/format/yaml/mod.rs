@@ -47,6 +47,10 @@ pub(crate) enum Step {
 /// What a text may expand to, in bytes and values. Without aliases none of the
 /// texts we take comes near it.
 const EXPANDED: usize = 1024 * 1024;
+/// How deep mappings and lists may nest. What is read here is stored and read back as
+/// JSON, which has its own, wider limit: what is accepted always fits into that.
+const DEPTH: usize = 32;
+const TOO_DEEP: &str = "this nests more than 32 deep";
 
 /// Parse one YAML document. Nothing but comments and white space is `Null`.
 pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
@@ -67,33 +71,35 @@ fn parse_any(text: &str) -> Result<Value, Fault> {
         broken: Cell::new(None),
     };
     let document = serde_yaml::Deserializer::from_str(text);
-    Node(&limits).deserialize(document).map_err(|error| {
-        let mut cause = limits.broken.get().unwrap_or(Cause::Syntax);
-        let full = error.to_string();
-        if full.starts_with("repetition limit") || full.contains("recursion limit") {
-            cause = Cause::Limit;
-        }
-        let at = match cause {
-            Cause::Duplicate => second_key(text).map(|span| span.start),
-            Cause::Syntax | Cause::Limit => left_open(&full, text)
-                .or_else(|| error.location().map(|l| l.index()))
-                .or_else(|| text.find(|c: char| c.is_control() && !"\n\r\t".contains(c))),
-        };
-        let at = at.unwrap_or(0);
-        let (message, hint) = explain(&full, text, at);
-        // A second document begins at a line of its own.
-        let second = || Some(text.find("\n---")? + 1);
-        let at = match full.contains("more than one document") {
-            true => second().unwrap_or(at),
-            false => at,
-        };
-        Fault {
-            cause,
-            message,
-            at,
-            hint,
-        }
-    })
+    Node::outermost(&limits)
+        .deserialize(document)
+        .map_err(|error| {
+            let mut cause = limits.broken.get().unwrap_or(Cause::Syntax);
+            let full = error.to_string();
+            if full.starts_with("repetition limit") || full.contains("recursion limit") {
+                cause = Cause::Limit;
+            }
+            let at = match cause {
+                Cause::Duplicate => second_key(text).map(|span| span.start),
+                Cause::Syntax | Cause::Limit => left_open(&full, text)
+                    .or_else(|| error.location().map(|l| l.index()))
+                    .or_else(|| text.find(|c: char| c.is_control() && !"\n\r\t".contains(c))),
+            };
+            let at = at.unwrap_or(0);
+            let (message, hint) = explain(&full, text, at);
+            // A second document begins at a line of its own.
+            let second = || Some(text.find("\n---")? + 1);
+            let at = match full.contains("more than one document") {
+                true => second().unwrap_or(at),
+                false => at,
+            };
+            Fault {
+                cause,
+                message,
+                at,
+                hint,
+            }
+        })
 }
 
 /// When strict parsing of a block fails: each `key: rest of line` on its own.
@@ -243,6 +249,10 @@ fn explain(message: &str, text: &str, at: usize) -> (String, Option<&'static str
         let hint = "a block ends at a line that is exactly `---`, without white space";
         return ("a second YAML document begins here".into(), Some(hint));
     }
+    // Before it stands every step to the place.
+    if message.contains(TOO_DEEP) {
+        return (TOO_DEEP.into(), None);
+    }
     if message.contains("control characters") {
         return (
             "a control character".into(),
@@ -289,14 +299,36 @@ impl Limits {
     }
 }
 
+/// A value that is read, and how deep it stands.
 #[derive(Clone, Copy)]
-struct Node<'l>(&'l Limits);
+struct Node<'l> {
+    limits: &'l Limits,
+    depth: usize,
+}
+
+impl<'l> Node<'l> {
+    fn outermost(limits: &'l Limits) -> Self {
+        Node { limits, depth: 0 }
+    }
+
+    /// What stands in the mapping or list that this one is.
+    fn inner<E: de::Error>(self) -> Result<Self, E> {
+        if self.depth == DEPTH {
+            self.limits.broken.set(Some(Cause::Limit));
+            return Err(E::custom(TOO_DEEP));
+        }
+        Ok(Node {
+            depth: self.depth + 1,
+            ..self
+        })
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for Node<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.0.spend(1)?;
+        self.limits.spend(1)?;
         deserializer.deserialize_any(self)
     }
 }
@@ -341,7 +373,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_string<E: de::Error>(self, value: String) -> Result<Value, E> {
-        self.0.spend(value.len())?;
+        self.limits.spend(value.len())?;
         Ok(Value::String(value))
     }
 
@@ -359,7 +391,8 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = access.next_element_seed(self)? {
+        let inner = self.inner()?;
+        while let Some(item) = access.next_element_seed(inner)? {
             list.push(item);
         }
         Ok(Value::Array(list))
@@ -367,14 +400,15 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        while let Some(key) = access.next_key_seed(self)? {
+        let inner = self.inner()?;
+        while let Some(key) = access.next_key_seed(inner)? {
             let key = match key {
                 Value::String(key) => key,
                 other => other.to_string(),
             };
-            let value = access.next_value_seed(self)?;
+            let value = access.next_value_seed(inner)?;
             if map.contains_key(&key) {
-                self.0.broken.set(Some(Cause::Duplicate));
+                self.limits.broken.set(Some(Cause::Duplicate));
                 return Err(de::Error::custom(format!("`{key}` stands here twice")));
             }
             map.insert(key, value);
@@ -434,6 +468,29 @@ mod tests {
         ] {
             assert_eq!(parse(&deep).unwrap_err().cause, Cause::Limit);
         }
+    }
+
+    #[test]
+    fn nesting_ends_at_a_depth_that_can_be_stored_in_every_way_to_write_it() {
+        let ways: [fn(usize) -> String; 3] = [
+            |deep| format!("a: {}x{}\n", "[".repeat(deep - 1), "]".repeat(deep - 1)),
+            |deep| format!("a: {}x{}\n", "{b: ".repeat(deep - 1), "}".repeat(deep - 1)),
+            |deep| {
+                let line = |n: usize| format!("{}a:\n", " ".repeat(n));
+                let lines: String = (0..deep).map(line).collect();
+                format!("{lines}{}x\n", " ".repeat(deep))
+            },
+        ];
+        for way in ways {
+            parse(&way(DEPTH)).unwrap();
+            let fault = parse(&way(DEPTH + 1)).unwrap_err();
+            assert_eq!(fault.cause, Cause::Limit);
+            assert_eq!(fault.message, "this nests more than 32 deep");
+        }
+        // An alias brings its own depth along.
+        let deep = format!("a: &a {}{}\n", "[".repeat(20), "]".repeat(20));
+        let twice = format!("{deep}b: {}*a{}\n", "[".repeat(20), "]".repeat(20));
+        assert_eq!(parse(&twice).unwrap_err().cause, Cause::Limit);
     }
 
     #[test]

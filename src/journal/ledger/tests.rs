@@ -283,6 +283,107 @@ fn what_cannot_be_folded_is_refused_by_its_place() {
     }
 }
 
+/// A message whose own field nests so deep.
+fn deep(path: &str, id: &str, depth: usize) -> Event {
+    let Event::Arrived(mut arrived) = arrived(path, id, &[]) else {
+        unreachable!("it is a message")
+    };
+    let nested = (0..depth).fold(serde_json::Value::Null, |inner, _| {
+        serde_json::Value::Array(vec![inner])
+    });
+    arrived.envelope.extra.insert("mine".into(), nested);
+    Event::Arrived(arrived)
+}
+
+#[test]
+fn what_could_not_be_read_back_is_never_committed() {
+    let mut desk = open();
+    desk.ledger.take(1, deep("ok.md", "ok", 32)).unwrap();
+    desk.ledger.take(2, deep("deep.md", "deep", 126)).unwrap();
+    desk.ledger.commit().unwrap();
+    let reader = desk.reader();
+    assert_eq!(reader.record(1).unwrap().unwrap().kind, "arrived");
+    let refused = reader.record(2).unwrap().unwrap();
+    assert_eq!(refused.kind, "rejected");
+    assert!(refused.body.contains("deep.md"), "{refused:?}");
+    assert_eq!(reader.unreadable().unwrap(), []);
+    let state = desk.ledger.state().clone();
+    let (desk, _) = desk.again();
+    assert_eq!(*desk.ledger.state(), state);
+}
+
+/// Put a record into the journal as it is, without a look at it.
+fn slip_in(desk: &mut Desk, event: &Event) {
+    let entry = encode(3, event);
+    let effects = desk.ledger.state.step(3, event.clone());
+    desk.ledger.queue(entry, effects);
+    desk.ledger.commit().unwrap();
+}
+
+#[test]
+fn a_record_that_nests_too_deep_is_read_without_that_and_all_else_is_kept() {
+    let mut desk = open();
+    desk.ledger.take(1, removed("a")).unwrap();
+    desk.ledger.commit().unwrap();
+    slip_in(&mut desk, &deep("deep.md", "deep", 126));
+    desk.ledger.take(4, arrived("b.md", "b", &[])).unwrap();
+    desk.ledger.commit().unwrap();
+    let before = desk.ledger.state().clone();
+    let (desk, _) = desk.again();
+    assert_eq!(*desk.ledger.state(), before);
+    let reader = desk.reader();
+    let kept = reader.quarantined().unwrap();
+    assert_eq!(kept.len(), 1);
+    assert_eq!((kept[0].seq, kept[0].kind.as_str()), (2, "arrived"));
+    assert_eq!(kept[0].body, reader.record(2).unwrap().unwrap().body);
+    assert!(kept[0].why.contains("nests too deep"), "{:?}", kept[0]);
+    assert_eq!(reader.unreadable().unwrap(), kept);
+    // Everything can be read of it that can be read.
+    let known = reader.messages_at("deep.md", 1).unwrap();
+    let text = reader.text_of(&known[0]).unwrap();
+    assert_eq!(text.as_deref(), Some("---\n---\n"));
+    // It is said again, and kept once.
+    let (desk, _) = desk.again();
+    assert_eq!(desk.reader().quarantined().unwrap(), kept);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_at_all_is_passed_over_and_costs_no_other_its_number() {
+    let mut numbers = Vec::new();
+    for spoiled in [false, true] {
+        let mut desk = open();
+        for (at, id) in [(1, "a"), (2, "b"), (3, "c")] {
+            let path = format!("{id}.md");
+            desk.ledger.take(at, arrived(&path, id, &[])).unwrap();
+            desk.ledger.commit().unwrap();
+        }
+        let Desk { folder, ledger } = desk;
+        drop(ledger);
+        let path = folder.path().join("journal.db");
+        if spoiled {
+            let spoil = r#"UPDATE events SET body = '{"arrived":{"path":' WHERE seq = 2"#;
+            let spoiler = Connection::open(&path).unwrap();
+            spoiler.execute_batch(spoil).unwrap();
+            drop(spoiler);
+            let unread = Reader::open(&path).unwrap().unreadable().unwrap();
+            assert_eq!(unread.len(), 1, "it is told before tx has met it");
+            let (ledger, _) = Ledger::open(&path).unwrap();
+            assert_eq!(ledger.reader().quarantined().unwrap(), unread);
+        }
+        // All goes on, and the next fold comes to the same.
+        let (mut ledger, _) = Ledger::open(&path).unwrap();
+        ledger.take(4, arrived("d.md", "d", &[])).unwrap();
+        ledger.commit().unwrap();
+        let state = ledger.state().clone();
+        assert_eq!(state.seq(), 4);
+        numbers.push(ledger.reader().messages_at("d.md", 1).unwrap()[0].number);
+        drop(ledger);
+        let (ledger, _) = Ledger::open(&path).unwrap();
+        assert_eq!(*ledger.state(), state);
+    }
+    assert_eq!(numbers[0], numbers[1]);
+}
+
 #[test]
 fn a_closed_journal_is_one_file() {
     let mut desk = open();
