@@ -83,7 +83,7 @@ pub(super) fn beyond<'b>(headline: &str, body: &'b str) -> Option<&'b str> {
 }
 
 /// A text as one word of a shell.
-fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.~/+:@%".contains(c);
     match text.chars().all(plain) {
         true => text.into(),

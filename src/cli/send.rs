@@ -3,9 +3,11 @@
 use indexmap::IndexSet;
 use serde_json::{Value, json};
 
-use super::output::talk;
+use super::needs::word;
+use super::output::{is_watched, talk};
 use super::past::Past;
 use super::post::{self, Letter};
+use super::typed;
 use super::wait::Wait;
 use super::{Context, Exit, Failure, agent_here, short};
 use crate::engine::{
@@ -63,20 +65,29 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, mut verb: Send) -> Result<Exit, Failure> {
     let project = context.project()?;
     let catalogue = Catalogue::load(Some(&project));
     let sender = sender(&verb, &catalogue.directory())?;
     let to = resolve(&verb, &sender, &catalogue)?;
-    let letter = compose(&verb, &sender, &to)?;
-    let message = &letter.message;
-    let answered = answered(&project, message, &to).unwrap_or_else(|failure| {
+    let mut letter = compose(&verb, &sender, &to)?;
+    let mut answered = answered(&project, &letter.message, &to).unwrap_or_else(|failure| {
         let why = printable(failure.message());
         talk(&format!(
             "warning: whether it answers something is not known: {why}\n"
         ));
         Vec::new()
     });
+    // Nobody has said whether it is the answer or new work: that is never guessed.
+    if letter.message.envelope.kind.is_none() && !answered.is_empty() {
+        match choose(&verb, &answered, &to)? {
+            Choice::Answer(id) => verb.reply_to.push(id.to_string()),
+            Choice::NewWork => verb.r#type = Some(Kind::Task.to_string()),
+        }
+        letter = compose(&verb, &sender, &to)?;
+        answered.clear();
+    }
+    let message = &letter.message;
     let first = answered.iter().find(|ask| ask.asker == to[0]);
     let kind = kind(message, &to[0], first, &catalogue)?;
     let path = letter.write(&project, kind)?;
@@ -278,8 +289,49 @@ struct Answered {
     headline: String,
 }
 
-/// The asks that a word of core's answers: of each recipient the oldest, unless it is
-/// said to be something else.
+/// What a person says that a text is.
+enum Choice {
+    Answer(MsgId),
+    NewWork,
+}
+
+/// Let the person choose what a text for somebody who waits for them is; without one at a
+/// terminal, both ways are named and nothing is sent.
+fn choose(verb: &Send, waiting: &[Answered], to: &[Address]) -> Result<Choice, Failure> {
+    let who = |ask: &Answered| {
+        let (id, headline) = (printable(ask.id.as_str()), printable(&ask.headline));
+        format!("{} waits for your answer to `{id}`: {headline}", ask.asker)
+    };
+    if let ([ask], [_]) = (waiting, to)
+        && typed::is_asked()
+        && is_watched()
+        && verb.text.as_deref() != Some("-")
+    {
+        talk(&format!("{}\n", who(ask)));
+        let typed = typed::line("Is this the answer, or new work? [a/n] ")?;
+        match typed.unwrap_or_default().trim().to_lowercase().as_str() {
+            "a" | "answer" => return Ok(Choice::Answer(ask.id.clone())),
+            "n" | "new" | "new work" => return Ok(Choice::NewWork),
+            _ => {}
+        }
+    }
+    let mut lines = waiting.iter().map(who);
+    let first = lines.next().unwrap_or_default();
+    let hint = match waiting {
+        [ask, ..] => format!(
+            "nothing was sent; `tx answer {} \"…\"` answers it, `--type task` sends new work",
+            word(ask.id.as_str())
+        ),
+        [] => String::new(),
+    };
+    Err(Failure::new(first)
+        .detail(lines.collect::<Vec<_>>().join("\n"))
+        .hint(hint)
+        .exit(Exit::NoSuchThing))
+}
+
+/// The asks that a word of core's answers without naming one: of each recipient the
+/// oldest, unless it is said to be something else.
 fn answered(
     project: &Project,
     message: &Message,
@@ -291,22 +343,15 @@ fn answered(
         in_reply_to,
         ..
     } = &message.envelope;
-    if !from.is_core() || kind.is_some_and(|kind| kind != Kind::AskResponse) {
+    let is_other = kind.is_some_and(|kind| kind != Kind::AskResponse);
+    if !from.is_core() || is_other || !in_reply_to.is_empty() {
         return Ok(Vec::new());
     }
     let Some(past) = Past::open(project)? else {
         return Ok(Vec::new());
     };
-    let mut named = Vec::new();
-    for id in in_reply_to {
-        named.extend(past.named(id.as_str())?);
-    }
     let mut answered = Vec::new();
     for asker in to {
-        let core = Address::core();
-        if named.iter().any(|f| f.from == *asker && f.asked(&core)) {
-            continue;
-        }
         let Some(id) = past.state.asks_core(asker) else {
             continue;
         };

@@ -318,31 +318,31 @@ fn a_dialog_or_a_limit_is_not_answered_by_a_message() {
 }
 
 #[test]
-fn a_word_to_who_asks_is_an_answer_unless_it_is_said_to_be_new_work() {
+fn a_word_to_who_asks_is_neither_answer_nor_work_until_somebody_says_which() {
     let sandbox = asks(&[("colour", ""), ("size", "")]).end();
-    let send = |more: &[&str]| {
-        let words = [&["send", "dev", "Blue", "--json"], more].concat();
-        sandbox.tx(words).ok()
-    };
-    let ran = send(&[]);
-    assert!(
-        ran.stderr
-            .contains("it answers `colour` of dev/builder: What of colour?")
-    );
-    assert!(ran.stderr.contains("--type task"), "{ran:?}");
-    let said = ran.json();
-    assert_eq!(
-        (&said["kind"], &said["answers"]),
-        (&"ask-response".into(), &json!(["colour"]))
-    );
-    assert!(said["path"].as_str().unwrap().contains("-ask-response-"));
+    let before = sandbox.bus();
+    let send = |more: &[&str]| sandbox.tx([&["send", "dev", "Blue", "--json"], more].concat());
+    let ran = send(&[]).exits(6);
+    for words in [
+        "dev/builder waits for your answer to `colour`: What of colour?",
+        "nothing was sent",
+        "tx answer colour",
+        "--type task",
+    ] {
+        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+    }
+    assert_eq!(sandbox.bus(), before);
     for (more, kind, answers) in [
         (&["--type", "task"][..], "task", json!([])),
         (&["--reply-to", "size"], "ask-response", json!([])),
-        (&["--reply-to", "build"], "ask-response", json!(["colour"])),
+        (
+            &["--type", "ask-response"],
+            "ask-response",
+            json!(["colour"]),
+        ),
         (&["--type", "update"], "update", json!([])),
     ] {
-        let ran = send(more);
+        let ran = send(more).ok();
         let said = ran.json();
         assert_eq!(
             (&said["kind"], &said["answers"]),
@@ -357,4 +357,27 @@ fn a_word_to_who_asks_is_an_answer_unless_it_is_said_to_be_new_work() {
         (&said.json()["kind"], said.stderr.as_str()),
         (&"task".into(), "")
     );
+}
+
+#[test]
+fn at_a_terminal_the_person_says_whether_it_is_the_answer() {
+    for (typed, kind, code) in [
+        ("a\n", Some("-ask-response-"), 0),
+        ("n\n", Some("-task-"), 0),
+        ("\n", None, 6),
+        ("\u{4}", None, 6),
+    ] {
+        let sandbox = asks(&[("colour", "")]).end();
+        let before = sandbox.bus();
+        let ran = sandbox.at_a_terminal(&["send", "dev", "Blue"], "[a/n]", typed);
+        let ran = ran.exits(code);
+        assert!(ran.stdout.contains("What of colour?"), "{ran:?}");
+        let new: Vec<String> = sandbox.bus();
+        let new: Vec<&String> = new.iter().filter(|name| !before.contains(name)).collect();
+        match (kind, new.as_slice()) {
+            (Some(kind), [file]) => assert!(file.contains(kind), "{file}"),
+            (None, []) => {}
+            (_, files) => panic!("{typed:?}: {files:?}"),
+        }
+    }
 }

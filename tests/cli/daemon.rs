@@ -72,8 +72,8 @@ async fn play(
     let (requests, mut asked) = mpsc::channel::<Asked>(8);
     let (commits, watched) = watch::channel(story.ledger().state().seq());
     tokio::spawn(serve(listen(&project).unwrap(), requests, watched));
-    ready.send(()).unwrap();
     let mut seen: BTreeSet<String> = story.sandbox.bus().into_iter().collect();
+    ready.send(()).unwrap();
     let mut tick = tokio::time::interval(Duration::from_millis(5));
     while !over.load(Ordering::Relaxed) {
         tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -80,6 +80,43 @@ impl Sandbox {
         // It may stop reading early: that is its right.
         let _ = child.stdin.take().expect("stdin is piped").write_all(input);
         child.wait_with_output().expect("the program ends").into()
+    }
+
+    /// The program at a terminal, and what a person types there once it shows `prompt`. All
+    /// that the terminal shows is in `stdout`.
+    pub(crate) fn at_a_terminal(&self, args: &[&str], prompt: &str, typed: &str) -> Ran {
+        let words = args.iter().map(|arg| format!(" '{arg}'"));
+        let line: String = [TX.to_owned()].into_iter().chain(words).collect();
+        let mut command = Command::new("script");
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(self.path())
+            .env_clear()
+            .env("HOME", self.path())
+            .env("PATH", "/usr/bin:/bin")
+            .env("TERM", "xterm")
+            .env("SHELL", "/bin/sh")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit());
+        let mut child = command.spawn().expect("`script` starts");
+        let mut stdin = child.stdin.take().expect("stdin is piped");
+        let mut stdout = child.stdout.take().expect("stdout is piped");
+        let (mut shown, mut typed) = (Vec::new(), Some(typed));
+        let mut bytes = [0; 1024];
+        while let Ok(count @ 1..) = stdout.read(&mut bytes) {
+            shown.extend(&bytes[..count]);
+            if String::from_utf8_lossy(&shown).contains(prompt)
+                && let Some(typed) = typed.take()
+            {
+                stdin.write_all(typed.as_bytes()).expect("it is typed");
+            }
+        }
+        Ran {
+            code: child.wait().expect("the program ends").code(),
+            stdout: String::from_utf8_lossy(&shown).into(),
+            stderr: String::new(),
+        }
     }
 
     /// The message files on the bus, sorted; dotfiles too.
