@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tx::engine::{Owes, Pane};
+use tx::engine::Pane;
 use tx::model::{Address, Envelope, Kind, MsgId, Name, Priority, Recipient, RoutingMode, Row};
 
 use crate::files::{Written, envelope};
@@ -10,16 +10,6 @@ use crate::meshes::WORDS;
 use crate::panes::Doing;
 use crate::settings::{Act, Fault};
 use crate::world::World;
-
-/// What an agent has in hand, as far as it can know.
-struct Hand {
-    /// The asks: their ids and who asked.
-    asks: Vec<(MsgId, Address)>,
-    /// An outcome is owed.
-    outcome: bool,
-    /// It has asked, and waits.
-    asking: bool,
-}
 
 impl World {
     /// What an agent is going to do in a turn.
@@ -69,70 +59,43 @@ impl World {
         script
     }
 
-    /// An agent decides what to write, by what it has in hand.
+    /// An agent decides what to write, by what it was given.
     pub(crate) fn think(&mut self, pane: &Pane) {
-        let who = &pane.worker;
-        let hand = self.hand_of(who);
         let wild = !self.calm && self.files.count() < self.settings.files;
         if !wild || self.rng.percent(40) {
-            return self.behave(who, &hand);
+            return self.behave(pane);
         }
         let acts = usize::try_from(self.rng.within(1, 2)).unwrap();
         for _ in 0..acts {
             let all: Vec<Act> = self.settings.acts.iter().copied().collect();
             match self.rng.pick(&all).copied() {
-                Some(act) => self.misbehave(who, &hand, act),
-                None => self.behave(who, &hand),
+                Some(act) => self.misbehave(pane, act),
+                None => self.behave(pane),
             }
         }
-    }
-
-    fn hand_of(&self, who: &Address) -> Hand {
-        let mut hand = Hand {
-            asks: Vec::new(),
-            outcome: false,
-            asking: false,
-        };
-        let Some(worker) = self.state().worker(who) else {
-            return hand;
-        };
-        hand.asking = !worker.asking.is_empty();
-        let Some(work) = worker.status.work() else {
-            return hand;
-        };
-        hand.asking |= !work.outcomes.is_empty();
-        for (_, item) in &work.items {
-            match item.owes {
-                Owes::Answer(ask) if !work.answered.contains(&ask) => {
-                    if let Some(held) = self.state().message(ask) {
-                        let facts = &held.facts;
-                        hand.asks.push((facts.id.clone(), facts.from.clone()));
-                    }
-                }
-                Owes::Outcome => hand.outcome = true,
-                Owes::Answer(_) | Owes::Nothing => {}
-            }
-        }
-        hand
     }
 
     /// As it should.
-    fn behave(&mut self, who: &Address, hand: &Hand) {
-        if hand.asking {
+    fn behave(&mut self, pane: &Pane) {
+        let who = &pane.worker;
+        if self.memory(pane).asked {
             return;
         }
-        for (ask, asker) in &hand.asks {
+        let (asks, outcome) = (self.memory(pane).asks(), self.memory(pane).outcome());
+        for (ask, asker) in &asks {
             self.seen.act(Act::Answer);
             let mut answer = self.envelope(who);
             answer.to = vec![Recipient::Full(asker.clone())];
             answer.in_reply_to = vec![ask.clone()];
             self.send(answer);
+            self.memory(pane).answered(ask);
         }
-        let unasked = hand.asks.is_empty() && !self.calm && self.rng.percent(20);
-        if hand.outcome || unasked {
+        let unasked = asks.is_empty() && !self.calm && self.rng.percent(20);
+        if outcome || unasked {
             self.seen.act(Act::Listed);
             let outcome = self.listed(who);
             self.send(outcome);
+            self.memory(pane).finished();
         }
     }
 
@@ -207,8 +170,9 @@ impl World {
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm an act")]
-    fn misbehave(&mut self, who: &Address, hand: &Hand, act: Act) {
+    fn misbehave(&mut self, pane: &Pane, act: Act) {
         self.seen.act(act);
+        let who = &pane.worker;
         let somebody = self.somebody(Some(who)).unwrap_or_else(Address::core);
         let to = |address: &Address| vec![Recipient::Full(address.clone())];
         let mut it = self.envelope(who);
@@ -262,9 +226,11 @@ impl World {
                 };
             }
             Act::Answer | Act::AnswerPlain | Act::AnswerTwice => {
-                let Some((ask, asker)) = self.rng.pick(&hand.asks).cloned() else {
-                    return self.behave(who, hand);
+                let asks = self.memory(pane).asks();
+                let Some((ask, asker)) = self.rng.pick(&asks).cloned() else {
+                    return self.behave(pane);
                 };
+                self.memory(pane).answered(&ask);
                 it.to = to(&asker);
                 if act != Act::AnswerPlain {
                     it.in_reply_to = vec![ask.clone()];
@@ -279,12 +245,12 @@ impl World {
                 }
             }
             Act::AnswerForeign => {
+                // It reads what others have written.
                 let asks: Vec<MsgId> = self
-                    .state()
-                    .asks()
-                    .filter(|(_, asked, _)| *asked != who)
-                    .filter_map(|(number, _, _)| self.state().message(number))
-                    .map(|held| held.facts.id.clone())
+                    .good_files(&somebody)
+                    .into_iter()
+                    .filter(|old| old.status.is_none() && old.kind.is_none())
+                    .map(|old| old.id)
                     .collect();
                 it.in_reply_to = self.rng.pick(&asks).cloned().into_iter().collect();
                 it.to = to(&somebody);
@@ -304,7 +270,7 @@ impl World {
                     .filter_map(|(_, written)| asked(written))
                     .collect();
                 let Some((ask, asker)) = self.rng.pick(&past).cloned() else {
-                    return self.behave(who, hand);
+                    return self.behave(pane);
                 };
                 it.in_reply_to = vec![ask];
                 it.to = to(&asker);
@@ -399,7 +365,7 @@ impl World {
             Act::Duplicate | Act::Conflict => {
                 let own: Vec<Envelope> = self.good_files(who);
                 let Some(old) = own.last().cloned() else {
-                    return self.behave(who, hand);
+                    return self.behave(pane);
                 };
                 match act {
                     Act::Conflict => {
@@ -417,7 +383,19 @@ impl World {
             // Now and then it is given more than it needs.
             it.session_id = Some("session-1".into());
         }
+        self.remember_own(pane, &it);
         self.send(it);
+    }
+
+    /// It knows what it has written.
+    fn remember_own(&mut self, pane: &Pane, it: &Envelope) {
+        let outcome = it.status.is_some() || it.kind == Some(Kind::TaskComplete);
+        let news = matches!(it.kind, Some(Kind::Update | Kind::Lifecycle)) || it.headless;
+        if outcome && it.status.as_ref().is_none_or(|s| s.as_str() != "blocked") {
+            self.memory(pane).finished();
+        } else if it.in_reply_to.is_empty() && !it.to.is_empty() && !news {
+            self.memory(pane).asked = true;
+        }
     }
 
     fn good_files(&self, who: &Address) -> Vec<Envelope> {

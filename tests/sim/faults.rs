@@ -317,7 +317,7 @@ impl World {
                 self.tell(0, event);
             }
         }
-        self.call_human();
+        self.look_again();
         self.commit();
     }
 }

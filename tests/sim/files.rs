@@ -123,6 +123,7 @@ impl World {
                 let hash = hash(&text);
                 let key = (path.clone(), hash.clone());
                 self.files.priorities.insert(key, envelope.priority);
+                self.record.file(&path, &hash, &envelope);
                 let arrived = Arrived {
                     path: path.clone(),
                     hash: hash.clone(),

@@ -1,11 +1,42 @@
-//! The human: gives tasks, answers, and does not always do it well.
+//! The human: gives tasks, answers what it was told of, and does not always do it well.
 
-use tx::engine::{Command, Event, Is};
+use std::collections::BTreeMap;
+
+use tx::engine::{Command, Event, Is, Number};
 use tx::model::{Address, Kind, MsgId, Priority, Recipient};
 
 use crate::files::envelope;
 use crate::panes::Phase;
 use crate::world::{Thing, World};
+
+/// How often the human answers a question again whose answer was refused.
+const PATIENCE: u32 = 5;
+
+/// What the human knows: what it was told, and what it wrote.
+#[derive(Debug, Default)]
+pub(crate) struct Human {
+    /// The questions that it was told of.
+    questions: BTreeMap<Number, Question>,
+    /// The answers, by their files.
+    answers: BTreeMap<String, Number>,
+    /// It is going to look.
+    looks: bool,
+    /// What tx was killed before telling: shown after its start.
+    pub(crate) missed: Vec<Number>,
+    /// What it has read, and the records of what it said.
+    pub(crate) read: BTreeMap<Number, u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Question {
+    id: MsgId,
+    asker: Address,
+    /// It was answered, by its name.
+    answered: bool,
+    times: u32,
+    /// The last answer was refused, and the human has given up for now.
+    refused: bool,
+}
 
 impl World {
     /// A task, and another one later.
@@ -55,40 +86,80 @@ impl World {
         self.send(task);
     }
 
+    /// The human is told that something has come.
+    pub(crate) fn notify(&mut self, number: Number) {
+        let Some(message) = self.seen_by_human(number) else {
+            panic!("the human is told of {number:?}, which nobody knows");
+        };
+        self.record.tell(number);
+        if message.kind == Kind::AskHuman {
+            let question = Question {
+                id: message.id,
+                asker: message.from,
+                answered: false,
+                times: 0,
+                refused: false,
+            };
+            self.human.questions.insert(number, question);
+        } else if message.headline == "a file was refused" {
+            // An answer that was not accepted is given again.
+            let path = message.body.split(": ").next().unwrap_or_default();
+            let question = self.human.answers.get(path);
+            let question = question.and_then(|n| self.human.questions.get_mut(n));
+            if let Some(question) = question {
+                question.refused = question.times >= PATIENCE;
+                question.answered = question.refused;
+            }
+        }
+        self.call_human();
+    }
+
     /// Something has come for the human, who will look at it.
-    pub(crate) fn call_human(&mut self) {
-        if !self.looks {
-            self.looks = true;
+    fn call_human(&mut self) {
+        if !self.human.looks {
+            self.human.looks = true;
             let delay = self.rng.within(1_000, 120_000);
             self.after(delay, Thing::Look);
         }
     }
 
+    /// The human goes through its questions once more.
+    pub(crate) fn look_again(&mut self) {
+        for question in self.human.questions.values_mut() {
+            question.times = 0;
+            question.answered &= !std::mem::take(&mut question.refused);
+        }
+        self.call_human();
+    }
+
     /// Answer what there is to answer, or some of it.
     pub(crate) fn look(&mut self) {
-        self.looks = false;
-        let asks: Vec<(MsgId, Address)> = self
-            .state()
-            .asks()
-            .filter(|(_, asked, _)| asked.is_core())
-            .filter_map(|(number, _, ask)| {
-                let held = self.state().message(number)?;
-                Some((held.facts.id.clone(), ask.asker.clone()))
-            })
-            .collect();
-        for (id, asker) in &asks {
+        self.human.looks = false;
+        let open = self.human.questions.iter().filter(|(_, q)| !q.answered);
+        let open: Vec<(Number, Question)> = open.map(|(n, q)| (*n, q.clone())).collect();
+        let mut left = false;
+        for (number, question) in open {
             if !self.calm && self.rng.percent(30) {
+                left = true;
                 continue;
             }
             let own = self.new_id();
             let mut answer = envelope(&Address::core(), own.as_str(), self.now);
-            answer.to = vec![Recipient::Full(asker.clone())];
-            if self.calm || self.rng.percent(50) {
-                answer.in_reply_to = vec![id.clone()];
+            answer.to = vec![Recipient::Full(question.asker.clone())];
+            // A bare word answers the oldest, which may be another.
+            let named = self.calm || question.times > PATIENCE || self.rng.percent(50);
+            if named {
+                answer.in_reply_to = vec![question.id.clone()];
             }
-            self.send(answer);
+            left |= !named;
+            let path = self.send(answer);
+            self.human.answers.insert(path, number);
+            if let Some(question) = self.human.questions.get_mut(&number) {
+                question.answered = named;
+                question.times += 1;
+            }
         }
-        if !asks.is_empty() {
+        if left {
             self.call_human();
         }
         if self.rng.percent(30) {
@@ -107,7 +178,7 @@ impl World {
         let read: Vec<_> = facts.iter().map(|f| (f.number, f.record())).collect();
         self.take(Event::Command(Command::Read { facts }));
         self.commit_all();
-        self.read.extend(read);
+        self.human.read.extend(read);
     }
 
     /// Restart who seems busy and is not: tx believed that it took its work, since

@@ -207,6 +207,8 @@ impl World {
     fn check_facts(&mut self, facts: &BTreeMap<Number, Facts>) {
         for facts in facts.values() {
             self.seen.facts(facts);
+            self.record.check_given(facts);
+            self.record.check_told(facts);
             let id = &facts.id;
             assert!(
                 facts.refused.is_some() || !facts.deliveries.is_empty(),
@@ -220,7 +222,7 @@ impl World {
                 Source::File { .. } => {}
             }
             // What was changed since is another text, and unread.
-            let shown = self.read.get(&facts.number) == Some(&facts.record());
+            let shown = self.human.read.get(&facts.number) == Some(&facts.record());
             let core = facts.delivery(&Address::core());
             let end = core.and_then(|core| core.ladder.last());
             let answered = end.and_then(|rung| rung.why.as_deref()) == Some("answered");

@@ -7,6 +7,8 @@ use tx::engine::{
 };
 use tx::model::Address;
 
+use crate::memory::Memory;
+use crate::record::Given;
 use crate::settings::Fault;
 use crate::world::{Thing, World};
 
@@ -16,11 +18,13 @@ pub(crate) struct FakePane {
     pub(crate) alive: bool,
     pub(crate) phase: Phase,
     /// It lives for one turn.
-    one_turn: Option<Turn>,
+    one_turn: Option<Given>,
+    /// The session that it goes on in: what it remembers.
+    pub(crate) session: String,
     /// The last turn that it was given.
     pub(crate) turn: u32,
     /// What waits to be given to it.
-    waiting: Option<Turn>,
+    waiting: Option<Given>,
     /// All that it was ever given.
     given: BTreeSet<Number>,
     /// What its agent is going to do, each after a while.
@@ -59,7 +63,7 @@ pub(crate) enum Doing {
 }
 
 impl World {
-    pub(crate) fn spawn(&mut self, pane: Pane, turn: Option<Turn>) {
+    pub(crate) fn spawn(&mut self, pane: Pane, session: Option<String>, turn: Option<Turn>) {
         let mut others = self.panes.iter();
         let other = others.find(|(other, fake)| other.worker == pane.worker && fake.alive);
         if let Some((other, _)) = other {
@@ -72,6 +76,7 @@ impl World {
             let delay = self.rng.within(0, 2_000);
             return self.tell(delay, Event::PaneExited { pane, exit });
         }
+        let turn = turn.map(|turn| self.contents(&pane.worker, &turn));
         let start = self.rng.within(10, 3_000);
         let mut script = VecDeque::from([(start, Doing::Start)]);
         if turn.is_none() {
@@ -85,6 +90,7 @@ impl World {
             alive: true,
             phase: Phase::Booting,
             one_turn: turn,
+            session: session.unwrap_or_else(|| format!("session-{}", pane.attempt)),
             turn: 0,
             waiting: None,
             given: BTreeSet::new(),
@@ -92,6 +98,10 @@ impl World {
             record: None,
             seen: self.now,
         };
+        // A process that lives for one turn is started with what it is given.
+        for message in fake.one_turn.iter().flat_map(|turn| &turn.messages) {
+            self.record.give(message.number, &pane.worker);
+        }
         self.panes.insert(pane.clone(), fake);
         self.go_on(&pane);
     }
@@ -125,7 +135,7 @@ impl World {
         match doing {
             Doing::Start => {
                 let turn = fake.one_turn.clone();
-                let session = Some(format!("session-{}", pane.attempt));
+                let session = Some(fake.session.clone());
                 let started = Event::PaneStarted {
                     pane: pane.clone(),
                     session,
@@ -251,7 +261,8 @@ impl World {
     }
 
     /// tx gives a pane something, as soon as it is idle.
-    pub(crate) fn deliver(&mut self, pane: &Pane, turn: Turn) {
+    pub(crate) fn deliver(&mut self, pane: &Pane, turn: &Turn) {
+        let turn = self.contents(&pane.worker, turn);
         let soon = self.rng.within(0, 100);
         match self.panes.get_mut(pane).filter(|fake| fake.alive) {
             Some(fake) => {
@@ -298,6 +309,10 @@ impl World {
             self.tell(soon, failed(&pane, Sent::Perhaps));
             if self.rng.percent(50) {
                 self.begin(&pane, &turn);
+            } else {
+                for message in &turn.messages {
+                    self.record.lose(message.number, &pane.worker);
+                }
             }
             return;
         }
@@ -310,12 +325,18 @@ impl World {
     }
 
     /// A turn is in the hands of its agent.
-    fn begin(&mut self, pane: &Pane, turn: &Turn) {
+    fn begin(&mut self, pane: &Pane, turn: &Given) {
         self.check_given(pane, turn);
+        self.memory(pane).hand(&turn.messages);
         let fake = self.panes.get_mut(pane).expect("it is alive");
+        if fake.one_turn.is_none() {
+            for message in &turn.messages {
+                self.record.give(message.number, &pane.worker);
+            }
+        }
         fake.turn = turn.turn;
         fake.phase = Phase::Busy;
-        fake.given.extend(turn.messages.iter().copied());
+        fake.given.extend(turn.messages.iter().map(|m| m.number));
         let one_turn = fake.one_turn.is_some();
         let script = self.script(&pane.worker, one_turn);
         let fake = self.panes.get_mut(pane).expect("it is alive");
@@ -326,11 +347,21 @@ impl World {
         }
     }
 
+    /// What the agent in a pane remembers.
+    pub(crate) fn memory(&mut self, pane: &Pane) -> &mut Memory {
+        let session = self.panes.get(pane).map(|fake| fake.session.clone());
+        let session = session.unwrap_or_default();
+        self.memories
+            .entry((pane.worker.clone(), session))
+            .or_default()
+    }
+
     /// The same message is never handed twice to a live process without a reason.
-    fn check_given(&self, pane: &Pane, turn: &Turn) {
+    fn check_given(&self, pane: &Pane, turn: &Given) {
         let fake = &self.panes[pane];
-        for number in turn.messages.iter().filter(|n| fake.given.contains(n)) {
-            let held = self.state().message(*number);
+        let numbers = turn.messages.iter().map(|m| m.number);
+        for number in numbers.filter(|n| fake.given.contains(n)) {
+            let held = self.state().message(number);
             let delivery = held.and_then(|held| held.facts.delivery(&pane.worker));
             let ladder = delivery.map_or(&[][..], |delivery| &delivery.ladder);
             let had = ladder.iter().rposition(|rung| rung.step >= Step::Delivered);
@@ -378,7 +409,8 @@ impl World {
             let text = format!("letter {}", letter.id);
             self.write(envelope, text);
         }
-        self.letters.insert(letter.id);
+        self.letters.insert(letter.id.clone());
+        self.record.letter(letter);
     }
 
     /// What has ended is told, what is alive is found, and looked at.
@@ -431,6 +463,5 @@ impl World {
             };
             self.tell(delay, event);
         }
-        self.call_human();
     }
 }

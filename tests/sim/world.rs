@@ -3,14 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Effect, Event, Is, Loaded, Number, Pane, State};
+use tx::engine::{Effect, Event, Is, Loaded, Pane, State};
 use tx::model::{Address, MsgId, Name};
 
 use crate::book::Book;
 use crate::coverage::Seen;
 use crate::files::Files;
+use crate::human::Human;
+use crate::memory::Memory;
 use crate::meshes;
 use crate::panes::FakePane;
+use crate::record::Record;
 use crate::rng::Rng;
 use crate::settings::{Fault, Settings};
 
@@ -48,6 +51,10 @@ pub(crate) struct World {
     pub(crate) book: Book,
     pub(crate) panes: BTreeMap<Pane, FakePane>,
     pub(crate) files: Files,
+    pub(crate) record: Record,
+    /// What agents remember, by who they are and their sessions.
+    pub(crate) memories: BTreeMap<(Address, String), Memory>,
+    pub(crate) human: Human,
     /// The meshes as they are on disk; `None`: removed.
     pub(crate) meshes: BTreeMap<Name, Option<Loaded>>,
     /// The letters of tx that were written.
@@ -64,11 +71,7 @@ pub(crate) struct World {
     calm_events: u64,
     /// The most that there may be.
     pub(crate) most_events: u64,
-    /// The human is going to look.
-    pub(crate) looks: bool,
     pub(crate) tasks_left: usize,
-    /// What the human has read, and the records of what it said.
-    pub(crate) read: BTreeMap<Number, u64>,
 }
 
 impl World {
@@ -91,6 +94,9 @@ impl World {
             book,
             panes: BTreeMap::new(),
             files: Files::default(),
+            record: Record::default(),
+            memories: BTreeMap::new(),
+            human: Human::default(),
             meshes: all,
             letters: BTreeSet::new(),
             calm: false,
@@ -101,9 +107,7 @@ impl World {
             taken: false,
             calm_events: 0,
             most_events: 0,
-            looks: false,
             tasks_left,
-            read: BTreeMap::new(),
         }
     }
 
@@ -272,8 +276,15 @@ impl World {
 
     /// Make it durable, and do what is to be done.
     pub(crate) fn commit(&mut self) {
-        for effect in self.durable_effects() {
+        let mut effects = self.durable_effects().into_iter();
+        while let Some(effect) = effects.next() {
             if self.fault(Fault::CrashBeforeEffects, 1) {
+                // What nobody was told of is looked up after the start.
+                for effect in std::iter::once(effect).chain(effects) {
+                    if let Effect::NotifyHuman { number, .. } = effect {
+                        self.human.missed.push(number);
+                    }
+                }
                 return self.crash();
             }
             self.perform(effect);
@@ -296,6 +307,7 @@ impl World {
             return Vec::new();
         }
         let effects = self.book.commit();
+        self.record.durable = self.book.state().seq();
         self.seen.commits += 1;
         self.files.committed();
         effects
@@ -308,15 +320,19 @@ impl World {
         match effect {
             Effect::Spawn {
                 pane,
-                session: _,
+                session,
                 model: _,
                 turn,
-            } => self.spawn(pane, turn),
-            Effect::Deliver { pane, turn } => self.deliver(&pane, turn),
+            } => self.spawn(pane, session, turn),
+            Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
             Effect::Interrupt { pane, note: _ } => self.interrupt(&pane),
             Effect::Kill { pane } => self.kill(pane),
             Effect::Write(letter) => self.write_letter(*letter),
-            Effect::NotifyHuman { .. } => self.call_human(),
+            Effect::NotifyHuman {
+                number,
+                kind: _,
+                inject: _,
+            } => self.notify(number),
             Effect::ShowDialog { worker: _, open: _ } => {}
             Effect::RunHook {
                 worker,
@@ -345,13 +361,17 @@ impl World {
         self.schedule
             .retain(|_, thing| !matches!(thing, Thing::Event(_) | Thing::Hand(_)));
         for letter in letters {
-            self.letters.insert(letter.id);
+            self.letters.insert(letter.id.clone());
+            self.record.letter(letter);
         }
         for path in self.files.uncommitted() {
             let delay = self.rng.within(0, 2_000);
             self.after(delay, Thing::File(path));
         }
         self.recover();
+        for number in std::mem::take(&mut self.human.missed) {
+            self.notify(number);
+        }
     }
 
     pub(crate) fn note(&mut self, line: String) {

@@ -1,0 +1,167 @@
+//! What really happened around tx, kept apart from it: which texts there are, which of them
+//! were put into the hands of a process or before the human, and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tx::engine::{Facts, Letter, Number, Source, Step, Turn};
+use tx::model::{Address, Envelope, Kind, MsgId};
+
+use crate::reference::known::Known;
+use crate::world::World;
+
+/// What really happened.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    /// What every file ever said, by its path and the hash of its text.
+    files: BTreeMap<(String, String), Envelope>,
+    /// The letters of tx that were written.
+    letters: BTreeMap<Number, Letter>,
+    /// What was put into the hands of a worker's process, each time with the last record
+    /// that was durable then.
+    given: BTreeMap<(Number, Address), Vec<u64>>,
+    /// What was on its way to a process and never arrived, though nobody could know.
+    lost: BTreeSet<(Number, Address)>,
+    /// What the human was told of.
+    told: BTreeSet<Number>,
+    /// The last record that is durable.
+    pub(crate) durable: u64,
+}
+
+/// A message as its reader sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Handed {
+    pub(crate) number: Number,
+    pub(crate) id: MsgId,
+    pub(crate) from: Address,
+    pub(crate) kind: Kind,
+    pub(crate) headline: String,
+    pub(crate) body: String,
+}
+
+/// What a process is given at once, as it was when it was sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) turn: u32,
+    pub(crate) messages: Vec<Handed>,
+}
+
+impl Record {
+    pub(crate) fn file(&mut self, path: &str, hash: &str, envelope: &Envelope) {
+        let key = (path.to_owned(), hash.to_owned());
+        self.files.insert(key, envelope.clone());
+    }
+
+    pub(crate) fn letter(&mut self, letter: Letter) {
+        self.letters.insert(letter.number, letter);
+    }
+
+    pub(crate) fn give(&mut self, number: Number, to: &Address) {
+        let key = (number, to.clone());
+        self.given.entry(key).or_default().push(self.durable);
+    }
+
+    pub(crate) fn lose(&mut self, number: Number, to: &Address) {
+        self.lost.insert((number, to.clone()));
+    }
+
+    pub(crate) fn tell(&mut self, number: Number) {
+        self.told.insert(number);
+    }
+
+    /// Does core know of what is in its inbox? What is only recorded is not told.
+    pub(crate) fn check_told(&self, facts: &Facts) {
+        let headless = match &facts.source {
+            Source::File { path, hash, .. } => {
+                let said = self.files.get(&(path.clone(), hash.clone()));
+                said.is_some_and(|said| said.headless)
+            }
+            Source::Own { .. } | Source::Output { .. } => false,
+        };
+        assert!(
+            facts.reached_core().is_none() || headless || self.told.contains(&facts.number),
+            "promise 1 is broken: `{}` is in the inbox of core, who was not told",
+            facts.id
+        );
+    }
+
+    /// A message as its reader sees it. Whose it is and what it is to its reader are told
+    /// by tx; what it says is what its author wrote.
+    fn handed(&self, facts: &Facts, to: &Address) -> Handed {
+        let number = facts.number;
+        let kind = facts.delivery(to).map_or(Kind::Update, |d| d.kind);
+        match &facts.source {
+            Source::File { path, hash, .. } => {
+                let key = (path.clone(), hash.clone());
+                let said = self.files.get(&key);
+                let said = said.unwrap_or_else(|| panic!("nobody ever wrote {path}: {facts:?}"));
+                Handed {
+                    number,
+                    id: facts.id.clone(),
+                    from: said.from.clone(),
+                    kind,
+                    headline: said.headline.as_str().to_owned(),
+                    body: String::new(),
+                }
+            }
+            Source::Own { .. } | Source::Output { .. } => {
+                let letter = self.letters.get(&number);
+                let letter = letter.unwrap_or_else(|| panic!("it was never written: {facts:?}"));
+                Handed {
+                    number,
+                    id: letter.id.clone(),
+                    from: letter.from.clone(),
+                    kind,
+                    headline: letter.headline.clone(),
+                    body: letter.body.clone(),
+                }
+            }
+        }
+    }
+
+    /// What a ladder calls delivered was given to a process before, once for each time that
+    /// it says so.
+    pub(crate) fn check_given(&self, facts: &Facts) {
+        for delivery in facts.deliveries.iter().filter(|d| !d.to.is_core()) {
+            let none = Vec::new();
+            let key = (facts.number, delivery.to.clone());
+            let given = self.given.get(&key).unwrap_or(&none);
+            if Known::BusyIsProof.is_open() && self.lost.contains(&key) {
+                continue;
+            }
+            let rungs = delivery.ladder.iter();
+            let delivered = rungs.filter(|rung| rung.step == Step::Delivered);
+            for (times, rung) in delivered.enumerate() {
+                let before = given.iter().filter(|durable| **durable < rung.record);
+                assert!(
+                    before.count() > times,
+                    "promise 2 is broken: `{}` is called delivered to {} in record {}, and was given to it at {given:?}: {:?}",
+                    facts.id,
+                    delivery.to,
+                    rung.record,
+                    delivery.ladder,
+                );
+            }
+        }
+    }
+}
+
+impl World {
+    /// What a process is going to be given: what the numbers in the effect stand for.
+    pub(crate) fn contents(&self, to: &Address, turn: &Turn) -> Given {
+        let messages = turn.messages.iter().filter_map(|number| {
+            let held = self.state().message(*number)?;
+            Some(self.record.handed(&held.facts, to))
+        });
+        Given {
+            turn: turn.turn,
+            messages: messages.collect(),
+        }
+    }
+
+    /// A message as the human sees it.
+    pub(crate) fn seen_by_human(&self, number: Number) -> Option<Handed> {
+        let held = self.state().message(number).map(|held| held.facts.clone());
+        let facts = held.or_else(|| self.book.facts(number))?;
+        Some(self.record.handed(&facts, &Address::core()))
+    }
+}
