@@ -93,6 +93,7 @@ fn arrived(n: usize, front: &str) -> Event {
         hash: n.to_string(),
         envelope: envelope(&text),
         text,
+        warnings: Vec::new(),
         known: Vec::new(),
     }))
 }

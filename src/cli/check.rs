@@ -1,18 +1,20 @@
 //! `tx check`: parse message files and show what is wrong with them.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use serde_json::{Value, json};
 
 use super::output::{diagnostic_json, findings, is_watched, many, read_stdin, talk, tally};
+use super::past::Past;
 use super::{Context, Exit, Failure, short};
+use crate::engine::{Facts, Source};
 use crate::format::message::{MAX_FILE, Origin, Parsed, check_addresses, parse};
 use crate::format::report::report;
-use crate::model::{Diagnostic, Directory, Message};
+use crate::model::{Diagnostic, Directory, Envelope, Message};
 use crate::project::{Catalogue, Project, read_regular, unreadable};
 
 /// Parse message files, show diagnostics with the offending line
@@ -40,6 +42,7 @@ pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Failure> {
         json: context.output.json,
         project: context.project().ok(),
         directory: OnceLock::new(),
+        past: OnceLock::new(),
     };
     let mut tally = Tally::default();
     let styled = context.output.styled();
@@ -82,6 +85,8 @@ struct Checker {
     project: Option<Project>,
     /// Loaded for the first file that lies on the project's bus.
     directory: OnceLock<Directory>,
+    /// Opened for the first file that says tx wrote it.
+    past: OnceLock<Mutex<Option<Past>>>,
 }
 
 impl Checker {
@@ -168,11 +173,35 @@ impl Checker {
         let Some(project) = self.project.as_ref().filter(|project| project.on_bus(path)) else {
             return Vec::new();
         };
+        if self.is_own(project, message) {
+            return Vec::new();
+        }
         let directory = self
             .directory
             .get_or_init(|| Catalogue::load(Some(project)).directory());
         let text = std::str::from_utf8(bytes).unwrap_or_default();
         check_addresses(text, message, directory)
+    }
+}
+
+impl Checker {
+    /// Did tx itself write it? Its sender is not believed: the journal knows.
+    fn is_own(&self, project: &Project, message: &Message) -> bool {
+        let Envelope { from, id, .. } = &message.envelope;
+        if !from.is_system() {
+            return false;
+        }
+        let open = || Mutex::new(Past::open(project).ok().flatten());
+        let past = self.past.get_or_init(open).lock();
+        let Ok(Some(past)) = past.as_deref().map(Option::as_ref) else {
+            return false;
+        };
+        let own = |facts: &Facts| match facts.source {
+            Source::Own { .. } => facts.from == *from && facts.id == *id,
+            Source::File { .. } | Source::Output { .. } => false,
+        };
+        past.named(id.as_str())
+            .is_ok_and(|found| found.iter().any(own))
     }
 }
 

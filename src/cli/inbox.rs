@@ -1,10 +1,11 @@
 //! `tx inbox`: what has come for the human.
 //!
-//! What is shown as text is read, since a person saw it; what a script takes as JSON is
-//! not, and neither is what an agent looks at. Only the daemon writes that down: without
-//! one, all is shown and stays as it was.
+//! What is shown as text on a terminal is read, since a person saw it; what goes to a file,
+//! a pipe or a script is not, and neither is what an agent looks at. Only the daemon writes
+//! that down: without one, all is shown and stays as it was.
 
 use std::fmt::Write;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::builder::styling::AnsiColor;
@@ -196,7 +197,8 @@ fn show(context: &Context, items: &[Item]) -> Result<bool, Failure> {
 pub(super) fn mark(project: &Project, shown: &[Facts]) -> Result<(), Failure> {
     let unread = shown.iter().filter(|facts| facts.read.is_none());
     let unread: Vec<u64> = unread.map(|facts| facts.number.0).collect();
-    if unread.is_empty() || agent_here().is_some() {
+    let is_seen = io::stdout().is_terminal() && agent_here().is_none();
+    if unread.is_empty() || !is_seen {
         return Ok(());
     }
     for messages in unread.chunks(TOGETHER) {

@@ -8,11 +8,11 @@ use chrono::{DateTime, Utc};
 use super::exit::{Exit, Failure};
 use super::output::many;
 use crate::engine::{
-    Command, Effect, Event, Exit as Ended, Facts, Number, Sent, State, Step, Timer, Verdict,
+    Command, Effect, Event, Exit as Ended, Facts, Number, Sent, Source, State, Step, Timer, Verdict,
 };
 use crate::format::message::{Origin, Parsed, parse};
 use crate::journal::{Error, Ledger, Reader, Record};
-use crate::model::{MsgId, Rearmatter, nearest};
+use crate::model::{Diagnostic, MsgId, Rearmatter, nearest};
 use crate::project::Project;
 
 /// The past of a project, up to some point.
@@ -190,6 +190,19 @@ impl Past {
         failure.exit(Exit::NoSuchThing)
     }
 
+    /// What was not as its author may think, when it was accepted.
+    pub(super) fn warnings(&self, facts: &Facts) -> Result<Vec<Diagnostic>, Failure> {
+        let record = match &facts.source {
+            Source::File { record, .. } => self.reader.record(*record)?,
+            Source::Output { .. } | Source::Own { .. } => None,
+        };
+        let event = record.and_then(|record| serde_json::from_str(&record.body).ok());
+        Ok(match event {
+            Some(Event::Arrived(arrived)) => arrived.warnings,
+            Some(_) | None => Vec::new(),
+        })
+    }
+
     /// What proves a step: its record, in words.
     pub(super) fn evidence(&self, record: u64) -> Result<String, Failure> {
         let found = self.reader.record(record)?;
@@ -307,6 +320,6 @@ pub(super) fn in_words(record: &Record) -> String {
             Command::Drop { facts } => format!("a person dropped {}", facts.id),
             Command::Read { facts } => format!("a person read {}", many(facts.len(), "message")),
         },
-        Event::Recovered { .. } => "tx was started again".into(),
+        Event::Recovered { .. } => "tx was started".into(),
     }
 }

@@ -11,7 +11,8 @@ use super::typed;
 use super::wait::Wait;
 use super::{Context, Exit, Failure, agent_here, short};
 use crate::engine::{
-    Context as Known, Inferred, Outcome, Reply, Route, Wanted, Work, infer, kind_of_outcome, route,
+    Arrived, Context as Known, Inferred, Judged, Outcome, Reply, Route, Wanted, Work, infer,
+    kind_of_outcome, route,
 };
 use crate::format::message::{field_named, headline_of};
 use crate::format::report::printable;
@@ -89,7 +90,7 @@ pub(super) fn run(context: &Context, mut verb: Send) -> Result<Exit, Failure> {
     }
     let message = &letter.message;
     let first = answered.iter().find(|ask| ask.asker == to[0]);
-    let kind = kind(message, &to[0], first, &catalogue)?;
+    let kind = kind(&project, message, &to[0], first, &catalogue)?;
     let path = letter.write(&project, kind)?;
 
     let id = &message.envelope.id;
@@ -365,10 +366,10 @@ fn answered(
     Ok(answered)
 }
 
-/// The kind as far as it can be told without more of the past. Where the table would refuse
-/// an outcome its author is warned: it is written all the same, since it may be the
-/// answer to an ask, which is not routed.
+/// The kind as far as it can be told without more of the past. An outcome that the table
+/// refuses is a failure: it would cost its author a turn for each repair note.
 fn kind(
+    project: &Project,
     message: &Message,
     to: &Address,
     answered: Option<&Answered>,
@@ -423,12 +424,34 @@ fn kind(
     };
     Ok(match mesh.map(|mesh| route(mesh, &outcome)) {
         Some(Route::To { target, rule }) => kind_of_outcome(&target, status.as_ref(), rule),
-        Some(Route::Refused(why)) => {
-            talk(&format!(
-                "warning: the table of your mesh refuses this: {why}\n"
-            ));
-            Kind::TaskComplete
-        }
+        Some(Route::Refused(why)) => match goes_anyway(project, message)? {
+            Some(kind) => kind,
+            None => {
+                let why = format!("the table of your mesh refuses this: {why}");
+                let hint = "nothing was sent; give one of the words of your table";
+                return Err(Failure::new(why).hint(hint).exit(Exit::NoSuchThing));
+            }
+        },
         Some(Route::FanOut { .. }) | None => Kind::TaskComplete,
+    })
+}
+
+/// What an outcome is that the table refuses and that is never looked up there: the answer
+/// to the ask in its author's hand, or the result of a member of a fan-out.
+fn goes_anyway(project: &Project, message: &Message) -> Result<Option<Kind>, Failure> {
+    let Some(past) = Past::open(project)? else {
+        return Ok(None);
+    };
+    let arrived = Arrived {
+        path: String::new(),
+        hash: String::new(),
+        text: String::new(),
+        envelope: message.envelope.clone(),
+        warnings: Vec::new(),
+        known: Vec::new(),
+    };
+    Ok(match past.state.judge_arrival(&arrived) {
+        Judged::To(to) => to.first().map(|(_, kind)| *kind),
+        Judged::Refused(_) => None,
     })
 }

@@ -60,6 +60,8 @@ struct Now {
     /// As scripts read them; people have the table.
     workers: Vec<Value>,
     table: String,
+    /// When the state was last true, where no daemon keeps it so.
+    as_of: Option<i64>,
     queue: Queue,
     needs: Vec<Need>,
     rejections: Vec<Facts>,
@@ -78,14 +80,18 @@ struct Queue {
 impl Now {
     fn of(context: &Context, project: &Project, past: Option<&Past>) -> Result<Now, Failure> {
         let daemon = running(project);
+        let as_of = past
+            .filter(|_| daemon.is_none())
+            .map(|past| past.state.at());
         Ok(match past {
             Some(past) => Now {
                 daemon,
+                as_of,
                 workers: match context.output.json {
                     true => worker::as_json(past, &Panes::of(project)?.agents())?,
                     false => Vec::new(),
                 },
-                table: worker::table(&past.state),
+                table: worker::table(&past.state, as_of.is_some()),
                 queue: Queue::of(past)?,
                 needs: needs(past)?,
                 rejections: {
@@ -97,6 +103,7 @@ impl Now {
             },
             None => Now {
                 daemon,
+                as_of,
                 workers: Vec::new(),
                 table: String::new(),
                 queue: Queue::default(),
@@ -129,6 +136,7 @@ impl Now {
                 "pid": daemon.map(|daemon| daemon.pid),
                 "since": daemon.map(|daemon| time(daemon.since)),
             },
+            "as_of": self.as_of.map(time),
             "workers": self.workers,
             "queue": {
                 "queued": queued, "leased": leased, "finished": finished, "parked": parked,
@@ -154,7 +162,9 @@ impl Now {
             ),
         };
         if !self.table.is_empty() {
-            let _ = write!(text, "\n{}\n{}", bold("workers"), self.table);
+            let as_of = self.as_of.map(|at| format!(", as of {}", time(at)));
+            let as_of = as_of.unwrap_or_default();
+            let _ = write!(text, "\n{}{as_of}\n{}", bold("workers"), self.table);
         }
         let Queue {
             queued,
@@ -182,7 +192,7 @@ impl Now {
                 "  {} {}  {}  {}",
                 paint(AnsiColor::Red, "✗"),
                 printable(facts.path().unwrap_or_default()),
-                printable(first_line(facts)),
+                printable(first_error(facts)),
                 dim(&ago(facts.at)),
             );
         }
@@ -229,19 +239,30 @@ fn quarantined(record: &Quarantined) -> Value {
     json!({ "record": seq, "at": time(*at), "kind": kind, "why": why })
 }
 
-fn first_line(facts: &Facts) -> &str {
+/// Why a file was refused, in a line: its first error. Reports have their warnings too.
+fn first_error(facts: &Facts) -> &str {
     let why = facts.refused.as_deref().unwrap_or_default();
-    why.lines().next().unwrap_or_default()
+    let mut lines = why.lines();
+    let error = lines.clone().find(|line| line.starts_with("error["));
+    error.or_else(|| lines.next()).unwrap_or_default()
 }
 
 /// A refused file as scripts read it. The journal has the reason in words.
 fn rejection(facts: &Facts) -> Value {
     let path = facts.path().unwrap_or_default();
+    let error = first_error(facts);
+    let coded = error
+        .strip_prefix("error[")
+        .and_then(|error| error.split_once("]: "));
+    let (code, message) = match coded {
+        Some((code, message)) => (Some(code), message),
+        None => (None, facts.refused.as_deref().unwrap_or_default()),
+    };
     json!({
         "path": path, "at": time(facts.at), "from": facts.from,
         "diagnostics": [{
-            "severity": "error", "code": null, "message": facts.refused,
-            "hint": format!("mend the file; `tx check .ai/tx/msgs/{path}` shows what is wrong"),
+            "severity": "error", "code": code, "message": message,
+            "hint": format!("fix the file; `tx check .ai/tx/msgs/{path}` shows what is wrong"),
             "path": path, "line": null, "column": null,
         }],
     })

@@ -1,15 +1,18 @@
 //! `tx why`: how far a message has got, what proves it, and what it waits for.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::output::many;
+use super::output::{diagnostic_json, many};
 use super::past::{Past, nothing_yet, time};
 use super::{Context, Exit, Failure};
+use crate::daemon::running;
 use crate::engine::{Delivery, Facts, Row, Rule};
 use crate::format::report::printable_lines;
-use crate::model::Address;
+use crate::model::{Address, Diagnostic};
+use crate::project::Project;
 
 /// Show how far a message has got, or what an agent waits for
 #[derive(clap::Args)]
@@ -21,13 +24,14 @@ pub(super) struct Why {
 }
 
 pub(super) fn run(context: &Context, verb: &Why) -> Result<Exit, Failure> {
-    let past = Past::open(&context.project()?)?.ok_or_else(nothing_yet)?;
+    let project = context.project()?;
+    let past = Past::open(&project)?.ok_or_else(nothing_yet)?;
     let found = past.named_or_in(&verb.what)?;
     if found.is_empty()
         && let Ok(address) = verb.what.parse::<Address>()
         && (past.state.worker(&address).is_some() || past.state.knows(&address))
     {
-        return agent(context, &past, &address);
+        return agent(context, &project, &past, &address);
     }
     if found.is_empty() {
         return Err(past.unknown(&verb.what));
@@ -42,7 +46,12 @@ pub(super) fn run(context: &Context, verb: &Why) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn agent(context: &Context, past: &Past, address: &Address) -> Result<Exit, Failure> {
+fn agent(
+    context: &Context,
+    project: &Project,
+    past: &Past,
+    address: &Address,
+) -> Result<Exit, Failure> {
     let waits = past.state.worker_waits_for(address);
     let worker = past.state.worker(address);
     let state = worker.map_or("idle", |worker| worker.status.is().as_str());
@@ -56,19 +65,25 @@ fn agent(context: &Context, past: &Past, address: &Address) -> Result<Exit, Fail
     let inbox = worker.map(|w| w.inbox.values().flat_map(|i| i.messages.clone()).collect());
     let inbox = ids(inbox.unwrap_or_default())?;
     let since = worker.map(|worker| worker.since);
+    let as_of = match running(project) {
+        Some(_) => None,
+        None if state == "idle" => None,
+        None => Some(time(past.state.at())),
+    };
     if context.output.json {
         let answer = json!({
             "agent": address, "state": state, "since": since.map(time),
-            "work": work, "queue": inbox, "waiting_for": waits,
+            "work": work, "queue": inbox, "waiting_for": waits, "as_of": as_of,
         });
         context.output.say_json(&answer)?;
         return Ok(Exit::Done);
     }
     let since = since.map(|at| format!(" since {}", time(at)));
-    let mut text = format!(
-        "{address} is {state}{}: {waits}\n",
-        since.unwrap_or_default()
-    );
+    let since = since.unwrap_or_default();
+    let mut text = match as_of {
+        None => format!("{address} is {state}{since}: {waits}\n"),
+        Some(at) => format!("as of {at}, {address} was {state}{since}: {waits}\n"),
+    };
     for (what, ids) in [("in hand", work), ("waiting", inbox)] {
         if !ids.is_empty() {
             let _ = writeln!(text, "  {what}: {}", ids.join(", "));
@@ -96,6 +111,20 @@ pub(super) fn as_text(past: &Past, facts: &Facts) -> Result<String, Failure> {
         "  follows from {cause}; thread {thread}; {}",
         many(facts.hops as usize, "hop")
     );
+    for Diagnostic {
+        code,
+        message,
+        hint,
+        place,
+    } in past.warnings(facts)?
+    {
+        let (line, column) = (place.line, place.column);
+        let _ = writeln!(
+            text,
+            "  warning {}, at {line}:{column}: {message}; {hint}",
+            code.id()
+        );
+    }
     if let Some(refused) = &facts.refused {
         let _ = writeln!(text, "  refused at {}: {refused}", time(facts.at));
         let _ = writeln!(text, "    {}", past.evidence(facts.record())?);
@@ -149,12 +178,17 @@ fn as_json(past: &Past, facts: &Facts) -> Result<Value, Failure> {
     };
     let to: Vec<&Address> = facts.deliveries.iter().map(|d| &d.to).collect();
     let waits = past.state.waiting_for(facts.number);
+    let path = Path::new(facts.path().unwrap_or_default());
+    let warnings = past.warnings(facts)?;
+    let warnings = warnings
+        .iter()
+        .map(|warning| diagnostic_json(path, warning));
     Ok(json!({
         "id": facts.id, "from": facts.from, "to": to,
         "kind": facts.deliveries.first().map(|delivery| delivery.kind),
         "status": facts.status, "headline": facts.headline,
         "cause": ids(&facts.cause)?, "thread": ids(&facts.thread)?, "hops": facts.hops,
-        "refused": facts.refused, "ladder": ladder,
+        "refused": facts.refused, "warnings": warnings.collect::<Vec<_>>(), "ladder": ladder,
         "waiting_for": if waits.is_empty() { Value::Null } else { waits.join("; ").into() },
     }))
 }

@@ -10,7 +10,7 @@ use super::output::{dim, paint};
 use super::panes::{Agents, Panes};
 use super::past::{Past, ago, nothing_yet, time};
 use super::{Context, Exit, Failure};
-use crate::daemon::Request;
+use crate::daemon::{Request, running};
 use crate::engine::{self, Is, State};
 use crate::format::report::{printable, printable_lines};
 use crate::model::{Address, did_you_mean};
@@ -82,7 +82,18 @@ fn list(context: &Context, project: &Project) -> Result<Exit, Failure> {
         context.output.say_json(&Value::Array(rows))?;
         return Ok(Exit::Done);
     }
-    let text = past.map(|past| table(&past.state)).unwrap_or_default();
+    let was = running(project).is_none();
+    let text = past.map(|past| {
+        let as_of = match was {
+            true => format!("as of {}:\n", time(past.state.at())),
+            false => String::new(),
+        };
+        match table(&past.state, was) {
+            table if table.is_empty() => table,
+            table => as_of + &table,
+        }
+    });
+    let text = text.unwrap_or_default();
     context.output.say(match text.is_empty() {
         true => "no worker has had anything to do yet\n",
         false => &text,
@@ -140,8 +151,9 @@ pub(super) fn as_json(past: &Past, panes: &Agents) -> Result<Vec<Value>, Failure
     Ok(rows)
 }
 
-/// The workers as people read them, a line each.
-pub(super) fn table(state: &State) -> String {
+/// The workers as people read them, a line each. Without a daemon nobody is at anything:
+/// that is what each of them was at.
+pub(super) fn table(state: &State, was: bool) -> String {
     let rows: Vec<(&Address, &engine::Worker)> = workers(state).collect();
     let name = rows.iter().map(|(address, _)| address.to_string().len());
     let name = name.max().unwrap_or(0);
@@ -149,6 +161,10 @@ pub(super) fn table(state: &State) -> String {
     for (address, worker) in rows {
         let is = worker.status.is();
         let (symbol, colour) = look(is);
+        let (word, colour) = match was && is != Is::Idle {
+            true => (format!("was {}", is.as_str()), AnsiColor::BrightBlack),
+            false => (is.as_str().to_owned(), colour),
+        };
         let waiting = match worker.inbox.len() {
             0 => String::new(),
             count => dim(&format!("  ({count} waiting)")),
@@ -158,7 +174,7 @@ pub(super) fn table(state: &State) -> String {
             "  {} {:<name$}  {}  {}  {}{waiting}",
             paint(colour, symbol),
             address.to_string(),
-            paint(colour, &format!("{:<14}", is.as_str())),
+            paint(colour, &format!("{word:<14}")),
             dim(&format!("{:>4}", ago(worker.since))),
             printable(&state.worker_waits_for(address)),
         );

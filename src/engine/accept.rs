@@ -27,6 +27,7 @@ impl State {
             hash,
             text: _,
             envelope,
+            warnings: _,
             known,
         } = arrived;
         self.touch_agent(&envelope.from);

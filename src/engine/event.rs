@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::facts::{Facts, Number};
-use crate::model::{Address, Envelope, Mesh, Mode, Name};
+use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name};
 
 /// Something that happened. What is known of the past comes along with it, so that
 /// the same events always lead to the same state.
@@ -122,6 +122,9 @@ pub struct Arrived {
     pub text: String,
     /// What its frontmatter says.
     pub envelope: Envelope,
+    /// What is not as its author may think, though it is a message.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Diagnostic>,
     /// The finished messages that it may speak of: of the same path, of the ids in it,
     /// and the first ones of their runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

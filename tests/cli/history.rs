@@ -294,3 +294,20 @@ fn a_journal_that_is_none_is_refused_by_every_verb() {
             .complains("not a journal of tx", 2);
     }
 }
+
+#[test]
+fn what_was_odd_about_an_accepted_file_is_remembered() {
+    let mut story = Story::begin();
+    let text = "---\nto: dev\nfrom: core\nmsg-id: odd\nrevision: 3\nheadline: Odd\n\
+                timestamp: 2026-11-15T10:00:00Z\n---\n\nOdd.\n";
+    story.take_in("odd.md", text.into());
+    let sandbox = story.end();
+    let shown = sandbox.tx(["why", "odd"]).ok().stdout;
+    assert!(shown.contains("warning TX0110, at 5:1: "), "{shown}");
+    let why = sandbox.tx(["why", "odd", "--json"]).ok().json();
+    let warning = &why["warnings"][0];
+    assert_eq!(
+        (&warning["code"], &warning["line"]),
+        (&"TX0110".into(), &5.into())
+    );
+}

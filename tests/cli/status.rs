@@ -81,11 +81,60 @@ fn status_tells_scripts_how_things_are() {
 }
 
 #[test]
+fn without_a_daemon_states_are_what_they_were_when_it_ended() {
+    let mut story = Story::begin();
+    story.drop("1.md", "to: dev\nfrom: core\nmsg-id: a\n", "Build it");
+    story.takes_up("dev/builder");
+    let daemon = StandIn::of(story, nothing_more);
+    let text = |verb: &[&str]| daemon.sandbox.tx(verb).ok().stdout;
+    assert!(text(&["status"]).contains("dev/builder  working "));
+    let status = daemon.sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(status["as_of"], Value::Null);
+    let sandbox = daemon.end();
+    let at = "2026-11-15T10:00:01.500Z";
+    for verb in [
+        &["status"][..],
+        &["worker", "list"],
+        &["why", "dev/builder"],
+    ] {
+        let shown = sandbox.tx(verb).ok().stdout;
+        assert!(shown.contains(&format!("as of {at}")), "{shown}");
+        assert!(shown.contains("was working"), "{shown}");
+    }
+    let status = sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(status["as_of"], at);
+}
+
+#[test]
+fn a_refused_file_shows_its_error_and_not_its_first_warning() {
+    let mut story = Story::begin();
+    let text = "---\nto: dev\nrevision: 3\n---\n\nWho wrote this?\n";
+    story.take_in("anonymous.md", text.into());
+    let sandbox = story.end();
+    let screen = sandbox.tx(["status"]).ok().stdout;
+    let line = screen.lines().find(|line| line.contains("anonymous.md"));
+    assert!(line.unwrap().contains("error[TX0103]"), "{screen}");
+    let status = sandbox.tx(["status", "--json"]).ok().json();
+    let found = &status["rejections"][0]["diagnostics"][0];
+    assert_eq!(found["code"], "TX0103", "{found}");
+    assert!(found["message"].as_str().unwrap().contains("from"));
+}
+
+#[test]
+fn the_first_start_is_not_said_to_be_another() {
+    let mut story = Story::begin();
+    drop(story.happens(Event::Recovered { alive: Vec::new() }));
+    let spied = story.end().tx(["spy"]).ok().stdout;
+    assert!(spied.contains("tx was started\n"), "{spied}");
+    assert!(!spied.contains("again"), "{spied}");
+}
+
+#[test]
 fn status_is_one_screen_for_people() {
     let screen = eventful().end().tx(["status"]).ok().stdout;
     for part in [
         "○ no daemon runs here: `tx start` starts one",
-        "◆ dev/builder  awaiting-human",
+        "◆ dev/builder  was awaiting-human",
         "dev/tester",
         "1 waiting, 1 in hand, ",
         "Which colour?",

@@ -8,6 +8,7 @@ use chrono::DateTime;
 use tx::engine::{Arrived, Effect, Event, Exit, Loaded, Pane, Rejected, Timer, Traits};
 use tx::format::mesh;
 use tx::format::message::{Origin, Parsed, parse};
+use tx::format::report::report;
 use tx::journal::Ledger;
 use tx::model::{Address, Mode};
 
@@ -89,11 +90,12 @@ impl Story {
         };
         let hash = format!("{:x}", text.len());
         match parse(text.as_bytes(), &origin) {
-            Parsed::Message(message, _) => self.happens(Event::Arrived(Box::new(Arrived {
+            Parsed::Message(message, warnings) => self.happens(Event::Arrived(Box::new(Arrived {
                 path: name.into(),
                 hash,
                 text,
                 envelope: message.envelope,
+                warnings,
                 known: Vec::new(),
             }))),
             Parsed::Rejected(why) | Parsed::Incomplete(why) => {
@@ -101,7 +103,7 @@ impl Story {
                     path: name.into(),
                     hash,
                     author: why.author,
-                    report: why.diagnostics[0].message.clone(),
+                    report: report(name, &text, &why.diagnostics, false),
                     known: Vec::new(),
                 })))
             }

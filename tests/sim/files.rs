@@ -129,6 +129,7 @@ impl World {
                     hash: hash.clone(),
                     text,
                     envelope: *envelope,
+                    warnings: Vec::new(),
                     known: Vec::new(),
                 };
                 (hash, Event::Arrived(Box::new(arrived)))

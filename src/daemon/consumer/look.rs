@@ -49,11 +49,12 @@ fn judge(name: String, bytes: &[u8], modified: DateTime<FixedOffset>, waited: bo
     let hash = || hex(&Sha256::digest(bytes));
     let text = || String::from_utf8_lossy(bytes);
     match parse(bytes, &origin) {
-        Parsed::Message(message, _) => Looked::Message(Box::new(Arrived {
+        Parsed::Message(message, warnings) => Looked::Message(Box::new(Arrived {
             path: name,
             hash: hash(),
             text: text().into(),
             envelope: message.envelope,
+            warnings,
             known: Vec::new(),
         })),
         Parsed::Incomplete(_) if !waited => Looked::Incomplete,
@@ -63,7 +64,10 @@ fn judge(name: String, bytes: &[u8], modified: DateTime<FixedOffset>, waited: bo
     }
 }
 
-fn rejected(name: String, hash: String, text: &str, why: Rejection) -> Box<Rejected> {
+fn rejected(name: String, hash: String, text: &str, mut why: Rejection) -> Box<Rejected> {
+    // What keeps it from being a message comes first: that is what people look for.
+    why.diagnostics
+        .sort_by_key(|diagnostic| !diagnostic.is_error());
     let report = report(&name, text, &why.diagnostics, false);
     Box::new(Rejected {
         path: name,

@@ -236,6 +236,7 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Ledger {
         hash: "1".into(),
         text: text.into(),
         envelope: message.envelope,
+        warnings: Vec::new(),
         known: Vec::new(),
     };
     happens(&mut ledger, Event::Arrived(Box::new(arrived)));

@@ -174,6 +174,7 @@ impl Play {
             hash,
             text: msg.text,
             envelope,
+            warnings: Vec::new(),
             known,
         })))
     }
