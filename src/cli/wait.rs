@@ -63,6 +63,8 @@ enum Came {
         step: &'static str,
         /// What is known of it.
         why: String,
+        /// The last outcome of its thread, if there is one.
+        outcome: Option<Box<Facts>>,
     },
     /// It is under way, or was not seen yet.
     NotYet,
@@ -81,16 +83,10 @@ fn run(
     let mut text = String::new();
     match &came {
         Ok((past, Came::Result(facts))) => {
-            let (body, rearmatter) = past.content(facts)?;
-            answer["result"] = json!({
-                "id": facts.id, "from": facts.from, "status": facts.status,
-                "headline": facts.headline, "body": body, "rearmatter": rearmatter,
-                "at": time(facts.at),
-            });
-            let status = facts.status.as_ref().map(|status| format!("  {status}"));
-            let status = status.unwrap_or_default();
-            text = format!("{}{status}  {}\n", facts.from, facts.headline);
-            text.extend(beyond(facts.headline.as_str(), &body).map(|more| format!("\n{more}\n")));
+            if facts.is_error() || has_failed(past, facts)? {
+                exit = Exit::Findings;
+            }
+            (answer["result"], text) = result(past, facts)?;
         }
         Ok((_, Came::Need(need))) => {
             answer["ask"] = need.as_json();
@@ -98,10 +94,23 @@ fn run(
             text.extend(need.more().map(|more| format!("\n{more}\n")));
             text += &format!("\n{}\n", need.command());
         }
-        Ok((_, Came::Over { id, step, why })) => {
+        Ok((
+            past,
+            Came::Over {
+                id,
+                step,
+                why,
+                outcome,
+            },
+        )) => {
             exit = Exit::Findings;
             answer["over"] = json!({ "id": id, "step": step, "why": why });
             text = format!("{step}: {why}\n");
+            if let Some(outcome) = outcome {
+                let (value, shown) = result(past, outcome)?;
+                answer["result"] = value;
+                text += &format!("\n{shown}");
+            }
         }
         Ok((_, Came::NotYet)) | Err(_) => {}
     }
@@ -117,6 +126,30 @@ fn run(
         }
     }
     came.map(|_| exit)
+}
+
+/// An outcome or an answer, for scripts and for people.
+fn result(past: &Past, facts: &Facts) -> Result<(Value, String), Failure> {
+    let (body, rearmatter) = past.content(facts)?;
+    let value = json!({
+        "id": facts.id, "from": facts.from, "status": facts.status,
+        "headline": facts.headline, "body": body, "rearmatter": rearmatter,
+        "at": time(facts.at),
+    });
+    let status = facts.status.as_ref().map(|status| format!("  {status}"));
+    let status = status.unwrap_or_default();
+    let mut text = format!("{}{status}  {}\n", facts.from, facts.headline);
+    text.extend(beyond(facts.headline.as_str(), &body).map(|more| format!("\n{more}\n")));
+    Ok((value, text))
+}
+
+/// Did the run of a message end by an `error`, whoever gave it?
+fn has_failed(past: &Past, facts: &Facts) -> Result<bool, Failure> {
+    let Some(run) = facts.run else {
+        return Ok(false);
+    };
+    let totals = past.message(run)?.and_then(|first| first.totals);
+    Ok(past.state.run_has_failed(run) || totals.is_some_and(|totals| totals.failed))
 }
 
 fn wait(project: &Project, file: &str, patience: Duration) -> Result<(Past, Came), Failure> {
@@ -258,15 +291,24 @@ fn what_became<'f>(first: &Facts, later: impl Iterator<Item = &'f Facts> + Clone
                 "{} gave `{}` to core, which is not the end of the run",
                 outcome.from, outcome.id
             );
-            over(outcome, "finished", why)
+            Came::Over {
+                id: outcome.id.to_string(),
+                step: "finished",
+                why,
+                outcome: Some(Box::new(outcome.clone())),
+            }
         }
         None => over(first, "finished", "nothing more is under way".into()),
     }
 }
 
 fn over(facts: &Facts, step: &'static str, why: String) -> Came {
-    let id = facts.id.to_string();
-    Came::Over { id, step, why }
+    Came::Over {
+        id: facts.id.to_string(),
+        step,
+        why,
+        outcome: None,
+    }
 }
 
 fn said(delivery: &Delivery) -> String {

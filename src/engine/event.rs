@@ -205,6 +205,11 @@ pub enum Exit {
     },
 }
 
+/// What the `error` of a program says that ended with this code.
+pub fn exited_with(code: i32, stderr: &str) -> String {
+    format!("It exited with {code}.\n\n{stderr}")
+}
+
 /// How much of a failed delivery may have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -170,6 +170,9 @@ pub struct Totals {
     pub completed: Vec<Name>,
     /// Did it come to its end?
     pub ended: bool,
+    /// Did one of those that completed end with `error`?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
 }
 
 impl Facts {
@@ -204,6 +207,12 @@ impl Facts {
             wanted: false,
             read: None,
         }
+    }
+
+    /// Does it say that its author has failed?
+    pub fn is_error(&self) -> bool {
+        let status = self.status.as_ref().map(Status::as_str);
+        status == Some("error")
     }
 
     /// Have all deliveries ended?

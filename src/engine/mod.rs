@@ -36,7 +36,7 @@ pub use asks::Ask;
 pub use effect::{Effect, Letter, Turn};
 pub use event::{
     Alive, Arrived, Command, Dialog, DialogKind, Event, Exit, Loaded, Pane, Rejected, Sent, Timer,
-    Traits, Verdict,
+    Traits, Verdict, exited_with,
 };
 pub use facts::{Delivery, Facts, Number, Rung, Source, Step, Totals};
 pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};

@@ -123,8 +123,10 @@ impl State {
 
     /// An outcome reaches core, which may be the end of its run.
     pub(super) fn complete_at_core(&mut self, number: Number, from: &Address) {
-        let run = self.held.get(&number).and_then(|held| held.facts.run);
-        self.completed(run, from);
+        let facts = self.held.get(&number).map(|held| &held.facts);
+        let run = facts.and_then(|facts| facts.run);
+        let failed = facts.is_some_and(Facts::is_error);
+        self.completed(run, from, failed);
         self.reach_core(number, Kind::TaskComplete);
     }
 

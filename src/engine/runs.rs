@@ -20,6 +20,9 @@ pub(super) struct Run {
     by_agent: BTreeMap<Address, u32>,
     /// The agents that have completed at core.
     completed: BTreeSet<Name>,
+    /// Those of them whose last outcome was `error`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    failed: BTreeSet<Name>,
     ended: bool,
     /// Its first message, if that was finished when a late message came.
     first: Option<Box<Facts>>,
@@ -39,6 +42,14 @@ impl State {
     /// Has a run that is still held come to its end? What is left of it is only cleared.
     pub fn run_has_ended(&self, run: Number) -> bool {
         self.runs.get(&run).is_some_and(|run| run.ended)
+    }
+
+    /// Has a run that is still held come to its end by an `error`?
+    pub fn run_has_failed(&self, run: Number) -> bool {
+        let run = self.runs.get(&run).filter(|run| run.ended);
+        let mesh = run.and_then(|run| self.mesh(run.mesh.as_ref()?));
+        run.zip(mesh)
+            .is_some_and(|(run, mesh)| run.has_failed(mesh))
     }
 
     /// A run begins, or is found again in what is known of the past.
@@ -103,7 +114,7 @@ impl State {
     }
 
     /// An agent's outcome has reached core: is the run over?
-    pub(super) fn completed(&mut self, run: Option<Number>, agent: &Address) {
+    pub(super) fn completed(&mut self, run: Option<Number>, agent: &Address, failed: bool) {
         let Some((number, run)) = run.and_then(|n| self.runs.get_mut(&n).map(|run| (n, run)))
         else {
             return;
@@ -114,6 +125,10 @@ impl State {
         if !agent.is_system() && (anybody || mesh.as_ref() == Some(&agent.mesh)) {
             if let Some(run) = self.runs.get_mut(&number) {
                 run.completed.insert(agent.agent.clone());
+                match failed {
+                    true => run.failed.insert(agent.agent.clone()),
+                    false => run.failed.remove(&agent.agent),
+                };
             }
             self.end_run_if_complete(number);
         }
@@ -130,9 +145,13 @@ impl State {
             return;
         }
         let body = format!("{} messages.", run.messages);
+        let headline = match run.has_failed(mesh) {
+            true => "a run has failed",
+            false => "a run is complete",
+        };
         let run = self.runs.get_mut(&number).expect("it was there just now");
         run.ended = true;
-        self.tell_core_again("a run is complete", body, Some(number));
+        self.tell_core_again(headline, body, Some(number));
     }
 
     /// Does a message of this run wait for an agent of its mesh?
@@ -198,16 +217,26 @@ impl State {
 
     pub(super) fn run_over(&mut self, number: Number) -> Option<Totals> {
         let run = self.runs.remove(&number)?;
+        let mesh = run.mesh.as_ref().and_then(|mesh| self.mesh(mesh));
+        let failed = mesh.is_some_and(|mesh| run.has_failed(mesh));
         Some(Totals {
             messages: run.messages,
             by_agent: run.by_agent.into_iter().collect(),
             completed: run.completed.into_iter().collect(),
             ended: run.ended,
+            failed,
         })
     }
 }
 
 impl Run {
+    /// Did it end by an `error`, as far as it has ended?
+    fn has_failed(&self, mesh: &Mesh) -> bool {
+        let named = &mesh.completion_agents;
+        let mut failed = self.failed.iter();
+        failed.any(|agent| named.is_empty() || named.contains(agent))
+    }
+
     fn is_complete(&self, mesh: &Mesh) -> bool {
         let named = &mesh.completion_agents;
         match (named.is_empty(), mesh.stop_on_first_complete) {

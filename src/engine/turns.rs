@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::effect::Effect;
-use super::event::{Exit, Traits, Verdict};
+use super::event::{Exit, Traits, Verdict, exited_with};
 use super::facts::{Facts, Number, Rung, Source, Step};
 use super::notes::Note;
 use super::state::State;
@@ -76,11 +76,14 @@ impl State {
                 stdout,
                 stderr,
             }) if prints && one_turn => {
-                let (word, text) = match code {
-                    0 => ("complete", stdout),
-                    _ => ("error", format!("It exited with {code}.\n\n{stderr}")),
+                return match code {
+                    0 => self.printed(who, work, "complete", first_line(&stdout), &stdout),
+                    _ => {
+                        let text = exited_with(code, &stderr);
+                        let said = last_line(&stderr).or_else(|| first_line(&text));
+                        self.printed(who, work, "error", said, &text)
+                    }
                 };
-                return self.printed(who, work, word, &text);
             }
             Some(Exit::Code { code: 0, .. }) if one_turn => {}
             Some(Exit::Code { code, .. }) => {
@@ -140,9 +143,15 @@ impl State {
     }
 
     /// What a `command` agent printed is its outcome, or its answer.
-    fn printed(&mut self, who: &Address, work: Box<Work>, word: &str, text: &str) {
+    fn printed(
+        &mut self,
+        who: &Address,
+        work: Box<Work>,
+        word: &str,
+        headline: Option<&str>,
+        text: &str,
+    ) {
         let status: Word = word.parse().expect("a word is a status");
-        let headline = text.lines().map(str::trim).find(|line| !line.is_empty());
         let headline: String = headline.unwrap_or(word).chars().take(120).collect();
         let number = self.next_number();
         let id = self.letter_of_output(number, who, &status, &headline, text);
@@ -483,4 +492,14 @@ fn hash(who: &Address, tries: u32, seq: u64) -> u64 {
     let text = format!("{who} {tries} {seq}");
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+fn first_line(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).find(|line| !line.is_empty())
+}
+
+/// Where programs say what went wrong.
+fn last_line(text: &str) -> Option<&str> {
+    let mut lines = text.lines().rev().map(str::trim);
+    lines.find(|line| !line.is_empty())
 }

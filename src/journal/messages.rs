@@ -7,7 +7,9 @@ use rusqlite::{Connection, Params, Row, params};
 use super::codec::{Decoded, decode};
 use super::schema::{READ, TO_CORE};
 use super::{Error, Reader};
-use crate::engine::{Arrived, Delivery, Event, Exit, Facts, Number, Source, State, Step};
+use crate::engine::{
+    Arrived, Delivery, Event, Exit, Facts, Number, Source, State, Step, exited_with,
+};
 use crate::model::{Address, MsgId};
 
 impl Reader {
@@ -157,10 +159,18 @@ impl Reader {
             (
                 Source::Output { .. },
                 Some(Event::PaneExited {
-                    exit: Exit::Code { stdout, .. },
+                    exit:
+                        Exit::Code {
+                            code,
+                            stdout,
+                            stderr,
+                        },
                     ..
                 }),
-            ) => Some(stdout),
+            ) => Some(match code {
+                0 => stdout,
+                code => exited_with(code, &stderr),
+            }),
             (Source::File { .. } | Source::Output { .. }, _) => None,
         })
     }

@@ -87,6 +87,25 @@ fn what_is_parked_or_ends_elsewhere_is_told_as_such() {
     assert_eq!(answer["over"]["step"], "finished");
     let why = answer["over"]["why"].as_str().unwrap();
     assert!(why.contains("not the end of the run"), "{why}");
+    // What was said is shown all the same.
+    assert_eq!(answer["result"]["body"], "It cannot be built");
+}
+
+#[test]
+fn a_run_that_ends_by_an_error_has_failed() {
+    let (answer, _) = sent(1, |story, _| {
+        builds(story);
+        let text = "---\nfrom: dev/tester\nstatus: error\nmsg-id: red\nheadline: It is red\n\
+                    timestamp: 2026-11-15T10:00:00Z\n---\n\nThree tests fail.\n";
+        story.sandbox.write(".ai/tx/msgs/3.md", text);
+        story.take_in("3.md", text.into());
+        story.is_idle("dev/tester");
+    });
+    let result = &answer["result"];
+    assert_eq!(
+        (&result["status"], &result["body"]),
+        (&"error".into(), &"Three tests fail.".into())
+    );
 }
 
 #[test]

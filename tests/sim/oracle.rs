@@ -226,7 +226,9 @@ impl World {
             let core = facts.delivery(&Address::core());
             let end = core.and_then(|core| core.ladder.last());
             let answered = end.and_then(|rung| rung.why.as_deref()) == Some("answered");
-            let known = facts.headline.as_str() == "a run is complete" && facts.from.is_system();
+            let known = ["a run is complete", "a run has failed"]
+                .contains(&facts.headline.as_str())
+                && facts.from.is_system();
             let read = shown || answered || known;
             assert!(
                 facts.read.is_some() == read,

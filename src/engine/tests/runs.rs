@@ -142,3 +142,19 @@ fn that_nothing_will_come_is_wanted_in_the_core_session_too() {
     assert_eq!(told.next().as_deref(), Some("a message was parked"));
     assert_eq!(told.next(), None);
 }
+
+#[test]
+fn a_run_that_ends_by_an_error_is_said_to_have_failed() {
+    for (words, failed) in [(&["error"][..], true), (&["complete"], false)] {
+        let mut play = Play::team(&["a"]);
+        play.task("dev/a", "t");
+        play.take_up("dev/a");
+        for word in words {
+            play.drop(from("dev/a").to("core").id(word).status(word));
+        }
+        play.idle("dev/a");
+        let told = |what: &str| play.core_has().contains(&what.to_owned());
+        assert_eq!(told("a run has failed"), failed, "{words:?}");
+        assert_eq!(play.is_complete(), !failed, "{words:?}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Work and turns: what ends a turn, and what follows.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Is, Sent, Step, Timer};
+use crate::engine::{Event, Exit, Is, Sent, Step, Timer};
 use crate::model::Kind;
 
 const PRINTER: &str = "p runtime: command, run: [x]";
@@ -136,6 +136,29 @@ fn a_command_agent_that_exits_badly_has_an_error_as_its_outcome() {
         outcome.body
     );
     play.all_over();
+}
+
+#[test]
+fn the_error_of_a_program_is_headed_by_its_last_words() {
+    for (stderr, headline) in [
+        ("starting\npermission denied\n\n", "permission denied"),
+        ("\n", "It exited with 3."),
+    ] {
+        let mut play = Play::new(&[&mesh("dev", &[PRINTER], "")]);
+        play.task("dev/p", "t");
+        play.take_up("dev/p");
+        let (code, stdout, stderr) = (3, String::new(), stderr.to_owned());
+        let exit = Exit::Code {
+            code,
+            stdout,
+            stderr,
+        };
+        let pane = play.pane("dev/p");
+        play.happen(Event::PaneExited { pane, exit });
+        let written = play.letters();
+        let outcome = written.iter().find(|l| l.from == who("dev/p")).unwrap();
+        assert_eq!(outcome.headline, headline);
+    }
 }
 
 #[test]
