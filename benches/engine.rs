@@ -94,6 +94,7 @@ fn arrived(n: usize, front: &str) -> Event {
         envelope: envelope(&text),
         text,
         warnings: Vec::new(),
+        turn: None,
         known: Vec::new(),
     }))
 }
@@ -112,7 +113,13 @@ fn at_work() -> State {
         arrived(1, "to: dev/builder\nfrom: core\nmsg-id: t\n"),
     );
     let pane = pane("builder", 1);
-    let _ = state.step(1_000, Event::PaneReady { pane: pane.clone() });
+    let _ = state.step(
+        1_000,
+        Event::PaneReady {
+            pane: pane.clone(),
+            no: 1,
+        },
+    );
     let _ = state.step(1_000, Event::Delivered { pane, turn: 1 });
     state
 }
@@ -213,15 +220,21 @@ impl Pipeline {
         self.queue.push(Event::PaneIdle {
             pane: pane.clone(),
             turn,
+            no: 2 * turn + 1,
         });
         self.queue.push(arrived(n, &front));
-        self.queue.push(Event::PaneBusy { pane: pane.clone() });
+        self.queue.push(Event::PaneBusy {
+            pane: pane.clone(),
+            turn: Some(turn),
+            unchanged: false,
+            no: 2 * turn,
+        });
         self.queue.push(Event::Delivered {
             pane: pane.clone(),
             turn,
         });
         if turn == 1 {
-            self.queue.push(Event::PaneReady { pane });
+            self.queue.push(Event::PaneReady { pane, no: 1 });
         }
         let first = self.agent == 0;
         self.agent = (self.agent + 1) % AGENTS.len();

@@ -128,6 +128,7 @@ impl Past {
                 Effect::Spawn { .. }
                 | Effect::Deliver { .. }
                 | Effect::Interrupt { .. }
+                | Effect::Look { .. }
                 | Effect::Kill { .. }
                 | Effect::Write(_)
                 | Effect::ShowDialog { .. }
@@ -268,13 +269,17 @@ pub(super) fn in_words(record: &Record) -> String {
         Event::PaneStarted { pane, .. } => {
             format!("{} started, attempt {}", pane.worker, pane.attempt)
         }
-        Event::PaneReady { pane } => format!("{} was ready, attempt {}", pane.worker, pane.attempt),
-        Event::PaneIdle { pane, turn: t } => {
+        Event::PaneReady { pane, .. } => {
+            format!("{} was ready, attempt {}", pane.worker, pane.attempt)
+        }
+        Event::PaneIdle { pane, turn: t, .. } => {
             format!("{} was idle, {}", pane.worker, turn(pane.attempt, t))
         }
-        Event::PaneBusy { pane } => format!("{} was busy, attempt {}", pane.worker, pane.attempt),
+        Event::PaneBusy { pane, .. } => {
+            format!("{} was busy, attempt {}", pane.worker, pane.attempt)
+        }
         Event::PaneAsked { pane, .. } => format!("{} showed a dialog", pane.worker),
-        Event::PaneLimited { pane, until } => {
+        Event::PaneLimited { pane, until, .. } => {
             format!("{} has no room until {}", pane.worker, time(until))
         }
         Event::PaneExited { pane, exit } => {

@@ -206,6 +206,7 @@ fn agent(effect: &Effect) -> Option<&Address> {
         Effect::Spawn { pane, .. }
         | Effect::Deliver { pane, .. }
         | Effect::Interrupt { pane, .. }
+        | Effect::Look { pane }
         | Effect::Kill { pane } => Some(&pane.worker),
         Effect::ShowDialog { worker, .. } | Effect::RunHook { worker, .. } => Some(worker),
         Effect::Write(letter) => letter.to.as_ref(),
@@ -247,6 +248,7 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
             Effect::Spawn { .. }
             | Effect::Deliver { .. }
             | Effect::Interrupt { .. }
+            | Effect::Look { .. }
             | Effect::Kill { .. }
             | Effect::Write(_)
             | Effect::NotifyHuman { .. }
@@ -281,6 +283,7 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
         Effect::Interrupt { pane, .. } => {
             format!("interrupt {} attempt {}", pane.worker, pane.attempt)
         }
+        Effect::Look { pane } => format!("look at {} attempt {}", pane.worker, pane.attempt),
         Effect::Kill { pane } => format!("kill {} attempt {}", pane.worker, pane.attempt),
         Effect::Write(letter) => {
             let to = letter.to.as_ref().map(|to| format!(" to {to}"));

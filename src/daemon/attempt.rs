@@ -14,6 +14,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,20 @@ impl Attempt {
     /// What the process is told.
     pub fn prompt(&self) -> PathBuf {
         self.folder.join("prompt.md")
+    }
+
+    /// The text of a turn for its pane.
+    pub(super) fn given(&self, turn: u32) -> PathBuf {
+        self.folder.join(format!("given-{turn}"))
+    }
+
+    /// When a turn began to be given to it, by what was written for that.
+    pub(super) fn began_to_be_given(&self, turn: u32, mode: Mode) -> Option<SystemTime> {
+        let trace = match mode {
+            Mode::Turn => self.prompt(),
+            Mode::Pane => self.given(turn),
+        };
+        fs::metadata(trace).ok()?.modified().ok()
     }
 
     /// Where its standard output is kept.

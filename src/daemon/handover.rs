@@ -161,12 +161,12 @@ impl Handover<'_> {
         let whose = self.whose(&pane.worker)?;
         let contents = self.contents(&pane.worker, &turn.messages)?;
         let attempt = Attempt::of(&self.project.run(), pane);
-        let write = |name: String, text: &str| {
-            let path = attempt.folder().join(name);
+        let write = |path: PathBuf, text: &str| {
             let written = fs::write(&path, text);
             let failed = |error| format!("{} cannot be written: {error}", path.display());
             written.map_err(failed).map(|()| path)
         };
+        let message = attempt.folder().join(format!("turn-{}.md", turn.turn));
         let feature = contents.iter().find_map(|content| content.feature.as_ref());
         let prompt = || self.prompt(&whose, &contents, feature, true);
         let text = match (whose.agent.deliver, contents.as_slice()) {
@@ -190,14 +190,14 @@ impl Handover<'_> {
                                 ..
                             },
                         ],
-                    ) => write(format!("turn-{}.md", turn.turn), &as_it_was.text)?,
-                    (None, [] | [..]) => write(format!("turn-{}.md", turn.turn), &prompt()?)?,
+                    ) => write(message, &as_it_was.text)?,
+                    (None, [] | [..]) => write(message, &prompt()?)?,
                 };
                 path.to_string_lossy().into_owned()
             }
         };
         let text = printable(&text);
-        write(format!("given-{}", turn.turn), &(text + "\n"))
+        write(attempt.given(turn.turn), &(text + "\n"))
     }
 
     fn whose(&self, worker: &Address) -> Result<Whose<'_>, String> {

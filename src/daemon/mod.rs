@@ -5,6 +5,7 @@
 
 mod attempt;
 mod bar;
+mod begun;
 mod clock;
 mod consumer;
 mod control;

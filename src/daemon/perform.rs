@@ -34,6 +34,10 @@ impl Daemon {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, note, "interrupt");
                 self.processes.interrupt(&pane);
             }
+            Effect::Look { pane } => {
+                tracing::debug!(worker = %pane.worker, attempt = pane.attempt, "look");
+                self.own.extend(self.processes.look(&pane).err());
+            }
             Effect::Kill { pane } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
                 self.own.extend(self.processes.kill(&pane).err());

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal};
 use tokio::sync::{mpsc, watch};
@@ -37,6 +37,8 @@ pub(super) enum Do {
     /// What it was given in this turn is done, as far as the engine knows.
     TurnIsOver(u32),
     Interrupt,
+    /// Tell once more what its pane shows.
+    Look,
     Kill,
 }
 
@@ -68,6 +70,8 @@ pub(super) struct Process {
     ending: Option<(usize, Instant)>,
     /// When it last showed something new.
     active: i64,
+    /// How often it was told what it shows.
+    told: u32,
 }
 
 /// What became of a start.
@@ -98,15 +102,17 @@ impl Process {
             waiting: None,
             ending: None,
             active: 0,
+            told: 0,
         }
     }
 
     /// One that was found alive.
     pub(super) fn found(world: &World, survivor: Survivor) -> Process {
-        let turn = survivor.turn();
+        let (turn, told) = (survivor.turn, survivor.next_no());
         let mut process = Process::new(world, survivor.pane, survivor.mode);
         process.at = survivor.found.map(|found| found.id);
         process.busy = survivor.busy;
+        process.told = told;
         process.seen.turn.store(turn, Ordering::Relaxed);
         process
     }
@@ -119,6 +125,9 @@ impl Process {
         mut orders: mpsc::UnboundedReceiver<Do>,
     ) -> Left {
         self.at.clone_from(&dead);
+        if let Some(turn) = start.turn {
+            self.begins(turn);
+        }
         let opened = self.order(&start, dead.as_ref()).await;
         let begun = match opened {
             Err(exit) => Err(exit),
@@ -154,8 +163,7 @@ impl Process {
         if start.turn.is_none() {
             // A program that stays is idle when it has started.
             self.busy = false;
-            let pane = self.pane.clone();
-            self.tell(Event::PaneReady { pane }).await;
+            self.tell_again(true).await;
         }
         self.one_is_done();
         self.live(pid, orders).await
@@ -233,7 +241,9 @@ impl Process {
             match order {
                 None => std::future::pending().await,
                 Some(Do::Kill) => return self.one_is_done(),
-                Some(Do::Deliver { .. } | Do::TurnIsOver(_) | Do::Interrupt) => self.one_is_done(),
+                Some(Do::Deliver { .. } | Do::TurnIsOver(_) | Do::Interrupt | Do::Look) => {
+                    self.one_is_done();
+                }
             }
         }
     }
@@ -336,6 +346,7 @@ impl Process {
             Do::TurnIsOver(turn) if turn == self.turn() => self.turn_is_over().await,
             Do::TurnIsOver(_) => {}
             Do::Interrupt => signal_session(pid, Signal::INT),
+            Do::Look => self.look_again().await,
             Do::Kill if self.ending.is_none() => {
                 self.ending = Some((0, Instant::now()));
             }
@@ -355,6 +366,7 @@ impl Process {
             return;
         };
         let pane = self.pane.clone();
+        self.begins(turn);
         let event = match self.paste(&text, turn).await {
             Pasted::There => {
                 self.seen.turn.store(turn, Ordering::Relaxed);
@@ -408,9 +420,47 @@ impl Process {
             return;
         }
         self.busy = false;
-        let (pane, turn) = (self.pane.clone(), self.turn());
-        self.tell(Event::PaneIdle { pane, turn }).await;
+        self.tell_again(true).await;
         self.deliver_waiting().await;
+    }
+
+    /// Whatever is written from now on may be about this.
+    fn begins(&self, turn: u32) {
+        let worker = &self.pane.worker;
+        self.world.begun.note(worker, turn, SystemTime::now());
+    }
+
+    /// Tell what it shows: a newer number than all that was told before. Is that a sign
+    /// of life?
+    async fn tell_again(&mut self, lives: bool) {
+        self.told += 1;
+        let level = level(self.pane.clone(), self.busy, self.turn(), lives, self.told);
+        self.tell(level).await;
+    }
+
+    /// Nothing was heard of it for long.
+    async fn look_again(&mut self) {
+        let panes = self.world.client.panes().await.unwrap_or_default();
+        let mut found = panes
+            .iter()
+            .filter(|found| Some(&found.id) == self.at.as_ref());
+        let Some(found) = found.next().filter(|_| self.busy) else {
+            return self.tell_again(false).await;
+        };
+        if self.is_called_idle(found) {
+            self.world.fence.pass().await;
+            return self.turn_is_over().await;
+        }
+        let lives = found.active > self.active;
+        self.active = self.active.max(found.active);
+        self.tell_again(lives).await;
+    }
+
+    /// Does it say itself that it has ended its turn? What was seen before it was given
+    /// something says nothing of that.
+    fn is_called_idle(&self, found: &Found) -> bool {
+        let now = found.turn == self.turn();
+        self.mode == Mode::Pane && now && found.title.trim() == "idle"
     }
 
     /// What the panes of the server show now.
@@ -419,9 +469,7 @@ impl Process {
             .iter()
             .find(|found| Some(&found.id) == self.at.as_ref());
         let Some(found) = found else { return };
-        // What was seen before it was given something says nothing of that.
-        let now = found.turn == self.turn();
-        if self.mode == Mode::Pane && now && found.title.trim() == "idle" {
+        if self.is_called_idle(found) {
             self.world.fence.pass().await;
             return self.turn_is_over().await;
         }
@@ -429,9 +477,8 @@ impl Process {
         let first = self.active == 0;
         if first || found.active >= self.active + 60 {
             self.active = found.active.max(1);
-            let pane = self.pane.clone();
             if !first {
-                self.tell(Event::PaneBusy { pane }).await;
+                self.tell_again(true).await;
             }
         }
     }
@@ -516,6 +563,20 @@ impl Process {
     async fn tell(&self, event: Event) {
         // If the loop is gone, the next one finds out by itself.
         let _ = self.world.inputs.send(Input::Happened(event)).await;
+    }
+}
+
+/// What a process shows, as the engine is told of it.
+pub(super) fn level(pane: Pane, busy: bool, turn: u32, lives: bool, no: u32) -> Event {
+    match (busy, turn) {
+        (true, turn) => Event::PaneBusy {
+            pane,
+            turn: (turn > 0).then_some(turn),
+            unchanged: !lives,
+            no,
+        },
+        (false, 0) => Event::PaneReady { pane, no },
+        (false, turn) => Event::PaneIdle { pane, turn, no },
     }
 }
 

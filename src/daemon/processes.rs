@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 use rustix::process::Pid;
 use tokio::sync::mpsc;
@@ -12,8 +13,9 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::Input;
 use super::attempt::{Attempt, Order};
+use super::begun::Begun;
 use super::consumer::Fence;
-use super::process::{Do, Left, Process, Seen};
+use super::process::{Do, Left, Process, Seen, level};
 use super::screens::Screens;
 use crate::engine::{Alive, Event, Exit, Pane, Sent};
 use crate::model::{Address, Mode};
@@ -50,6 +52,7 @@ pub(super) struct World {
     pub(super) client: Client,
     pub(super) screens: Screens,
     pub(super) fence: Fence,
+    pub(super) begun: Begun,
     pub(super) inputs: mpsc::Sender<Input>,
     /// This program.
     pub(super) program: String,
@@ -65,22 +68,25 @@ pub(super) struct Survivor {
     pub(super) found: Option<Found>,
     /// Is it in the middle of something?
     pub(super) busy: bool,
+    /// The newest number of what was told of it.
+    pub(super) told: u32,
+    /// The last turn that it was given; 0 if none is known.
+    pub(super) turn: u32,
+    /// When that began to be given.
+    pub(super) began: Option<SystemTime>,
 }
 
 impl Survivor {
-    /// What is told of it, if it stands idle: it can be given something.
-    pub(super) fn is_idle(&self) -> Option<Event> {
+    /// What it shows: what was on its way when the last tx ended is lost. Whether it has
+    /// shown anything since, nobody knows.
+    pub(super) fn shows(&self) -> Event {
         let pane = self.pane.clone();
-        match (self.busy, self.turn()) {
-            (true, _) => None,
-            (false, 0) => Some(Event::PaneReady { pane }),
-            (false, turn) => Some(Event::PaneIdle { pane, turn }),
-        }
+        level(pane, self.busy, self.turn, false, self.next_no())
     }
 
-    /// The last turn that it was given.
-    pub(super) fn turn(&self) -> u32 {
-        self.found.as_ref().map_or(0, |found| found.turn)
+    /// The number of that.
+    pub(super) fn next_no(&self) -> u32 {
+        self.told + 1
     }
 }
 
@@ -107,6 +113,10 @@ impl Processes {
     /// Take a process over that was found alive.
     pub(super) fn adopt(&mut self, survivor: Survivor) {
         let pid = survivor.pid;
+        if let Some(at) = survivor.began {
+            let worker = &survivor.pane.worker;
+            self.world.begun.note(worker, survivor.turn, at);
+        }
         let process = Process::found(&self.world, survivor);
         self.watch(process, move |process, orders| process.live(pid, orders));
     }
@@ -149,13 +159,23 @@ impl Processes {
         self.tell(pane, Do::TurnIsOver(turn));
     }
 
+    /// Tell once more what a pane shows. Of one that nobody knows, its end is all that can
+    /// be told.
+    pub(super) fn look(&mut self, pane: &Pane) -> Result<(), Event> {
+        self.tell_or_exit(pane, Do::Look)
+    }
+
     pub(super) fn interrupt(&mut self, pane: &Pane) {
         self.tell(pane, Do::Interrupt);
     }
 
     /// End a process. Of one that nobody knows, its end is all that can be told.
     pub(super) fn kill(&mut self, pane: &Pane) -> Result<(), Event> {
-        match self.tell(pane, Do::Kill) {
+        self.tell_or_exit(pane, Do::Kill)
+    }
+
+    fn tell_or_exit(&mut self, pane: &Pane, what: Do) -> Result<(), Event> {
+        match self.tell(pane, what) {
             true => Ok(()),
             false => Err(Event::PaneExited {
                 pane: pane.clone(),

@@ -3,14 +3,16 @@
 use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::bar::Bar;
+use super::begun::Begun;
 use super::clock::Clock;
 use super::consumer::Consumer;
 use super::control::{self, Reply};
@@ -97,8 +99,10 @@ pub(super) struct Daemon {
     /// Letters that could not be written.
     pub(super) unwritten: VecDeque<Letter>,
     commits: watch::Sender<u64>,
-    /// What is to be told of programs that were found idle.
-    found_idle: VecDeque<Event>,
+    /// When what agents write began to be about what.
+    begun: Begun,
+    /// What the processes that were found alive show.
+    found: VecDeque<Event>,
     /// Nobody looks at files any more.
     blind: bool,
     /// When the human is shown what has changed.
@@ -150,7 +154,9 @@ impl Daemon {
             let (waits, notices) = (Waits { idle, busy }, Arc::clone(&notices));
             Injector::new(client.clone(), waits, notices, inputs.clone())
         });
+        let begun = Begun::default();
         let mut processes = Processes::new(World {
+            begun: begun.clone(),
             screens: Screens::new(client.clone()),
             client,
             fence: consumer.fence(),
@@ -161,9 +167,9 @@ impl Daemon {
         for (worker, pane) in left.dead {
             processes.keep_dead(worker, pane);
         }
-        let mut found_idle = VecDeque::new();
+        let mut found = VecDeque::new();
         for survivor in left.alive {
-            found_idle.extend(survivor.is_idle());
+            found.push_back(survivor.shows());
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
             processes.adopt(survivor);
         }
@@ -181,7 +187,8 @@ impl Daemon {
             untaken: VecDeque::new(),
             unwritten: VecDeque::new(),
             commits,
-            found_idle,
+            begun,
+            found,
             blind: false,
             news: None,
             bar,
@@ -303,7 +310,7 @@ impl Daemon {
         let alive = self.processes.alive();
         let after = std::mem::take(&mut self.own);
         self.own.push_back(Event::Recovered { alive });
-        self.own.append(&mut self.found_idle);
+        self.own.append(&mut self.found);
         self.own.extend(after);
         self.settle();
         self.written_before = HashSet::new();
@@ -377,8 +384,9 @@ impl Daemon {
         while let Some((at, event)) = self.untaken.pop_front() {
             self.ledger.take(at, event)?;
         }
-        while let Some(event) = self.own.pop_front() {
-            if let Event::Arrived(arrived) = &event {
+        while let Some(mut event) = self.own.pop_front() {
+            if let Event::Arrived(arrived) = &mut event {
+                arrived.turn = self.turn_of(&arrived.path, &arrived.envelope.from);
                 let Envelope { from, to, id, .. } = &arrived.envelope;
                 if self.written_before.remove(&(from.clone(), id.clone())) {
                     continue;
@@ -402,6 +410,18 @@ impl Daemon {
             self.notice_done();
         }
         Ok(())
+    }
+
+    /// The last turn that the author of a file had begun to be given when it was last
+    /// written or put there, as far as that is known.
+    fn turn_of(&self, path: &str, author: &Address) -> Option<u32> {
+        if author.is_core() {
+            return None;
+        }
+        let file = fs::symlink_metadata(self.project.messages().join(path)).ok()?;
+        let (seconds, nanos) = (file.ctime(), file.ctime_nsec());
+        let since = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
+        self.begun.turn_at(author, SystemTime::UNIX_EPOCH + since)
     }
 
     /// Is every mesh that a message names loaded?

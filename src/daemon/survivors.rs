@@ -119,7 +119,15 @@ fn survivor(
         kill_all(&attempt.holders());
         return None;
     };
-    let turn = found.as_ref().map_or(0, |found| found.turn);
+    let known = state.worker(&pane.worker);
+    let known = known.filter(|worker| worker.attempt == pane.attempt);
+    let turn = match mode {
+        // It was started with it.
+        Mode::Turn => known.map_or(0, |worker| worker.turn),
+        Mode::Pane => found.as_ref().map_or(0, |found| found.turn),
+    };
+    let began = attempt.began_to_be_given(turn, mode);
+    let told = known.map_or(0, |worker| worker.seen);
     let busy = state.worker(&pane.worker).is_none_or(|worker| {
         let given = worker.turn == turn;
         match worker.status.is() {
@@ -140,5 +148,8 @@ fn survivor(
         pid,
         found,
         busy: busy || mode == Mode::Turn,
+        told,
+        turn,
+        began,
     })
 }

@@ -28,9 +28,13 @@ impl State {
             text: _,
             envelope,
             warnings: _,
+            turn,
             known,
         } = arrived;
         self.touch_agent(&envelope.from);
+        let outside = self.is_outside(&envelope, turn);
+        self.now.outside = outside.then(|| envelope.from.clone());
+        self.now.written = turn;
         let seen = self.newest_at(&path, &known);
         if seen.is_some_and(|facts| facts.hash() == Some(&hash)) {
             self.counts.duplicates += 1;
@@ -94,6 +98,9 @@ impl State {
         let most = rails
             .filter(|r| r.fallback.is_none())
             .and_then(|r| r.max_retries);
+        if self.given(from).is_none() {
+            return false;
+        }
         let worker = self.workers.get_mut(from);
         let Some(work) = worker.and_then(|worker| worker.status.work_mut()) else {
             return false;
@@ -147,6 +154,7 @@ impl State {
             fallback,
         } = plan;
         let status = envelope.status.clone();
+        let names_it = self.names_what_it_has(&envelope);
         let (headless, inject_response) = (envelope.headless, envelope.inject_response);
         self.hold(Held {
             facts: Facts {
@@ -174,7 +182,7 @@ impl State {
             envelope: Some(Box::new(envelope)),
         });
         if !from.is_core() {
-            self.acknowledge(&from);
+            self.acknowledge_by_message(&from, names_it);
         }
         for warning in warnings {
             self.warn(&from, &warning, number);
@@ -208,8 +216,9 @@ impl State {
 
     /// An outcome that goes nowhere finishes the work all the same.
     fn pay(&mut self, from: &Address, number: Number, way: Option<Way>) {
+        let given = self.given(from).is_some_and(super::worker::Work::owes);
         let work = self.workers.get_mut(from).and_then(|w| w.status.work_mut());
-        if let (Some(work), Some(way)) = (work.filter(|work| work.owes()), way) {
+        if let (Some(work), Some(way)) = (work.filter(|_| given), way) {
             work.outcomes.push(Routed { number, way });
             self.settle_outside_of_a_turn(from);
         }

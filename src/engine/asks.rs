@@ -290,12 +290,13 @@ impl State {
         }
     }
 
-    /// The time of the asks in hand stands still while they are worked on.
+    /// The time of the asks in hand stands still while they are worked on, as far as
+    /// anybody can see.
     pub(super) fn run_ask_clocks(&mut self, asked: &Address) {
         let Some(worker) = self.workers.get(asked) else {
             return;
         };
-        let at_work = worker.status.is_at_work();
+        let at_work = worker.status.is_at_work() && !worker.silent;
         let Some(work) = worker.status.work() else {
             return;
         };
@@ -328,8 +329,15 @@ impl State {
         if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
             return;
         }
-        let body =
-            format!("{asked} did not get to your question in time. Go on without its answer.");
+        let silent = self.workers.get(asked).is_some_and(|worker| worker.silent);
+        let body = match silent {
+            true => format!(
+                "{asked} has your question, and has shown nothing for long. Go on without its answer."
+            ),
+            false => {
+                format!("{asked} did not get to your question in time. Go on without its answer.")
+            }
+        };
         self.close_with_note(number, asked, "no answer in time", body);
     }
 

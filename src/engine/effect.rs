@@ -41,6 +41,11 @@ pub enum Effect {
         /// Whose.
         pane: Pane,
     },
+    /// Look at a pane, and tell once more what it shows.
+    Look {
+        /// Whose.
+        pane: Pane,
+    },
     /// Write a message file, if it is not there.
     Write(Box<Letter>),
     /// Something has come for the human.

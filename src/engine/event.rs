@@ -25,18 +25,34 @@ pub enum Event {
     PaneReady {
         /// Whose.
         pane: Pane,
+        /// Which of all that is told of what this process shows: the newest counts. From 1;
+        /// 0 is of a time when nobody counted.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        no: u32,
     },
-    /// It has ended its turn.
+    /// It stands idle, or has ended its turn.
     PaneIdle {
         /// Whose.
         pane: Pane,
         /// The last turn that was delivered to it.
         turn: u32,
+        /// As above.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        no: u32,
     },
     /// It is at work, or goes on showing that it is.
     PaneBusy {
         /// Whose.
         pane: Pane,
+        /// With which turn, if that is known: a person may have begun something there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        turn: Option<u32>,
+        /// It was looked at, and shows nothing new: that is no sign of life.
+        #[serde(default, skip_serializing_if = "is_false")]
+        unchanged: bool,
+        /// As above.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        no: u32,
     },
     /// It shows a dialog that only a person can answer.
     PaneAsked {
@@ -44,6 +60,9 @@ pub enum Event {
         pane: Pane,
         /// The dialog.
         dialog: Dialog,
+        /// As above.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        no: u32,
     },
     /// Its account has no room until then.
     PaneLimited {
@@ -51,6 +70,9 @@ pub enum Event {
         pane: Pane,
         /// In milliseconds since 1970.
         until: i64,
+        /// As above.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        no: u32,
     },
     /// Its process is gone, or never came.
     PaneExited {
@@ -125,6 +147,10 @@ pub struct Arrived {
     /// What is not as its author may think, though it is a message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
+    /// The last turn that its author had begun to be given when it was written, if that
+    /// is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u32>,
     /// The finished messages that it may speak of: of the same path, of the ids in it,
     /// and the first ones of their runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -321,4 +347,15 @@ pub struct Alive {
     pub pane: Pane,
     /// The last turn that is known to have been delivered to it; 0 if none.
     pub turn: u32,
+}
+
+/// What is not there is not written either: old records stay as they were.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_false(is: &bool) -> bool {
+    !is
 }

@@ -46,7 +46,8 @@ pub use replay::Judged;
 pub use route::{Outcome, Refusal, Route, Rule, Wanted, route};
 pub use state::{Counts, Held, Moved, State, Touched};
 pub use worker::{
-    Giving, Is, Item, Last, Member, Owes, Place, Routed, Status, Way, Why, Work as InHand, Worker,
+    Giving, Is, Item, Last, Member, Owes, Place, Routed, Shows, Status, Way, Why, Work as InHand,
+    Worker,
 };
 
 /// The version of the rules that this engine decides by.

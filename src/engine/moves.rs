@@ -17,10 +17,14 @@ pub enum Happened {
     Delivered,
     /// It was not, or nobody knows.
     DeliveryFailed,
-    /// It is busy.
+    /// It is busy with the turn in hand.
     Busy,
-    /// It has ended its turn.
+    /// It is busy with something else, or nobody knows with what.
+    BusyBefore,
+    /// It is idle, and the turn in hand was the last that it was given.
     Idle,
+    /// It is idle, and the turn in hand was not given to it.
+    IdleBefore,
     /// It shows a dialog.
     Asked,
     /// Its account has no room.
@@ -39,7 +43,7 @@ pub enum Happened {
 pub enum Move {
     /// Its process is there: the work can be handed over when it is ready.
     Began,
-    /// It is ready: hand the work over.
+    /// It can be given something: hand the work over, unless that is under way.
     HandOver,
     /// It has its work.
     TakenUp,
@@ -51,12 +55,16 @@ pub enum Move {
     OwnTurn,
     /// It shows that it works.
     Acknowledged,
+    /// It shows that it lives, though not that it works on this.
+    SignOfLife,
     /// Its turn has ended.
     TurnEnded,
     /// Only a person can go on.
     DialogOpened,
     /// It went on, so that what held it is over: as in the status before.
     AsBefore,
+    /// What is held up has changed; the hold stays.
+    Behind,
     /// It waits until there is room.
     LimitReached,
     /// There is room again.
@@ -87,6 +95,8 @@ pub enum Move {
     NotOurs,
     /// Nothing: it speaks of an older process.
     OldAttempt,
+    /// Nothing: something newer was told.
+    OldNews,
     /// Nothing: there is no process.
     NoPane,
     /// Nothing: that time was set for something that is over.
@@ -133,13 +143,15 @@ pub const BY_MESSAGES: &[(Is, &str, &[Is])] = &[
 
 impl Happened {
     /// Everything that can happen.
-    pub const ALL: [Happened; 11] = [
+    pub const ALL: [Happened; 13] = [
         Happened::Started,
         Happened::Ready,
         Happened::Delivered,
         Happened::DeliveryFailed,
         Happened::Busy,
+        Happened::BusyBefore,
         Happened::Idle,
+        Happened::IdleBefore,
         Happened::Asked,
         Happened::Limited,
         Happened::Exited,
@@ -155,7 +167,9 @@ impl Happened {
             Happened::Delivered => "delivered",
             Happened::DeliveryFailed => "delivery failed",
             Happened::Busy => "busy",
+            Happened::BusyBefore => "busy otherwise",
             Happened::Idle => "idle",
+            Happened::IdleBefore => "idle before",
             Happened::Asked => "dialog",
             Happened::Limited => "limited",
             Happened::Exited => "exited",
@@ -165,28 +179,29 @@ impl Happened {
     }
 }
 
-/// The table. It speaks of the process that the worker has now, of the time that was
-/// set last, and of the check that is under way: what is older does nothing.
+/// The table. It speaks of the process that the worker has now, of the newest that was
+/// told of it, of the time that was set last, and of the check that is under way: what is
+/// older does nothing.
 pub fn decide(is: Is, happened: Happened) -> Move {
     use Happened as H;
     match is {
         Is::Idle => match happened {
-            H::Busy => Move::OwnTurn,
+            H::Busy | H::BusyBefore => Move::OwnTurn,
             H::Asked => Move::DialogOpened,
             H::Limited => Move::LimitReached,
             H::Exited => Move::PaneGone,
-            H::Idle | H::Started | H::Ready => Move::AlreadyKnown,
+            H::Idle | H::IdleBefore | H::Started | H::Ready => Move::AlreadyKnown,
             H::Delivered | H::DeliveryFailed => Move::TooLate,
             H::Due => Move::NotDue,
             H::Checked => Move::OldCheck,
         },
         Is::Starting => match happened {
             H::Started => Move::Began,
-            H::Ready => Move::HandOver,
-            H::Delivered => Move::TakenUp,
+            H::Ready | H::IdleBefore => Move::HandOver,
+            H::Delivered | H::Busy => Move::TakenUp,
             H::DeliveryFailed => Move::NotTakenUp,
-            H::Busy => Move::Holding,
-            H::Idle => Move::TooEarly,
+            H::BusyBefore => Move::Holding,
+            H::Idle => Move::TurnEnded,
             H::Asked => Move::DialogOpened,
             H::Limited => Move::LimitReached,
             H::Exited => Move::Failed,
@@ -195,7 +210,10 @@ pub fn decide(is: Is, happened: Happened) -> Move {
         },
         Is::Working => match happened {
             H::Busy => Move::Acknowledged,
+            H::BusyBefore => Move::SignOfLife,
             H::Idle | H::Exited => Move::TurnEnded,
+            // Unless it was silent: then this is what a look at it has found.
+            H::IdleBefore => Move::TooEarly,
             H::Asked => Move::DialogOpened,
             H::Limited => Move::LimitReached,
             H::Started | H::Ready | H::Delivered => Move::AlreadyKnown,
@@ -204,47 +222,41 @@ pub fn decide(is: Is, happened: Happened) -> Move {
             H::Checked => Move::OldCheck,
         },
         Is::Awaiting => match happened {
-            H::Busy => Move::OwnTurn,
+            H::Busy | H::BusyBefore => Move::OwnTurn,
             H::Asked => Move::DialogOpened,
             H::Limited => Move::LimitReached,
             H::Exited => Move::PaneGone,
-            H::Idle | H::Started | H::Ready => Move::AlreadyKnown,
+            H::Idle | H::IdleBefore | H::Started | H::Ready => Move::AlreadyKnown,
             H::Delivered | H::DeliveryFailed => Move::TooLate,
             H::Due => Move::NotDue,
             H::Checked => Move::OldCheck,
         },
         Is::AwaitingHuman => match happened {
-            H::Started
-            | H::Ready
-            | H::Delivered
-            | H::DeliveryFailed
+            H::Ready
             | H::Busy
+            | H::BusyBefore
             | H::Idle
+            | H::IdleBefore
             | H::Limited
-            | H::Exited
-            | H::Checked => Move::AsBefore,
+            | H::Exited => Move::AsBefore,
+            H::Started | H::Delivered | H::DeliveryFailed | H::Checked => Move::Behind,
             H::Asked => Move::DialogOpened,
             H::Due => Move::NotDue,
         },
         Is::Limited => match happened {
-            H::Started
-            | H::Ready
-            | H::Delivered
-            | H::DeliveryFailed
-            | H::Busy
-            | H::Exited
-            | H::Checked => Move::AsBefore,
-            H::Idle => Move::StillHeld,
+            H::Busy | H::BusyBefore | H::Exited => Move::AsBefore,
+            H::Started | H::Delivered | H::DeliveryFailed | H::Idle | H::Checked => Move::Behind,
+            H::Ready | H::IdleBefore => Move::StillHeld,
             H::Asked => Move::DialogOpened,
             H::Limited => Move::LimitReached,
             H::Due => Move::LimitOver,
         },
         Is::Checking => match happened {
-            H::Busy => Move::NotOurs,
+            H::Busy | H::BusyBefore => Move::NotOurs,
             H::Asked => Move::DialogOpened,
             H::Limited => Move::LimitReached,
             H::Exited => Move::PaneGone,
-            H::Idle | H::Started | H::Ready => Move::AlreadyKnown,
+            H::Idle | H::IdleBefore | H::Started | H::Ready => Move::AlreadyKnown,
             H::Delivered | H::DeliveryFailed => Move::TooLate,
             H::Due => Move::TimedOut,
             H::Checked => Move::Judged,
@@ -256,7 +268,9 @@ pub fn decide(is: Is, happened: Happened) -> Move {
             | H::Delivered
             | H::DeliveryFailed
             | H::Busy
+            | H::BusyBefore
             | H::Idle
+            | H::IdleBefore
             | H::Asked
             | H::Limited
             | H::Exited => Move::NoPane,
@@ -270,7 +284,9 @@ pub fn decide(is: Is, happened: Happened) -> Move {
             | H::Delivered
             | H::DeliveryFailed
             | H::Busy
+            | H::BusyBefore
             | H::Idle
+            | H::IdleBefore
             | H::Asked
             | H::Limited => Move::TooLate,
             H::Checked => Move::OldCheck,
@@ -305,7 +321,6 @@ impl Move {
         match self {
             Move::TakenUp | Move::OwnTurn => &[Is::Working],
             Move::NotTakenUp => &[Is::Stopping],
-            Move::Holding => &[Is::Working],
             Move::TurnEnded | Move::Judged => SETTLED,
             Move::DialogOpened => &[Is::AwaitingHuman],
             Move::LimitReached => &[Is::Limited],
@@ -343,9 +358,11 @@ impl Move {
                 Is::Backoff,
                 Is::Stopping,
             ],
-            Move::HandOver => &[],
+            Move::HandOver | Move::Holding => &[],
             Move::Began
             | Move::Acknowledged
+            | Move::SignOfLife
+            | Move::Behind
             | Move::PaneGone
             | Move::KillAgain
             | Move::AlreadyKnown
@@ -354,6 +371,7 @@ impl Move {
             | Move::StillHeld
             | Move::NotOurs
             | Move::OldAttempt
+            | Move::OldNews
             | Move::NoPane
             | Move::NotDue
             | Move::OldCheck => &[],
@@ -369,6 +387,7 @@ impl Move {
             | Move::StillHeld
             | Move::NotOurs
             | Move::OldAttempt
+            | Move::OldNews
             | Move::NoPane
             | Move::NotDue
             | Move::OldCheck => true,
@@ -379,9 +398,11 @@ impl Move {
             | Move::Holding
             | Move::OwnTurn
             | Move::Acknowledged
+            | Move::SignOfLife
             | Move::TurnEnded
             | Move::DialogOpened
             | Move::AsBefore
+            | Move::Behind
             | Move::LimitReached
             | Move::LimitOver
             | Move::PaneGone

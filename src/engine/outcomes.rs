@@ -24,8 +24,15 @@ impl State {
         let worker = self.worker_mut(from);
         let Some(work) = worker.status.work_mut().filter(|_| given) else {
             if !self.finish_parked(from, known) {
-                let warning =
-                    "it came when you had nothing in hand: it is routed, and finishes nothing";
+                let warning = match self.now.outside {
+                    Some(_) => {
+                        "it was written before you were given what you have in hand: it is routed, \
+                         and finishes nothing (`in-reply-to` names what it is about)"
+                    }
+                    None => {
+                        "it came when you had nothing in hand: it is routed, and finishes nothing"
+                    }
+                };
                 self.warn(from, warning, number);
             }
             self.release(from, routed);

@@ -7,55 +7,125 @@ use super::facts::Step;
 use super::moves::{Happened, Move, decide};
 use super::queue::SILENCE;
 use super::state::{Moved, State};
-use super::worker::{Giving, Is, Status, Why, Work};
+use super::worker::{Giving, Is, Shows, Status, Why, Work, Worker};
 use crate::model::{Address, Mode};
 
 /// What is told of a process.
 enum Told {
     Started(Option<String>),
     Ready,
-    Delivered,
-    NotDelivered(Sent, String),
-    Busy,
-    Idle,
+    Delivered(u32),
+    NotDelivered(u32, Sent, String),
+    Busy(Option<u32>),
+    Idle(u32),
     Asked(Dialog),
     Limited(i64),
     Exited(Exit),
 }
 
 impl Told {
-    fn happened(&self) -> Happened {
+    /// What that is to a worker, by the turn that it has in hand.
+    fn happened(&self, worker: &Worker) -> Happened {
         match self {
             Told::Started(_) => Happened::Started,
             Told::Ready => Happened::Ready,
-            Told::Delivered => Happened::Delivered,
+            Told::Delivered(_) => Happened::Delivered,
             Told::NotDelivered(..) => Happened::DeliveryFailed,
-            Told::Busy => Happened::Busy,
-            Told::Idle => Happened::Idle,
+            Told::Busy(turn) => match *turn == Some(worker.turn) {
+                true => Happened::Busy,
+                false => Happened::BusyBefore,
+            },
+            Told::Idle(turn) => match *turn == worker.turn || worker.does_its_own() {
+                true => Happened::Idle,
+                false => Happened::IdleBefore,
+            },
             Told::Asked(_) => Happened::Asked,
             Told::Limited(_) => Happened::Limited,
             Told::Exited(_) => Happened::Exited,
+        }
+    }
+
+    /// The turn that it is about and no other.
+    fn turn(&self) -> Option<u32> {
+        match self {
+            Told::Delivered(turn) | Told::NotDelivered(turn, ..) => Some(*turn),
+            Told::Started(_)
+            | Told::Ready
+            | Told::Busy(_)
+            | Told::Idle(_)
+            | Told::Asked(_)
+            | Told::Limited(_)
+            | Told::Exited(_) => None,
+        }
+    }
+
+    /// What the pane shows from now on, where it showed this before.
+    fn shows(&self, before: Shows) -> Shows {
+        match self {
+            Told::Ready => Shows::Ready,
+            Told::Busy(turn) => Shows::Busy(*turn),
+            Told::Idle(turn) => Shows::Idle(*turn),
+            Told::Asked(_) => Shows::Dialog,
+            Told::Limited(_) => Shows::Limited,
+            Told::Exited(_) => Shows::Unknown,
+            // It may have been overtaken by what the pane showed then.
+            Told::Delivered(turn) => match before {
+                Shows::Ready => Shows::Busy(Some(*turn)),
+                Shows::Idle(last) if last < *turn => Shows::Busy(Some(*turn)),
+                Shows::Unknown
+                | Shows::Busy(_)
+                | Shows::Idle(_)
+                | Shows::Dialog
+                | Shows::Limited => before,
+            },
+            Told::Started(_) | Told::NotDelivered(..) => before,
+        }
+    }
+}
+
+impl Worker {
+    /// Is it at something that nobody gave it?
+    fn does_its_own(&self) -> bool {
+        match &self.status {
+            Status::Working { work } => work.is_own(),
+            Status::Idle
+            | Status::Starting { .. }
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => false,
         }
     }
 }
 
 impl State {
     pub(super) fn pane_event(&mut self, event: Event) {
-        let (pane, turn, told) = match event {
-            Event::PaneStarted { pane, session } => (pane, None, Told::Started(session)),
-            Event::PaneReady { pane } => (pane, None, Told::Ready),
-            Event::PaneIdle { pane, turn } => (pane, Some(turn), Told::Idle),
-            Event::PaneBusy { pane } => (pane, None, Told::Busy),
-            Event::PaneAsked { pane, dialog } => (pane, None, Told::Asked(dialog)),
-            Event::PaneLimited { pane, until } => (pane, None, Told::Limited(until)),
-            Event::PaneExited { pane, exit } => (pane, None, Told::Exited(exit)),
-            Event::Delivered { pane, turn } => (pane, Some(turn), Told::Delivered),
+        let mut alive = true;
+        let (pane, no, mut told) = match event {
+            Event::PaneStarted { pane, session } => (pane, 0, Told::Started(session)),
+            Event::PaneReady { pane, no } => (pane, no, Told::Ready),
+            Event::PaneIdle { pane, turn, no } => (pane, no, Told::Idle(turn)),
+            Event::PaneBusy {
+                pane,
+                turn,
+                unchanged,
+                no,
+            } => {
+                alive = !unchanged;
+                (pane, no, Told::Busy(turn))
+            }
+            Event::PaneAsked { pane, dialog, no } => (pane, no, Told::Asked(dialog)),
+            Event::PaneLimited { pane, until, no } => (pane, no, Told::Limited(until)),
+            Event::PaneExited { pane, exit } => (pane, 0, Told::Exited(exit)),
+            Event::Delivered { pane, turn } => (pane, 0, Told::Delivered(turn)),
             Event::DeliveryFailed {
                 pane,
                 turn,
                 sent,
                 why,
-            } => (pane, Some(turn), Told::NotDelivered(sent, why)),
+            } => (pane, 0, Told::NotDelivered(turn, sent, why)),
             Event::Arrived(_)
             | Event::Rejected(_)
             | Event::TimerFired { .. }
@@ -69,23 +139,46 @@ impl State {
         let Some(known) = self.workers.get(&worker) else {
             return;
         };
+        if let (Told::Busy(turn @ None), 0) = (&mut told, no) {
+            // When nobody counted, it was taken for the turn in hand.
+            *turn = Some(known.turn);
+        }
         let from = known.status.is();
-        let happened = told.happened();
-        let by = if attempt != known.attempt {
-            Move::OldAttempt
+        let happened = told.happened(known);
+        let idle = matches!(
+            happened,
+            Happened::Ready | Happened::Idle | Happened::IdleBefore
+        );
+        let heard = if attempt != known.attempt {
+            Err(Move::OldAttempt)
         } else if !known.live {
-            Move::NoPane
-        } else if turn.is_some_and(|turn| turn != known.turn) {
-            Move::TooEarly
-        } else if matches!(happened, Happened::Ready | Happened::Idle)
-            && self.process(&worker).mode == Mode::Turn
-        {
+            Err(Move::NoPane)
+        } else if no != 0 && no <= known.seen {
+            Err(Move::OldNews)
+        } else if told.turn().is_some_and(|turn| turn != known.turn) {
+            Err(Move::TooEarly)
+        } else if idle && self.process(&worker).mode == Mode::Turn {
             // A process that lives for one turn begins with it, and ends it by its exit.
-            Move::NotOurs
+            Err(Move::NotOurs)
+        } else if known.silent && (from, happened) == (Is::Working, Happened::IdleBefore) {
+            // It was looked at, and does not have what it is thought to work on.
+            Ok(Move::NotTakenUp)
         } else {
-            decide(from, happened)
+            Ok(decide(from, happened))
         };
-        self.act(&worker, by, told);
+        let by = match heard {
+            Ok(by) => {
+                let known = self.worker_mut(&worker);
+                known.seen = known.seen.max(no);
+                known.shows = told.shows(known.shows);
+                self.act(&worker, by, told);
+                if alive {
+                    self.hear(&worker);
+                }
+                by
+            }
+            Err(nothing) => nothing,
+        };
         self.moved(worker, from, happened, by);
     }
 
@@ -114,33 +207,44 @@ impl State {
                 self.exited(who, exit);
             }
             told if by == Move::AsBefore => self.as_before(who, told),
+            told if by == Move::Behind => {
+                let held = self.take_status(who);
+                let held = self.behind(who, held, told);
+                self.worker_mut(who).status = held;
+            }
             Told::Started(session) => {
                 if let Some((work, giving)) = self.take_starting(who) {
-                    self.began(who, work, giving, session);
-                }
-            }
-            Told::Ready => match self.take_starting(who) {
-                Some((work, Giving::Spawning)) => self.hand_over(who, work),
-                Some((work, giving @ (Giving::Delivering | Giving::Unconfirmed))) => {
+                    let giving = self.began(who, giving, session);
                     self.set(who, Status::Starting { work, giving });
                 }
-                None => {}
-            },
-            Told::Delivered => {
+            }
+            Told::Ready => self.hand_over_if_ready(who),
+            Told::Idle(_) if by == Move::HandOver => self.hand_over_if_ready(who),
+            Told::Delivered(_) => {
                 if let Some((work, _)) = self.take_starting(who) {
                     self.taken_up(who, work);
                 }
             }
-            Told::NotDelivered(sent, why) => {
+            Told::NotDelivered(_, sent, why) => {
                 if let Some((work, giving)) = self.take_starting(who) {
                     self.not_delivered(who, work, giving, sent, why);
                 }
             }
-            Told::Busy => self.busy(who),
-            Told::Idle => match self.take_status(who) {
-                Status::Working { work } => self.end_turn(who, work, None),
-                status => self.worker_mut(who).status = status,
-            },
+            Told::Busy(_) => self.busy(who, by),
+            Told::Idle(_) => {
+                // It names what it was given, and has ended that: so it had it.
+                if let Some((work, _)) = self.take_starting(who) {
+                    self.taken_up(who, work);
+                }
+                match self.take_status(who) {
+                    Status::Working { work } if by == Move::NotTakenUp => {
+                        let why = "its pane is idle, and was never given it";
+                        self.fail(who, work, why.into());
+                    }
+                    Status::Working { work } => self.end_turn(who, work, None),
+                    status => self.worker_mut(who).status = status,
+                }
+            }
             Told::Asked(dialog) => self.dialog(who, dialog),
             Told::Limited(until) => {
                 let before = match self.take_status(who) {
@@ -163,7 +267,18 @@ impl State {
         }
     }
 
-    /// It was not delivered: try again, or wait for evidence that it was after all.
+    /// It can be given something. A hand-over that is under way is left alone.
+    fn hand_over_if_ready(&mut self, who: &Address) {
+        match self.take_starting(who) {
+            Some((work, Giving::Spawning)) => self.hand_over(who, work),
+            Some((work, giving @ (Giving::Delivering | Giving::Unconfirmed))) => {
+                self.worker_mut(who).status = Status::Starting { work, giving };
+            }
+            None => {}
+        }
+    }
+
+    /// It was not delivered: try again, or look for evidence that it was after all.
     fn not_delivered(
         &mut self,
         who: &Address,
@@ -175,24 +290,34 @@ impl State {
         let giving = match (sent, giving) {
             (Sent::Nothing, _) => return self.fail(who, work, why),
             (Sent::Perhaps, Giving::Spawning) => Giving::Spawning,
-            (Sent::Perhaps, Giving::Delivering | Giving::Unconfirmed) => Giving::Unconfirmed,
+            (Sent::Perhaps, Giving::Delivering | Giving::Unconfirmed) => {
+                self.look(who);
+                Giving::Unconfirmed
+            }
         };
         self.set(who, Status::Starting { work, giving });
     }
 
-    fn busy(&mut self, who: &Address) {
+    /// Have its pane looked at, and told of again.
+    pub(super) fn look(&mut self, who: &Address) {
+        let pane = self.worker_mut(who).pane(who);
+        self.effect(Effect::Look { pane });
+    }
+
+    fn busy(&mut self, who: &Address, by: Move) {
         match self.take_status(who) {
-            // It took what it may have been given.
-            Status::Starting {
-                work,
-                giving: Giving::Unconfirmed,
-            } => self.taken_up(who, work),
+            // It names what it was given.
+            Status::Starting { work, .. } if by == Move::TakenUp => {
+                self.taken_up(who, work);
+                self.acknowledge(who);
+            }
             // Somebody uses the pane: the hand-over is given more time.
             status @ Status::Starting { .. } => self.set(who, status),
             status @ Status::Working { .. } => {
                 self.worker_mut(who).status = status;
-                self.acknowledge(who);
-                self.hear(who);
+                if by == Move::Acknowledged {
+                    self.acknowledge(who);
+                }
             }
             Status::Idle => {
                 let work = Box::default();
@@ -207,18 +332,80 @@ impl State {
         }
     }
 
-    fn began(&mut self, who: &Address, work: Box<Work>, giving: Giving, session: Option<String>) {
+    /// Its process is there. How far is its work?
+    fn began(&mut self, who: &Address, giving: Giving, session: Option<String>) -> Giving {
         let worker = self.worker_mut(who);
         // The session of one message is not the agent's own.
         if session.is_some() && worker.overrides.session.is_none() {
             worker.session = session;
         }
         // A process that lives for one turn was started with what it is given.
-        let giving = match giving {
+        match giving {
             Giving::Spawning if self.process(who).mode == Mode::Turn => Giving::Delivering,
             giving @ (Giving::Spawning | Giving::Delivering | Giving::Unconfirmed) => giving,
+        }
+    }
+
+    /// What is told behind a dialog or a limit changes what they hold up, not the hold.
+    fn behind(&mut self, who: &Address, status: Status, told: Told) -> Status {
+        match status {
+            Status::AwaitingHuman {
+                why: Why::Dialog { dialog, before },
+            } => {
+                let before = Box::new(self.behind(who, *before, told));
+                let why = Why::Dialog { dialog, before };
+                Status::AwaitingHuman { why }
+            }
+            Status::Limited { before, until } => {
+                let before = Box::new(self.behind(who, *before, told));
+                Status::Limited { before, until }
+            }
+            Status::Starting { work, giving } => {
+                let giving = match told {
+                    Told::Delivered(_) | Told::Idle(_) => {
+                        let work = self.given_up_to_now(who, work);
+                        return Status::Working { work };
+                    }
+                    Told::Started(session) => self.began(who, giving, session),
+                    Told::NotDelivered(_, Sent::Perhaps, _) => match giving {
+                        Giving::Spawning => Giving::Spawning,
+                        Giving::Delivering | Giving::Unconfirmed => Giving::Unconfirmed,
+                    },
+                    // It is handed over when the pane can be given something again.
+                    Told::NotDelivered(_, Sent::Nothing, _) => Giving::Spawning,
+                    Told::Ready
+                    | Told::Busy(_)
+                    | Told::Asked(_)
+                    | Told::Limited(_)
+                    | Told::Exited(_) => giving,
+                };
+                Status::Starting { work, giving }
+            }
+            status @ (Status::Idle
+            | Status::Working { .. }
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. }) => status,
+        }
+    }
+
+    /// A hold is over by itself: what the pane showed meanwhile counts now. If that is not
+    /// known, it is looked at.
+    pub(super) fn act_on_what_it_shows(&mut self, who: &Address) {
+        let worker = self.worker_mut(who);
+        if !worker.live || worker.status.is() != Is::Starting {
+            return;
+        }
+        let told = match worker.shows {
+            Shows::Ready => Told::Ready,
+            Shows::Busy(turn) => Told::Busy(turn),
+            Shows::Idle(turn) => Told::Idle(turn),
+            Shows::Unknown | Shows::Dialog | Shows::Limited => return self.look(who),
         };
-        self.set(who, Status::Starting { work, giving });
+        let by = decide(worker.status.is(), told.happened(worker));
+        self.act(who, by, told);
     }
 
     pub(super) fn hand_over(&mut self, who: &Address, work: Box<Work>) {
@@ -233,23 +420,29 @@ impl State {
         self.set(who, Status::Starting { work, giving });
     }
 
-    pub(super) fn taken_up(&mut self, who: &Address, mut work: Box<Work>) {
+    pub(super) fn taken_up(&mut self, who: &Address, work: Box<Work>) {
+        let work = self.given_up_to_now(who, work);
+        self.set(who, Status::Working { work });
+    }
+
+    /// It has what it was given in this turn.
+    fn given_up_to_now(&mut self, who: &Address, mut work: Box<Work>) -> Box<Work> {
         work.taken = true;
         for number in &work.turn {
             self.rung(*number, who, Step::Delivered, None);
         }
-        self.set(who, Status::Working { work });
+        work
     }
 
-    /// A sign that it works on what it was given.
-    pub(super) fn acknowledge(&mut self, who: &Address) {
-        let status = self.take_status(who);
-        match status {
+    /// A message of its own: that is a sign of life, and of what it names it is known that
+    /// it has it.
+    pub(super) fn acknowledge_by_message(&mut self, who: &Address, names_it: bool) {
+        match self.take_status(who) {
             Status::Starting {
                 work,
                 giving: Giving::Unconfirmed,
-            } => self.taken_up(who, work),
-            Status::Idle
+            } if names_it => self.taken_up(who, work),
+            status @ (Status::Idle
             | Status::Starting { .. }
             | Status::Working { .. }
             | Status::Awaiting { .. }
@@ -257,8 +450,18 @@ impl State {
             | Status::Limited { .. }
             | Status::Checking { .. }
             | Status::Backoff { .. }
-            | Status::Stopping { .. } => self.worker_mut(who).status = status,
+            | Status::Stopping { .. }) => self.worker_mut(who).status = status,
         }
+        let turn = self.worker_mut(who).turn;
+        let before = self.now.written.is_some_and(|written| written < turn);
+        if names_it || !before {
+            self.acknowledge(who);
+        }
+        self.hear(who);
+    }
+
+    /// A sign that it works on what it was given.
+    fn acknowledge(&mut self, who: &Address) {
         let Some(work) = self.worker_mut(who).status.work() else {
             return;
         };
@@ -270,12 +473,18 @@ impl State {
         }
     }
 
-    /// It shows something: its silence begins anew.
+    /// A sign of life: its silence begins anew.
     fn hear(&mut self, who: &Address) {
-        let silence = Some(self.at + SILENCE);
+        let at = self.at;
         let worker = self.worker_mut(who);
-        let old = std::mem::replace(&mut worker.silence, silence);
+        let was_silent = std::mem::take(&mut worker.silent);
+        let old = worker.silence;
+        let silence = old.map(|_| at + SILENCE);
+        worker.silence = silence;
         self.set_timer(Timer::Silence(who.clone()), old, silence);
+        if was_silent {
+            self.run_ask_clocks(who);
+        }
     }
 
     fn dialog(&mut self, who: &Address, dialog: Dialog) {
@@ -317,7 +526,8 @@ impl State {
                 return;
             }
         };
-        let by = decide(self.worker_mut(who).status.is(), told.happened());
+        let worker = self.worker_mut(who);
+        let by = decide(worker.status.is(), told.happened(worker));
         self.act(who, by, told);
         if waits {
             match self.take_status(who) {

@@ -258,8 +258,7 @@ impl State {
 
     /// The asks in the author's hand that a late answer speaks of.
     fn late_asks(&self, envelope: &Envelope) -> Vec<Number> {
-        let worker = self.workers.get(&envelope.from);
-        let Some(work) = worker.and_then(|worker| worker.status.work()) else {
+        let Some(work) = self.given(&envelope.from) else {
             return Vec::new();
         };
         let named = |ask: &Number| match envelope.in_reply_to.as_slice() {
@@ -300,6 +299,9 @@ impl State {
     /// The work that an agent was given. What still waits for its process to come up can
     /// have no outcome.
     pub(super) fn given(&self, agent: &Address) -> Option<&Work> {
+        if self.now.outside.as_ref() == Some(agent) {
+            return None;
+        }
         let worker = self.workers.get(agent)?;
         let work = worker.status.work()?;
         match worker.status {
@@ -317,6 +319,31 @@ impl State {
             | Status::Backoff { .. }
             | Status::Stopping { .. } => Some(work),
         }
+    }
+
+    /// Can a message not be of the work that its author has in hand: written before that
+    /// was handed over, or while nobody knows whether it was? What names it knows it.
+    pub(super) fn is_outside(&self, envelope: &Envelope, written: Option<u32>) -> bool {
+        let worker = self.workers.get(&envelope.from);
+        let Some((worker, work)) = worker.and_then(|w| Some((w, w.status.work()?))) else {
+            return false;
+        };
+        let before = written.is_some_and(|turn| turn < work.first_turn);
+        let unconfirmed = !work.taken && worker.status.giving() == Some(Giving::Unconfirmed);
+        (before || unconfirmed) && !self.names_what_it_has(envelope)
+    }
+
+    /// Does a message name something that its author was given with the work in hand?
+    pub(super) fn names_what_it_has(&self, envelope: &Envelope) -> bool {
+        let worker = self.workers.get(&envelope.from);
+        let Some(work) = worker.and_then(|worker| worker.status.work()) else {
+            return false;
+        };
+        let mut all = work.messages().chain(work.turn.iter().copied());
+        all.any(|number| {
+            let id = self.held.get(&number).map(|held| &held.facts.id);
+            id.is_some_and(|id| envelope.in_reply_to.contains(id))
+        })
     }
 
     /// The fan-out that an agent's outcome belongs to: that of its work, or with nothing

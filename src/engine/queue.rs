@@ -8,7 +8,7 @@ use super::effect::{Effect, Turn};
 use super::event::{Pane, Timer};
 use super::facts::{Number, Step};
 use super::state::State;
-use super::worker::{Giving, Item, Member, Overrides, Owes, Place, Status, Work};
+use super::worker::{Giving, Is, Item, Member, Overrides, Owes, Place, Shows, Status, Why, Work};
 use crate::model::{Address, Kind, Mode, OnAsk, Priority};
 
 /// How long work may take to be given.
@@ -17,7 +17,7 @@ const STARTING: i64 = 60_000;
 const CHECKING: i64 = 600_000;
 /// How long a process may take to end.
 const STOPPING: i64 = 30_000;
-/// How long a busy pane may show nothing before core is told.
+/// How long nothing may be heard of a pane before it is looked at, and core is told.
 pub(super) const SILENCE: i64 = 600_000;
 /// The news that wait for a worker that never has a turn.
 const UPDATES: usize = 100;
@@ -278,11 +278,15 @@ impl State {
             work.waiting.splice(..0, new);
             return self.put_off(to, work, reason);
         }
+        let first = !work.begun;
         self.fill_turn(to, &mut work, new, why);
         let overrides = self.overrides(to, &work);
         let traits = self.traits(to);
         let worker = self.worker_mut(to);
         worker.turn += 1;
+        if first {
+            work.first_turn = worker.turn;
+        }
         let turn = Turn {
             turn: worker.turn,
             messages: work.turn.clone(),
@@ -294,6 +298,7 @@ impl State {
         } else {
             worker.attempt += 1;
             worker.live = true;
+            (worker.seen, worker.shows) = (0, Shows::Unknown);
             worker.traits = Some(traits);
             worker.overrides.clone_from(&overrides);
             let pane = worker.pane(to);
@@ -416,9 +421,15 @@ impl State {
         let (pause, silence) = match &status {
             Status::Working { .. } => (worker.pause, Some(at + SILENCE)),
             Status::Starting { .. } => (worker.pause, None),
+            // Nobody may tell that it was answered.
+            Status::AwaitingHuman {
+                why: Why::Dialog { .. },
+            } => (None, Some(at + SILENCE)),
             Status::Idle
             | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
+            | Status::AwaitingHuman {
+                why: Why::Asks { .. },
+            }
             | Status::Limited { .. }
             | Status::Checking { .. }
             | Status::Backoff { .. }
@@ -427,6 +438,7 @@ impl State {
         let old = (worker.due, worker.pause, worker.silence);
         (worker.due, worker.pause, worker.silence) = (due, pause, silence);
         worker.since = at;
+        worker.silent &= status.is() == Is::Working;
         let dialog = status.has_dialog();
         let showed = std::mem::replace(&mut worker.shows_dialog, dialog);
         let idle = status == Status::Idle;

@@ -9,7 +9,7 @@ use super::effect::Effect;
 use super::event::{Alive, Command, Exit};
 use super::facts::{Delivery, Facts, Number, Rung, Step};
 use super::state::{Held, State};
-use super::worker::{Giving, Is, Owes, Routed, Status, Why, Work};
+use super::worker::{Giving, Is, Owes, Routed, Shows, Status, Why, Work};
 use crate::model::{Address, Envelope, Kind, Mode};
 
 impl State {
@@ -36,6 +36,7 @@ impl State {
             if *live && is_found(who, *attempt).is_none() {
                 let worker = self.worker_mut(who);
                 (worker.live, worker.dying) = (false, false);
+                worker.shows = Shows::Unknown;
             }
         }
         for (who, live, attempt, turn) in workers {

@@ -88,6 +88,11 @@ pub(super) struct Now {
     pub(super) ready: BTreeSet<Address>,
     /// What tx has written in this step.
     pub(super) letters: u32,
+    /// The last turn that the author of the message under way had begun to be given when
+    /// it wrote it.
+    pub(super) written: Option<u32>,
+    /// Whose message this is, if it cannot be of the work that its author has in hand.
+    pub(super) outside: Option<Address>,
     /// The places in inboxes that a changed message keeps.
     pub(super) kept: BTreeMap<Address, Place>,
 }

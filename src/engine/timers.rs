@@ -5,8 +5,9 @@ use super::event::{Timer, Verdict};
 use super::facts::Step;
 use super::moves::{Happened, Move, decide};
 use super::notes::Note;
+use super::queue::SILENCE;
 use super::state::State;
-use super::worker::{Is, Status};
+use super::worker::{Is, Shows, Status};
 use crate::model::{Address, Kind, Mode};
 
 impl State {
@@ -66,10 +67,17 @@ impl State {
 
     /// There is room again: a worker that was cut off in its turn is told to go on.
     fn limit_over(&mut self, who: &Address, before: Status) {
+        let turn = self.worker_mut(who).turn;
         match before {
             // A process that lives for one turn goes on by itself, or ends.
             Status::Working { work } if self.process(who).mode == Mode::Turn => {
                 self.set(who, Status::Working { work });
+            }
+            // It came to the end of its turn all the same.
+            Status::Working { work }
+                if work.is_done() && self.worker_mut(who).shows == Shows::Idle(turn) =>
+            {
+                self.end_turn(who, work, None);
             }
             Status::Working { mut work } => {
                 self.read(who, &mut work);
@@ -91,7 +99,10 @@ impl State {
             | Status::Limited { .. }
             | Status::Checking { .. }
             | Status::Backoff { .. }
-            | Status::Stopping { .. } => self.restore_status(who, before),
+            | Status::Stopping { .. } => {
+                self.restore_status(who, before);
+                self.act_on_what_it_shows(who);
+            }
         }
     }
 
@@ -123,12 +134,22 @@ impl State {
         if worker.silence != Some(due) || self.at < due {
             return;
         }
-        worker.silence = None;
+        let next = Some(self.at + SILENCE);
+        worker.silence = next;
+        // Who shows a dialog is silent until somebody answers it.
+        let works = worker.status.is() == Is::Working;
+        let known = std::mem::replace(&mut worker.silent, works);
         let about = worker.status.work().and_then(|work| work.messages().next());
-        self.set_timer(Timer::Silence(who.clone()), Some(due), None);
-        let body = format!(
-            "{who} is busy, and has shown nothing for ten minutes. `tx attach {who}` shows its pane."
-        );
-        self.tell_core("a worker is silent", body, about);
+        self.set_timer(Timer::Silence(who.clone()), Some(due), next);
+        self.touch_agent(who);
+        self.look(who);
+        if works && !known {
+            let body = format!(
+                "{who} is busy, and has shown nothing for ten minutes. Who has asked it waits \
+                 only as long as for one that does not work. `tx attach {who}` shows its pane."
+            );
+            self.tell_core("a worker is silent", body, about);
+            self.run_ask_clocks(who);
+        }
     }
 }

@@ -50,8 +50,43 @@ pub struct Worker {
     pub due: Option<i64>,
     /// When it is paused, if it is then still busy after an ask.
     pub pause: Option<i64>,
-    /// When core is told that it shows nothing.
+    /// When its pane is looked at, if nothing is heard of it before.
     pub silence: Option<i64>,
+    /// The newest number of what was told of its process.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub seen: u32,
+    /// What its pane shows, as it was told last.
+    #[serde(default, skip_serializing_if = "Shows::is_unknown")]
+    pub shows: Shows,
+    /// Nothing was heard of it for long, though it is at work.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub silent: bool,
+}
+
+/// What a pane shows: the newest that was told of it. It lasts until something newer is
+/// told, so that it still counts when what held the worker up is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shows {
+    /// Nobody has told.
+    #[default]
+    Unknown,
+    /// It can be given something, and was given nothing yet.
+    Ready,
+    /// It is at work, with this turn if that is known.
+    Busy(Option<u32>),
+    /// It is idle; this turn was delivered to it last.
+    Idle(u32),
+    /// It shows a dialog.
+    Dialog,
+    /// Its account has no room.
+    Limited,
+}
+
+impl Shows {
+    fn is_unknown(&self) -> bool {
+        *self == Shows::Unknown
+    }
 }
 
 /// The place of an item in an inbox: by priority, then by arrival.
@@ -219,6 +254,9 @@ pub struct Work {
     pub given: Vec<Number>,
     /// What it was given in this turn.
     pub turn: Vec<Number>,
+    /// The turn that it was given in first; 0 if that is not known, or was none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub first_turn: u32,
     /// It was leased for the first time.
     pub begun: bool,
     /// It is known to have arrived.
@@ -365,6 +403,24 @@ impl Status {
         }
     }
 
+    /// How far work has been given, if it is being given.
+    pub fn giving(&self) -> Option<Giving> {
+        match self {
+            Status::Starting { giving, .. } => Some(*giving),
+            Status::AwaitingHuman {
+                why: Why::Dialog { before, .. },
+            }
+            | Status::Limited { before, .. } => before.giving(),
+            Status::Idle
+            | Status::Working { .. }
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => None,
+        }
+    }
+
     /// Does it show a dialog?
     pub fn has_dialog(&self) -> bool {
         match self {
@@ -469,6 +525,11 @@ impl Work {
         }
     }
 
+    /// Did it begin by itself, so that nothing of it was ever given?
+    pub fn is_own(&self) -> bool {
+        self.items.is_empty() && self.given.is_empty()
+    }
+
     /// The fan-out that its outcomes belong to.
     pub fn set(&self) -> Option<&Member> {
         self.items.iter().find_map(|(_, item)| item.set.as_ref())
@@ -477,6 +538,11 @@ impl Work {
 
 fn is_none(count: &u32) -> bool {
     *count == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_false(is: &bool) -> bool {
+    !is
 }
 
 /// A map whose keys are no texts, as a list of pairs.

@@ -60,6 +60,7 @@ impl Ledger {
             Effect::Spawn { .. }
             | Effect::Deliver { .. }
             | Effect::Interrupt { .. }
+            | Effect::Look { .. }
             | Effect::Kill { .. }
             | Effect::NotifyHuman { .. }
             | Effect::ShowDialog { .. }
@@ -323,6 +324,7 @@ impl Ledger {
                 effect @ (Effect::Spawn { .. }
                 | Effect::Deliver { .. }
                 | Effect::Interrupt { .. }
+                | Effect::Look { .. }
                 | Effect::Kill { .. }
                 | Effect::Write(_)
                 | Effect::NotifyHuman { .. }

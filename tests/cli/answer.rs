@@ -298,6 +298,7 @@ fn a_dialog_or_a_limit_is_not_answered_by_a_message() {
     story.happens(Event::PaneLimited {
         pane: pane.clone(),
         until,
+        no: 0,
     });
     let limited = story.sandbox.tx(["asks"]).ok().stdout;
     assert!(
@@ -306,7 +307,11 @@ fn a_dialog_or_a_limit_is_not_answered_by_a_message() {
     );
     let (kind, text) = (DialogKind::Permission, "May I?".into());
     let dialog = Dialog { kind, text };
-    story.happens(Event::PaneAsked { pane, dialog });
+    story.happens(Event::PaneAsked {
+        pane,
+        dialog,
+        no: 0,
+    });
     let sandbox = story.end();
     let asks = sandbox.tx(["asks"]).ok().stdout;
     assert!(asks.contains("  May I?\n"), "{asks}");

@@ -179,7 +179,11 @@ fn a_dialog_waits_for_the_human_too() {
         kind: DialogKind::Permission,
         text: "Run rm -rf?".into(),
     };
-    drop(story.happens(Event::PaneAsked { pane, dialog }));
+    drop(story.happens(Event::PaneAsked {
+        pane,
+        dialog,
+        no: 0,
+    }));
     let asks = story.end().tx(["status", "--json"]).ok().json()["asks"].clone();
     assert_eq!(
         (&asks[0]["kind"], &asks[0]["id"], &asks[0]["body"]),

@@ -96,6 +96,7 @@ impl Story {
                 text,
                 envelope: message.envelope,
                 warnings,
+                turn: None,
                 known: Vec::new(),
             }))),
             Parsed::Rejected(why) | Parsed::Incomplete(why) => {
@@ -133,17 +134,25 @@ impl Story {
             pane: pane.clone(),
             session,
         });
-        self.happens(Event::PaneReady { pane: pane.clone() });
+        self.happens(Event::PaneReady {
+            pane: pane.clone(),
+            no: 0,
+        });
         self.happens(Event::Delivered {
             pane: pane.clone(),
             turn,
         });
-        self.happens(Event::PaneBusy { pane });
+        self.happens(Event::PaneBusy {
+            pane,
+            turn: Some(turn),
+            unchanged: false,
+            no: 0,
+        });
     }
 
     pub(crate) fn is_idle(&mut self, agent: &str) {
         let (pane, turn) = self.pane(agent);
-        self.happens(Event::PaneIdle { pane, turn });
+        self.happens(Event::PaneIdle { pane, turn, no: 0 });
     }
 
     pub(crate) fn dies(&mut self, agent: &str) {

@@ -31,7 +31,7 @@ const REFUSALS: [&str; 18] = [
     "it says again what",
 ];
 
-const MOVES: [Move; 28] = [
+const MOVES: [Move; 31] = [
     Move::Began,
     Move::HandOver,
     Move::TakenUp,
@@ -39,9 +39,11 @@ const MOVES: [Move; 28] = [
     Move::Holding,
     Move::OwnTurn,
     Move::Acknowledged,
+    Move::SignOfLife,
     Move::TurnEnded,
     Move::DialogOpened,
     Move::AsBefore,
+    Move::Behind,
     Move::LimitReached,
     Move::LimitOver,
     Move::PaneGone,
@@ -57,6 +59,7 @@ const MOVES: [Move; 28] = [
     Move::StillHeld,
     Move::NotOurs,
     Move::OldAttempt,
+    Move::OldNews,
     Move::NoPane,
     Move::NotDue,
     Move::OldCheck,
@@ -194,7 +197,7 @@ impl Seen {
         rows(&mut text, "refusals", &self.refusals);
         rows(&mut text, "moves", &self.moves);
         let pairs = self.pairs.len();
-        writeln!(text, "pairs of status and what happened: {pairs} of 99").unwrap();
+        writeln!(text, "pairs of status and what happened: {pairs} of 117").unwrap();
         let unled = MOVES.iter().flat_map(|by| {
             let from = Is::ALL.iter();
             from.flat_map(move |from| by.leads_to(*from).iter().map(move |to| (*by, *from, *to)))

@@ -38,7 +38,7 @@ impl World {
             Fault::CrashBeforeCommit => self.crash(),
             Fault::OldAttempt => return self.lie(fault),
             // More than one at a time, so that those of rare states meet everything.
-            Fault::Spurious => return (0..3).all(|_| self.lie(fault)),
+            Fault::Spurious => return (0..4).all(|_| self.lie(fault)),
             Fault::Death => {
                 let alive: Vec<Pane> = self.alive();
                 let Some(pane) = self.rng.pick(&alive).cloned() else {
@@ -94,6 +94,7 @@ impl World {
             }
             Fault::CrashBeforeEffects
             | Fault::Twice
+            | Fault::LateNews
             | Fault::LateFile
             | Fault::Overtaken
             | Fault::Misread
@@ -136,6 +137,7 @@ impl World {
         if !fake.script.is_empty() {
             return false;
         }
+        fake.own = true;
         fake.script.push_back((10, Doing::Busy));
         fake.script.push_back((1_000, Doing::Think));
         fake.script.push_back((end, Doing::Idle));
@@ -151,6 +153,7 @@ impl World {
         };
         let known = self.state().worker(&worker);
         let (attempt, turn) = known.map_or((0, 0), |known| (known.attempt, known.turn));
+        let (live, seen) = known.map_or((false, 0), |known| (known.live, known.seen));
         let attempt = match fault {
             Fault::OldAttempt if attempt == 0 => return false,
             Fault::OldAttempt => attempt - 1,
@@ -158,6 +161,11 @@ impl World {
         };
         let pane = Pane { worker, attempt };
         let old = fault == Fault::OldAttempt;
+        if live && !old && seen == 0 {
+            return false;
+        }
+        // Nothing is newer than what was told last.
+        let no = u32::try_from(self.rng.below(u64::from(seen.max(1)))).unwrap() + 1;
         let turn = turn.saturating_sub(u32::try_from(self.rng.below(3)).unwrap());
         let event = match self.rng.below(10) {
             8 => Event::HookFinished {
@@ -173,9 +181,14 @@ impl World {
                 pane,
                 session: Some("spurious".into()),
             },
-            1 => Event::PaneReady { pane },
-            2 => Event::PaneIdle { pane, turn },
-            3 => Event::PaneBusy { pane },
+            1 => Event::PaneReady { pane, no },
+            2 => Event::PaneIdle { pane, turn, no },
+            3 => Event::PaneBusy {
+                pane,
+                turn: Some(turn),
+                unchanged: false,
+                no,
+            },
             4 if old => Event::Delivered { pane, turn },
             5 if old => Event::PaneExited {
                 pane,
@@ -184,6 +197,7 @@ impl World {
             6 => Event::PaneLimited {
                 pane,
                 until: self.now + 10_000,
+                no,
             },
             7 => Event::PaneAsked {
                 pane,
@@ -191,6 +205,7 @@ impl World {
                     kind: DialogKind::Question,
                     text: "?".into(),
                 },
+                no,
             },
             _ => Event::DeliveryFailed {
                 pane,
@@ -308,13 +323,6 @@ impl World {
                 if hung {
                     self.go_on(&pane);
                 }
-            } else if fake.script.is_empty() {
-                let turn = fake.turn;
-                let event = match turn {
-                    0 => Event::PaneReady { pane },
-                    turn => Event::PaneIdle { pane, turn },
-                };
-                self.tell(0, event);
             }
         }
         self.look_again();

@@ -18,6 +18,8 @@ pub(crate) struct Files {
     /// What each path was noticed with, the last time, and how often that was new.
     noticed: BTreeMap<String, (String, u32)>,
     priorities: BTreeMap<(String, String), Priority>,
+    /// The last turn that the author of each file had begun to be given.
+    turns: BTreeMap<String, u32>,
     count: usize,
 }
 
@@ -98,6 +100,14 @@ impl World {
     pub(crate) fn put(&mut self, path: Option<String>, written: Written) -> String {
         self.files.count += 1;
         let path = path.unwrap_or_else(|| format!("{:06}.md", self.files.count));
+        let turn = match &written {
+            Written::Good { envelope, .. } => self.begun.get(&envelope.from),
+            Written::Bad { .. } => None,
+        };
+        match turn {
+            Some(turn) => self.files.turns.insert(path.clone(), *turn),
+            None => self.files.turns.remove(&path),
+        };
         self.files.now.insert(path.clone(), written);
         let delay = match self.fault(Fault::LateFile, 5) {
             true => self.rng.within(1_000, 90_000),
@@ -130,6 +140,7 @@ impl World {
                     text,
                     envelope: *envelope,
                     warnings: Vec::new(),
+                    turn: self.files.turns.get(&path).copied(),
                     known: Vec::new(),
                 };
                 (hash, Event::Arrived(Box::new(arrived)))

@@ -134,9 +134,26 @@ fn copy(sql: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
+/// What newer rules note, and the snapshot of an older one cannot know: the first turn of
+/// what is in hand.
+fn without_newer(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("first_turn");
+            fields.values_mut().for_each(without_newer);
+        }
+        Value::Array(all) => all.iter_mut().for_each(without_newer),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 #[test]
 fn golden_journal_is_read_as_it_was_written() {
-    let as_json = |bytes: Vec<u8>| serde_json::from_slice::<Value>(&bytes).unwrap();
+    let as_json = |bytes: Vec<u8>| {
+        let mut state = serde_json::from_slice::<Value>(&bytes).unwrap();
+        without_newer(&mut state);
+        state
+    };
     // With its snapshot, and from the first record on.
     for sql in ["", "DELETE FROM snapshots"] {
         let (_folder, path) = copy(sql);

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tx::engine::{Command, Event, Is, Number};
+use tx::engine::{Command, Event, Number};
 use tx::model::{Address, Kind, MsgId, Priority, Recipient};
 
 use crate::files::envelope;
-use crate::panes::Phase;
 use crate::world::{Thing, World};
 
 /// How often the human answers a question again whose answer was refused.
@@ -179,24 +178,5 @@ impl World {
         self.take(Event::Command(Command::Read { facts }));
         self.commit_all();
         self.human.read.extend(read);
-    }
-
-    /// Restart who seems busy and is not: tx believed that it took its work, since
-    /// nobody knew, and core was told of the silence. Is there such a one?
-    pub(crate) fn restart_silent(&mut self) -> bool {
-        let silent = self.state().workers().find(|(who, worker)| {
-            let mut panes = self.panes.iter();
-            let idle = panes.any(|(pane, fake)| {
-                let current = pane.worker == **who && pane.attempt == worker.attempt;
-                current && fake.alive && fake.phase == Phase::Idle && fake.turn < worker.turn
-            });
-            idle && worker.status.is() == Is::Working && worker.silence.is_none()
-        });
-        let Some(worker) = silent.map(|(who, _)| who.clone()) else {
-            return false;
-        };
-        self.take(Event::Command(Command::Restart { worker }));
-        self.commit();
-        true
     }
 }

@@ -31,8 +31,12 @@ pub(crate) struct FakePane {
     pub(crate) script: VecDeque<(i64, Doing)>,
     /// How it ended, if it left a record.
     record: Option<Exit>,
-    /// Until when all that it showed has been seen.
-    seen: i64,
+    /// How often it was told what it shows.
+    told: u32,
+    /// Somebody has begun something in it.
+    pub(crate) own: bool,
+    /// Until when its account has no room.
+    limited: i64,
 }
 
 /// What a pane shows.
@@ -70,6 +74,9 @@ impl World {
             panic!("promise 3 is broken: {pane:?} is started while {other:?} lives");
         }
         self.panes.retain(|old, _| old.worker != pane.worker);
+        if let Some(turn) = &turn {
+            self.begun.insert(pane.worker.clone(), turn.turn);
+        }
         if self.fault(Fault::NotStarted, 6) {
             let why = "no such program".into();
             let exit = Exit::NotStarted { why };
@@ -80,6 +87,9 @@ impl World {
         let start = self.rng.within(10, 3_000);
         let mut script = VecDeque::from([(start, Doing::Start)]);
         if turn.is_none() {
+            if self.fault(Fault::Limit, 5) {
+                script.push_back((self.rng.within(0, 5_000), Doing::Limited));
+            }
             let ready = match self.rng.below(20) {
                 0 => self.rng.within(30_000, 90_000),
                 _ => self.rng.within(0, 5_000),
@@ -96,7 +106,9 @@ impl World {
             given: BTreeSet::new(),
             script,
             record: None,
-            seen: self.now,
+            told: 0,
+            own: false,
+            limited: 0,
         };
         // A process that lives for one turn is started with what it is given.
         for message in fake.one_turn.iter().flat_map(|turn| &turn.messages) {
@@ -126,11 +138,12 @@ impl World {
     }
 
     fn do_it(&mut self, pane: &Pane, doing: Doing) {
-        let (now, soon) = (self.now, self.rng.within(0, 30));
+        // What it shows may be told after something newer.
+        let soon = match self.fault(Fault::LateNews, 5) {
+            true => self.rng.within(0, 5_000),
+            false => self.rng.within(0, 30),
+        };
         let fake = self.panes.get_mut(pane).expect("it was there just now");
-        // What a pane shows is seen in the order in which it shows it.
-        fake.seen = fake.seen.max(now + soon);
-        let soon = fake.seen - now;
         let pane = pane.clone();
         match doing {
             Doing::Start => {
@@ -151,59 +164,41 @@ impl World {
                 }
             }
             Doing::Ready => {
-                fake.phase = Phase::Idle;
-                self.tell(soon, Event::PaneReady { pane: pane.clone() });
+                (fake.phase, fake.limited) = (Phase::Idle, 0);
+                self.tell_level(soon, &pane, true);
                 self.after(soon, Thing::Hand(pane));
             }
             Doing::Busy => {
-                fake.phase = Phase::Busy;
-                self.tell(soon, Event::PaneBusy { pane });
+                (fake.phase, fake.limited) = (Phase::Busy, 0);
+                self.tell_level(soon, &pane, true);
             }
             Doing::Think => self.think(&pane),
             Doing::Ask => {
                 fake.phase = Phase::Dialog;
-                let kind = match self.rng.percent(50) {
-                    true => DialogKind::Permission,
-                    false => DialogKind::Question,
-                };
-                let text = "May I?".into();
-                let dialog = Dialog { kind, text };
-                self.tell(soon, Event::PaneAsked { pane, dialog });
+                self.tell_level(soon, &pane, true);
             }
             Doing::Answered => {
                 fake.phase = Phase::Busy;
                 if self.rng.percent(80) {
-                    self.tell(soon, Event::PaneBusy { pane });
+                    self.tell_level(soon, &pane, true);
                 }
             }
             Doing::Limited => {
                 // It stands idle, with its turn cut off.
                 fake.phase = Phase::Idle;
-                let until = self.now + self.rng.within(1_000, 7_200_000);
-                self.tell(
-                    soon,
-                    Event::PaneLimited {
-                        pane: pane.clone(),
-                        until,
-                    },
-                );
+                fake.limited = self.now + self.rng.within(1_000, 7_200_000);
+                self.tell_level(soon, &pane, true);
                 self.after(soon, Thing::Hand(pane));
             }
             Doing::Idle => {
-                fake.phase = Phase::Idle;
-                let turn = fake.turn;
-                self.tell(
-                    soon,
-                    Event::PaneIdle {
-                        pane: pane.clone(),
-                        turn,
-                    },
-                );
+                (fake.phase, fake.own, fake.limited) = (Phase::Idle, false, 0);
+                self.tell_level(soon, &pane, true);
                 self.after(soon, Thing::Hand(pane));
             }
             Doing::SeemIdle => {
-                let turn = fake.turn;
-                self.tell(soon, Event::PaneIdle { pane, turn });
+                let seems = std::mem::replace(&mut fake.phase, Phase::Idle);
+                self.tell_level(soon, &pane, true);
+                self.panes.get_mut(&pane).expect("it is alive").phase = seems;
             }
             Doing::Exit(code) => {
                 let exit = Exit::Code {
@@ -216,6 +211,62 @@ impl World {
                 self.tell(soon, Event::PaneExited { pane, exit });
             }
             Doing::Die => self.die(&pane, "it crashed"),
+        }
+    }
+
+    /// Tell what a pane shows, with a newer number than all before. Is it a sign of life?
+    pub(crate) fn tell_level(&mut self, delay: i64, pane: &Pane, lives: bool) {
+        let Some(fake) = self.panes.get_mut(pane) else {
+            return;
+        };
+        fake.told += 1;
+        let (pane, turn, no) = (pane.clone(), fake.turn, fake.told);
+        let event = match fake.phase {
+            Phase::Booting => return,
+            Phase::Dialog => Event::PaneAsked {
+                pane,
+                dialog: Dialog {
+                    kind: match self.rng.percent(50) {
+                        true => DialogKind::Permission,
+                        false => DialogKind::Question,
+                    },
+                    text: "May I?".into(),
+                },
+                no,
+            },
+            Phase::Busy => Event::PaneBusy {
+                pane,
+                // Now and then nobody knows with what, or a person has begun it.
+                turn: (turn > 0 && !fake.own && self.rng.percent(80)).then_some(turn),
+                unchanged: !lives,
+                no,
+            },
+            Phase::Idle if fake.limited > self.now => Event::PaneLimited {
+                pane,
+                until: fake.limited,
+                no,
+            },
+            Phase::Idle if turn == 0 => Event::PaneReady { pane, no },
+            Phase::Idle => Event::PaneIdle { pane, turn, no },
+        };
+        self.tell(delay, event);
+    }
+
+    /// tx looks at a pane.
+    pub(crate) fn look_at(&mut self, pane: Pane) {
+        let soon = self.rng.within(0, 100);
+        match self.panes.get(&pane) {
+            Some(fake) if fake.alive => {
+                let lives = !fake.script.is_empty() && self.rng.percent(50);
+                self.tell_level(soon, &pane, lives);
+            }
+            // Its end is told.
+            Some(_) => {}
+            None => {
+                let why = "its process is gone".into();
+                let exit = Exit::Lost { why };
+                self.tell(soon, Event::PaneExited { pane, exit });
+            }
         }
     }
 
@@ -296,6 +347,7 @@ impl World {
         };
         let soon = self.rng.within(0, 100);
         let (pane, number) = (pane.clone(), turn.turn);
+        self.begun.insert(pane.worker.clone(), number);
         let failed = |pane: &Pane, sent: Sent| Event::DeliveryFailed {
             pane: pane.clone(),
             turn: number,
@@ -335,7 +387,7 @@ impl World {
             }
         }
         fake.turn = turn.turn;
-        fake.phase = Phase::Busy;
+        (fake.phase, fake.own, fake.limited) = (Phase::Busy, false, 0);
         fake.given.extend(turn.messages.iter().map(|m| m.number));
         let one_turn = fake.one_turn.is_some();
         let script = self.script(&pane.worker, one_turn);
@@ -440,28 +492,16 @@ impl World {
         });
         let alive = alive.collect();
         self.take(Event::Recovered { alive });
-        for (pane, fake) in panes.into_iter().filter(|(_, fake)| fake.alive) {
+        for (pane, _) in panes.into_iter().filter(|(_, fake)| fake.alive) {
             let delay = self.rng.within(0, 1_000);
+            let known = self.state().worker(&pane.worker);
+            let known = known.filter(|worker| worker.attempt == pane.attempt);
+            let told = known.map_or(0, |worker| worker.seen);
             if let Some(fake) = self.panes.get_mut(&pane) {
-                fake.waiting = None;
+                // Its numbers go on where what is known of it ends.
+                (fake.waiting, fake.told) = (None, told);
             }
-            let event = match fake.phase {
-                Phase::Booting => continue,
-                Phase::Idle if fake.turn == 0 => Event::PaneReady { pane },
-                Phase::Idle => Event::PaneIdle {
-                    pane,
-                    turn: fake.turn,
-                },
-                Phase::Busy => Event::PaneBusy { pane },
-                Phase::Dialog => Event::PaneAsked {
-                    pane,
-                    dialog: Dialog {
-                        kind: DialogKind::Question,
-                        text: "May I?".into(),
-                    },
-                },
-            };
-            self.tell(delay, event);
+            self.tell_level(delay, &pane, false);
         }
     }
 }

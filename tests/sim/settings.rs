@@ -27,6 +27,8 @@ listed! {
         CrashBeforeEffects,
         /// An event is told twice.
         Twice,
+        /// What a pane shows is told after something newer.
+        LateNews,
         /// A file is noticed long after it was written.
         LateFile,
         /// The end of a turn overtakes a file that was written in it.
@@ -169,6 +171,13 @@ listed! {
         Duplicate,
         /// The same id with another text.
         Conflict,
+    }
+}
+
+impl Fault {
+    /// Does it happen in the best of worlds?
+    pub(crate) fn is_gentle(self) -> bool {
+        matches!(self, Fault::Twice | Fault::LateNews | Fault::Overtaken)
     }
 }
 

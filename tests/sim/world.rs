@@ -72,6 +72,8 @@ pub(crate) struct World {
     /// The most that there may be.
     pub(crate) most_events: u64,
     pub(crate) tasks_left: usize,
+    /// The last turn that each worker had begun to be given.
+    pub(crate) begun: BTreeMap<Address, u32>,
 }
 
 impl World {
@@ -108,6 +110,7 @@ impl World {
             calm_events: 0,
             most_events: 0,
             tasks_left,
+            begun: BTreeMap::new(),
         }
     }
 
@@ -123,7 +126,7 @@ impl World {
         self.after(5_000, Thing::Chaos);
         while self.next() {}
         self.be_calm();
-        while self.next() || self.restart_silent() {}
+        while self.next() {}
         self.check_end();
     }
 
@@ -133,8 +136,9 @@ impl World {
 
     /// Does this go wrong now, in so many of a hundred cases?
     pub(crate) fn fault(&mut self, fault: Fault, percent: u64) -> bool {
+        let goes_wrong = !self.calm || fault.is_gentle();
         let happens =
-            !self.calm && self.settings.faults.contains(&fault) && self.rng.percent(percent);
+            goes_wrong && self.settings.faults.contains(&fault) && self.rng.percent(percent);
         if happens {
             self.seen.fault(fault);
         }
@@ -203,11 +207,11 @@ impl World {
     /// tx takes an event in.
     /// Whose process shows a dialog from now on, unless it is being ended.
     fn shows_dialog(&self, event: &Event) -> Option<Address> {
-        let Event::PaneAsked { pane, .. } = event else {
+        let Event::PaneAsked { pane, no, .. } = event else {
             return None;
         };
         let worker = self.state().worker(&pane.worker)?;
-        let current = worker.live && worker.attempt == pane.attempt;
+        let current = worker.live && worker.attempt == pane.attempt && *no > worker.seen;
         let ends = worker.status.is() == Is::Stopping;
         (current && !ends).then(|| pane.worker.clone())
     }
@@ -326,6 +330,7 @@ impl World {
             } => self.spawn(pane, session, turn),
             Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
             Effect::Interrupt { pane, note: _ } => self.interrupt(&pane),
+            Effect::Look { pane } => self.look_at(pane),
             Effect::Kill { pane } => self.kill(pane),
             Effect::Write(letter) => self.write_letter(*letter),
             Effect::NotifyHuman {

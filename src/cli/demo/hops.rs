@@ -126,6 +126,7 @@ fn touched(state: &State, effects: &[Effect]) -> Vec<Facts> {
         Effect::Spawn { .. }
         | Effect::Deliver { .. }
         | Effect::Interrupt { .. }
+        | Effect::Look { .. }
         | Effect::Kill { .. }
         | Effect::Write(_)
         | Effect::NotifyHuman { .. }

@@ -55,6 +55,7 @@ fn judge(name: String, bytes: &[u8], modified: DateTime<FixedOffset>, waited: bo
             text: text().into(),
             envelope: message.envelope,
             warnings,
+            turn: None,
             known: Vec::new(),
         })),
         Parsed::Incomplete(_) if !waited => Looked::Incomplete,

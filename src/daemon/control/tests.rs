@@ -237,6 +237,7 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Ledger {
         text: text.into(),
         envelope: message.envelope,
         warnings: Vec::new(),
+        turn: None,
         known: Vec::new(),
     };
     happens(&mut ledger, Event::Arrived(Box::new(arrived)));

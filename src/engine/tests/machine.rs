@@ -1,21 +1,7 @@
 //! The worker's state machine: its table, and what the moves do.
 
 use super::play::{Play, from, who};
-use crate::engine::{Dialog, DialogKind, Effect, Event, Happened, Is, Move, Timer, decide};
-
-fn ask(play: &mut Play, worker: &str) {
-    let pane = play.pane(worker);
-    let dialog = Dialog {
-        kind: DialogKind::Permission,
-        text: "may I?".into(),
-    };
-    play.happen(Event::PaneAsked { pane, dialog });
-}
-
-fn limit(play: &mut Play, worker: &str, until: i64) {
-    let pane = play.pane(worker);
-    play.happen(Event::PaneLimited { pane, until });
-}
+use crate::engine::{Effect, Event, Happened, Is, Move, Timer, decide};
 
 #[test]
 fn every_pair_has_a_move_and_each_move_is_used() {
@@ -46,15 +32,21 @@ fn a_dialog_holds_the_worker_until_it_is_answered() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
     play.take_up("dev/a");
-    ask(&mut play, "dev/a");
+    play.ask("dev/a");
     assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
-    assert!(
-        play.state.next_timer().is_none(),
+    for _ in 0..10 {
+        // Its pane is looked at, and shows the dialog still.
+        assert_eq!(play.next_time(), Timer::Silence(who("dev/a")));
+        play.ask("dev/a");
+    }
+    assert_eq!(
+        (play.is("dev/a"), play.core_has().len()),
+        (Is::AwaitingHuman, 0),
         "a human may take as long as it takes"
     );
     play.busy("dev/a");
     assert_eq!(play.is("dev/a"), Is::Working);
-    ask(&mut play, "dev/a");
+    play.ask("dev/a");
     play.drop(from("dev/a").id("o").status("complete"));
     assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
     play.idle("dev/a");
@@ -66,9 +58,8 @@ fn a_dialog_holds_the_worker_until_it_is_answered() {
 fn a_dialog_at_the_start_does_not_count_as_a_failure() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
-    ask(&mut play, "dev/a");
-    let pane = play.pane("dev/a");
-    let effects = play.happen(Event::PaneReady { pane });
+    play.ask("dev/a");
+    let effects = play.ready("dev/a");
     assert!(effects.iter().any(|e| matches!(e, Effect::Deliver { .. })));
     assert_eq!(play.is("dev/a"), Is::Starting);
 }
@@ -79,7 +70,7 @@ fn a_limited_worker_goes_on_when_there_is_room() {
     play.task("dev/a", "t");
     play.take_up("dev/a");
     let until = play.at + 3_600_000;
-    limit(&mut play, "dev/a", until);
+    play.limit("dev/a", until);
     play.idle("dev/a");
     assert_eq!(play.is("dev/a"), Is::Limited);
     assert_eq!(play.next_time(), Timer::State(who("dev/a")));
@@ -139,9 +130,6 @@ fn a_silent_pane_is_told_to_core_once() {
     play.take_up("dev/a");
     play.until(|timer| *timer == Timer::Silence(who("dev/a")));
     assert_eq!(play.core_has(), ["a worker is silent"]);
-    assert!(play.state.next_timer().is_none());
-    play.busy("dev/a");
-    assert!(play.state.next_timer().is_some());
 }
 
 #[test]
@@ -185,7 +173,7 @@ fn a_limit_in_the_turn_of_an_answer_does_not_give_it_twice() {
     play.finish("dev/b", "r");
     play.take_up("dev/a");
     let until = play.at + 5_000;
-    limit(&mut play, "dev/a", until);
+    play.limit("dev/a", until);
     play.until(|timer| *timer == Timer::State(who("dev/a")));
     assert_eq!(play.given("dev/a"), ["the limit is over"]);
     play.take_up("dev/a");
@@ -200,7 +188,7 @@ fn waiting_for_room_costs_no_hops() {
     play.take_up("dev/a");
     for _ in 0..60 {
         let until = play.at + 10;
-        limit(&mut play, "dev/a", until);
+        play.limit("dev/a", until);
         play.next_time();
         play.take_up("dev/a");
     }
@@ -215,7 +203,6 @@ fn a_process_that_was_started_with_its_work_is_given_nothing_when_it_is_ready() 
     let agent = "p runtime: command, run: [x]";
     let mut play = Play::new(&[&super::play::mesh("dev", &[agent], "")]);
     play.task("dev/p", "t");
-    let pane = play.pane("dev/p");
-    let effects = play.happen(Event::PaneReady { pane });
+    let effects = play.ready("dev/p");
     assert!(effects.is_empty(), "{effects:?}");
 }

@@ -3,7 +3,7 @@
 
 use super::asks::asked;
 use super::play::{Play, from, mesh};
-use crate::engine::{Command, Dialog, DialogKind, Effect, Event, Is, Step, Verdict};
+use crate::engine::{Command, Effect, Is, Step, Verdict};
 
 #[test]
 fn a_worker_that_a_person_stopped_keeps_its_work_until_it_is_restarted() {
@@ -83,10 +83,7 @@ fn a_dialog_is_gone_with_the_process_that_a_person_stopped() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
     play.take_up("dev/a");
-    let pane = play.pane("dev/a");
-    let (kind, text) = (DialogKind::Permission, "may I?".into());
-    let dialog = Dialog { kind, text };
-    play.happen(Event::PaneAsked { pane, dialog });
+    play.ask("dev/a");
     let mut effects = play.stop("dev/a");
     effects.extend(play.die("dev/a"));
     let closed = |e: &Effect| matches!(e, Effect::ShowDialog { open: false, .. });

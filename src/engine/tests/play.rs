@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::DateTime;
 
 use crate::engine::{
-    Alive, Arrived, Command, Effect, Event, Exit, Facts, Held, Is, Letter, Loaded, Number, Pane,
-    Rejected, Sent, State, Step, Timer, Traits, Verdict,
+    Alive, Arrived, Command, Dialog, DialogKind, Effect, Event, Exit, Facts, Held, Is, Letter,
+    Loaded, Number, Pane, Rejected, Sent, State, Step, Timer, Traits, Verdict,
 };
 use crate::format::mesh::parse;
 use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Recipient};
@@ -27,6 +27,8 @@ pub(super) struct Play {
 pub(super) struct Msg {
     pub(super) envelope: Envelope,
     pub(super) path: Option<String>,
+    /// The last turn that its author had begun to be given.
+    pub(super) turn: Option<u32>,
     pub(super) text: String,
 }
 
@@ -44,6 +46,7 @@ pub(super) fn from(sender: &str) -> Msg {
             DateTime::default(),
         ),
         path: None,
+        turn: None,
         text: "text".into(),
     }
 }
@@ -72,6 +75,11 @@ impl Msg {
     }
     pub(super) fn path(mut self, path: &str) -> Msg {
         self.path = Some(path.into());
+        self
+    }
+    /// When it was written, by the last turn that its author had begun to be given.
+    pub(super) fn in_turn(mut self, turn: u32) -> Msg {
+        self.turn = Some(turn);
         self
     }
     pub(super) fn text(mut self, text: &str) -> Msg {
@@ -175,6 +183,7 @@ impl Play {
             text: msg.text,
             envelope,
             warnings: Vec::new(),
+            turn: msg.turn,
             known,
         })))
     }
@@ -201,7 +210,12 @@ impl Play {
         Pane { worker, attempt }
     }
 
-    fn turn(&self, worker: &str) -> u32 {
+    /// The next number of what is told of a pane.
+    pub(super) fn no(&self, worker: &str) -> u32 {
+        self.state.worker(&who(worker)).map_or(1, |w| w.seen + 1)
+    }
+
+    pub(super) fn turn(&self, worker: &str) -> u32 {
         self.state.worker(&who(worker)).map_or(0, |w| w.turn)
     }
 
@@ -213,21 +227,64 @@ impl Play {
             pane: pane.clone(),
             session: Some("session".into()),
         });
-        effects.extend(self.happen(Event::PaneReady { pane: pane.clone() }));
+        effects.extend(self.ready(worker));
         effects.extend(self.happen(Event::Delivered { pane, turn }));
         assert_eq!(self.is(worker), Is::Working, "{worker} has its work");
         effects
     }
 
     pub(super) fn busy(&mut self, worker: &str) -> Vec<Effect> {
-        let pane = self.pane(worker);
-        self.happen(Event::PaneBusy { pane })
+        let turn = Some(self.turn(worker));
+        self.busy_with(worker, turn)
+    }
+
+    /// The pane is busy, with this turn if that is known.
+    pub(super) fn busy_with(&mut self, worker: &str, turn: Option<u32>) -> Vec<Effect> {
+        let (pane, no) = (self.pane(worker), self.no(worker));
+        self.happen(Event::PaneBusy {
+            pane,
+            turn,
+            unchanged: false,
+            no,
+        })
+    }
+
+    pub(super) fn ready(&mut self, worker: &str) -> Vec<Effect> {
+        let (pane, no) = (self.pane(worker), self.no(worker));
+        self.happen(Event::PaneReady { pane, no })
+    }
+
+    /// The pane shows a dialog.
+    pub(super) fn ask(&mut self, worker: &str) -> Vec<Effect> {
+        let (pane, no) = (self.pane(worker), self.no(worker));
+        let dialog = Dialog {
+            kind: DialogKind::Permission,
+            text: "may I?".into(),
+        };
+        self.happen(Event::PaneAsked { pane, dialog, no })
+    }
+
+    /// Its account has no room.
+    pub(super) fn limit(&mut self, worker: &str, until: i64) -> Vec<Effect> {
+        let (pane, no) = (self.pane(worker), self.no(worker));
+        self.happen(Event::PaneLimited { pane, until, no })
+    }
+
+    pub(super) fn delivered(&mut self, worker: &str) -> Vec<Effect> {
+        let (pane, turn) = (self.pane(worker), self.turn(worker));
+        self.happen(Event::Delivered { pane, turn })
     }
 
     /// The pane ends its turn.
     pub(super) fn idle(&mut self, worker: &str) -> Vec<Effect> {
-        let (pane, turn) = (self.pane(worker), self.turn(worker));
-        self.happen(Event::PaneIdle { pane, turn })
+        let turn = self.turn(worker);
+        self.idle_after(worker, turn)
+    }
+
+    /// The pane is idle, and this turn was the last that it was given.
+    pub(super) fn idle_after(&mut self, worker: &str, turn: u32) -> Vec<Effect> {
+        let (pane, no) = (self.pane(worker), self.no(worker));
+        self.happen(Event::PaneIdle { pane, turn, no })
     }
 
     pub(super) fn exit(&mut self, worker: &str, code: i32, stdout: &str) -> Vec<Effect> {

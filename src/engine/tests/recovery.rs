@@ -2,7 +2,7 @@
 
 use super::asks::asked;
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Event, Is, Step, Timer, Verdict};
+use crate::engine::{Effect, Is, Step, Timer, Verdict};
 
 #[test]
 fn a_restart_adopts_what_lives_and_starts_over_what_is_gone() {
@@ -31,8 +31,7 @@ fn a_restart_adopts_what_lives_and_starts_over_what_is_gone() {
 fn a_restart_hands_over_only_what_has_surely_not_arrived() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
-    let pane = play.pane("dev/a");
-    play.happen(crate::engine::Event::PaneReady { pane });
+    play.ready("dev/a");
     play.restart(&[("dev/a", 1)]);
     assert_eq!(play.is("dev/a"), Is::Working, "it was there");
     play.drop(from("dev/a").id("o").status("complete"));
@@ -78,8 +77,8 @@ fn a_verdict_that_came_during_a_limit_counts_after_a_restart() {
     play.task("dev/a", "t");
     play.take_up("dev/a");
     play.finish("dev/a", "o");
-    let (pane, until) = (play.pane("dev/a"), play.at + 1_000_000);
-    play.happen(Event::PaneLimited { pane, until });
+    let until = play.at + 1_000_000;
+    play.limit("dev/a", until);
     play.verdict("dev/a", Verdict::Pass);
     assert_eq!(play.is("dev/a"), Is::Limited);
     play.restart(&[]);

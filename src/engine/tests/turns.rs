@@ -1,7 +1,7 @@
 //! Work and turns: what ends a turn, and what follows.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, Exit, Is, Sent, Step, Timer};
+use crate::engine::{Effect, Event, Exit, Is, Sent, Step, Timer};
 use crate::model::Kind;
 
 const PRINTER: &str = "p runtime: command, run: [x]";
@@ -262,20 +262,22 @@ fn a_late_exit_of_an_old_attempt_is_ignored() {
 fn what_may_have_been_delivered_is_never_sent_again_blindly() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
-    let pane = play.pane("dev/a");
-    play.happen(crate::engine::Event::PaneReady { pane });
+    play.ready("dev/a");
     let effects = play.not_delivered("dev/a", Sent::Perhaps);
-    assert!(effects.is_empty());
+    assert!(matches!(effects[..], [Effect::Look { .. }]), "{effects:?}");
     play.busy("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Working, "a busy pane is the evidence");
+    assert_eq!(
+        play.is("dev/a"),
+        Is::Working,
+        "a pane that is busy with it is the evidence"
+    );
 }
 
 #[test]
 fn what_surely_was_not_delivered_is_tried_again_by_a_new_process() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
-    let pane = play.pane("dev/a");
-    play.happen(crate::engine::Event::PaneReady { pane });
+    play.ready("dev/a");
     play.not_delivered("dev/a", Sent::Nothing);
     assert_eq!((play.is("dev/a"), play.kills("dev/a")), (Is::Stopping, 1));
     play.die("dev/a");
