@@ -10,10 +10,10 @@ use super::needs::{self, Need, needs};
 use super::output::{many, talk};
 use super::past::Past;
 use super::post::{self, Letter};
-use super::typed;
 use super::wait::Wait;
 use super::{Context, Exit, Failure, agent_here};
-use crate::daemon::running;
+use super::{popup, typed};
+use crate::daemon::{Answering, running};
 use crate::engine::{Facts, Step};
 use crate::format::message::headline_of;
 use crate::format::report::{printable, printable_lines};
@@ -31,6 +31,10 @@ pub(super) struct Answer {
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
 
+    /// In a popup: it is this agent that asks (tx calls this by itself)
+    #[arg(long, hide = true, value_name = "AGENT", requires = "id")]
+    popup: Option<String>,
+
     #[command(flatten)]
     wait: Wait,
 }
@@ -42,14 +46,25 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
         let hint = "an agent answers what it was asked with `tx send`";
         return Err(Failure::new(why).hint(hint));
     }
-    // An id is never `-`: that one is the text.
+    // Alone, `-` is the text.
     let (id, text) = match (verb.id.as_deref(), verb.text) {
-        (Some("-"), None) => (None, Some("-".to_owned())),
+        (Some("-"), None) if verb.popup.is_none() => (None, Some("-".to_owned())),
         (id, text) => (id, text),
     };
     let past = Past::open(&project)?.ok_or_else(nothing_open)?;
     let needs = needs(&past)?;
-    let need = choose(&past, &needs, id)?;
+    let is_asked = text.is_none() && typed::is_asked() && verb.popup.is_none();
+    let mut answering = match is_asked {
+        true => Answering::begin(&project),
+        false => None,
+    };
+    let need = match (id, &verb.popup) {
+        (Some(id), Some(from)) => in_popup(&past, &needs, id, from)?,
+        (id, _) => choose(&past, &needs, id)?,
+    };
+    if let Some(answering) = &mut answering {
+        answering.is_about(&need.id, &need.from.to_string());
+    }
     match need.kind {
         needs::Kind::Ask => {}
         needs::Kind::Dialog | needs::Kind::Limit => {
@@ -58,7 +73,13 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
         }
     }
     let is_typed = text.is_none();
-    let body = body(need, text)?;
+    let body = match verb.popup {
+        Some(_) => match asked_in_popup(need)? {
+            Some(body) => body,
+            None => return Ok(Exit::Done),
+        },
+        None => body(need, text)?,
+    };
     // While a person typed, it may have been answered elsewhere.
     if is_typed {
         let past = Past::open(&project)?.ok_or_else(nothing_open)?;
@@ -100,6 +121,15 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Failure> {
         talk("no daemon runs here: `tx start` starts one, which takes it up\n");
     }
     verb.wait.then_say(context, &project, &path, answer)
+}
+
+/// The question that a popup was opened for, and no other.
+fn in_popup<'n>(past: &Past, needs: &'n [Need], id: &str, from: &str) -> Result<&'n Need, Failure> {
+    let is_meant = |need: &&Need| need.id == id && need.from.to_string() == from;
+    match needs.iter().find(is_meant) {
+        Some(need) => Ok(need),
+        None => Err(not_open(past, needs, id)?),
+    }
 }
 
 /// The question that is meant.
@@ -179,16 +209,32 @@ fn body(need: &Need, text: Option<String>) -> Result<String, Failure> {
 }
 
 fn asked_for(need: &Need) -> Result<String, Failure> {
-    let mut question = format!("{} asks: {}\n", need.from, need.headline);
-    question.extend(need.more().map(|more| format!("\n{more}\n")));
-    question.extend(need.by_itself().map(|what| format!("\n({what})\n")));
-    let question = printable_lines(&question);
-    talk(&format!("{}\n", as_fits(&question)));
+    let question = show(need);
     match typed::line("your answer (an empty line opens an editor): ")? {
         Some(line) if line.trim().is_empty() => typed::in_editor(&question),
         Some(line) => Ok(line),
         None => Err(no_text()),
     }
+}
+
+/// The same in a popup, which opened by itself; `None`: it was closed.
+fn asked_in_popup(need: &Need) -> Result<Option<String>, Failure> {
+    let question = show(need);
+    let answer = match popup::wish()? {
+        popup::Wish::Answer => popup::answer(&question)?,
+        popup::Wish::Close => None,
+    };
+    Ok(answer.filter(|answer| !answer.trim().is_empty()))
+}
+
+/// Show a question.
+fn show(need: &Need) -> String {
+    let mut question = format!("{} asks: {}\n", need.from, need.headline);
+    question.extend(need.more().map(|more| format!("\n{more}\n")));
+    question.extend(need.by_itself().map(|what| format!("\n({what})\n")));
+    let question = printable_lines(&question);
+    talk(&format!("{}\n", as_fits(&question)));
+    question
 }
 
 /// As much of a text as the terminal shows at once, from its beginning.

@@ -21,6 +21,9 @@ const CORE_ONLY: &str = "=core";
 const IN_CORE: &str = "=core:";
 /// A shell that has ended takes its window with it, unlike an agent.
 const GOES: &str = "set-option -w remain-on-exit off";
+/// What windows there get from the terminal that somebody last came from.
+const OF_TERMINALS: &str = "DISPLAY KRB5CCNAME SSH_ASKPASS SSH_AUTH_SOCK SSH_AGENT_PID \
+                            SSH_CONNECTION WAYLAND_DISPLAY WINDOWID XAUTHORITY";
 /// A program that cannot run at all has ended by then.
 const SETTLES: Duration = Duration::from_millis(200);
 
@@ -59,7 +62,7 @@ pub(super) fn run(context: &Context, verb: &Attach) -> Result<Exit, Failure> {
         Some(agent) => {
             let agents = panes.agents();
             let (pane, session) = agents.need(agent)?;
-            let select = ["select-window", "-t", pane, ";", "select-pane", "-t", pane];
+            let select = ["select-window", "select-pane"].map(|select| vec![select, "-t", pane]);
             go(&panes, &select, session, pane)
         }
     }
@@ -95,12 +98,13 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
     let Some(pane) = made else { return Ok(()) };
     let set = ["set-option", "-t", &pane];
     // A login shell would forget where tx was found.
-    let shells = [&set[..], &["default-command", &shell, ";"]].concat();
-    let goes = [&set[..], &["-w", "remain-on-exit", "off", ";"]].concat();
-    let core = [&set[..], &["-p", tmux::CORE, "1", ";"]].concat();
+    let shells = [&set[..], &["default-command", &shell]].concat();
+    let goes = [&set[..], &["-w", "remain-on-exit", "off"]].concat();
+    let core = [&set[..], &["-p", tmux::CORE, "1"]].concat();
+    let theirs = [&set[..], &["update-environment", OF_TERMINALS]].concat();
     let later = ["set-hook", "-t", IN_CORE, "after-new-window", GOES];
     // Its program may be gone by now: that is seen below.
-    let _ = panes.run(&[shells, goes, core, later.to_vec()].concat());
+    let _ = panes.run_all(&[shells, goes, core, theirs, later.to_vec()]);
     if is_shell {
         return Ok(());
     }
@@ -124,7 +128,7 @@ fn open_core(
     program: &[&str],
     is_shell: bool,
 ) -> Result<Option<String>, String> {
-    let root = project.root.to_string_lossy();
+    let root = tmux::literal(&project.root.to_string_lossy());
     let (mut live, mut dead) = (false, None);
     let format = format!("#{{pane_dead}} #{{{}}} #{{pane_id}}", tmux::CORE);
     let listed = panes.run(&["list-panes", "-s", "-t", IN_CORE, "-F", &format]);
@@ -134,9 +138,9 @@ fn open_core(
             ["0", "1", _] => live = true,
             ["1", "1", pane] => dead = Some(pane.to_owned()),
             ["1", _, pane] => {
-                let goes = ["set-option", "-w", "-t", pane, "remain-on-exit", "off", ";"];
-                let again = ["respawn-pane", "-t", pane, "-c", &root];
-                panes.run(&[&goes[..], &again].concat())?;
+                let goes = vec!["set-option", "-w", "-t", pane, "remain-on-exit", "off"];
+                let again = vec!["respawn-pane", "-t", pane, "-c", &root];
+                panes.run_all(&[goes, again])?;
             }
             _ => {}
         }
@@ -165,7 +169,7 @@ fn open_core(
 
 /// Become a tmux client of a session, or switch the one that this runs in. Inside of a tmux
 /// that is not ours, only say how.
-fn go(panes: &Panes, select: &[&str], session: &str, target: &str) -> Result<Exit, Failure> {
+fn go(panes: &Panes, select: &[Vec<&str>], session: &str, target: &str) -> Result<Exit, Failure> {
     let socket = &panes.server().socket;
     let around = std::env::var_os("TMUX");
     let inside = around.as_ref().is_some_and(|tmux| {
@@ -173,13 +177,23 @@ fn go(panes: &Panes, select: &[&str], session: &str, target: &str) -> Result<Exi
         tmux.split(',').next().map(Path::new) == Some(socket)
     });
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let how = if inside {
+        "switch-client"
+    } else {
+        "attach-session"
+    };
+    let commands = [select, &[vec![how, "-t", session]]].concat();
     let mut go = match (inside, &around) {
         (true, _) if is_terminal && agent_here().is_none() => {
-            let mut go = std::process::Command::new("tmux");
-            go.arg("-S").arg(socket);
+            let mut go = panes.server().asked(&commands);
+            // It is this client that goes there.
+            go.envs(
+                ["TMUX", "TMUX_PANE"]
+                    .map(|name| (name, std::env::var_os(name).unwrap_or_default())),
+            );
             go
         }
-        (false, None) if is_terminal => panes.server().blocking(),
+        (false, None) if is_terminal => panes.server().asked(&commands),
         (_, _) => {
             let socket = printable(&socket.to_string_lossy());
             talk(&format!(
@@ -188,15 +202,6 @@ fn go(panes: &Panes, select: &[&str], session: &str, target: &str) -> Result<Exi
             return Ok(Exit::Done);
         }
     };
-    if !select.is_empty() {
-        go.args(select).arg(";");
-    }
-    let how = if inside {
-        "switch-client"
-    } else {
-        "attach-session"
-    };
-    go.args([how, "-t", session]);
     // Comes back only if it cannot be done.
     let error = go.exec();
     Err(Failure::new(format!("tmux cannot be run: {error}")).hint("`tx doctor` looks for it"))

@@ -1,5 +1,6 @@
 //! Exit codes, and failures that end a verb.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::output::talk;
@@ -99,11 +100,24 @@ impl From<NotAProject> for Failure {
     fn from(error: NotAProject) -> Self {
         let hint = match &error {
             NotAProject::Named(dir) => format!("`tx init {}` makes it one", dir.display()),
+            NotAProject::Others { root, .. } => {
+                format!("if you trust it, name it: tx -C {} …", quoted(root))
+            }
             NotAProject::Here(_) => "`tx init` makes one here; `-C DIR` names another".into(),
         };
         Failure::new(error.to_string())
             .exit(Exit::NotAProject)
             .hint(hint)
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    match path.chars().all(is_plain) {
+        true => path.into_owned(),
+        false => format!("'{}'", path.replace('\'', r"'\''")),
     }
 }
 

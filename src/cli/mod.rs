@@ -16,6 +16,7 @@ mod needs;
 mod output;
 mod panes;
 mod past;
+mod popup;
 mod post;
 mod prune;
 mod replay;
@@ -36,7 +37,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 
-use crate::project::{Catalogue, Project};
+use crate::project::{Catalogue, NotAProject, Project};
 pub use exit::Exit;
 use exit::Failure;
 use output::Output;
@@ -146,18 +147,22 @@ struct Context {
 
 impl Context {
     fn project(&self) -> Result<Project, Failure> {
+        Ok(self.find()??)
+    }
+
+    fn find(&self) -> Result<Result<Project, NotAProject>, Failure> {
         let here = std::env::current_dir()
             .map_err(|error| Failure::new(format!("the current folder cannot be read: {error}")))?;
         let named = self.named.as_deref().map(|dir| here.join(dir));
-        Ok(Project::find(named.as_deref(), &here)?)
+        Ok(Project::find(named.as_deref(), &here))
     }
 
     /// The meshes of the project, or the shipped ones alone outside of any.
     fn catalogue(&self) -> Result<Catalogue, Failure> {
-        match self.project() {
+        match self.find()? {
             Ok(project) => Ok(Catalogue::load(Some(&project))),
-            Err(failure) if self.named.is_some() => Err(failure),
-            Err(_) => Ok(Catalogue::load(None)),
+            Err(NotAProject::Here(_)) => Ok(Catalogue::load(None)),
+            Err(error @ (NotAProject::Named(_) | NotAProject::Others { .. })) => Err(error.into()),
         }
     }
 }

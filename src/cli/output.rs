@@ -1,5 +1,6 @@
 //! How answers are written.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 
@@ -7,6 +8,7 @@ use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Value, json};
 
 use super::exit::{Exit, Failure};
+use crate::format::report::printable_json;
 use crate::model::Diagnostic;
 
 /// Where and how a verb answers.
@@ -22,6 +24,11 @@ impl Output {
 
     /// Write one of many answers to stdout. Is anybody still reading?
     pub(super) fn say_on(&self, text: &str) -> Result<bool, Failure> {
+        // What agents wrote is text for a terminal too, when somebody looks at it there.
+        let text = match self.json {
+            true => Cow::Owned(printable_json(text)),
+            false => Cow::Borrowed(text),
+        };
         let mut stdout = anstream::stdout().lock();
         let written = stdout
             .write_all(text.as_bytes())

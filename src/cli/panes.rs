@@ -39,9 +39,14 @@ impl Panes {
     }
 
     /// Run a command; what it prints, or why it failed.
-    pub(super) fn run(&self, arguments: &[&str]) -> Result<String, String> {
-        let mut command = self.server.blocking();
-        match command.args(arguments).stdin(Stdio::null()).output() {
+    pub(super) fn run(&self, command: &[&str]) -> Result<String, String> {
+        self.run_all(&[command.to_vec()])
+    }
+
+    /// Run commands one after the other.
+    pub(super) fn run_all(&self, commands: &[Vec<&str>]) -> Result<String, String> {
+        let mut command = self.server.asked(commands);
+        match command.stdin(Stdio::null()).output() {
             Ok(ran) if ran.status.success() => {
                 Ok(String::from_utf8_lossy(&ran.stdout).into_owned())
             }

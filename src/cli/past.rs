@@ -287,6 +287,7 @@ pub(super) fn in_words(record: &Record) -> String {
                 Ended::Code { code, .. } => format!("exited with {code}"),
                 Ended::Lost { why } | Ended::CutOff { why } => format!("was lost: {why}"),
                 Ended::NotStarted { why } => format!("did not start: {why}"),
+                Ended::Unstartable { why } => format!("cannot be started with this: {why}"),
             };
             format!("{} {how}, attempt {}", pane.worker, pane.attempt)
         }

@@ -13,7 +13,7 @@ use super::replay::moment;
 use super::{Context, Exit, Failure, short};
 use crate::format::message::{MAX_FILE, Origin, Parsed, parse};
 use crate::journal::{Error, Put, prune};
-use crate::project::{Project, read_regular};
+use crate::project::{Project, close_all_in, make_private_folder, read_regular};
 
 /// Archive what was finished before a time
 #[derive(clap::Args)]
@@ -33,7 +33,7 @@ pub(super) fn run(context: &Context, verb: &Prune) -> Result<Exit, Failure> {
     }
     let now = Utc::now().format("%Y%m%dT%H%M%S%3fZ").to_string();
     let folder = project.archive();
-    fs::create_dir_all(&folder)
+    make_private_folder(&folder)
         .map_err(|error| Failure::new(format!("{} cannot be made: {error}", short(&folder))))?;
     let archive = folder.join(format!("{now}.jsonl"));
     let files = folder.join(&now);
@@ -46,6 +46,8 @@ pub(super) fn run(context: &Context, verb: &Prune) -> Result<Exit, Failure> {
         Error::Busy(_) => Failure::from(error).hint("stop the daemon first: `tx stop`"),
         error => Failure::from(error),
     })?;
+    // What was on the bus is as its author made it.
+    close_all_in(&folder);
     if let Some(error) = &pruned.not_compacted {
         talk(&format!(
             "warning: the journal is as large as before: {error}\n"
@@ -100,7 +102,7 @@ fn put_files_away(project: &Project, put: &Put, folder: &Path) -> io::Result<usi
             continue;
         }
         if put.paths.contains(&name) || says_what_goes(&path, &name, put) {
-            fs::create_dir_all(folder)?;
+            make_private_folder(folder)?;
             fs::rename(&path, folder.join(&name))?;
             moved += 1;
         }

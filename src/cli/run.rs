@@ -1,7 +1,10 @@
 //! `tx run`: the daemon in the foreground.
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 
+use chrono::{NaiveDate, Utc};
+use tracing_appender::rolling::RollingFileAppender;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -9,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use super::{Context, Exit, Failure, short};
 use crate::daemon::{self, Stopped, Taken};
-use crate::project::Project;
+use crate::project::{Project, close_all_in, make_private_folder};
 use crate::tmux;
 
 /// How many logs are kept, one a day.
@@ -55,7 +58,7 @@ pub(super) fn run(context: &Context, verb: &Run) -> Result<Exit, Failure> {
 /// Everything goes to a file, rolled once a day; and to whoever watches.
 fn start_log(project: &Project, watched: bool) -> Result<(), Failure> {
     let folder = project.logs();
-    let appender = std::fs::create_dir_all(&folder)
+    let appender = make_private_folder(&folder)
         .map_err(|error| error.to_string())
         .and_then(|()| {
             tracing_appender::rolling::Builder::new()
@@ -65,6 +68,11 @@ fn start_log(project: &Project, watched: bool) -> Result<(), Failure> {
                 .max_log_files(LOGS)
                 .build(&folder)
                 .map_err(|error| error.to_string())
+        })
+        .map(|appender| PrivateLog {
+            folder: folder.clone(),
+            day: None,
+            appender,
         })
         .map_err(|error| {
             let hint = "see that the folder is yours and the disk has room, then try again";
@@ -93,6 +101,36 @@ fn start_log(project: &Project, watched: bool) -> Result<(), Failure> {
         .with(terminal)
         .try_init();
     Ok(())
+}
+
+/// A log that only this user can read, whatever the umask says.
+struct PrivateLog {
+    folder: PathBuf,
+    /// The day whose file was looked at.
+    day: Option<NaiveDate>,
+    appender: RollingFileAppender,
+}
+
+impl PrivateLog {
+    /// The appender begins a file a day, as the umask says.
+    fn close_new_file(&mut self) {
+        let today = Utc::now().date_naive();
+        if self.day.replace(today) != Some(today) {
+            close_all_in(&self.folder);
+        }
+    }
+}
+
+impl Write for PrivateLog {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.appender.write(bytes);
+        self.close_new_file();
+        written
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.appender.flush()
+    }
 }
 
 impl From<Stopped> for Failure {

@@ -6,12 +6,14 @@ use std::process::Command;
 
 use rustyline::error::ReadlineError;
 use rustyline::history::MemHistory;
-use rustyline::{Behavior, Config, Editor};
+use rustyline::{Behavior, Cmd, Config, Editor, KeyCode, KeyEvent, Modifiers};
 use tempfile::NamedTempFile;
 
 use super::Failure;
 use crate::format::message::MAX_FILE;
 
+/// What follows Esc within that, in milliseconds, is a key of several bytes.
+const SEQUENCE: u16 = 100;
 /// What stands above this line is what was typed.
 const BELOW: &str = "# ---- what stands below this line is not sent ----";
 
@@ -23,11 +25,27 @@ pub(super) fn is_asked() -> bool {
 /// Ask for a line; `None` if there is an end instead. What is pasted is one answer, line
 /// breaks and all.
 pub(super) fn line(prompt: &str) -> Result<Option<String>, Failure> {
+    read_line(prompt, false)
+}
+
+/// The same, where Esc is an end too.
+pub(super) fn line_or_esc(prompt: &str) -> Result<Option<String>, Failure> {
+    read_line(prompt, true)
+}
+
+fn read_line(prompt: &str, esc_ends: bool) -> Result<Option<String>, Failure> {
     let failed = |error| Failure::new(format!("the terminal cannot be read: {error}"));
     // At the terminal itself: standard output is for answers.
-    let config = Config::builder().behavior(Behavior::PreferTerm).build();
-    let editor = Editor::<(), _>::with_history(config, MemHistory::new());
-    match editor.map_err(failed)?.readline(prompt) {
+    let mut config = Config::builder().behavior(Behavior::PreferTerm);
+    if esc_ends {
+        config = config.keyseq_timeout(Some(SEQUENCE));
+    }
+    let editor = Editor::<(), _>::with_history(config.build(), MemHistory::new());
+    let mut editor = editor.map_err(failed)?;
+    if esc_ends {
+        editor.bind_sequence(KeyEvent(KeyCode::Esc, Modifiers::NONE), Cmd::Interrupt);
+    }
+    match editor.readline(prompt) {
         Ok(line) => Ok(Some(line)),
         Err(ReadlineError::Eof | ReadlineError::Interrupted) => Ok(None),
         Err(error) => Err(failed(error)),

@@ -10,17 +10,21 @@
 //!   its terminal is known.
 //! - `ended` is the last word.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::signals::{has_session, of_session};
 use crate::engine::{Exit, Pane};
 use crate::model::{Address, Mode};
+use crate::project::{create_private, write_private};
 
 /// As much as a message may have: what a program prints beyond is not kept.
 pub(super) const MOST_OUTPUT: u64 = 1024 * 1024;
@@ -42,6 +46,10 @@ pub struct Order {
     pub program: Vec<String>,
     /// Where it runs.
     pub folder: PathBuf,
+    /// The only variables that it gets of tx's own environment, besides those that every
+    /// program needs; `None`: all.
+    #[serde(default)]
+    pub passed: Option<Vec<String>>,
     /// What its environment has besides.
     pub environment: Vec<(String, String)>,
     /// For one turn it reads its prompt and its output is kept; else the pane is its own.
@@ -73,6 +81,14 @@ pub enum Ended {
     Signal(i32),
     /// It could not be started.
     NotStarted(String),
+}
+
+/// What is found where the lock of an attempt should be.
+enum Lock {
+    Own(File),
+    /// A link, or no file at all.
+    Forged,
+    Gone,
 }
 
 impl Attempt {
@@ -130,9 +146,9 @@ impl Attempt {
         if fs::exists(&self.folder)? {
             fs::remove_dir_all(&self.folder)?;
         }
-        fs::create_dir_all(&self.folder)?;
-        fs::write(self.prompt(), prompt)?;
-        File::create(self.lock_file())?;
+        make_folder(&self.folder)?;
+        write_private(&self.prompt(), prompt)?;
+        create_private(&self.lock_file())?;
         let order = serde_json::to_vec(order).map_err(io::Error::other)?;
         place(&self.folder, "order.json", &order)
     }
@@ -155,9 +171,12 @@ impl Attempt {
         let Some(pid) = began.parse().ok().and_then(Pid::from_raw) else {
             return Ok(Stand::Revoked);
         };
-        let lock = match File::open(self.lock_file()) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Stand::Vanished),
-            lock => lock?,
+        let lock = match self.own_lock()? {
+            Lock::Own(lock) => lock,
+            Lock::Gone => return Ok(Stand::Vanished),
+            // Whoever holds it may be no process of it: its session tells.
+            Lock::Forged if has_session(pid) => return Ok(Stand::Running(pid)),
+            Lock::Forged => return Ok(self.ended()?.map_or(Stand::Vanished, Stand::Ended)),
         };
         match lock.try_lock_shared() {
             Err(fs::TryLockError::WouldBlock) => Ok(Stand::Running(pid)),
@@ -169,7 +188,7 @@ impl Attempt {
 
     /// See to it that nobody begins it from now on. False: somebody has.
     pub fn revoke(&self) -> io::Result<bool> {
-        fs::create_dir_all(&self.folder)?;
+        make_folder(&self.folder)?;
         place_new(&self.folder, "began", b"revoked")
     }
 
@@ -235,10 +254,43 @@ impl Attempt {
 
     /// The processes that hold its lock: what is left of it, wherever they went.
     pub(super) fn holders(&self) -> Vec<Pid> {
-        match fs::metadata(self.lock_file()) {
-            Ok(lock) => processes_with(lock.dev(), lock.ino()),
-            Err(_) => Vec::new(),
+        let lock = self.own_lock().unwrap_or(Lock::Gone);
+        match (lock, self.wrapper()) {
+            (Lock::Own(lock), _) => lock.metadata().map_or_else(
+                |_| Vec::new(),
+                |lock| processes_with(lock.dev(), lock.ino()),
+            ),
+            (Lock::Forged, Some(wrapper)) => of_session(wrapper),
+            (Lock::Forged, None) | (Lock::Gone, _) => Vec::new(),
         }
+    }
+
+    /// The process id of its wrapper, if it has begun.
+    fn wrapper(&self) -> Option<Pid> {
+        let began = read_if_there(&self.folder.join("began")).ok()??;
+        Pid::from_raw(String::from_utf8_lossy(&began).parse().ok()?)
+    }
+
+    /// Its lock, if that is a file of its own. An agent can put a link to another in its
+    /// place, and who holds that is none of its processes.
+    fn own_lock(&self) -> io::Result<Lock> {
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(self.lock_file());
+        let lock = match opened {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Lock::Gone),
+            Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+                return Ok(Lock::Forged);
+            }
+            lock => lock?,
+        };
+        let found = lock.metadata()?;
+        Ok(match found.is_file() && found.nlink() == 1 {
+            true => Lock::Own(lock),
+            false => Lock::Forged,
+        })
     }
 
     fn lock_file(&self) -> PathBuf {
@@ -304,6 +356,11 @@ fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
+/// Nobody else may look into it, nor into those above that are made with it.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
 fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -364,6 +421,7 @@ mod tests {
         let order = Order {
             program: vec!["true".into()],
             folder: "/".into(),
+            passed: None,
             environment: Vec::new(),
             mode: Mode::Turn,
         };

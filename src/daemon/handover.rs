@@ -15,7 +15,7 @@ use crate::format::message::{MAX_FILE, Origin, Parsed, parse};
 use crate::format::prompt::{Given, prompt, with_feature};
 use crate::journal::{Error, Ledger, Reader};
 use crate::model::{Address, Agent, Body, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Status};
-use crate::project::{Place, Project, briefing, read_regular, workdir};
+use crate::project::{Place, Project, briefing, read_regular, workdir, write_private};
 
 /// Where everything is that is handed over.
 pub(super) struct Handover<'a> {
@@ -29,6 +29,20 @@ pub(super) struct Wanted {
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
     pub(super) turn: Option<Turn>,
+}
+
+/// Why a process is not started.
+enum Unready {
+    /// As things are now.
+    NotNow(String),
+    /// What it is to be given makes no command line, and never will.
+    Never(String),
+}
+
+impl From<String> for Unready {
+    fn from(why: String) -> Unready {
+        Unready::NotNow(why)
+    }
 }
 
 /// An agent and its mesh, as they are now.
@@ -63,14 +77,16 @@ struct Written {
 impl Handover<'_> {
     /// What it takes to start a process; or why it cannot be, as the engine is told.
     pub(super) fn start(&self, pane: Pane, wanted: Wanted) -> Result<Start, Event> {
-        self.prepare(&pane, wanted)
-            .map_err(|why| Event::PaneExited {
-                pane,
-                exit: Exit::NotStarted { why },
-            })
+        self.prepare(&pane, wanted).map_err(|unready| {
+            let exit = match unready {
+                Unready::NotNow(why) => Exit::NotStarted { why },
+                Unready::Never(why) => Exit::Unstartable { why },
+            };
+            Event::PaneExited { pane, exit }
+        })
     }
 
-    fn prepare(&self, pane: &Pane, wanted: Wanted) -> Result<Start, String> {
+    fn prepare(&self, pane: &Pane, wanted: Wanted) -> Result<Start, Unready> {
         let Wanted {
             session,
             model,
@@ -81,9 +97,9 @@ impl Handover<'_> {
         let (mesh, agent) = (whose.mesh, whose.agent);
         if agent.runtime != COMMAND {
             let runtime = &agent.runtime;
-            return Err(format!(
+            return Err(Unready::NotNow(format!(
                 "its runtime `{runtime}` is not supported yet: give it `runtime: command` and a `run`"
-            ));
+            )));
         }
         let contents = match &turn {
             Some(turn) => self.contents(worker, &turn.messages)?,
@@ -125,9 +141,9 @@ impl Handover<'_> {
                 workdir: Some(&workdir),
             },
         )
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| Unready::Never(error.to_string()))?;
         if program.is_empty() {
-            return Err("its `run` names no program".into());
+            return Err(Unready::NotNow("its `run` names no program".into()));
         }
         let root = self.project.root.to_string_lossy().into_owned();
         let first = contents.first().map(|content| content.id.to_string());
@@ -138,15 +154,18 @@ impl Handover<'_> {
             ("TX_SESSION_ID", session.clone()),
             ("TX_MSG_ID", first),
         ];
-        let environment = environment
+        let own = environment
             .into_iter()
             .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        let env = agent.env.as_ref();
+        let set = env.map(|env| env.set.clone()).unwrap_or_default();
         Ok(Start {
             pane: pane.clone(),
             order: Order {
                 program,
                 folder,
-                environment: environment.collect(),
+                passed: env.map(|env| env.passed.clone()),
+                environment: set.into_iter().chain(own).collect(),
                 mode: mode_of(agent),
             },
             prompt,
@@ -162,7 +181,7 @@ impl Handover<'_> {
         let contents = self.contents(&pane.worker, &turn.messages)?;
         let attempt = Attempt::of(&self.project.run(), pane);
         let write = |path: PathBuf, text: &str| {
-            let written = fs::write(&path, text);
+            let written = write_private(&path, text);
             let failed = |error| format!("{} cannot be written: {error}", path.display());
             written.map_err(failed).map(|()| path)
         };

@@ -3,8 +3,9 @@
 //! The lock is the system's, so it goes with the process, however that ends. What the
 //! file says counts only while it is locked.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::project::Project;
+use crate::project::{Project, make_private_folder};
 
 /// How often, and how far apart, a lock is tried. Those who only look hold it for a
 /// moment, and one that has just been taken says nothing yet.
@@ -88,12 +89,13 @@ pub fn running(project: &Project) -> Option<Running> {
 }
 
 fn lock(path: &Path, running: &Running) -> io::Result<Option<DaemonLock>> {
-    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    make_private_folder(path.parent().unwrap_or(Path::new(".")))?;
     let mut file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .read(true)
         .write(true)
+        .mode(0o600)
         .open(path)?;
     for tried in 1.. {
         match file.try_lock() {
@@ -140,6 +142,8 @@ fn time(at: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn project() -> (tempfile::TempDir, Project) {

@@ -3,6 +3,7 @@
 //! One loop owns the state; everything else sends it events. This is the only room that
 //! waits for anything.
 
+mod answering;
 mod attempt;
 mod bar;
 mod begun;
@@ -30,6 +31,7 @@ mod survivors;
 mod tag;
 mod turn;
 
+pub use answering::Answering;
 pub use attempt::{Attempt, Ended, Order, Stand};
 pub use control::{
     Asked, Control, Follow, Heard, NoAnswer, NoDaemon, Refusal, Reply, Request, command_for,

@@ -14,10 +14,11 @@ use rustix::fs::OFlags;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
+use super::answering::is_answering;
 use crate::engine::Number;
 use crate::format::report::printable;
 use crate::model::Notify;
-use crate::tmux::{Client, Server};
+use crate::tmux::{Client, Server, is_of_tx, literal};
 
 /// So long a person has to be still before something may come between. tmux tells of it in
 /// whole seconds, so it may be one less.
@@ -27,10 +28,11 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// So many programs of the human's own may be under way.
 const MOST_COMMANDS: usize = 8;
-/// What runs in a popup: a mistake stays to be read; who types nothing is let go at once.
+/// What runs in a popup: a mistake stays to be read. Where there is no room for a popup
+/// nothing runs, and tmux is content: so it ends with a code of its own.
 const POPUP: &str = r#""$@"; code=$?
 case $code in 0 | 2) ;; *) echo; echo 'Enter closes this.'; read -r _ ;; esac
-exit $code"#;
+exit 64"#;
 
 /// The asks that are open, as they change.
 type Open = BTreeMap<Number, Notice>;
@@ -51,6 +53,8 @@ pub(super) struct Reach {
     /// This program.
     pub(super) program: String,
     pub(super) root: PathBuf,
+    /// The folder for what runs.
+    pub(super) run: PathBuf,
 }
 
 /// What the human is told of.
@@ -118,6 +122,10 @@ impl Notices {
         });
         let mut command = tokio::process::Command::new(program);
         command.args(filled).current_dir(&self.reach.root);
+        // Whoever started tx may be an agent, and this is not.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_tx(name)) {
+            command.env_remove(name);
+        }
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -153,19 +161,24 @@ impl Reach {
     /// Show a person the asks, one after the other, as long as that one is there.
     async fn attend(self, person: String, mut open: watch::Receiver<Open>) {
         let mut seen = BTreeSet::new();
-        while self.wait_until_still(&person).await {
-            let next = {
-                let open = open.borrow_and_update();
+        loop {
+            let is_new = |open: &Open| {
                 let mut new = open.iter().filter(|(ask, _)| !seen.contains(*ask));
                 new.next().map(|(ask, notice)| (*ask, notice.clone()))
             };
-            let Some((ask, notice)) = next else {
-                // Nothing more to show for now: who comes back, or types, is looked at anew.
-                if open.changed().await.is_err() {
-                    return;
-                }
-                continue;
+            let next = match open.wait_for(|open| is_new(open).is_some()).await {
+                Ok(open) => is_new(&open),
+                Err(_) => return,
             };
+            let Some((ask, notice)) = next else { continue };
+            match self.look_at(&person, &notice).await {
+                None => return,
+                Some(Moment::Good) => {}
+                Some(Moment::Bad) => {
+                    tokio::time::sleep(LOOK).await;
+                    continue;
+                }
+            }
             if self.show(&person, ask, &notice, &mut open).await == Shown::Done {
                 seen.insert(ask);
             }
@@ -183,8 +196,12 @@ impl Reach {
         notice: &Notice,
         open: &mut watch::Receiver<Open>,
     ) -> Shown {
-        let mut popup = self.server.command();
-        popup.args([
+        let (title, root) = (
+            format!(" {} asks ", notice.from),
+            self.root.to_string_lossy(),
+        );
+        let title = literal(&title);
+        let shown = [
             "display-popup",
             "-E",
             "-w",
@@ -193,10 +210,19 @@ impl Reach {
             "60%",
             "-c",
             person,
-        ]);
-        popup.args(["-T", &format!(" {} asks ", notice.from)]);
-        popup.args(["sh", "-c", POPUP, "sh", &self.program, "-C"]);
-        popup.arg(&self.root).args(["answer", "--", &notice.id]);
+        ];
+        let runs = ["-T", &title, "sh", "-c", POPUP, "sh", &self.program];
+        let answer = [
+            "-C",
+            &root,
+            "answer",
+            "--popup",
+            &notice.from,
+            "--",
+            &notice.id,
+        ];
+        let popup = [&shown[..], &runs, &answer].concat();
+        let mut popup = tokio::process::Command::from(self.server.asked(&[popup]));
         popup.stdin(Stdio::null()).stdout(Stdio::null());
         popup.stderr(Stdio::null()).kill_on_drop(true);
         let status = tokio::select! {
@@ -216,17 +242,23 @@ impl Reach {
         }
     }
 
-    /// Wait until a person does not type. Is that one still there?
-    async fn wait_until_still(&self, name: &str) -> bool {
-        loop {
-            let people = self.client.people().await.unwrap_or_default();
-            match people.iter().find(|person| person.name == name) {
-                Some(person) if is_still(person.active) => return true,
-                Some(_) => tokio::time::sleep(LOOK).await,
-                None => return false,
-            }
-        }
+    /// May a person be shown this now? Not one who types, nor over a program that has the
+    /// whole screen, nor where this question or another is being answered. `None`: that one
+    /// is gone.
+    async fn look_at(&self, name: &str, notice: &Notice) -> Option<Moment> {
+        let people = self.client.people().await.unwrap_or_default();
+        let person = people.iter().find(|person| person.name == name)?;
+        let is_free = is_still(person.active) && !person.full_screen;
+        let terminal = &person.pane_terminal;
+        let is_good = is_free && !is_answering(&self.run, terminal, &notice.id, &notice.from);
+        Some(if is_good { Moment::Good } else { Moment::Bad })
     }
+}
+
+/// Is it the time for a popup?
+enum Moment {
+    Good,
+    Bad,
 }
 
 /// What became of a popup.

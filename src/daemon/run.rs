@@ -28,7 +28,7 @@ use super::{Input, survivors};
 use crate::engine::{Event, Letter, Pane, Status, Worker};
 use crate::journal::{Ledger, Untaken};
 use crate::model::{Address, Core, Envelope, Mode, MsgId, Name, Recipient};
-use crate::project::Project;
+use crate::project::{Project, close_all_in};
 use crate::tmux::{Client, Server};
 
 /// How much may wait for the loop; who has more to tell waits.
@@ -41,6 +41,8 @@ const MOST_UNKNOWN: usize = 1000;
 const SOON: Duration = Duration::from_millis(1);
 /// How often a journal that cannot be written is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// How long the agents may take to end before tx ends without them: less than `tx stop` waits.
+const LAST: Duration = Duration::from_secs(25);
 /// How soon the human is shown what has changed: what it leads to goes first.
 const NEWS: Duration = Duration::from_millis(20);
 
@@ -55,11 +57,13 @@ pub(super) struct End {
 /// is taken in.
 pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
     check_place(&project.root)?;
+    let open = |(path, error)| Stopped::File { path, error };
+    project.make_private().map_err(open)?;
     let _lock = DaemonLock::take(project)?;
-    for folder in [project.messages(), project.run()] {
-        make(&folder)?;
-    }
+    make(&project.messages())?;
     let (ledger, unwritten) = Ledger::open(&project.journal())?;
+    // SQLite makes its files as the umask says.
+    close_all_in(&project.state());
     for record in ledger.reader().quarantined()? {
         let (seq, kind, why) = (record.seq, record.kind, record.why);
         tracing::error!(
@@ -147,6 +151,7 @@ impl Daemon {
             server,
             program: program.to_string_lossy().into(),
             root: project.root.clone(),
+            run: project.run(),
         };
         let notices = Arc::new(Notices::new(reach, settings.notify));
         let Core { run, idle, busy } = settings.core;
@@ -468,8 +473,12 @@ impl Daemon {
         {
             tracing::warn!(%error, "no snapshot: the next start takes longer");
         }
-        if end.kill_agents {
-            self.processes.end_all().await;
+        if end.kill_agents
+            && tokio::time::timeout(LAST, self.processes.end_all())
+                .await
+                .is_err()
+        {
+            tracing::error!("not all agents have ended: `tx stop --kill-agents` tries again");
         }
         if let Some(asked) = end.asked {
             let _ = asked.send(Reply::Done);

@@ -47,6 +47,10 @@ pub(super) fn signal_session(leader: Pid, signal: Signal) {
         // Nobody tells who is in it. The wrapper is hit too, and minds only the last.
         let _ = kill_process_group(leader, signal);
     }
+    // A record that names a process of ours is not one that a wrapper wrote.
+    if session_of(rustix::process::getpid()) == Some(leader) {
+        return;
+    }
     for pid in of_session(leader) {
         if pid != leader {
             // It may be gone by now.
@@ -58,24 +62,36 @@ pub(super) fn signal_session(leader: Pid, signal: Signal) {
 /// Kill processes, whatever they are.
 pub(super) fn kill_all(processes: &[Pid]) {
     for pid in processes {
-        let _ = kill_process(*pid, Signal::KILL);
+        signal_wrapper(*pid, Signal::KILL);
     }
 }
 
-/// Send a signal to a wrapper.
-pub(super) fn signal_wrapper(leader: Pid, signal: Signal) {
-    let _ = kill_process(leader, signal);
+/// Send a signal to a process, and never to this one, whatever the files of an agent say.
+pub(super) fn signal_wrapper(pid: Pid, signal: Signal) {
+    if pid != rustix::process::getpid() {
+        let _ = kill_process(pid, signal);
+    }
 }
 
-/// The processes of a session, by what the kernel tells of all.
-fn of_session(leader: Pid) -> Vec<Pid> {
+/// Does anything of the session that a process leads still run?
+pub(super) fn has_session(leader: Pid) -> bool {
+    !of_session(leader).is_empty()
+}
+
+/// The processes of a session that run, by what the kernel tells of all.
+pub(super) fn of_session(leader: Pid) -> Vec<Pid> {
     let Ok(all) = fs::read_dir("/proc") else {
         return Vec::new();
     };
     let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let pids = names.filter_map(|name| Pid::from_raw(name.parse().ok()?));
-    pids.filter(|pid| session_of(*pid) == Some(leader))
+    pids.filter(|pid| session_of(*pid) == Some(leader) && !is_zombie(*pid))
         .collect()
+}
+
+/// One that has ended stays until its parent has heard of it, which may be never.
+fn is_zombie(pid: Pid) -> bool {
+    fields(pid, |fields| fields.starts_with(['Z', 'X'])).unwrap_or(true)
 }
 
 fn session_of(pid: Pid) -> Option<Pid> {
@@ -90,11 +106,15 @@ pub(super) fn at_terminal_of(pid: Pid) -> Option<Pid> {
 /// A field of what the kernel tells of a process. After the name, which may have anything
 /// in it: state, parent, group, session, terminal, the group that has the terminal.
 fn stat(pid: Pid, field: usize) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let pid: i32 = fields.split(' ').nth(field)?.parse().ok()?;
+    let pid: i32 = fields(pid, |fields| fields.split(' ').nth(field)?.parse().ok())??;
     // -1 is nobody.
     Pid::from_raw(pid.max(0))
+}
+
+fn fields<T>(pid: Pid, read: impl FnOnce(&str) -> T) -> Option<T> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    Some(read(fields))
 }
 
 #[cfg(all(test, target_os = "linux"))]

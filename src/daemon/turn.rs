@@ -5,7 +5,7 @@
 //! but the last, and the program does not outlive it: so there is no exit without a
 //! record, and no record while the program runs.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -23,6 +23,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::attempt::{Attempt, Ended, MOST_OUTPUT};
 use crate::model::Mode;
+use crate::project::create_private;
+use crate::tmux::is_of_tx;
 
 /// The program has ended; what it left in the background may hold its output open. So
 /// long nothing comes before what has come is taken for all.
@@ -89,19 +91,33 @@ fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, Str
     }
     let order = attempt.ordered().map_err(|error| error.to_string())?;
     let (program, arguments) = order.program.split_first().ok_or("no program is named")?;
+    let passed = order.passed.as_deref();
     let failed = Command::new(program)
         .args(arguments)
-        // What it does with tmux it does not do with ours, and whoever started tx may
-        // have been an agent itself.
-        .env_remove("TMUX")
-        .env_remove("TMUX_PANE")
-        .env_remove("TX_AGENT")
-        .env_remove("TX_MSG_ID")
-        .env_remove("TX_SESSION_ID")
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| is_passed(name, passed)))
         .envs(order.environment)
         .current_dir(&order.folder)
         .exec();
     Err(format!("{program}: {failed}"))
+}
+
+/// What a program needs to run at all, wherever it is.
+const NEEDED: [&str; 10] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ", "TMPDIR",
+];
+
+/// Does a program get this variable of tx's environment?
+fn is_passed(name: &OsStr, passed: Option<&[String]>) -> bool {
+    // What it does with tmux it does not do with ours, and whoever started tx may have been
+    // an agent itself.
+    if is_of_tx(name) || name == "TMUX" || name == "TMUX_PANE" {
+        return false;
+    }
+    let Some(passed) = passed else { return true };
+    let name = name.to_string_lossy();
+    let is_needed = NEEDED.contains(&&*name) || name.starts_with("LC_");
+    is_needed || passed.iter().any(|passed| *passed == name)
 }
 
 fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
@@ -123,13 +139,13 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
             let mut child = command.spawn()?;
             let (ticks, progress) = channel();
             let out = Tee {
-                file: File::create(attempt.stdout())?,
+                file: create_private(&attempt.stdout())?,
                 keep: Keep::Beginning,
                 shows: show(io::stdout()),
                 ticks: ticks.clone(),
             };
             let err = Tee {
-                file: File::create(attempt.stderr())?,
+                file: create_private(&attempt.stderr())?,
                 keep: Keep::End,
                 shows: show(io::stderr()),
                 ticks,

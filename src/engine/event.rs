@@ -229,6 +229,11 @@ pub enum Exit {
         /// Why.
         why: String,
     },
+    /// What it was to be given makes no command line, and never will: no failure of its own.
+    Unstartable {
+        /// Why.
+        why: String,
+    },
 }
 
 /// What the `error` of a program says that ended with this code.

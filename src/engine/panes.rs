@@ -574,6 +574,7 @@ impl State {
                     }
                     (_, Exit::Lost { why } | Exit::NotStarted { why }) => self.fail(who, work, why),
                     (_, Exit::CutOff { why }) => self.cut_off(who, work, why),
+                    (_, Exit::Unstartable { why }) => self.park(who, *work, &why),
                     (false, Exit::Code { code, .. }) => {
                         self.fail(
                             who,

@@ -32,7 +32,12 @@ impl State {
         let whole = match &exit {
             None => true,
             Some(Exit::Code { code, .. }) => mode == Mode::Turn && (prints || *code == 0),
-            Some(Exit::Lost { .. } | Exit::CutOff { .. } | Exit::NotStarted { .. }) => false,
+            Some(
+                Exit::Lost { .. }
+                | Exit::CutOff { .. }
+                | Exit::NotStarted { .. }
+                | Exit::Unstartable { .. },
+            ) => false,
         };
         if whole {
             self.read(who, &mut work);
@@ -97,6 +102,7 @@ impl State {
                 return self.fail(who, work, why);
             }
             Some(Exit::CutOff { why }) => return self.cut_off(who, work, why),
+            Some(Exit::Unstartable { why }) => return self.park(who, *work, &why),
             None => {}
         }
         if work.reminded {

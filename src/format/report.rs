@@ -79,10 +79,23 @@ pub fn printable_lines(text: &str) -> String {
         .collect()
 }
 
+/// JSON whose strings have no such characters in them but as numbers: it means the same.
+pub fn printable_json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for c in json.chars() {
+        // Outside of strings there are none but line breaks.
+        match c != '\n' && is_unsafe(c) {
+            true => safe += &format!("\\u{:04x}", u32::from(c)),
+            false => safe.push(c),
+        }
+    }
+    safe
+}
+
 /// Control characters, and those without width or that turn the direction.
 fn is_unsafe(c: char) -> bool {
     let invisible = matches!(c,
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     c.is_control() || invisible
 }
 

@@ -78,6 +78,18 @@ pub struct Agent {
     pub workspace: Option<Workspace>,
     /// The messages it may send in one run.
     pub max_messages: Option<u32>,
+    /// The variables that it gets; `None`: all that tx has.
+    #[serde(default)]
+    pub env: Option<Variables>,
+}
+
+/// Variables of an environment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variables {
+    /// Those that are passed on as they are.
+    pub passed: Vec<String>,
+    /// Those that have this value.
+    pub set: Vec<(String, String)>,
 }
 
 /// Where a prompt is.

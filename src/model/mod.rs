@@ -19,7 +19,7 @@ pub use directory::{Directory, Resolved, Unresolved};
 pub use kind::{BadWord, Kind, Status};
 pub use mesh::{
     Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Prompt, RearmatterRules,
-    Routing, RoutingError, RoutingMode, Row, Seconds, Target, Workspace,
+    Routing, RoutingError, RoutingMode, Row, Seconds, Target, Variables, Workspace,
 };
 pub use message::{Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter};
 pub use nearest::{did_you_mean, nearest};

@@ -31,6 +31,16 @@ pub enum NotAProject {
     /// Not here, nor in any folder above.
     #[error("{} is not in a tx project: neither it nor a folder above has `.ai/tx` or `meshes`", .0.display())]
     Here(PathBuf),
+    /// Somebody else made the one that was found: its agents would run as this user.
+    #[error("{} belongs to another user (uid {owner}): its agents would run as you", .path.display())]
+    Others {
+        /// The project that was found.
+        root: PathBuf,
+        /// What of it is not this user's.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
 }
 
 /// The settings of a project cannot be used: what is wrong, and where.
@@ -42,14 +52,15 @@ pub struct BadSettings {
 }
 
 impl Project {
-    /// The project that `named` is, or else the nearest at or above `here`.
+    /// The project that `named` is, or else the nearest at or above `here`. One that was not
+    /// named has to be this user's own: anybody can put one above a folder.
     pub fn find(named: Option<&Path>, here: &Path) -> Result<Project, NotAProject> {
         let is_project = |dir: &Path| dir.join(".ai/tx").is_dir() || dir.join("meshes").is_dir();
         let root = match named {
             Some(dir) if is_project(dir) => dir,
             Some(dir) => return Err(NotAProject::Named(dir.into())),
             None => match here.ancestors().find(|dir| is_project(dir)) {
-                Some(root) => root,
+                Some(root) => own(root, rustix::process::geteuid().as_raw())?,
                 None => return Err(NotAProject::Here(here.into())),
             },
         };
@@ -83,6 +94,11 @@ impl Project {
     pub fn on_bus(&self, file: &Path) -> bool {
         let path = std::path::absolute(file).unwrap_or_default();
         path.parent() == Some(&self.messages())
+    }
+
+    /// What only the daemon writes: the journal, locks and sockets.
+    pub fn state(&self) -> PathBuf {
+        self.root.join(".ai/tx/state")
     }
 
     /// The journal: what happened here.
@@ -141,6 +157,25 @@ impl Project {
                 format!("{} is too long for a socket", far.display()),
             )),
         }
+    }
+}
+
+/// A project's folder, if all that decides what is run there is this user's.
+fn own(root: &Path, user: u32) -> Result<&Path, NotAProject> {
+    let parts = ["", ".ai", ".ai/tx", "meshes"].map(|part| root.join(part));
+    // A link is as good as what it points at, and who made the link chose that.
+    let found = parts.iter().flat_map(|path| {
+        let all = [fs::symlink_metadata(path), fs::metadata(path)];
+        all.into_iter().flatten().map(move |found| (path, found))
+    });
+    let others = found.into_iter().find(|(_, found)| found.uid() != user);
+    match others {
+        None => Ok(root),
+        Some((path, found)) => Err(NotAProject::Others {
+            root: root.into(),
+            path: path.components().collect(),
+            owner: found.uid(),
+        }),
     }
 }
 
@@ -212,6 +247,17 @@ mod tests {
             "all of a project's are together"
         );
         fs::remove_dir(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_found_has_to_be_ones_own_and_what_is_named_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        project(dir.path());
+        assert_eq!(own(dir.path(), user).unwrap(), dir.path());
+        let others = own(dir.path(), user + 1).unwrap_err();
+        assert!(matches!(others, NotAProject::Others { owner, .. } if owner == user));
+        Project::find(Some(dir.path()), Path::new("/")).unwrap();
     }
 
     #[test]

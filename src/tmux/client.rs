@@ -11,15 +11,18 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::environment::{is_of_tx, refresh};
 use super::panes::PaneId;
 use super::protocol::{Came, Parser};
-use super::quote::line;
+use super::quote::{arguments, line};
 
 /// The session that keeps the server alive, and that the client is attached to. No mesh
 /// can have this name.
 const HUB: &str = "_tx";
 /// How long a client of a tx that is no more may take to go.
 const LAST_CLIENT: Duration = Duration::from_secs(2);
+/// How long tmux may take to answer. It takes milliseconds, unless something is wrong.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A private tmux server.
 #[derive(Clone, Debug)]
@@ -37,6 +40,8 @@ pub struct ServerId(String);
 pub struct Client {
     requests: mpsc::Sender<Request>,
     server: watch::Receiver<Option<ServerId>>,
+    at: Server,
+    patience: Duration,
 }
 
 /// What tmux answers: lines, as bytes.
@@ -48,7 +53,8 @@ pub enum Error {
     /// It cannot be started.
     #[error("tmux cannot be started: {0}")]
     NotStarted(String),
-    /// The server went away before it answered: whether it was done is not known.
+    /// The server went away before it answered, or did not answer in time: whether it was
+    /// done is not known.
     #[error("the tmux server went away")]
     Gone,
     /// It refused, and did nothing.
@@ -80,12 +86,38 @@ impl Client {
     /// A client of a server, which is started when it is first asked something, and again
     /// whenever it is gone.
     pub fn new(server: Server) -> Client {
+        Client::with_patience(server, PATIENCE)
+    }
+
+    /// The same, where an answer may take so long before another client is tried.
+    pub fn with_patience(server: Server, patience: Duration) -> Client {
         let (requests, orders) = mpsc::channel(256);
         let (lives, server_id) = watch::channel(None);
-        tokio::spawn(serve(server, orders, lives));
+        tokio::spawn(serve(server.clone(), patience, orders, lives));
         Client {
             requests,
             server: server_id,
+            at: server,
+            patience,
+        }
+    }
+
+    /// Run several commands by a process of their own, and have all that they print. Unlike
+    /// in control mode, nothing in it can be taken for anything else.
+    pub(super) async fn print(&self, commands: &[Vec<String>]) -> Result<Vec<u8>, Error> {
+        let mut ask = self.at.command();
+        // Else tmux replaces what is not ASCII, unless the locale says otherwise.
+        ask.arg("-u").args(arguments(commands));
+        ask.stdin(Stdio::null()).kill_on_drop(true);
+        let printed = tokio::time::timeout(self.patience, ask.output()).await;
+        let printed = printed.map_err(|_| Error::Gone)?;
+        let printed = printed.map_err(|error| Error::NotStarted(error.to_string()))?;
+        match printed.status.success() {
+            true => Ok(printed.stdout),
+            false => {
+                let said = String::from_utf8_lossy(&printed.stderr);
+                Err(Error::Refused(said.trim().to_owned()))
+            }
         }
     }
 
@@ -192,11 +224,14 @@ struct Connection {
 struct Open {
     commands: usize,
     replies: Vec<Reply>,
+    /// When it is no longer waited for.
+    until: Instant,
     answer: oneshot::Sender<Result<Vec<Reply>, Error>>,
 }
 
 async fn serve(
     server: Server,
+    patience: Duration,
     mut orders: mpsc::Receiver<Request>,
     lives: watch::Sender<Option<ServerId>>,
 ) {
@@ -217,10 +252,16 @@ async fn serve(
                         // Whoever waits learns that nobody knows. If it cannot be had
                         // back at once, the next request tries again.
                         drop(connection.take());
-                        connection = connect(&server, &lives).await.ok();
+                        connection = connect(&server, patience, &lives).await.ok();
                     } else if let Some(Came::Reply { ok, lines }) = came {
                         live.reply(ok, lines);
                     }
+                    continue;
+                }
+                () = is_overdue(&live.open) => {
+                    tracing::warn!("tmux does not answer: another client is tried");
+                    drop(connection.take());
+                    connection = connect(&server, patience, &lives).await.ok();
                     continue;
                 }
                 request = orders.recv() => match request {
@@ -230,7 +271,7 @@ async fn serve(
             },
         };
         if connection.is_none() {
-            match connect(&server, &lives).await {
+            match connect(&server, patience, &lives).await {
                 Ok(live) => connection = Some(live),
                 Err(error) => {
                     let _ = request.answer.send(Err(error));
@@ -249,25 +290,38 @@ async fn serve(
         live.open.push_back(Open {
             commands: request.commands,
             replies: Vec::new(),
+            until: Instant::now() + patience,
             answer: request.answer,
         });
-        let written = live.input.write_all(line.as_bytes()).await;
+        let written = tokio::time::timeout(patience, live.input.write_all(line.as_bytes())).await;
         if request.last {
             let mut rest = Vec::new();
-            let _ = live.output.read_to_end(&mut rest).await;
+            let _ = tokio::time::timeout(patience, live.output.read_to_end(&mut rest)).await;
             return;
         }
-        if written.is_err() {
+        if !matches!(written, Ok(Ok(()))) {
             connection = None;
         }
     }
 }
 
+/// Wait until the oldest request should have been answered.
+async fn is_overdue(open: &VecDeque<Open>) {
+    match open.front() {
+        Some(oldest) => tokio::time::sleep_until(oldest.until.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
 async fn connect(
     server: &Server,
+    patience: Duration,
     lives: &watch::Sender<Option<ServerId>>,
 ) -> Result<Connection, Error> {
-    let connection = server.connect().await?;
+    let connection = tokio::time::timeout(patience, server.connect()).await;
+    let late = |_| Error::NotStarted("its server does not answer".into());
+    let mut connection = connection.map_err(late)??;
+    connection.refresh_environment(server, patience).await;
     let id = Some(connection.server.clone());
     // Also if it is the same: what was told to it by the last client may be gone.
     lives.send_replace(id);
@@ -275,6 +329,31 @@ async fn connect(
 }
 
 impl Connection {
+    /// Give what is started from now on the environment of this process. What cannot be set
+    /// stays as it was.
+    async fn refresh_environment(&mut self, server: &Server, patience: Duration) {
+        let mut show = server.command();
+        show.args(["show-environment", "-g"]).stdin(Stdio::null());
+        show.kill_on_drop(true);
+        let printed = tokio::time::timeout(patience, show.output()).await;
+        let Ok(Ok(printed)) = printed else { return };
+        let mut lines = String::new();
+        for command in refresh(std::env::vars_os(), &printed.stdout) {
+            lines += &command;
+            lines.push('\n');
+            let (answer, _) = oneshot::channel();
+            self.open.push_back(Open {
+                commands: 1,
+                replies: Vec::new(),
+                until: Instant::now() + patience,
+                answer,
+            });
+        }
+        // Nobody reads the replies yet: they wait in the pipe, and there are few.
+        let written = self.input.write_all(lines.as_bytes());
+        let _ = tokio::time::timeout(patience, written).await;
+    }
+
     fn reply(&mut self, ok: bool, lines: Reply) {
         let Some(mut open) = self.open.pop_front() else {
             return;
@@ -308,6 +387,17 @@ impl Server {
             .arg(&self.socket)
             .args(["-f", "/dev/null"]);
         command.env_remove("TMUX").env_remove("TMUX_PANE");
+        // Whoever runs this may be an agent, and what is started here is not.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_tx(name)) {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// The same, with commands for it to run.
+    pub fn asked<S: AsRef<str>>(&self, commands: &[Vec<S>]) -> std::process::Command {
+        let mut command = self.blocking();
+        command.args(arguments(commands));
         command
     }
 
@@ -320,6 +410,8 @@ impl Server {
         let settings = [
             ("remain-on-exit", "on"),
             ("window-size", "latest"),
+            // A session that was made earlier would keep what was so then.
+            ("update-environment", ""),
             // The line at the foot changes when it is told to, and not by a clock.
             ("status-interval", "0"),
             ("status-style", "bg=default,fg=default"),
@@ -351,7 +443,14 @@ impl Server {
         let server = ServerId::new(&String::from_utf8_lossy(&which.stdout));
         let mut process = self
             .command()
-            .args(["-C", "attach-session", "-f", "no-output,ignore-size", "-t"])
+            .args([
+                "-u",
+                "-C",
+                "attach-session",
+                "-f",
+                "no-output,ignore-size",
+                "-t",
+            ])
             .arg(format!("={HUB}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

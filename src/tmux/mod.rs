@@ -4,11 +4,14 @@
 //! order, on bytes. Panes are addressed by their ids alone. Never the user's own server.
 
 mod client;
+mod environment;
 mod panes;
 mod protocol;
 mod quote;
 mod typing;
 
 pub use client::{Client, Error, Reply, Server, ServerId};
+pub use environment::is_of_tx;
 pub use panes::{Found, PaneId, Person, Window, session_name};
+pub use quote::literal;
 pub use typing::{CORE, Moment};

@@ -8,6 +8,7 @@ use tmux_interface::{
 };
 
 use super::client::{Client, Error, Reply, ServerId};
+use super::quote::literal;
 
 /// The last turn that a pane was given, as an option of it.
 const TURN: &str = "@tx-turn";
@@ -56,6 +57,10 @@ pub struct Person {
     pub terminal: String,
     /// When something was last typed there, in seconds since 1970.
     pub active: u64,
+    /// Does the pane that is looked at show a full-screen program?
+    pub full_screen: bool,
+    /// The terminal that the program in that pane has.
+    pub pane_terminal: String,
 }
 
 impl Client {
@@ -75,12 +80,13 @@ impl Client {
             }
         }
         let session = session_name(window.session);
+        let (named, name) = (literal(&session), literal(window.name));
         let printed = format!("{} #{{pane_id}}", ServerId::FORMAT);
         loop {
             let beside = NewWindow::new().detached().print().format(printed.as_str());
             let beside = beside
                 .target_window(format!("={session}:"))
-                .window_name(window.name)
+                .window_name(name.as_str())
                 .build();
             let opened = self.run(&with_command(&beside, window.command)).await;
             let opened = match opened {
@@ -88,8 +94,8 @@ impl Client {
                     let first = NewSession::new().detached().print();
                     let first = first
                         .format(printed.as_str())
-                        .session_name(session.as_str())
-                        .window_name(window.name)
+                        .session_name(named.as_str())
+                        .window_name(name.as_str())
                         .build();
                     self.run(&with_command(&first, window.command)).await
                 }
@@ -124,7 +130,7 @@ impl Client {
     /// whatever becomes of tx meanwhile. What its program called the pane before is over.
     pub async fn paste(&self, pane: &PaneId, file: &Path, turn: u32) -> Result<(), Error> {
         // It would be read as a format, and what is in `#(…)` would be run.
-        let file = file.to_str().ok_or(Error::NotText)?.replace('#', "##");
+        let file = literal(file.to_str().ok_or(Error::NotText)?);
         let target = pane.as_str();
         let buffer = format!("tx-{}", target.trim_start_matches('%'));
         let load = LoadBuffer::new()
@@ -155,8 +161,16 @@ impl Client {
 
     /// The people who look at this server.
     pub async fn people(&self) -> Result<Vec<Person>, Error> {
-        let fields = "#{client_control_mode}\t#{client_activity}\t#{client_tty}\t#{client_name}";
-        let reply = self.run(&["list-clients", "-F", fields]).await?;
+        let fields = [
+            "#{client_control_mode}",
+            "#{client_activity}",
+            "#{alternate_on}",
+            "#{pane_tty}",
+            "#{client_tty}",
+            "#{client_name}",
+        ];
+        let fields = fields.join("\t");
+        let reply = self.run(&["list-clients", "-F", &fields]).await?;
         Ok(reply.iter().filter_map(|line| person(line)).collect())
     }
 
@@ -237,9 +251,11 @@ fn found(line: &[u8]) -> Option<Found> {
 fn person(line: &[u8]) -> Option<Person> {
     let line = String::from_utf8_lossy(line);
     // The others are no people.
-    let mut fields = line.strip_prefix("0\t")?.splitn(3, '\t');
+    let mut fields = line.strip_prefix("0\t")?.splitn(5, '\t');
     Some(Person {
         active: fields.next()?.parse().unwrap_or(0),
+        full_screen: fields.next()? == "1",
+        pane_terminal: fields.next()?.into(),
         terminal: fields.next()?.into(),
         name: fields.next()?.into(),
     })

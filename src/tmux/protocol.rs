@@ -1,5 +1,6 @@
 //! What control mode writes: replies in blocks, and notifications between them. On bytes,
-//! since tmux passes on whatever a pane writes.
+//! since tmux passes on whatever a pane writes. A line of a reply may look like the end of
+//! one: only that with the time, number and flags of its beginning is.
 
 /// What came.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,42 +19,47 @@ pub(super) enum Came {
 /// Reads line by line.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
-    /// The block that is open: its number, whether it is ours, and its lines so far.
-    block: Option<(Vec<u8>, bool, Vec<Vec<u8>>)>,
+    block: Option<Block>,
+}
+
+/// A block that is open.
+#[derive(Debug)]
+struct Block {
+    /// Its time, number and flags, as its beginning and its end say them.
+    guard: Vec<u8>,
+    /// Does it answer a command of this client?
+    ours: bool,
+    lines: Vec<Vec<u8>>,
 }
 
 impl Parser {
     /// Take a line, without its line break.
     pub(super) fn line(&mut self, line: &[u8]) -> Option<Came> {
-        let mut words = line.split(|byte| *byte == b' ');
-        let first = words.next().unwrap_or_default();
-        match &mut self.block {
-            None => match first {
-                b"%begin" => {
-                    let mut words = words.skip(1);
-                    let number = words.next().unwrap_or_default().to_vec();
-                    // Only blocks with the flag 1 answer a command of this client.
-                    let ours = words.next() == Some(b"1");
-                    self.block = Some((number, ours, Vec::new()));
-                    None
-                }
-                b"%exit" => Some(Came::Exit),
-                _ => None,
-            },
-            Some((number, ..)) => {
-                let ends = matches!(first, b"%end" | b"%error");
-                let same = words.nth(1) == Some(number.as_slice());
-                if !ends || !same {
-                    self.block.as_mut()?.2.push(line.to_vec());
-                    return None;
-                }
-                let (_, ours, lines) = self.block.take()?;
-                ours.then_some(Came::Reply {
-                    ok: first == b"%end",
-                    lines,
-                })
+        let (first, guard) = match line.iter().position(|byte| *byte == b' ') {
+            Some(space) => (&line[..space], &line[space + 1..]),
+            None => (line, &line[line.len()..]),
+        };
+        let Some(block) = &mut self.block else {
+            if first == b"%begin" {
+                // Only blocks with the flag 1 answer a command of this client.
+                let flags = guard.rsplit(|byte| *byte == b' ').next();
+                self.block = Some(Block {
+                    guard: guard.to_vec(),
+                    ours: flags == Some(b"1"),
+                    lines: Vec::new(),
+                });
             }
+            return (first == b"%exit").then_some(Came::Exit);
+        };
+        if !matches!(first, b"%end" | b"%error") || guard != block.guard {
+            block.lines.push(line.to_vec());
+            return None;
         }
+        let Block { ours, lines, .. } = self.block.take()?;
+        ours.then_some(Came::Reply {
+            ok: first == b"%end",
+            lines,
+        })
     }
 }
 
@@ -70,14 +76,22 @@ mod tests {
     #[test]
     fn replies_are_told_from_notifications_and_from_others_replies() {
         let text = b"%begin 1 7 0\nnot ours\n%end 1 7 0\n%output %1 hello\n\
-            %begin 1 8 1\n%end is what a pane wrote\n\xff\n%end 1 8 1\n\
+            %begin 1 8 1\n%end is what a pane wrote\n%end 2 8 1\n%end 1 8 0\n%end 1 8\n\
+            %begin 1 8 1\n\xff\n%end 1 8 1\n\
             %window-add @1\n%begin 1 9 1\nno such pane\n%error 1 9 1\n%exit\n";
         assert_eq!(
             all(text),
             [
                 Came::Reply {
                     ok: true,
-                    lines: vec![b"%end is what a pane wrote".to_vec(), b"\xff".to_vec()],
+                    lines: vec![
+                        b"%end is what a pane wrote".to_vec(),
+                        b"%end 2 8 1".to_vec(),
+                        b"%end 1 8 0".to_vec(),
+                        b"%end 1 8".to_vec(),
+                        b"%begin 1 8 1".to_vec(),
+                        b"\xff".to_vec(),
+                    ],
                 },
                 Came::Reply {
                     ok: false,

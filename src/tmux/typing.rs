@@ -39,6 +39,7 @@ impl Client {
         });
         let Some(pane) = core else { return Ok(None) };
         let fields = [
+            ServerId::FORMAT,
             "#{pane_in_mode}#{pane_dead}",
             "#{pane_pid}",
             "#{cursor_x}",
@@ -49,8 +50,8 @@ impl Client {
         let tell = ["display-message", "-p", "-t", pane.as_str()].map(String::from);
         let tell = [&tell[..], &[fields.join("\t")]].concat();
         let capture = CapturePane::new().stdout().target_pane(pane.as_str());
-        let looks = [tell, words(&capture.build())];
-        let looked = self.run_on(pane.server(), &looks).await?;
+        // What the screen shows may look like the end of a reply of control mode.
+        let looked = self.print(&[tell, words(&capture.build())]).await?;
         Ok(moment(pane, &looked))
     }
 
@@ -116,18 +117,19 @@ impl Moment {
     }
 }
 
-fn moment(pane: PaneId, looked: &[Vec<Vec<u8>>]) -> Option<Moment> {
-    let [told, screen] = looked else { return None };
-    let told = String::from_utf8_lossy(told.first()?);
-    let fields: Vec<&str> = told.split('\t').collect();
-    let ["00", pid, x, y, active, put] = fields[..] else {
+fn moment(pane: PaneId, looked: &[u8]) -> Option<Moment> {
+    let looked = String::from_utf8_lossy(looked);
+    let mut screen = looked.lines();
+    let fields: Vec<&str> = screen.next()?.split('\t').collect();
+    let [server, "00", pid, x, y, active, put] = fields[..] else {
         return None;
     };
+    // The same id may be another's by now.
+    if ServerId::new(server) != *pane.server() {
+        return None;
+    }
     let cursor = [x.parse().ok()?, y.parse().ok()?];
-    let mut screen: Vec<String> = screen
-        .iter()
-        .map(|line| String::from_utf8_lossy(line).trim_end().to_owned())
-        .collect();
+    let mut screen: Vec<String> = screen.map(|line| line.trim_end().to_owned()).collect();
     screen.resize(screen.len().max(cursor[1] + 1), String::new());
     Some(Moment {
         pane,

@@ -32,6 +32,8 @@ fn unprivileged(sandbox: &Sandbox, args: &[&str]) -> Ran {
             .uid(NOBODY)
             .gid(NOBODY);
     }
+    // It is another's project.
+    command.env("TX_ROOT", sandbox.path());
     run(&mut command)
 }
 

@@ -177,3 +177,16 @@ fn twenty_at_once_make_one_project() {
     let names = |dir: &str| std::fs::read_dir(sandbox.path().join(dir)).unwrap().count();
     assert_eq!((names("meshes/hello"), names(".ai/tx")), (2, 3));
 }
+
+#[test]
+fn json_has_no_character_that_a_terminal_acts_on() {
+    let sandbox = Sandbox::project();
+    let text = "---\nto: hello\nfrom: core\nmsg-id: m\nheadline: h\n\
+                timestamp: 2026-11-15T10:00:00.000Z\n---\n\na\u{9b}2Jb\u{202e}c\u{2066}d\u{61c}e\u{7f}\n";
+    sandbox.write("m.md", text);
+    let ran = sandbox.tx(["check", "m.md", "--json"]);
+    let is_plain = |c: char| c == '\n' || c.is_ascii_graphic() || c == ' ';
+    assert!(ran.stdout.chars().all(is_plain), "{:?}", ran.stdout);
+    let body = &ran.json()["files"][0]["message"]["body"];
+    assert_eq!(body, "a\u{9b}2Jb\u{202e}c\u{2066}d\u{61c}e\u{7f}");
+}

@@ -148,6 +148,7 @@ fn a_popup_asks_and_goes_when_it_is_answered_there_or_elsewhere() {
     // Answered in it.
     project.drop_file("a.md", &message("core", "dev/asks", "a", "", "paint it"));
     wait_for("the popup", shows_popup);
+    human.asks_for_the_line();
     human.types(&["-l", "in blue"]);
     human.types(&["Enter"]);
     project.wait_for_step("a", Step::Finished);
@@ -240,18 +241,18 @@ fn what_is_typed_in_a_popup_is_not_typed_into_the_next() {
         of.find(|of| screen.contains(&format!("{of} asks:")))
     };
     let first = wait_for("a popup", popup);
+    human.asks_for_the_line();
     human.types(&["-l", "1"]);
     project.ok(&["answer", first, "in blue"]);
     let closed = Instant::now();
     while closed.elapsed() < Duration::from_secs(5) {
-        human.types(&["-l", "2"]);
+        human.types(&["-l", "a"]);
         std::thread::sleep(Duration::from_millis(50));
     }
     let second = wait_for("the other popup", popup);
     assert_ne!(first, second);
-    let typed = human.screen();
-    let answer = typed.lines().find(|line| line.contains("your answer"));
-    assert!(!answer.unwrap().contains('2'), "{typed}");
+    let screen = human.screen();
+    assert!(!screen.contains("your answer"), "{screen}");
 }
 
 #[test]
@@ -307,7 +308,7 @@ fn the_core_session_looks_as_the_docs_show_it() {
     project.ok(&["send", "paint/helper", "Mix the colours"]);
     project.ok(&["send", "paint", "Paint the door"]);
     wait_for("the popup", || {
-        human.screen().contains("your answer").then_some(())
+        human.screen().contains("Esc: close").then_some(())
     });
     human.wait_for_foot("●  1 ask");
     let screen = human.screen();

@@ -1,6 +1,8 @@
 //! A human who is played: a client of tx inside an outer tmux, on a private socket of its
 //! own. What it shows is looked at there, popups and all.
 
+use std::time::{Duration, Instant};
+
 use crate::stage::{Project, Stage, TX, tmux, wait_for};
 
 /// A human at a terminal.
@@ -10,9 +12,19 @@ pub(crate) struct Human {
 
 impl Human {
     pub(crate) fn attached_to(project: &Project) -> Human {
+        Human::who_runs(project, &["attach"])
+    }
+
+    pub(crate) fn who_runs(project: &Project, words: &[&str]) -> Human {
         let outer = Stage::new();
+        // An argument that ends with `;` would end the command.
         let root = project.root().to_str().unwrap();
-        let attach = ["env", "-u", "TMUX", TX, "-C", root, "attach"];
+        let root = match root.strip_suffix(';') {
+            Some(root) => format!(r"{root}\;"),
+            None => root.into(),
+        };
+        let attach = ["env", "-u", "TMUX", TX, "-C", &root];
+        let attach = [&attach[..], words].concat();
         let start = ["new-session", "-d", "-s", "human", "-x", "100", "-y", "24"];
         tmux(outer.socket(), &[&start[..], &attach].concat());
         let keep = format!("cat > '{}'", outer.folder().join("received").display());
@@ -52,6 +64,18 @@ impl Human {
     pub(crate) fn received(&self) -> String {
         let received = std::fs::read(self.outer.folder().join("received"));
         String::from_utf8_lossy(&received.unwrap_or_default()).into()
+    }
+
+    /// Asks a popup for its line, which it gives to a key that comes by itself.
+    pub(crate) fn asks_for_the_line(&self) {
+        let mut pressed = Instant::now();
+        wait_for(&format!("the line of {}", self.screen()), || {
+            if pressed.elapsed() > Duration::from_millis(1500) {
+                self.types(&["a"]);
+                pressed = Instant::now();
+            }
+            self.screen().contains("your answer").then_some(())
+        });
     }
 
     pub(crate) fn types(&self, keys: &[&str]) {

@@ -15,8 +15,10 @@ mod inject;
 mod left;
 #[path = "../cli/pages.rs"]
 mod pages;
+mod popups;
 mod single;
 mod stage;
 mod text;
+mod trust;
 mod verbs;
 mod wrapper;

@@ -306,6 +306,7 @@ async fn open(
     let mut program: Vec<String> = ["sh", "-c", script, "sh"].map(Into::into).into();
     program.extend(arguments.iter().map(ToString::to_string));
     let order = Order {
+        passed: None,
         program,
         folder: folder.into(),
         environment: Vec::new(),

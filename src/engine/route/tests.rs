@@ -23,6 +23,7 @@ fn agent(name: &str) -> (Name, Agent) {
         load: Vec::new(),
         workspace: None,
         max_messages: None,
+        env: None,
     };
     (name, agent)
 }

@@ -53,6 +53,8 @@ pub(super) struct RawMesh {
     pub(super) worktree: Option<FlagOrMap>,
     /// Where the agents work.
     pub(super) workspace: Option<RawWorkspace>,
+    /// The variables that the agents get: `NAME` passes one on, `NAME=value` sets it. Default: all.
+    pub(super) env: Option<OneOrMany>,
     /// Whether agents go on in their session. Not obeyed yet.
     pub(super) continuation: Option<FlagOrNames>,
     /// The limits.
@@ -140,6 +142,8 @@ pub(super) struct RawAgent {
     pub(super) load: Option<OneOrMany>,
     /// Where the agent works, if not where the mesh does.
     pub(super) workspace: Option<RawWorkspace>,
+    /// The variables that the agent gets, instead of the mesh's.
+    pub(super) env: Option<OneOrMany>,
     /// MCP servers of the agent. Not obeyed yet.
     #[serde(rename = "mcpServers")]
     pub(super) mcp_servers: Option<Map<String, Value>>,

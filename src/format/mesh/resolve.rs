@@ -10,7 +10,7 @@ use crate::format::findings::found;
 use crate::format::yaml::Step;
 use crate::model::{
     Agent, Code, Grade, Guardrails, Iteration, Mesh, Name, Prompt, RearmatterRules, Routing,
-    RoutingError, RoutingMode, Seconds, Workspace, did_you_mean,
+    RoutingError, RoutingMode, Seconds, Variables, Workspace, did_you_mean,
 };
 
 /// The mesh, or `None` if something keeps it from loading.
@@ -18,7 +18,11 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh) -> Option<Mesh> {
     check_thresholds(document, raw.rearmatter.as_ref());
     let name = mesh_name(document, raw.mesh);
     let agents = agents(document, raw.agents);
-    let (name, agents) = (name?, agents?);
+    let env = raw.env.map(|env| variables(document, &at!["env"], env));
+    let (name, mut agents) = (name?, agents?);
+    for agent in agents.values_mut() {
+        agent.env = agent.env.take().or_else(|| env.clone());
+    }
     let mut scope = Scope {
         document,
         mesh: &name,
@@ -176,6 +180,9 @@ fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Ag
         load: raw.load.map(OneOrMany::into_vec).unwrap_or_default(),
         workspace: raw.workspace.map(workspace),
         max_messages: raw.max_messages,
+        env: raw
+            .env
+            .map(|env| variables(document, &at!["agents", index, "env"], env)),
         name,
     }
 }
@@ -209,6 +216,30 @@ fn duration(document: &mut Document, at: &[Step], text: &str) -> Option<Seconds>
         document.about_value(Code::WrongShape, at, message, hint);
     }
     seconds.map(Seconds)
+}
+
+fn variables(document: &mut Document, at: &[Step], raw: OneOrMany) -> Variables {
+    let mut variables = Variables::default();
+    for entry in raw.into_vec() {
+        let (name, value) = match entry.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (entry.as_str(), None),
+        };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let has_zero = value.as_ref().is_some_and(|value| value.contains('\0'));
+        if !begins || !name.chars().all(is_name) || has_zero {
+            let message = format!("expected `NAME` or `NAME=value`, found {entry:?}");
+            let hint = "until then the agent does not get it";
+            document.about_value(Code::WrongShape, at, message, hint);
+            continue;
+        }
+        match value {
+            Some(value) => variables.set.push((name.into(), value)),
+            None => variables.passed.push(name.into()),
+        }
+    }
+    variables
 }
 
 fn workspace(raw: RawWorkspace) -> Workspace {

@@ -1,0 +1,115 @@
+//! Where somebody types an answer just now, so that no popup comes between.
+//!
+//! Each is a file that the one who types has locked: it counts only as long as that lives.
+
+use std::fs::{self, File};
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::project::{Project, create_private, make_private_folder};
+
+/// The folder of such files, in that for what runs. No mesh has this name.
+const FOLDER: &str = ".answering";
+
+/// Held while somebody types an answer.
+#[derive(Debug)]
+pub struct Answering {
+    file: File,
+    path: PathBuf,
+    what: Typed,
+}
+
+/// What is typed where.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Typed {
+    terminal: String,
+    /// The question: its id and who asks.
+    ask: Option<(String, String)>,
+}
+
+impl Answering {
+    /// Somebody types here. `None`: it cannot be told to anybody.
+    pub fn begin(project: &Project) -> Option<Answering> {
+        let folder = project.run().join(FOLDER);
+        make_private_folder(&folder).ok()?;
+        let path = folder.join(std::process::id().to_string());
+        let file = create_private(&path).ok()?;
+        file.try_lock().ok()?;
+        let terminal = fs::read_link("/dev/fd/0").unwrap_or_default();
+        let what = Typed {
+            terminal: terminal.to_string_lossy().into(),
+            ask: None,
+        };
+        let mut answering = Answering { file, path, what };
+        answering.write().then_some(answering)
+    }
+
+    /// It is this question that is answered.
+    pub fn is_about(&mut self, id: &str, from: &str) {
+        self.what.ask = Some((id.into(), from.into()));
+        self.write();
+    }
+
+    fn write(&mut self) -> bool {
+        let text = serde_json::to_vec(&self.what).unwrap_or_default();
+        let written = self.file.rewind().and_then(|()| self.file.write_all(&text));
+        let length = u64::try_from(text.len()).unwrap_or_default();
+        written.and_then(|()| self.file.set_len(length)).is_ok()
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Is this question answered somewhere, or does somebody type an answer at this terminal?
+pub(super) fn is_answering(run: &Path, terminal: &str, id: &str, from: &str) -> bool {
+    let entries = fs::read_dir(run.join(FOLDER)).into_iter().flatten();
+    entries.flatten().any(|entry| {
+        let Some(typed) = typed(&entry.path()) else {
+            return false;
+        };
+        let same = typed.ask.is_some_and(|ask| ask == (id.into(), from.into()));
+        same || typed.terminal == terminal
+    })
+}
+
+fn typed(path: &Path) -> Option<Typed> {
+    let file = File::open(path).ok()?;
+    if file.try_lock_shared().is_ok() {
+        // Who had it is gone.
+        let _ = fs::remove_file(path);
+        return None;
+    }
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_counts_for_its_question_and_its_terminal_while_it_is_held() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = Project {
+            root: dir.path().into(),
+        };
+        let run = project.run();
+        let mut answering = Answering::begin(&project).unwrap();
+        let terminal = answering.what.terminal.clone();
+        assert!(is_answering(&run, &terminal, "q", "dev/a"));
+        assert!(!is_answering(&run, "another", "q", "dev/a"));
+        answering.is_about("q", "dev/a");
+        assert!(is_answering(&run, "another", "q", "dev/a"));
+        assert!(!is_answering(&run, "another", "q", "dev/b"));
+        drop(answering);
+        assert!(!is_answering(&run, &terminal, "q", "dev/a"));
+        // One whose author was killed.
+        fs::write(run.join(FOLDER).join("1"), r#"{"terminal":"t","ask":null}"#).unwrap();
+        assert!(!is_answering(&run, "t", "q", "dev/a"));
+    }
+}
