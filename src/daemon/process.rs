@@ -543,7 +543,9 @@ impl Process {
             (attempt::Ended::Code(code), Mode::Turn) => *code == 0,
             (attempt::Ended::Code(_), Mode::Pane) | (attempt::Ended::Signal(_), _) => false,
         };
-        if by_itself {
+        // One that tx has ended itself need not ask tmux, which may be what is wrong.
+        let was_ended = self.ending.is_some() && self.at.is_some();
+        if by_itself || was_ended {
             return self.attempt.exit(ended);
         }
         // If the server is gone, to ask is to have another.

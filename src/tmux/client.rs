@@ -24,6 +24,9 @@ const LAST_CLIENT: Duration = Duration::from_secs(2);
 /// How long tmux may take to answer. It takes milliseconds, unless something is wrong.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// How long a server that is told to end may take: nothing is waited for after it.
+const LAST_WORD: Duration = Duration::from_secs(3);
+
 /// A private tmux server.
 #[derive(Clone, Debug)]
 pub struct Server {
@@ -296,7 +299,8 @@ async fn serve(
         let written = tokio::time::timeout(patience, live.input.write_all(line.as_bytes())).await;
         if request.last {
             let mut rest = Vec::new();
-            let _ = tokio::time::timeout(patience, live.output.read_to_end(&mut rest)).await;
+            let ends = live.output.read_to_end(&mut rest);
+            let _ = tokio::time::timeout(patience.min(LAST_WORD), ends).await;
             return;
         }
         if !matches!(written, Ok(Ok(()))) {

@@ -241,11 +241,12 @@ async fn a_tmux_that_does_not_answer_holds_nobody_up_for_long() {
 
 #[test]
 fn tx_stops_though_tmux_stands_still() {
-    let project = Project::started(&[("dev/config.yaml", ECHO)]);
-    let _halted = Halted::new(server_pid(project.socket()));
+    let mesh = ECHO.replace("run: [echo, done]", "mode: pane, run: [cat, -]");
+    let project = Project::started(&[("dev/config.yaml", &mesh)]);
     project.drop_file("m.md", &message("core", "dev/a", "m", "", "work"));
-    wait_for("it to be taken in", || project.message("m"));
-    project.ok(&["stop"]);
+    project.wait_for_step("m", Step::Delivered);
+    let _halted = Halted::new(server_pid(project.socket()));
+    project.ok(&["stop", "--kill-agents"]);
     assert_eq!(project.daemon(), None);
 }
 
