@@ -33,7 +33,9 @@ impl Answering {
     /// Somebody types here. `None`: it cannot be told to anybody.
     pub fn begin(project: &Project) -> Option<Answering> {
         let folder = project.run().join(FOLDER);
-        make_private_folder(&folder).ok()?;
+        for folder in [&project.run(), &folder] {
+            make_private_folder(folder).ok()?;
+        }
         let path = folder.join(std::process::id().to_string());
         let file = create_private(&path).ok()?;
         file.try_lock().ok()?;

@@ -19,3 +19,4 @@ mod routing;
 mod runs;
 mod silence;
 mod turns;
+mod unstartable;

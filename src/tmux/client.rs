@@ -324,8 +324,7 @@ async fn connect(
 ) -> Result<Connection, Error> {
     let connection = tokio::time::timeout(patience, server.connect()).await;
     let late = |_| Error::NotStarted("its server does not answer".into());
-    let mut connection = connection.map_err(late)??;
-    connection.refresh_environment(server, patience).await;
+    let connection = connection.map_err(late)??;
     let id = Some(connection.server.clone());
     // Also if it is the same: what was told to it by the last client may be gone.
     lives.send_replace(id);
@@ -333,31 +332,6 @@ async fn connect(
 }
 
 impl Connection {
-    /// Give what is started from now on the environment of this process. What cannot be set
-    /// stays as it was.
-    async fn refresh_environment(&mut self, server: &Server, patience: Duration) {
-        let mut show = server.command();
-        show.args(["show-environment", "-g"]).stdin(Stdio::null());
-        show.kill_on_drop(true);
-        let printed = tokio::time::timeout(patience, show.output()).await;
-        let Ok(Ok(printed)) = printed else { return };
-        let mut lines = String::new();
-        for command in refresh(std::env::vars_os(), &printed.stdout) {
-            lines += &command;
-            lines.push('\n');
-            let (answer, _) = oneshot::channel();
-            self.open.push_back(Open {
-                commands: 1,
-                replies: Vec::new(),
-                until: Instant::now() + patience,
-                answer,
-            });
-        }
-        // Nobody reads the replies yet: they wait in the pipe, and there are few.
-        let written = self.input.write_all(lines.as_bytes());
-        let _ = tokio::time::timeout(patience, written).await;
-    }
-
     fn reply(&mut self, ok: bool, lines: Reply) {
         let Some(mut open) = self.open.pop_front() else {
             return;
@@ -440,6 +414,7 @@ impl Server {
         if !started.status.success() && !said.contains("duplicate session") {
             return Err(Error::NotStarted(said.trim().to_owned()));
         }
+        self.refresh_environment().await.map_err(failed)?;
         self.see_off_others().await.map_err(failed)?;
         let mut which = self.command();
         which.args(["display-message", "-p", ServerId::FORMAT]);
@@ -474,6 +449,25 @@ impl Server {
             parser: Parser::default(),
             open: VecDeque::new(),
         })
+    }
+
+    /// Give what is started from now on the environment of this process. What cannot be set
+    /// stays as it was.
+    async fn refresh_environment(&self) -> std::io::Result<()> {
+        let mut show = self.command();
+        show.args(["show-environment", "-g"]);
+        show.stdin(Stdio::null()).kill_on_drop(true);
+        let printed = show.output().await?.stdout;
+        // By standard input: everybody can see the arguments of a process.
+        let mut set = self.command();
+        set.args(["source-file", "-"]).stdin(Stdio::piped());
+        set.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut set = set.kill_on_drop(true).spawn()?;
+        if let Some(mut input) = set.stdin.take() {
+            let commands = refresh(std::env::vars_os(), &printed).join("\n") + "\n";
+            input.write_all(commands.as_bytes()).await?;
+        }
+        set.wait().await.map(drop)
     }
 
     /// Whatever ends tx ends its client: then the line at the foot of the windows is no

@@ -70,6 +70,18 @@ fn defaults_are_filled_in() {
 }
 
 #[test]
+fn the_variables_of_an_agent_take_the_place_of_the_meshs() {
+    let (mesh, _) = loads(
+        "mesh: m\nenv: [KEY, MODE=a=b]\nentry_point: a\nagents:\n\
+         - {name: a, prompt: p}\n- {name: b, prompt: p, env: []}\n",
+    );
+    let of = |agent: usize| mesh.agents[agent].env.clone().unwrap();
+    assert_eq!(of(0).passed, ["KEY"]);
+    assert_eq!(of(0).set, [("MODE".to_owned(), "a=b".to_owned())]);
+    assert_eq!(of(1), crate::model::Variables::default());
+}
+
+#[test]
 fn every_field_that_is_obeyed_arrives() {
     let (mesh, diagnostics) = loads(
         "mesh: Lab\ndescription: what for\nentry_point: B\ncompletion_agents: [a]\nrouting_mode: dispatcher\n\
@@ -183,6 +195,7 @@ fn every_shape_in_the_wild_loads() {
         ("completion_agents", routed("completion_agents: [b]\n"), &[]),
         ("completion_agent", routed("completion_agent: b\n"), &[]),
         ("boundary_agents", routed("boundary_agents: [b]\n"), &[]),
+        ("env", with("env: [KEY, MODE=a b]\n"), &[]),
         ("workspace with a path", with("workspace: {path: 'out/{topic}/$name/{task-id}', create_on_init: true}\n"), &[]),
         ("workspace locations", with("workspace: {path: x, locations: {spec: s.md}, note: n}\n"), &[]),
         ("workspace structure", with("workspace: {path: x, structure: [{dir: a}, {file: b}]}\n"), not_obeyed),
@@ -419,6 +432,12 @@ fn what_is_only_a_warning() {
             with("rearmatter: {enabld: true}\n"),
             "TX0311 4:14",
             "`enabled`",
+        ),
+        (
+            "no name of a variable",
+            with("env: [A, 'B C']\n"),
+            "TX0313 4:6",
+            "does not get it",
         ),
         (
             "unknown field of workspace",
