@@ -448,6 +448,7 @@ fn goes_anyway(project: &Project, message: &Message) -> Result<Option<Kind>, Fai
         text: String::new(),
         envelope: message.envelope.clone(),
         warnings: Vec::new(),
+        turn: None,
         known: Vec::new(),
     };
     Ok(match past.state.judge_arrival(&arrived) {
