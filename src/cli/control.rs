@@ -43,6 +43,7 @@ impl From<NoAnswer> for Failure {
     fn from(error: NoAnswer) -> Failure {
         let failure = Failure::new(error.to_string());
         match error {
+            NoAnswer::Refused { hint, .. } => failure.hint(hint),
             NoAnswer::TimedOut => failure
                 .hint("it may be done all the same: `tx status` shows how things are")
                 .exit(Exit::TimedOut),

@@ -68,6 +68,7 @@ pub(super) fn run(context: &Context, verb: &Doctor) -> Result<Exit, Failure> {
     checks.extend(programs(&project, &catalogue));
     checks.push(leftovers(&project));
     checks.extend(watches());
+    checks.push(watching(&project));
     let bad = |check: &&Check| matches!(check.found, Found::Bad(_));
     let bad = checks.iter().filter(bad).count();
     if context.output.json {
@@ -443,6 +444,34 @@ fn watches() -> Option<Check> {
     } else {
         Check::new("watches", Found::Well, detail)
     })
+}
+
+/// Can a folder be watched, here and now? A machine has a number of watches for each user,
+/// and editors use them up.
+fn watching(project: &Project) -> Check {
+    use notify::Watcher;
+    let folder = project.messages();
+    let watched =
+        notify::recommended_watcher(|_| {}).and_then(|mut watcher| match folder.is_dir() {
+            true => watcher.watch(&folder, notify::RecursiveMode::NonRecursive),
+            false => Ok(()),
+        });
+    let scanning = running(project).is_some_and(|daemon| daemon.scanning);
+    match watched {
+        Ok(()) if scanning => {
+            let fix = "`tx stop`, then `tx start`, or wait half a minute";
+            let detail = "a folder can be watched, and the daemon does not watch it yet";
+            Check::new("watching", Found::Odd(fix.into()), detail)
+        }
+        Ok(()) => Check::new("watching", Found::Well, "a folder can be watched"),
+        Err(error) => {
+            let fix = "`sudo sysctl fs.inotify.max_user_instances=1024 fs.inotify.max_user_watches=65536`, or end what watches so much";
+            let detail = format!(
+                "a folder cannot be watched: {error}; tx looks for files instead, which is slower"
+            );
+            Check::new("watching", Found::Odd(fix.into()), detail)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -136,7 +136,9 @@ impl Write for PrivateLog {
 impl From<Stopped> for Failure {
     fn from(stopped: Stopped) -> Failure {
         let hint = match &stopped {
-            Stopped::Taken(Taken::By(_)) | Stopped::Place { .. } => None,
+            Stopped::Taken(Taken::By(_) | Taken::Unseen(_))
+            | Stopped::Place { .. }
+            | Stopped::Lost(_) => None,
             Stopped::Tmux(tmux::Error::NotStarted(_)) => {
                 Some("install tmux 3.2 or newer; `tx doctor` looks at the rest")
             }
@@ -144,7 +146,6 @@ impl From<Stopped> for Failure {
             | Stopped::Journal(_)
             | Stopped::Tmux(_)
             | Stopped::File { .. }
-            | Stopped::Watch(_)
             | Stopped::Blind
             | Stopped::Settings(_)
             | Stopped::Machine(_) => Some("`tx doctor` looks for what is wrong"),

@@ -57,6 +57,8 @@ pub(super) fn start(project: &Project) -> Result<Started, Failure> {
         .arg(&project.root)
         .args(["run", "--background"])
         .current_dir(&project.root)
+        // An agent may start it: it is no process of that agent's.
+        .env_remove("TX_ATTEMPT")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -135,6 +135,7 @@ impl Now {
                 "running": daemon.is_some(),
                 "pid": daemon.map(|daemon| daemon.pid),
                 "since": daemon.map(|daemon| time(daemon.since)),
+                "scanning": daemon.is_some_and(|daemon| daemon.scanning),
             },
             "as_of": self.as_of.map(time),
             "workers": self.workers,
@@ -161,6 +162,14 @@ impl Now {
                 paint(AnsiColor::Yellow, "○")
             ),
         };
+        if self.daemon.as_ref().is_some_and(|daemon| daemon.scanning) {
+            let slow = "files cannot be watched, so tx looks for them: that is slower";
+            let _ = writeln!(
+                text,
+                "{} {slow}; `tx doctor` says more",
+                paint(AnsiColor::Yellow, "!")
+            );
+        }
         if !self.table.is_empty() {
             let as_of = self.as_of.map(|at| format!(", as of {}", time(at)));
             let as_of = as_of.unwrap_or_default();

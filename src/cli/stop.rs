@@ -49,7 +49,9 @@ pub(super) fn stop(project: &Project, kill_agents: bool) -> Result<bool, Failure
         // It may end before it has answered.
         Ok(Reply::Done | Reply::Seq { .. }) | Err(NoAnswer::Gone | NoAnswer::TimedOut) => {}
         Ok(Reply::Refused { why, hint }) => return Err(Failure::new(why).hint(hint)),
-        Err(error @ NoAnswer::Garbage(_)) => return Err(error.into()),
+        Err(error @ (NoAnswer::Garbage(_) | NoAnswer::Refused { .. })) => {
+            return Err(error.into());
+        }
     }
     wait(project)?;
     Ok(true)

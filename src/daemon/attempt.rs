@@ -12,6 +12,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -21,13 +22,13 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::signals::{has_session, of_session};
+use super::signals::{has_session, is_dead, of_session};
 use crate::engine::{Exit, Pane};
 use crate::model::{Address, Mode};
 use crate::project::{create_private, write_private};
 
 /// As much as a message may have: what a program prints beyond is not kept.
-pub(super) const MOST_OUTPUT: u64 = 1024 * 1024;
+pub(super) const MOST_KEPT: usize = 1024 * 1024;
 /// As much of the end of its standard error as is told.
 const MOST_ERRORS: usize = 4096;
 /// How many old attempts of a worker are kept for people to look at.
@@ -81,6 +82,8 @@ pub enum Ended {
     Signal(i32),
     /// It could not be started.
     NotStarted(String),
+    /// By itself and well, but what it printed could not be kept.
+    NotKept(String),
 }
 
 /// What is found where the lock of an attempt should be.
@@ -218,19 +221,22 @@ impl Attempt {
         serde_json::from_slice(&record).map_err(io::Error::other)
     }
 
-    /// Its end as the engine is told of it.
-    pub(super) fn exit(&self, ended: Ended) -> Exit {
-        match ended {
+    /// Its end as the engine is told of it. Output that cannot be read is not taken for none.
+    pub(super) fn exit(&self, ended: Ended) -> io::Result<Exit> {
+        Ok(match ended {
             Ended::Code(code) => Exit::Code {
                 code,
-                stdout: head(&self.stdout()),
-                stderr: tail(&self.stderr()),
+                stdout: head(&self.stdout())?,
+                stderr: tail(&self.stderr())?,
+            },
+            Ended::NotKept(why) => Exit::Lost {
+                why: format!("what it printed could not be written: {why}"),
             },
             Ended::Signal(signal) => Exit::Lost {
                 why: format!("it was ended by signal {signal}"),
             },
             Ended::NotStarted(why) => Exit::NotStarted { why },
-        }
+        })
     }
 
     /// Its number among those of its worker.
@@ -293,9 +299,87 @@ impl Attempt {
         })
     }
 
+    /// All that is left of it: what holds its lock, what was started with its mark, and what
+    /// is in the session of its wrapper. A launcher may close the lock, and a program may
+    /// leave its session; the mark is in the environment that a process was started with.
+    pub(super) fn remains(&self) -> Vec<Pid> {
+        let own = rustix::process::getpid();
+        let mut found = self.holders();
+        found.extend(processes_marked(&self.folder));
+        found.extend(self.of_its_session());
+        found.retain(|pid| *pid != own && !is_dead(*pid));
+        found
+    }
+
+    /// The processes in the session of its wrapper. If something has the number of the wrapper
+    /// that has begun since, the session is another's.
+    fn of_its_session(&self) -> Vec<Pid> {
+        let Some(wrapper) = self.wrapper() else {
+            return Vec::new();
+        };
+        match fs::metadata(format!("/proc/{wrapper}")) {
+            Err(error) if error.kind() == ErrorKind::NotFound => of_session(wrapper),
+            Ok(_) | Err(_) => Vec::new(),
+        }
+    }
+
+    /// Has it ended well by itself? What it has left then, a server perhaps, may stay.
+    fn ended_well(&self) -> io::Result<bool> {
+        Ok(self.ended()? == Some(Ended::Code(0)))
+    }
+
+    fn is_clear(&self) -> io::Result<bool> {
+        fs::exists(self.folder.join("clear"))
+    }
+
+    /// Nothing is left of it, and nothing of it can come any more.
+    fn mark_clear(&self) -> io::Result<()> {
+        place(&self.folder, "clear", b"")
+    }
+
     fn lock_file(&self) -> PathBuf {
         self.folder.join("lock")
     }
+}
+
+/// The processes that are left of attempts of a worker which did not end well: before
+/// another is started they have to be gone.
+pub(super) fn remains(run: &Path, worker: &Address) -> io::Result<Vec<Pid>> {
+    let folder = worker_folder(run, worker);
+    let mut found = Vec::new();
+    for number in attempts(&folder)? {
+        let attempt = Attempt::at(&folder.join(number.to_string()));
+        if attempt.is_clear()? || attempt.ended_well()? {
+            continue;
+        }
+        match attempt.stand()? {
+            // It has never run.
+            Stand::NotBegun | Stand::Revoked => {}
+            Stand::Running(_) | Stand::Ended(_) | Stand::Vanished => {
+                let remains = attempt.remains();
+                if remains.is_empty() {
+                    // If this fails it is looked for again.
+                    let _ = attempt.mark_clear();
+                }
+                found.extend(remains);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What a process of an attempt has in its environment, with the folder of the attempt.
+pub(super) const MARK: &str = "TX_ATTEMPT";
+
+/// The processes that were started with the mark of an attempt.
+fn processes_marked(folder: &Path) -> Vec<Pid> {
+    let mut mark = format!("{MARK}=").into_bytes();
+    mark.extend_from_slice(folder.as_os_str().as_bytes());
+    let is_marked = |pid: &Pid| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|one| one == mark)
+    };
+    all_processes().filter(is_marked).collect()
 }
 
 /// The attempts of a worker that have something running.
@@ -333,10 +417,13 @@ fn processes_with(device: u64, inode: u64) -> Vec<Pid> {
         let mut files = open.filter_map(|fd| fs::metadata(fd.ok()?.path()).ok());
         files.any(|file| file.dev() == device && file.ino() == inode)
     };
+    all_processes().filter(has_it).collect()
+}
+
+fn all_processes() -> impl Iterator<Item = Pid> {
     let all = fs::read_dir("/proc").into_iter().flatten();
     let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let pids = names.filter_map(|name| Pid::from_raw(name.parse().ok()?));
-    pids.filter(has_it).collect()
+    names.filter_map(|name| Pid::from_raw(name.parse().ok()?))
 }
 
 fn worker_folder(run: &Path, worker: &Address) -> PathBuf {
@@ -369,18 +456,19 @@ fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-fn head(path: &Path) -> String {
+fn head(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    if let Ok(file) = File::open(path) {
-        let _ = file.take(MOST_OUTPUT).read_to_end(&mut bytes);
+    match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        file => drop(file?.take(MOST_KEPT as u64).read_to_end(&mut bytes)?),
     }
-    String::from_utf8_lossy(&bytes).into()
+    Ok(String::from_utf8_lossy(&bytes).into())
 }
 
-fn tail(path: &Path) -> String {
-    let bytes = fs::read(path).unwrap_or_default();
+fn tail(path: &Path) -> io::Result<String> {
+    let bytes = read_if_there(path)?.unwrap_or_default();
     let start = bytes.len().saturating_sub(MOST_ERRORS);
-    String::from_utf8_lossy(&bytes[start..]).into()
+    Ok(String::from_utf8_lossy(&bytes[start..]).into())
 }
 
 /// Write a file whole or not at all.
@@ -467,6 +555,41 @@ mod tests {
         attempt.end(&Ended::Code(3)).unwrap();
         attempt.end(&Ended::Signal(9)).unwrap();
         assert_eq!(attempt.stand().unwrap(), Stand::Ended(Ended::Code(3)));
+    }
+
+    #[test]
+    fn what_is_left_of_an_attempt_is_found_by_its_mark_unless_it_ended_well() {
+        let run = tempfile::tempdir().unwrap();
+        let worker: Address = "dev/worker".parse().unwrap();
+        let folder = worker_folder(run.path(), &worker).join("1");
+        fs::create_dir_all(&folder).unwrap();
+        let attempt = Attempt::at(&folder);
+        File::create(attempt.lock_file()).unwrap();
+        drop(attempt.begin().unwrap());
+        // It holds no lock, and is in a session of its own.
+        let mut child = std::process::Command::new("setsid")
+            .args(["--wait", "sleep", "60"])
+            .env(MARK, &folder)
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&child);
+        let marked = || remains(run.path(), &worker).unwrap();
+        // Before it has become the program it has the environment of this one.
+        while !marked().contains(&pid) {
+            std::thread::yield_now();
+        }
+        attempt.end(&Ended::Code(0)).unwrap();
+        assert_eq!(marked(), [], "it may have left a server");
+        fs::remove_file(folder.join("ended")).unwrap();
+        attempt.end(&Ended::Code(1)).unwrap();
+        for pid in marked() {
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+        child.wait().unwrap();
+        while !marked().is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(attempt.is_clear().unwrap(), "it is not looked for again");
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! The time as events have it: that of the wall when tx started, and what has gone by
-//! since. Whoever sets the clock meanwhile changes nothing.
+//! The time as events have it: that of the wall when tx started, or that of the last
+//! record if it is later, and what has gone by since. Whoever sets the clock meanwhile
+//! changes nothing.
 
 use std::time::{Instant, SystemTime};
 
@@ -10,11 +11,11 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub(super) fn start() -> Clock {
-        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let wall = wall.unwrap_or_default().as_millis();
+    /// Start after the last record. If the clock was ahead in the last life of tx, what
+    /// was to happen in a second would else wait until the wall has caught up.
+    pub(super) fn start(last: i64) -> Clock {
         Clock {
-            wall: i64::try_from(wall).unwrap_or(i64::MAX),
+            wall: wall().max(last),
             started: Instant::now(),
         }
     }
@@ -31,5 +32,27 @@ impl Clock {
         // A day is as good as for ever: it is asked again by then.
         let left = left.min(24 * 60 * 60 * 1000);
         Instant::now() + std::time::Duration::from_millis(left)
+    }
+}
+
+/// The time of the wall, in milliseconds since 1970.
+pub(super) fn wall() -> i64 {
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    i64::try_from(wall.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_goes_on_from_the_last_record_if_that_is_ahead() {
+        let ahead = wall() + 3_600_000;
+        let clock = Clock::start(ahead);
+        assert!(clock.now() >= ahead);
+        let due = clock.instant(ahead + 1_000);
+        assert!(due <= Instant::now() + std::time::Duration::from_secs(1));
+        let before = wall();
+        assert!(Clock::start(0).now() >= before);
     }
 }

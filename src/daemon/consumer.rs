@@ -3,7 +3,8 @@
 //! The watcher's callback only notes names. One thread looks at them: a finished write or
 //! a rename is taken at once, a bare link when it has stood for a while, and whatever was
 //! missed is found by a scan: at the start, when the watcher lost track, when the folder
-//! was gone, and now and then. No file is ever edited, moved or removed.
+//! was gone, and now and then. Where nothing can be watched, because the machine has no
+//! watches left, it is found by scans alone. No file is ever edited, moved or removed.
 
 mod fence;
 mod hints;
@@ -13,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,8 +25,9 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
 use super::Input;
+use super::clock::wall;
 use crate::engine::Event;
-use crate::project::Project;
+use crate::project::{Project, is_passing};
 pub(super) use fence::Fence;
 use hints::{Hint, Shared};
 use look::{Looked, look};
@@ -37,6 +40,12 @@ const GRACE: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the folder is looked at without a hint.
 const INTERVAL: Duration = Duration::from_secs(30);
+/// How often it is looked at where nothing can be watched: for new files, and for changes
+/// to those that are known.
+const UNWATCHED: Duration = Duration::from_millis(250);
+const UNWATCHED_CHANGES: Duration = Duration::from_secs(2);
+/// How often a file is tried again that cannot be read for a reason that passes.
+const TRY_AGAIN: Duration = Duration::from_millis(500);
 
 /// How many files are told of at once.
 const TOGETHER: usize = 64;
@@ -60,6 +69,8 @@ struct Taken {
     at: i64,
     /// The hash of the hash of its bytes.
     content: u64,
+    /// Nothing can come of a change to it any more.
+    finished: bool,
 }
 
 impl Known {
@@ -71,9 +82,13 @@ impl Known {
     }
 
     /// What a file was, and when. The last word on it stands.
-    pub(super) fn insert(&mut self, name: &str, hash: &str, at: i64) {
+    pub(super) fn insert(&mut self, name: &str, hash: &str, at: i64, finished: bool) {
         let content = self.hasher.hash_one(hash);
-        let taken = Taken { at, content };
+        let taken = Taken {
+            at,
+            content,
+            finished,
+        };
         let last = self
             .files
             .entry(self.hasher.hash_one(name))
@@ -90,17 +105,12 @@ impl Consumer {
         project: &Project,
         known: Known,
         inputs: mpsc::Sender<Input>,
-    ) -> notify::Result<Consumer> {
+    ) -> io::Result<Consumer> {
         let (bus, run) = (project.messages(), project.run());
         let shared = Arc::new(Shared::new(known.hasher.clone()));
-        let watcher = {
-            let shared = Arc::clone(&shared);
-            let folders = [bus.clone(), run.clone()];
-            notify::recommended_watcher(move |event| shared.hear(&folders, event))?
-        };
         let mut looker = Looker {
             shared: Arc::clone(&shared),
-            watcher,
+            watcher: None,
             bus,
             run: run.clone(),
             watched: None,
@@ -109,6 +119,8 @@ impl Consumer {
             seen: HashMap::new(),
             settling: BTreeMap::new(),
             incomplete: BTreeMap::new(),
+            unread: BTreeMap::new(),
+            scan_again: None,
             fences: Vec::new(),
             found: Vec::new(),
             inputs,
@@ -118,8 +130,7 @@ impl Consumer {
             .spawn(move || {
                 let _end = Ending(looker.inputs.clone());
                 looker.run();
-            })
-            .map_err(notify::Error::io)?;
+            })?;
         let fence = Fence::new(Arc::clone(&shared), run);
         Ok(Consumer {
             shared,
@@ -183,7 +194,8 @@ struct Stamp {
 /// The one that looks at files.
 struct Looker {
     shared: Arc<Shared>,
-    watcher: RecommendedWatcher,
+    /// `None`: there is none to be had.
+    watcher: Option<RecommendedWatcher>,
     bus: PathBuf,
     run: PathBuf,
     /// The folder that is watched, by its inode: another may have come in its place.
@@ -198,6 +210,11 @@ struct Looker {
     settling: BTreeMap<OsString, (Instant, Option<Stamp>)>,
     /// Files whose rest is waited for, and until when.
     incomplete: BTreeMap<OsString, Instant>,
+    /// Files that could not be read for a reason that passes: when each is tried again, and
+    /// since when it is.
+    unread: BTreeMap<OsString, (Instant, Instant)>,
+    /// When the folder is listed again, which could not be.
+    scan_again: Option<Instant>,
     /// Fences to be passed, and when at the latest.
     fences: Vec<(u64, Instant)>,
     /// What was found and not yet told.
@@ -213,6 +230,7 @@ impl Looker {
         // What was written a moment ago has to stand: it belongs to what was there before.
         let mut first = Some(Instant::now() + PATIENCE);
         let mut tick = Instant::now() + INTERVAL;
+        let (mut look, mut changes) = (Instant::now() + UNWATCHED, Instant::now());
         loop {
             if first.is_some_and(|latest| self.has_settled(latest)) {
                 first = None;
@@ -220,8 +238,12 @@ impl Looker {
                 let _ = self.inputs.blocking_send(Input::Scanned);
             }
             let next = self.settling.values().map(|(until, _)| *until);
-            let next = next.chain(self.incomplete.values().copied()).min();
-            let (hints, stop) = self.shared.wait(next.map_or(tick, |next| next.min(tick)));
+            let next = next.chain(self.incomplete.values().copied());
+            let next = next.chain(self.unread.values().map(|(next, _)| *next));
+            let next = next.chain(self.scan_again).chain([tick]);
+            let unwatched = self.watched.is_none().then_some(look);
+            let next = next.chain(unwatched).min().unwrap_or(tick);
+            let (hints, stop) = self.shared.wait(next);
             if stop {
                 return;
             }
@@ -245,11 +267,23 @@ impl Looker {
                 }
                 tick = Instant::now() + INTERVAL;
             }
+            if self.scan_again.is_some_and(|at| at <= Instant::now()) {
+                scan = Some(Scan::Everything);
+            }
             if let Some(of) = scan {
                 self.arm();
                 self.scan(of);
+            } else if self.watched.is_none() && Instant::now() >= look {
+                if Instant::now() >= changes {
+                    self.scan(Scan::Everything);
+                    changes = Instant::now() + UNWATCHED_CHANGES;
+                } else if self.has_another_time() {
+                    self.scan(Scan::NewNames);
+                }
+                look = Instant::now() + UNWATCHED;
             }
             self.take_what_stood();
+            self.take_what_could_not_be_read();
             self.give_up_incomplete();
             self.tell();
             // A link that stands for a while may be what a fence was raised for.
@@ -267,7 +301,9 @@ impl Looker {
     /// Does nothing have to stand any more? Somebody who goes on and on making links must
     /// not hold up everybody else.
     fn has_settled(&self, latest: Instant) -> bool {
-        self.settling.is_empty() || Instant::now() >= latest
+        let settled =
+            self.settling.is_empty() && self.unread.is_empty() && self.scan_again.is_none();
+        settled || Instant::now() >= latest
     }
 
     /// Watch the folder that is there now, its parent, which tells of its return, and the
@@ -275,19 +311,42 @@ impl Looker {
     /// have the inode of the one before, and the end of that one ends the watch of its name.
     fn arm(&mut self) {
         let inode = fs::metadata(&self.bus).map(|found| found.ino()).ok();
-        let mut armed = true;
+        let armed = self.watch();
+        // Without the folder there is nothing to watch, and its parent tells of it.
+        let watching = armed.is_ok() || inode.is_none();
+        if self.shared.set_watching(watching) != watching {
+            match &armed {
+                Err(error) if !watching => {
+                    tracing::warn!(%error, "nothing can be watched: the folder is looked at instead, which is slower; `tx doctor` says more");
+                }
+                Ok(()) | Err(_) => tracing::info!("the folder is watched again"),
+            }
+            let _ = self.inputs.blocking_send(Input::Watching(watching));
+        }
+        self.watched = inode.filter(|_| armed.is_ok());
+    }
+
+    /// Watch what is to be watched; an error tells that the bus is not.
+    fn watch(&mut self) -> notify::Result<()> {
+        let watcher = match &mut self.watcher {
+            Some(watcher) => watcher,
+            none @ None => {
+                let (shared, folders) = (&self.shared, [self.bus.clone(), self.run.clone()]);
+                let shared = Arc::clone(shared);
+                let new = move |event| shared.hear(&folders, event);
+                none.insert(notify::recommended_watcher(new)?)
+            }
+        };
         let parent = self.bus.parent().map(PathBuf::from);
+        let mut armed = Ok(());
         // The bus last: should it come only after that, its parent tells.
         let folders = [parent, Some(self.run.clone()), Some(self.bus.clone())];
         for folder in folders.into_iter().flatten() {
             // What was watched before may be gone, and is then forgotten already.
-            let _ = self.watcher.unwatch(&folder);
-            if let Err(error) = self.watcher.watch(&folder, RecursiveMode::NonRecursive) {
-                tracing::warn!(folder = %folder.display(), %error, "cannot be watched: it is looked at every {} s", INTERVAL.as_secs());
-                armed &= folder != self.bus;
-            }
+            let _ = watcher.unwatch(&folder);
+            armed = watcher.watch(&folder, RecursiveMode::NonRecursive);
         }
-        self.watched = inode.filter(|_| armed);
+        armed
     }
 
     /// Could something have come without a hint?
@@ -298,14 +357,30 @@ impl Looker {
         inode != self.watched || inode.is_none() || changed != self.scanned
     }
 
+    /// Has the folder another time on it than at the last scan?
+    fn has_another_time(&self) -> bool {
+        let changed = fs::metadata(&self.bus).and_then(|found| found.modified());
+        changed.ok() != self.scanned
+    }
+
     /// Look at every file of the folder that was not taken. One that stands since before
-    /// the journal took it in is the one that it knows.
+    /// the journal took it in, and is finished, is the one that it knows; what was refused
+    /// may have been fixed, whatever the clock said, so it is read.
     fn scan(&mut self, of: Scan) {
         let before = fs::metadata(&self.bus).and_then(|found| found.modified());
-        let Ok(entries) = fs::read_dir(&self.bus) else {
-            self.scanned = None;
-            return;
+        self.scan_again = None;
+        let entries = match fs::read_dir(&self.bus) {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.scanned = None;
+                if is_passing(&error) {
+                    tracing::warn!(%error, "the folder cannot be listed: it is tried again");
+                    self.scan_again = Some(Instant::now() + TRY_AGAIN);
+                }
+                return;
+            }
         };
+        let now = wall();
         let mut there = HashMap::new();
         let mut new: Vec<(OsString, Stamp)> = Vec::new();
         for entry in entries.filter_map(Result::ok) {
@@ -322,7 +397,9 @@ impl Looker {
                 continue;
             };
             let taken = self.known_as(&name);
-            if self.is_seen(&name, &stamp) || taken.is_some_and(|t| stamp.is_before(t.at)) {
+            // A time that lies ahead was written by a clock that was wrong.
+            let is_known = |t: &Taken| t.finished && t.at <= now && stamp.is_before(t.at);
+            if self.is_seen(&name, &stamp) || taken.is_some_and(is_known) {
                 there.insert(hash, self.shared.hash(&stamp));
             } else {
                 new.push((name, stamp));
@@ -363,6 +440,18 @@ impl Looker {
         }
     }
 
+    fn take_what_could_not_be_read(&mut self) {
+        let now = Instant::now();
+        let due = self.unread.iter().filter(|(_, (next, _))| *next <= now);
+        let due: Vec<OsString> = due.map(|(name, _)| name.clone()).collect();
+        for name in due {
+            match self.stamp(&name) {
+                Some(stamp) => self.take_as(name, stamp),
+                None => drop(self.unread.remove(&name)),
+            }
+        }
+    }
+
     fn give_up_incomplete(&mut self) {
         let now = Instant::now();
         let due = self.incomplete.iter().filter(|(_, until)| **until <= now);
@@ -392,18 +481,35 @@ impl Looker {
         let waited = until.is_some_and(|until| until <= Instant::now());
         let known = self.known_as(&name);
         let is_known = |hash: &str| known.is_some_and(|t| t.content == self.shared.hash(hash));
-        let event = match look(&self.bus.join(&name), waited) {
+        let since = self.unread.get(&name).map(|(_, since)| *since);
+        let tried = since.is_some_and(|since| since.elapsed() > GRACE);
+        let looked = look(&self.bus.join(&name), waited, tried);
+        let event = match looked {
             Looked::Message(arrived) if is_known(&arrived.hash) => None,
             Looked::Message(arrived) => Some(Event::Arrived(arrived)),
             Looked::Bad(rejected) if is_known(&rejected.hash) => None,
             Looked::Bad(rejected) => Some(Event::Rejected(rejected)),
-            Looked::Gone => return,
+            Looked::Gone => {
+                self.unread.remove(&name);
+                return;
+            }
+            Looked::Later(error) => {
+                if since.is_none() {
+                    tracing::warn!(file = %name.display(), %error, "cannot be read now: it is tried again");
+                }
+                let now = Instant::now();
+                self.unread
+                    .insert(name, (now + TRY_AGAIN, since.unwrap_or(now)));
+                return;
+            }
             Looked::Incomplete => {
+                self.unread.remove(&name);
                 let until = until.unwrap_or_else(|| Instant::now() + GRACE);
                 self.incomplete.insert(name, until);
                 return;
             }
         };
+        self.unread.remove(&name);
         // Whoever writes to it now closes it some time, and it is looked at again.
         if self.stamp(&name) == Some(stamp) {
             self.see(&name, &stamp);

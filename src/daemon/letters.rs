@@ -7,8 +7,9 @@ use std::path::Path;
 use chrono::DateTime;
 
 use crate::engine::{Facts, Letter, Source};
+use crate::format::message::MAX_FILE;
 use crate::format::render::{file_name, render};
-use crate::model::{Body, Envelope, Kind, Line, Message, Rearmatter, Recipient};
+use crate::model::{Address, Body, Envelope, Kind, Line, Message, Rearmatter, Recipient};
 
 /// The name of the file that a message is in: its author's, or that of what tx wrote.
 pub fn file_with(facts: &Facts) -> String {
@@ -51,12 +52,33 @@ pub(super) fn file_of(letter: &Letter) -> (String, String) {
     envelope.kind = Some(letter.kind);
     envelope.status.clone_from(&letter.status);
     envelope.in_reply_to.extend(letter.about.clone());
-    let message = Message {
+    let mut message = Message {
         envelope,
         body: Body::from(letter.body.as_str()),
         rearmatter: Rearmatter::default(),
     };
-    (file_name(&message, letter.kind), render(&message))
+    let mut text = render(&message);
+    // What tx writes it must not refuse itself.
+    if let Some(too_much) = text.len().checked_sub(MAX_FILE + 1) {
+        let note = cut_note(letter);
+        let fits = letter.body.len().saturating_sub(too_much + 1 + note.len());
+        let fits = letter.body.floor_char_boundary(fits);
+        message.body = format!("{}{note}", &letter.body[..fits]).into();
+        text = render(&message);
+    }
+    (file_name(&message, letter.kind), text)
+}
+
+/// What stands in place of the end of a letter that does not fit into a file.
+fn cut_note(letter: &Letter) -> String {
+    let Address { mesh, agent } = &letter.from;
+    let whole = match letter.from.is_system() {
+        true => String::new(),
+        false => format!(", and so has `stdout` in .ai/tx/run/{mesh}/{agent} for some time"),
+    };
+    format!(
+        "\n\n[tx: cut here, since a message file has at most 1 MiB; the journal has all of it{whole}]\n"
+    )
 }
 
 /// Write a letter, unless it is there. The journal has its text: should the machine fall
@@ -73,5 +95,43 @@ pub(super) fn write(bus: &Path, name: &str, text: &str) -> io::Result<()> {
         Ok(_) => Ok(()),
         Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(failed) => Err(failed.error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Number;
+    use crate::format::message::{Origin, Parsed, parse};
+
+    #[test]
+    fn a_letter_of_any_size_is_a_file_that_tx_itself_accepts() {
+        for size in [10, MAX_FILE - 500, MAX_FILE, 2 * MAX_FILE] {
+            for text in ["x", "é\n", "---\n", "```\n"] {
+                let letter = Letter {
+                    number: Number(1),
+                    id: "out-1".parse().unwrap(),
+                    from: "dev/worker".parse().unwrap(),
+                    to: None,
+                    kind: Kind::TaskComplete,
+                    status: "complete".parse().ok(),
+                    headline: "done".into(),
+                    body: text.repeat(size / text.len()),
+                    at: 0,
+                    about: None,
+                };
+                let (name, file) = file_of(&letter);
+                let modified = DateTime::UNIX_EPOCH.fixed_offset();
+                let parsed = parse(file.as_bytes(), &Origin { name, modified });
+                let Parsed::Message(message, _) = parsed else {
+                    panic!("{size} bytes of {text:?}: {parsed:?}");
+                };
+                assert_eq!(message.envelope.id, letter.id);
+                let whole = message.body.as_str().trim() == letter.body.trim();
+                let cut = message.body.as_str().contains("[tx: cut here");
+                assert_eq!(whole, !cut, "{size} bytes of {text:?}");
+                assert_eq!(cut, size >= MAX_FILE, "{size} bytes of {text:?}");
+            }
+        }
     }
 }

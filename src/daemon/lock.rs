@@ -1,11 +1,13 @@
 //! At most one daemon in a project: a file that it has locked, and that says who it is.
 //!
 //! The lock is the system's, so it goes with the process, however that ends. What the
-//! file says counts only while it is locked.
+//! file says counts only while it is locked. Whoever removes the file does not remove the
+//! daemon: so it locks the folder of the project too, which stays.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -24,6 +26,9 @@ const BETWEEN: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct DaemonLock {
     file: File,
+    /// The folder of the project, locked unless somebody else's process has it.
+    root: File,
+    running: Running,
 }
 
 /// The daemon that runs.
@@ -33,6 +38,9 @@ pub struct Running {
     pub pid: u32,
     /// When it started, in milliseconds since 1970.
     pub since: i64,
+    /// It cannot watch the folder of messages, and looks at it now and then instead.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scanning: bool,
 }
 
 /// Why the lock was not given.
@@ -44,6 +52,11 @@ pub enum Taken {
     /// Somebody has it who does not say who.
     #[error("{} is locked by a process that is no daemon of tx: end it, then try again", .0.display())]
     BySomebody(PathBuf),
+    /// A daemon has it whose own files were removed.
+    #[error(
+        "a tx whose `.ai/tx/state` was removed still runs in this project, as process {0}: it ends by itself within seconds, else by `kill {0}`; then try again"
+    )]
+    Unseen(u32),
     /// The file cannot be used.
     #[error("{} cannot be locked: {error}", .path.display())]
     Failed {
@@ -62,23 +75,164 @@ impl DaemonLock {
         let running = Running {
             pid: std::process::id(),
             since: Utc::now().timestamp_millis(),
+            scanning: false,
         };
-        match lock(&path, &running) {
-            Ok(Some(lock)) => Ok(lock),
-            Ok(None) => Err(match look(&path) {
-                Some(running) => Taken::By(running),
-                None => Taken::BySomebody(path),
-            }),
-            Err(error) => Err(Taken::Failed { path, error }),
+        let file = match lock(&path) {
+            Ok(Some(file)) => file,
+            Ok(None) => {
+                return Err(match look(&path) {
+                    Some(running) => Taken::By(running),
+                    None => Taken::BySomebody(path),
+                });
+            }
+            Err(error) => return Err(Taken::Failed { path, error }),
+        };
+        let root = lock_root(&project.root)?;
+        let lock = DaemonLock {
+            file,
+            root,
+            running,
+        };
+        let said = lock.say();
+        said.map_err(|error| Taken::Failed { path, error })?;
+        Ok(lock)
+    }
+
+    /// Say to whoever looks whether the messages can be watched.
+    pub fn set_scanning(&mut self, scanning: bool) -> io::Result<()> {
+        self.running.scanning = scanning;
+        self.say()
+    }
+
+    /// Write who this is. Whoever reads it in between reads it again.
+    fn say(&self) -> io::Result<()> {
+        let text = serde_json::to_vec(&self.running)?;
+        self.file.set_len(0)?;
+        self.file.write_all_at(&text, 0)
+    }
+
+    /// What this daemon stands on, to be looked at again and again.
+    pub(super) fn ground(&self, project: &Project) -> io::Result<Ground> {
+        let id = |found: Metadata| (found.dev(), found.ino());
+        Ok(Ground {
+            root: (project.root.clone(), id(self.root.metadata()?)),
+            opened: self.root.try_clone()?,
+            files: vec![
+                (project.lock(), id(self.file.metadata()?)),
+                (project.journal(), id(fs::metadata(project.journal())?)),
+            ],
+        })
+    }
+}
+
+/// The folder and the files that a daemon has open, as they were when it started.
+#[derive(Debug)]
+pub(super) struct Ground {
+    root: (PathBuf, FileId),
+    opened: File,
+    files: Vec<(PathBuf, FileId)>,
+}
+
+/// The device and inode of a file.
+type FileId = (u64, u64);
+
+/// What a daemon stood on is gone.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Lost {
+    /// The folder of the project has another name.
+    #[error("the project was moved from {} to {} while tx ran, so tx has ended here, and its agents too: `tx -C {} start` goes on where it was; nothing is lost", .from.display(), .to.display(), .to.display())]
+    Moved {
+        /// Where it was.
+        from: PathBuf,
+        /// Where it is.
+        to: PathBuf,
+    },
+    /// The folder of the project is gone.
+    #[error("the project {} was removed while tx ran, so tx has ended, and its agents too: nothing is left to work on", .0.display())]
+    Removed(PathBuf),
+    /// A file of its state is gone, or another.
+    #[error("{} was removed or replaced while tx ran, so tx has ended, and its agents too: put it back from a copy and `tx start`; or, to begin again, move the messages (`.ai/tx/msgs`) away first, since each of them would count as new and be done again", .0.display())]
+    State(PathBuf),
+}
+
+impl Ground {
+    /// Is all of it there? What cannot be looked at for another reason is.
+    pub(super) fn check(&self) -> Result<(), Lost> {
+        let (root, id) = &self.root;
+        if !is_same(root, *id) {
+            let opened = format!("/proc/self/fd/{}", self.opened.as_raw_fd());
+            let to = fs::read_link(opened).ok().filter(|to| is_same(to, *id));
+            let from = root.clone();
+            return Err(match to {
+                Some(to) => Lost::Moved { from, to },
+                None => Lost::Removed(from),
+            });
+        }
+        match self.files.iter().find(|(path, id)| !is_same(path, *id)) {
+            Some((path, _)) => Err(Lost::State(path.clone())),
+            None => Ok(()),
         }
     }
+}
+
+fn is_same(path: &Path, id: FileId) -> bool {
+    match fs::metadata(path) {
+        Ok(found) => (found.dev(), found.ino()) == id,
+        Err(error) => !matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        ),
+    }
+}
+
+/// Lock the folder of the project. Anybody who may read it can lock it, so only a process
+/// of this very user counts.
+fn lock_root(root: &Path) -> Result<File, Taken> {
+    let failed = |error| Taken::Failed {
+        path: root.into(),
+        error,
+    };
+    let folder = File::open(root).map_err(failed)?;
+    for tried in 1.. {
+        match folder.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if tried < TRIES => sleep(BETWEEN),
+            Err(TryLockError::WouldBlock) => {
+                let found = folder.metadata().map_err(failed)?;
+                match holder((found.dev(), found.ino())) {
+                    Some(pid) => return Err(Taken::Unseen(pid)),
+                    None => break,
+                }
+            }
+            // Not every file system can lock a folder; the file is locked.
+            Err(TryLockError::Error(_)) => break,
+        }
+    }
+    Ok(folder)
+}
+
+/// The process of this user that has locked a file, by what the kernel tells of all locks.
+fn holder((device, inode): FileId) -> Option<u32> {
+    let own = rustix::process::getuid().as_raw();
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let file = format!("{major:02x}:{minor:02x}:{inode}");
+    let pids = locks.lines().filter_map(|line| {
+        let mut fields = line.split_whitespace();
+        let is_lock = fields.nth(1) == Some("FLOCK");
+        let pid: u32 = fields.nth(2)?.parse().ok()?;
+        (is_lock && fields.next() == Some(&file)).then_some(pid)
+    });
+    let is_own = |pid: &u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|p| p.uid() == own);
+    pids.into_iter().find(is_own)
 }
 
 impl Drop for DaemonLock {
     fn drop(&mut self) {
         let _ = self.file.set_len(0);
-        // To close it is not enough: a child process that is just being started has it
-        // open too. If this fails, the lock goes when that one begins.
+        // To close them is not enough: a child process that is just being started has them
+        // open too. If this fails, the locks go when that one begins.
+        let _ = self.root.unlock();
         let _ = self.file.unlock();
     }
 }
@@ -88,9 +242,9 @@ pub fn running(project: &Project) -> Option<Running> {
     look(&project.lock())
 }
 
-fn lock(path: &Path, running: &Running) -> io::Result<Option<DaemonLock>> {
+fn lock(path: &Path) -> io::Result<Option<File>> {
     make_private_folder(path.parent().unwrap_or(Path::new(".")))?;
-    let mut file = OpenOptions::new()
+    let file = OpenOptions::new()
         .create(true)
         .truncate(false)
         .read(true)
@@ -105,10 +259,7 @@ fn lock(path: &Path, running: &Running) -> io::Result<Option<DaemonLock>> {
             Err(TryLockError::Error(error)) => return Err(error),
         }
     }
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(&serde_json::to_vec(running)?)?;
-    Ok(Some(DaemonLock { file }))
+    Ok(Some(file))
 }
 
 /// Who has it locked.
@@ -166,6 +317,49 @@ mod tests {
         drop(lock);
         assert_eq!(running(&project), None);
         DaemonLock::take(&project).unwrap();
+    }
+
+    #[test]
+    fn a_daemon_whose_lock_was_removed_is_still_the_only_one() {
+        let (dir, project) = project();
+        let lock = DaemonLock::take(&project).unwrap();
+        fs::write(project.journal(), "").unwrap();
+        let ground = lock.ground(&project).unwrap();
+        ground.check().unwrap();
+        fs::remove_dir_all(dir.path().join(".ai")).unwrap();
+        let taken = DaemonLock::take(&project).unwrap_err();
+        let own = std::process::id();
+        assert!(matches!(taken, Taken::Unseen(pid) if pid == own), "{taken}");
+        // Another in its place is as bad as none.
+        fs::write(project.journal(), "").unwrap();
+        let lost = ground.check().unwrap_err();
+        assert!(
+            matches!(&lost, Lost::State(path) if *path == project.lock()),
+            "{lost}"
+        );
+        drop(lock);
+        DaemonLock::take(&project).unwrap();
+    }
+
+    #[test]
+    fn a_project_that_was_moved_or_removed_is_told_apart() {
+        let (dir, _) = project();
+        let root = dir.path().join("here");
+        fs::create_dir(&root).unwrap();
+        let project = Project { root: root.clone() };
+        let lock = DaemonLock::take(&project).unwrap();
+        fs::write(project.journal(), "").unwrap();
+        let ground = lock.ground(&project).unwrap();
+        let there = dir.path().join("there");
+        fs::rename(&root, &there).unwrap();
+        let lost = ground.check().unwrap_err();
+        assert!(
+            matches!(&lost, Lost::Moved { to, .. } if *to == there),
+            "{lost}"
+        );
+        fs::remove_dir_all(&there).unwrap();
+        let lost = ground.check().unwrap_err();
+        assert!(matches!(lost, Lost::Removed(_)), "{lost}");
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::project::{Catalogue, Entry, Place, Project};
 /// An editor writes a file in several steps: they are waited for.
 const STEPS: Duration = Duration::from_millis(50);
 
+/// How often meshes are read where they cannot be watched.
+const UNWATCHED: Duration = Duration::from_secs(5);
+
 /// Where the meshes are, and what was said of those that are broken.
 pub(super) struct Meshes {
     project: Project,
@@ -39,7 +42,7 @@ impl Meshes {
             }
         });
         if let Err(error) = &watcher {
-            tracing::warn!(%error, "meshes are not watched: SIGHUP reads them again");
+            tracing::warn!(%error, "meshes cannot be watched: they are read again every {} s, and at SIGHUP", UNWATCHED.as_secs());
         }
         Meshes {
             project: project.clone(),
@@ -54,7 +57,12 @@ impl Meshes {
     /// Wait until something has changed, and is likely to be done changing.
     pub(super) fn changed(&self) -> impl Future<Output = ()> + use<> {
         let changed = Arc::clone(&self.changed);
+        let unwatched = self.watcher.is_none();
         async move {
+            if unwatched {
+                // Nobody tells: perhaps something has.
+                return tokio::time::sleep(UNWATCHED).await;
+            }
             changed.notified().await;
             tokio::time::sleep(STEPS).await;
         }

@@ -39,7 +39,7 @@ pub use control::{
 };
 pub use leftovers::{end_leftovers, leftovers};
 pub use letters::file_with;
-pub use lock::{DaemonLock, Running, Taken, running};
+pub use lock::{DaemonLock, Lost, Running, Taken, running};
 pub use run::run;
 pub use stopped::Stopped;
 pub use tag::pane_of;
@@ -53,6 +53,8 @@ enum Input {
     Found(Vec<crate::engine::Event>),
     /// The human was shown these.
     Read(Vec<crate::engine::Number>),
+    /// Files can be watched again, or not any more: then they are looked for.
+    Watching(bool),
     /// Files are not looked at any more.
     Blind,
     /// Every file that was there at the start has been seen.

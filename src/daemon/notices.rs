@@ -93,6 +93,22 @@ impl Notices {
         tokio::spawn(ring_all(self.reach.client.clone(), printable(&text)));
     }
 
+    /// Say to everybody who looks why tx ends; it stays there until a key is pressed.
+    pub(super) async fn last_word(&self, text: &str) {
+        let client = &self.reach.client;
+        let text = printable(text);
+        let say = async {
+            for person in client.people().await.unwrap_or_default() {
+                // What tmux would take for its own is doubled.
+                let shown = text.replace('#', "##");
+                let show = ["display-message", "-d", "0", "-c", &person.name, &shown];
+                let _ = client.run(&show).await;
+            }
+            ring_all(client.clone(), text.clone()).await;
+        };
+        let _ = tokio::time::timeout(STILL, say).await;
+    }
+
     /// Tell the human of a question.
     pub(super) fn ask(&self, number: Number, notice: Notice) {
         self.tell(&notice);

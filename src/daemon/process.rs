@@ -16,6 +16,7 @@ use super::processes::{Start, Survivor, World};
 use super::signals::{STEPS, gone, kill_all, signal_session, signal_wrapper};
 use crate::engine::{Event, Exit, Pane, Sent};
 use crate::model::Mode;
+use crate::project::is_passing;
 use crate::tmux::{Error, Found, PaneId, ServerId, Window};
 
 /// How long a wrapper may take to begin.
@@ -203,11 +204,21 @@ impl Process {
         let deadline = Instant::now() + BEGINS;
         let mut pause = Duration::from_millis(1);
         loop {
-            let stand = self.attempt.stand();
-            match stand.map_err(|error| not_started(error.to_string()))? {
+            let stand = match self.attempt.stand() {
+                Err(error) if is_passing(&error) && Instant::now() < deadline => {
+                    sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+                stand => stand.map_err(|error| not_started(error.to_string()))?,
+            };
+            match stand {
                 Stand::Running(pid) => return Ok(Begun::Running(pid)),
                 Stand::Ended(attempt::Ended::NotStarted(why)) => return Err(not_started(why)),
-                Stand::Ended(attempt::Ended::Code(_) | attempt::Ended::Signal(_))
+                Stand::Ended(
+                    attempt::Ended::Code(_)
+                    | attempt::Ended::Signal(_)
+                    | attempt::Ended::NotKept(_),
+                )
                 | Stand::Vanished => return Ok(Begun::Over),
                 Stand::NotBegun if self.has_lost_pane() => return Err(cut_off()),
                 Stand::NotBegun if Instant::now() < deadline => {}
@@ -285,21 +296,21 @@ impl Process {
     async fn be_alone(&self) -> Result<(), String> {
         let deadline = Instant::now() + LEFTOVERS;
         loop {
-            let running = attempt::running(&self.world.run, &self.pane.worker);
-            let running = running.map_err(|error| error.to_string())?;
-            if running.is_empty() {
-                return Ok(());
-            }
-            let holders: Vec<Pid> = running
-                .iter()
-                .flat_map(|(attempt, _)| attempt.holders())
-                .collect();
+            let remains = match attempt::remains(&self.world.run, &self.pane.worker) {
+                Ok(remains) if remains.is_empty() => return Ok(()),
+                Ok(remains) => remains,
+                Err(error) if is_passing(&error) && Instant::now() < deadline => {
+                    sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+                Err(error) => return Err(error.to_string()),
+            };
             if Instant::now() >= deadline {
-                let pids: Vec<String> = holders.iter().map(ToString::to_string).collect();
+                let pids: Vec<String> = remains.iter().map(ToString::to_string).collect();
                 let pids = pids.join(", ");
                 return Err(format!("an earlier process of it cannot be ended: {pids}"));
             }
-            kill_all(&holders);
+            kill_all(&remains);
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -516,10 +527,18 @@ impl Process {
         let deadline = Instant::now() + LEFTOVERS;
         let exit = loop {
             match self.attempt.stand() {
-                Ok(Stand::Ended(ended)) => break self.exit(ended).await,
+                Ok(Stand::Ended(ended)) => match self.exit(ended).await {
+                    Ok(exit) => break exit,
+                    Err(error) if is_passing(&error) => self.try_later(&error).await,
+                    Err(error) => {
+                        let why = format!("what it printed cannot be read: {error}");
+                        break Exit::Lost { why };
+                    }
+                },
+                Err(error) if is_passing(&error) => self.try_later(&error).await,
                 // Its wrapper was killed, and something of it goes on.
                 Ok(Stand::Running(_)) if Instant::now() < deadline => {
-                    kill_all(&self.attempt.holders());
+                    kill_all(&self.attempt.remains());
                     sleep(Duration::from_millis(20)).await;
                 }
                 Ok(Stand::Running(_) | Stand::Vanished | Stand::NotBegun | Stand::Revoked) => {
@@ -536,10 +555,16 @@ impl Process {
         (self.pane, self.at)
     }
 
+    /// What keeps its end from being read passes: its end is not made up meanwhile.
+    async fn try_later(&self, error: &io::Error) {
+        tracing::warn!(worker = %self.pane.worker, %error, "how it ended cannot be read: it is tried again");
+        sleep(TRY_AGAIN).await;
+    }
+
     /// Its end as the engine is told of it: what went with its pane is no failure.
-    async fn exit(&self, ended: attempt::Ended) -> Exit {
+    async fn exit(&self, ended: attempt::Ended) -> io::Result<Exit> {
         let by_itself = match (&ended, self.mode) {
-            (attempt::Ended::NotStarted(_), _) => true,
+            (attempt::Ended::NotStarted(_) | attempt::Ended::NotKept(_), _) => true,
             (attempt::Ended::Code(code), Mode::Turn) => *code == 0,
             (attempt::Ended::Code(_), Mode::Pane) | (attempt::Ended::Signal(_), _) => false,
         };
@@ -551,7 +576,7 @@ impl Process {
         // If the server is gone, to ask is to have another.
         let asked = self.world.client.panes().await;
         match asked.is_ok() && self.has_lost_pane() {
-            true => cut_off(),
+            true => Ok(cut_off()),
             false => self.attempt.exit(ended),
         }
     }

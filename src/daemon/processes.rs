@@ -237,12 +237,17 @@ impl Processes {
 
     /// End all processes: nobody is told, since tx itself ends.
     pub(super) async fn end_all(&mut self) {
+        self.end_agents().await;
+        self.world.client.end_server().await;
+    }
+
+    /// The same, while the human's own session stays.
+    pub(super) async fn end_agents(&mut self) {
         for (pane, live) in &self.live {
             // Without the mark it is taken for an end of its own.
             let _ = Attempt::of(&self.world.run, pane).mark_stopped();
             let _ = live.orders.send(Do::Kill);
         }
         while self.tasks.join_next().await.is_some() {}
-        self.world.client.end_server().await;
     }
 }

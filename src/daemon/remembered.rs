@@ -12,10 +12,10 @@ pub(super) fn known_files(ledger: &Ledger) -> Result<Known, journal::Error> {
     let mut known = Known::new();
     ledger
         .reader()
-        .each_file(|path, hash, at| known.insert(path, hash, at))?;
+        .each_file(|path, hash, at, finished| known.insert(path, hash, at, finished))?;
     for held in ledger.state().held() {
         if let (Some(path), Some(hash)) = (held.facts.path(), held.facts.hash()) {
-            known.insert(path, hash, held.facts.at);
+            known.insert(path, hash, held.facts.at, false);
         }
     }
     Ok(known)

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::MissedTickBehavior;
 
 use super::bar::Bar;
 use super::begun::Begun;
@@ -17,7 +18,7 @@ use super::clock::Clock;
 use super::consumer::Consumer;
 use super::control::{self, Reply};
 use super::injector::{Injector, Waits};
-use super::lock::DaemonLock;
+use super::lock::{DaemonLock, Ground, Lost};
 use super::meshes::Meshes;
 use super::notices::{Notices, Reach};
 use super::processes::{Processes, World};
@@ -43,6 +44,9 @@ const SOON: Duration = Duration::from_millis(1);
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How long the agents may take to end before tx ends without them: less than `tx stop` waits.
 const LAST: Duration = Duration::from_secs(25);
+/// How often it is looked whether the project and the journal are still there: whoever
+/// removed them is told within a second.
+const LOOK_DOWN: Duration = Duration::from_millis(800);
 /// How soon the human is shown what has changed: what it leads to goes first.
 const NEWS: Duration = Duration::from_millis(20);
 
@@ -59,7 +63,7 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
     check_place(&project.root)?;
     let open = |(path, error)| Stopped::File { path, error };
     project.make_private().map_err(open)?;
-    let _lock = DaemonLock::take(project)?;
+    let mut lock = DaemonLock::take(project)?;
     make(&project.messages())?;
     let (ledger, unwritten) = Ledger::open(&project.journal())?;
     // SQLite makes its files as the umask says.
@@ -73,20 +77,30 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
             "a record cannot be read, and is passed over: `tx doctor` says more"
         );
     }
+    let failed = |error| Stopped::File {
+        path: project.journal(),
+        error,
+    };
+    let ground = lock.ground(project).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Stopped::Machine)?;
     runtime.block_on(async {
         let (inputs, told) = mpsc::channel(INPUTS);
-        let mut daemon = Daemon::new(project, ledger, inputs).await?;
-        daemon.serve(unwritten, told, ready).await
+        let mut daemon = Daemon::new(project, ledger, ground, inputs).await?;
+        daemon.serve(&mut lock, unwritten, told, ready).await
     })
 }
 
 /// The loop and everything that it owns.
 pub(super) struct Daemon {
     pub(super) project: Project,
+    ground: Ground,
+    /// What it stood on is gone: nothing more is remembered or done.
+    lost: Option<Lost>,
+    /// Can files be watched? As of when that was told.
+    watching: bool,
     clock: Clock,
     pub(super) ledger: Ledger,
     pub(super) meshes: Meshes,
@@ -123,6 +137,7 @@ impl Daemon {
     async fn new(
         project: &Project,
         ledger: Ledger,
+        ground: Ground,
         inputs: mpsc::Sender<Input>,
     ) -> Result<Daemon, Stopped> {
         let settings = project.settings()?;
@@ -144,7 +159,8 @@ impl Daemon {
         let program = std::env::current_exe().map_err(Stopped::Machine)?;
         let written_before = own_messages(&ledger)?;
         // Last of all that can fail: it ends only when what it tells is heard.
-        let consumer = Consumer::start(project, known_files(&ledger)?, inputs.clone())?;
+        let consumer = Consumer::start(project, known_files(&ledger)?, inputs.clone());
+        let consumer = consumer.map_err(Stopped::Machine)?;
         let bar = Bar::new(client.clone());
         let reach = Reach {
             client: client.clone(),
@@ -181,7 +197,10 @@ impl Daemon {
         let (commits, _) = watch::channel(ledger.state().seq());
         Ok(Daemon {
             project: project.clone(),
-            clock: Clock::start(),
+            ground,
+            lost: None,
+            watching: true,
+            clock: Clock::start(ledger.state().at()),
             meshes: Meshes::new(project),
             written_before,
             unknown: HashSet::new(),
@@ -205,6 +224,7 @@ impl Daemon {
 
     async fn serve(
         &mut self,
+        lock: &mut DaemonLock,
         unwritten: Vec<Letter>,
         mut told: mpsc::Receiver<Input>,
         ready: impl FnOnce(),
@@ -232,9 +252,23 @@ impl Daemon {
         self.remind(&untold);
         let changed = self.meshes.changed();
         tokio::pin!(changed);
+        let mut looks = tokio::time::interval(LOOK_DOWN);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut said_watching = true;
         let end = loop {
             if self.blind {
                 return Err(Stopped::Blind);
+            }
+            if let Some(lost) = self.lost.take() {
+                drop(told);
+                control.abort();
+                self.leave(&lost).await;
+                return Err(lost.into());
+            }
+            if self.watching != said_watching {
+                said_watching = self.watching;
+                // Those who look are told too late, and nothing else is wrong.
+                let _ = lock.set_scanning(!said_watching);
             }
             let due = self.ledger.state().next_timer();
             let wake = due.as_ref().map(|(at, _)| self.clock.instant(*at));
@@ -262,6 +296,7 @@ impl Daemon {
                     self.show_news();
                 }
                 () = self.processes.one_is_gone() => {}
+                _ = looks.tick() => self.look_down(),
                 () = &mut changed => {
                     changed.set(self.meshes.changed());
                     self.load_meshes();
@@ -292,7 +327,7 @@ impl Daemon {
         self.settle();
         // The files first: what an agent wrote it wrote before it ended.
         let mut scanned = false;
-        while !scanned {
+        while !scanned && self.lost.is_none() {
             let stalled = self.is_stalled();
             tokio::select! {
                 end = signals.end() => return Some(end),
@@ -345,13 +380,26 @@ impl Daemon {
             Input::Found(events) => self.own.extend(events),
             Input::Read(numbers) => self.read(numbers),
             Input::Scanned => return true,
+            Input::Watching(watching) => self.watching = watching,
             Input::Blind => self.blind = true,
         }
         self.blind
     }
 
+    /// Is what it stands on still there?
+    fn look_down(&mut self) {
+        if let (None, Err(lost)) = (&self.lost, self.ground.check()) {
+            self.lost = Some(lost);
+        }
+    }
+
     /// Take in what waits, make it durable and act on it, until there is nothing left.
     pub(super) fn settle(&mut self) {
+        // A journal that nobody can open any more remembers nothing.
+        self.look_down();
+        if self.lost.is_some() {
+            return;
+        }
         self.processes.let_go_of_the_gone();
         self.write_unwritten();
         // A letter that is not written is written by the next start, as long as it folds
@@ -461,6 +509,17 @@ impl Daemon {
                 let worker = who.clone();
                 self.processes.turn_is_over(&Pane { worker, attempt }, turn);
             }
+        }
+    }
+
+    /// There is nothing left to work with: end the agents, which nobody could ever find
+    /// again, and say so to whoever watches.
+    async fn leave(&mut self, lost: &Lost) {
+        self.consumer.stop();
+        self.notices.last_word(&format!("tx: {lost}")).await;
+        let ended = tokio::time::timeout(LAST, self.processes.end_agents());
+        if ended.await.is_err() {
+            tracing::error!("agents could not be ended: `ps` shows them");
         }
     }
 

@@ -85,12 +85,12 @@ pub(super) fn of_session(leader: Pid) -> Vec<Pid> {
     };
     let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let pids = names.filter_map(|name| Pid::from_raw(name.parse().ok()?));
-    pids.filter(|pid| session_of(*pid) == Some(leader) && !is_zombie(*pid))
+    pids.filter(|pid| session_of(*pid) == Some(leader) && !is_dead(*pid))
         .collect()
 }
 
-/// One that has ended stays until its parent has heard of it, which may be never.
-fn is_zombie(pid: Pid) -> bool {
+/// Has it ended, and waits only for its parent to hear of it, which may be never?
+pub(super) fn is_dead(pid: Pid) -> bool {
     fields(pid, |fields| fields.starts_with(['Z', 'X'])).unwrap_or(true)
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::lock::Taken;
+use super::lock::{Lost, Taken};
 use crate::journal;
 use crate::project::BadSettings;
 use crate::tmux;
@@ -39,9 +39,9 @@ pub enum Stopped {
     /// Its settings are wrong.
     #[error(transparent)]
     Settings(#[from] BadSettings),
-    /// The files cannot be watched.
-    #[error("the messages cannot be watched: {0}")]
-    Watch(#[from] notify::Error),
+    /// What it stands on is gone.
+    #[error(transparent)]
+    Lost(#[from] Lost),
     /// The thread that looks at files has failed.
     #[error("the messages are no longer watched: that is a fault of tx itself")]
     Blind,

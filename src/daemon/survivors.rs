@@ -84,7 +84,7 @@ fn exit_of(run: &Path, pane: &Pane) -> io::Result<Option<Event>> {
         Stand::Ended(ended) if !attempt.was_stopped(&ended)? && !is_signal(&ended) => {
             Some(Event::PaneExited {
                 pane: pane.clone(),
-                exit: attempt.exit(ended),
+                exit: attempt.exit(ended)?,
             })
         }
         Stand::Ended(_)
@@ -99,7 +99,7 @@ fn exit_of(run: &Path, pane: &Pane) -> io::Result<Option<Event>> {
 fn is_signal(ended: &Ended) -> bool {
     match ended {
         Ended::Signal(_) => true,
-        Ended::Code(_) | Ended::NotStarted(_) => false,
+        Ended::Code(_) | Ended::NotStarted(_) | Ended::NotKept(_) => false,
     }
 }
 

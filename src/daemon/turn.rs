@@ -7,13 +7,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use rustix::io::FdFlags;
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use super::attempt::{Attempt, Ended, MOST_OUTPUT};
+use super::attempt::{Attempt, Ended, MARK, MOST_KEPT};
 use crate::model::Mode;
 use crate::project::create_private;
 use crate::tmux::is_of_tx;
@@ -64,6 +64,10 @@ pub fn wrap(folder: &Path) -> i32 {
             eprintln!("tx: not started: {why}");
             127
         }
+        Ended::NotKept(why) => {
+            eprintln!("tx: what it printed is lost: {why}");
+            1
+        }
     }
 }
 
@@ -97,6 +101,7 @@ fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, Str
         .env_clear()
         .envs(std::env::vars_os().filter(|(name, _)| is_passed(name, passed)))
         .envs(order.environment)
+        .env(MARK, attempt.folder())
         .current_dir(&order.folder)
         .exec();
     Err(format!("{program}: {failed}"))
@@ -136,23 +141,13 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
                 .stdin(File::open(attempt.prompt())?)
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
+            let out = Kept::new(attempt.stdout(), Keep::Beginning);
+            let err = Kept::new(attempt.stderr(), Keep::End);
             let mut child = command.spawn()?;
             let (ticks, progress) = channel();
-            let out = Tee {
-                file: create_private(&attempt.stdout())?,
-                keep: Keep::Beginning,
-                shows: show(io::stdout()),
-                ticks: ticks.clone(),
-            };
-            let err = Tee {
-                file: create_private(&attempt.stderr())?,
-                keep: Keep::End,
-                shows: show(io::stderr()),
-                ticks,
-            };
             let tees = [
-                out.begin(child.stdout.take()),
-                err.begin(child.stderr.take()),
+                tee(child.stdout.take(), &out, show(io::stdout()), ticks.clone()),
+                tee(child.stderr.take(), &err, show(io::stderr()), ticks),
             ];
             let status = wait(&mut child)?;
             // What it has printed is there; what it left in the background may go on.
@@ -160,6 +155,11 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
             while progress.recv_timeout(LAST_OUTPUT).is_ok() && Instant::now() < deadline {}
             for shown in tees {
                 let _ = shown.recv_timeout(LAST_SHOWN);
+            }
+            let saved = save(attempt, &[&out, &err]);
+            // Without what it printed nobody may take it for done.
+            if let (Err(why), true) = (saved, status.success()) {
+                return Ok(Ended::NotKept(why));
             }
             status
         }
@@ -204,72 +204,131 @@ enum Keep {
     End,
 }
 
-/// What a program prints is kept, then shown. A pane that does not take it (somebody may
-/// have stopped it to read) holds nothing up: what it is behind by is left out there.
-struct Tee {
-    file: File,
+/// What a program has printed, as far as it is kept: here, and in a file as soon as that
+/// can be written.
+struct Kept {
+    path: PathBuf,
     keep: Keep,
-    shows: (SyncSender<Vec<u8>>, Receiver<()>),
-    ticks: Sender<()>,
+    content: Vec<u8>,
+    /// More came than is kept.
+    is_full: bool,
+    /// `None`: it does not have what is here.
+    file: Option<File>,
 }
 
-impl Tee {
-    /// Begin, and tell when all of it was shown.
-    fn begin(mut self, from: Option<impl Read + Send + 'static>) -> Receiver<()> {
-        let (shows, shown) = self.shows;
-        thread::spawn(move || {
-            let mut kept = 0;
-            let mut end = Vec::new();
-            let mut chunk = [0; 16 * 1024];
-            let Some(mut from) = from else { return };
-            loop {
-                let read = match from.read(&mut chunk) {
-                    Ok(0) => return,
-                    Ok(read) => &chunk[..read],
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(_) => return,
-                };
-                // A full disk does not stop the program.
-                let _ = match self.keep {
-                    Keep::Beginning => keep_beginning(&mut self.file, &mut kept, read),
-                    Keep::End => keep_end(&mut self.file, &mut kept, &mut end, read),
-                };
-                let _ = shows.try_send(read.to_vec());
-                let _ = self.ticks.send(());
-            }
-        });
-        shown
+impl Kept {
+    fn new(path: PathBuf, keep: Keep) -> Arc<Mutex<Kept>> {
+        let file = create_private(&path).ok();
+        Arc::new(Mutex::new(Kept {
+            path,
+            keep,
+            content: Vec::new(),
+            is_full: false,
+            file,
+        }))
     }
-}
 
-/// Keep what fits, and say so if that is not all.
-fn keep_beginning(file: &mut File, kept: &mut u64, read: &[u8]) -> io::Result<()> {
-    let room = (MOST_OUTPUT - NOT_ALL.len() as u64).saturating_sub(*kept);
-    let fits = usize::try_from(room).unwrap_or(read.len()).min(read.len());
-    let was_whole = *kept <= MOST_OUTPUT - NOT_ALL.len() as u64;
-    *kept += read.len() as u64;
-    file.write_all(&read[..fits])?;
-    match was_whole && fits < read.len() {
-        true => file.write_all(NOT_ALL.as_bytes()),
-        false => Ok(()),
+    /// Keep what came, as far as it is kept. A full disk does not stop the program.
+    fn take(&mut self, read: &[u8]) {
+        match self.keep {
+            Keep::Beginning => self.keep_beginning(read),
+            Keep::End => self.keep_end(read),
+        }
+    }
+
+    /// Keep what fits, and say so if that is not all.
+    fn keep_beginning(&mut self, read: &[u8]) {
+        if self.is_full {
+            return;
+        }
+        let room = (MOST_KEPT - NOT_ALL.len()).saturating_sub(self.content.len());
+        self.add(&read[..room.min(read.len())]);
+        if read.len() > room {
+            self.is_full = true;
+            self.add(NOT_ALL.as_bytes());
+        }
+    }
+
+    /// Keep all of it until that is too much, then begin again with the end of it.
+    fn keep_end(&mut self, read: &[u8]) {
+        self.add(read);
+        if self.content.len() > MOST_KEPT {
+            let too_much = self.content.len() - LAST_ERRORS;
+            self.content.drain(..too_much);
+            self.file = None;
+            let _ = self.save();
+        }
+    }
+
+    fn add(&mut self, more: &[u8]) {
+        self.content.extend_from_slice(more);
+        let written = self.file.as_mut().map(|file| file.write_all(more));
+        if !matches!(written, Some(Ok(()))) {
+            // How much of it was written nobody knows.
+            self.file = None;
+        }
+    }
+
+    /// See to it that the file has all that is kept.
+    fn save(&mut self) -> io::Result<()> {
+        if self.file.is_none() {
+            let mut file = create_private(&self.path)?;
+            file.write_all(&self.content)?;
+            self.file = Some(file);
+        }
+        Ok(())
     }
 }
 
 const NOT_ALL: &str = "\n[tx: it printed more, which was not kept]\n";
 
-/// Keep all of it until that is too much, then begin anew with the end of it.
-fn keep_end(file: &mut File, kept: &mut u64, end: &mut Vec<u8>, read: &[u8]) -> io::Result<()> {
-    end.extend_from_slice(read);
-    let too_much = end.len().saturating_sub(LAST_ERRORS);
-    end.drain(..too_much);
-    *kept += read.len() as u64;
-    if *kept <= MOST_OUTPUT {
-        return file.write_all(read);
+/// Write what could not be written so far; it is tried for long. If that is in vain: why.
+fn save(attempt: &Attempt, kept: &[&Mutex<Kept>]) -> Result<(), String> {
+    let deadline = Instant::now() + LAST_TRY;
+    loop {
+        let save = |kept: &&Mutex<Kept>| lock(kept).save();
+        let Err(error) = kept.iter().try_for_each(save) else {
+            return Ok(());
+        };
+        eprintln!("tx: what it printed cannot be written, and is kept until it can: {error}");
+        if Instant::now() >= deadline || !attempt.folder().is_dir() {
+            return Err(error.to_string());
+        }
+        thread::sleep(Duration::from_secs(1));
     }
-    *kept = end.len() as u64;
-    file.set_len(0)?;
-    file.rewind()?;
-    file.write_all(end)
+}
+
+/// Nothing that holds this lock leaves anything half done.
+fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a program prints is kept, then shown. A pane that does not take it (somebody may
+/// have stopped it to read) holds nothing up: what it is behind by is left out there.
+/// Tells when all of it was shown.
+fn tee(
+    from: Option<impl Read + Send + 'static>,
+    kept: &Arc<Mutex<Kept>>,
+    (shows, shown): (SyncSender<Vec<u8>>, Receiver<()>),
+    ticks: Sender<()>,
+) -> Receiver<()> {
+    let kept = Arc::clone(kept);
+    thread::spawn(move || {
+        let mut chunk = [0; 16 * 1024];
+        let Some(mut from) = from else { return };
+        loop {
+            let read = match from.read(&mut chunk) {
+                Ok(0) => return,
+                Ok(read) => &chunk[..read],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return,
+            };
+            lock(&kept).take(read);
+            let _ = shows.try_send(read.to_vec());
+            let _ = ticks.send(());
+        }
+    });
+    shown
 }
 
 /// A thread that writes to the pane, and tells when there is no more to write.

@@ -38,13 +38,14 @@ impl Reader {
     }
 
     /// Every file that a message came in, or was refused in: its name, the hash of its
-    /// bytes, and when that was. What it was last comes last.
-    pub fn each_file(&self, mut each: impl FnMut(&str, &str, i64)) -> Result<(), Error> {
-        let query = "SELECT path, body ->> '$.source.file.hash', at FROM messages
-                     WHERE path IS NOT NULL ORDER BY number, at";
+    /// bytes, when that was, and whether it was a message that is finished. What it was
+    /// last comes last.
+    pub fn each_file(&self, mut each: impl FnMut(&str, &str, i64, bool)) -> Result<(), Error> {
+        let query = "SELECT path, body ->> '$.source.file.hash', at, step = 'finished'
+                     FROM messages WHERE path IS NOT NULL ORDER BY number, at";
         self.each_row(query, |row| {
             let (path, hash) = (row.get_ref(0)?, row.get_ref(1)?);
-            each(path.as_str()?, hash.as_str()?, row.get(2)?);
+            each(path.as_str()?, hash.as_str()?, row.get(2)?, row.get(3)?);
             Ok(())
         })
     }

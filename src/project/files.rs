@@ -7,44 +7,98 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, FixedOffset, Utc};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use tempfile::NamedTempFile;
 
 use crate::format::{Text, too_large};
 use crate::model::{Code, Diagnostic};
+
+/// The bytes of a file, and when it was written.
+pub type Contents = (Vec<u8>, DateTime<FixedOffset>);
 
 /// Read a regular file of at most `limit` bytes, and when it was written.
 ///
 /// A folder, link, pipe or device is refused without being opened for long:
 /// the open follows no link and waits for nobody, and the check is made on what
 /// was opened, so that nothing can be swapped in between.
-pub fn read_regular(
-    path: &Path,
-    limit: usize,
-) -> Result<(Vec<u8>, DateTime<FixedOffset>), Diagnostic> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+pub fn read_regular(path: &Path, limit: usize) -> Result<Contents, Diagnostic> {
+    try_read_regular(path, limit).unwrap_or_else(|error| Err(unreadable(&error)))
+}
+
+/// The same; an error that passes by itself is no finding about the file.
+pub fn try_read_regular(path: &Path, limit: usize) -> io::Result<Result<Contents, Diagnostic>> {
+    let read = read(path, limit, OFlags::NOFOLLOW);
+    match read {
+        Err(NotRead::Failed(error)) if is_passing(&error) => Err(error),
+        Err(NotRead::Failed(error)) => Ok(Err(unreadable(&error))),
+        Err(NotRead::NotAFile(found)) => Ok(Err(not_a_file(found))),
+        Err(NotRead::TooLarge) => Ok(Err(too_large(limit))),
+        Ok(read) => Ok(Ok(read)),
+    }
+}
+
+/// The text of a regular file, or of the one that a link leads to; `None` if there is
+/// none. Like the others it waits for nobody.
+pub(super) fn read_settings(path: &Path, limit: usize) -> Result<Option<String>, String> {
+    match read(path, limit, OFlags::empty()) {
+        Ok((bytes, _)) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| "it is not UTF-8 text".into()),
+        Err(NotRead::Failed(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(NotRead::Failed(error)) => Err(unreadable(&error).message),
+        Err(NotRead::NotAFile(found)) => Err(not_a_file(found).message),
+        Err(NotRead::TooLarge) => Err(too_large(limit).message),
+    }
+}
+
+/// Why a file was not read.
+enum NotRead {
+    Failed(io::Error),
+    NotAFile(fs::FileType),
+    TooLarge,
+}
+
+fn read(path: &Path, limit: usize, more: OFlags) -> Result<Contents, NotRead> {
+    let flags = OFlags::NONBLOCK | OFlags::CLOEXEC | more;
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(flags.bits().cast_signed())
         .open(path)
         .map_err(|error| match fs::symlink_metadata(path) {
-            Ok(found) if !found.is_file() => not_a_file(found.file_type()),
-            Ok(_) | Err(_) => unreadable(&error),
+            Ok(found) if !found.is_file() && !is_passing(&error) => {
+                NotRead::NotAFile(found.file_type())
+            }
+            Ok(_) | Err(_) => NotRead::Failed(error),
         })?;
-    let found = file.metadata().map_err(|error| unreadable(&error))?;
+    let found = file.metadata().map_err(NotRead::Failed)?;
     if !found.is_file() {
-        return Err(not_a_file(found.file_type()));
+        return Err(NotRead::NotAFile(found.file_type()));
     }
     if found.len() > limit as u64 {
-        return Err(too_large(limit));
+        return Err(NotRead::TooLarge);
     }
     let mut bytes = Vec::with_capacity(usize::try_from(found.len()).unwrap_or(0) + 1);
     file.take(limit as u64 + 1)
         .read_to_end(&mut bytes)
-        .map_err(|error| unreadable(&error))?;
+        .map_err(NotRead::Failed)?;
     let modified = found
         .modified()
         .map_or_else(|_| Utc::now(), DateTime::<Utc>::from);
     Ok((bytes, modified.fixed_offset()))
+}
+
+/// Is this an error that passes by itself, and says nothing of the file?
+pub fn is_passing(error: &io::Error) -> bool {
+    let passing = [
+        Errno::MFILE,
+        Errno::NFILE,
+        Errno::NOMEM,
+        Errno::INTR,
+        Errno::AGAIN,
+        Errno::IO,
+    ];
+    let found = Errno::from_io_error(error);
+    found.is_some_and(|errno| passing.contains(&errno))
 }
 
 fn not_a_file(found: fs::FileType) -> Diagnostic {

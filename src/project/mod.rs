@@ -12,7 +12,9 @@ mod root;
 
 pub use briefing::{BadPrompt, briefing, workdir};
 pub use builtin::BUILTIN;
-pub use files::{read_regular, unreadable, write_atomically, write_new};
+pub use files::{
+    Contents, is_passing, read_regular, try_read_regular, unreadable, write_atomically, write_new,
+};
 pub use meshes::{Catalogue, Entry, Place, config_in};
 pub use private::{close_all_in, create_private, make_private_folder, write_private};
 pub use root::{BadSettings, NotAProject, Project};

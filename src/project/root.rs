@@ -8,12 +8,16 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::files::read_settings;
 use crate::format::report::report;
 use crate::format::settings;
 use crate::model::Settings;
 
 /// The longest path of a Unix socket, in bytes.
 const SOCKET_PATH: usize = 107;
+
+/// The largest file of settings, in bytes.
+const MOST_SETTINGS: usize = 256 * 1024;
 
 /// A folder with `.ai/tx` or `meshes` in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,11 +74,10 @@ impl Project {
     /// The settings of the project; those that nothing says have their defaults.
     pub fn settings(&self) -> Result<Settings, BadSettings> {
         let path = self.root.join(".ai/tx/config.yaml");
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => {
-                let report = format!("{}: {error}", path.display());
+        let text = match read_settings(&path, MOST_SETTINGS) {
+            Ok(text) => text.unwrap_or_default(),
+            Err(why) => {
+                let report = format!("{}: {why}", path.display());
                 return Err(BadSettings { report });
             }
         };
@@ -258,6 +261,27 @@ mod tests {
         let others = own(dir.path(), user + 1).unwrap_err();
         assert!(matches!(others, NotAProject::Others { owner, .. } if owner == user));
         Project::find(Some(dir.path()), Path::new("/")).unwrap();
+    }
+
+    #[test]
+    fn settings_that_are_no_file_are_told_and_waited_for_by_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = project(dir.path());
+        assert_eq!(project.settings().unwrap(), Settings::default());
+        let path = dir.path().join(".ai/tx/config.yaml");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let wrong = project.settings().unwrap_err().report;
+        assert!(wrong.contains("config.yaml: expected a file"), "{wrong}");
+        fs::remove_file(&path).unwrap();
+        // A link to a file is as good as the file.
+        fs::write(dir.path().join("real"), "notify: { popup: true }\n").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("real"), &path).unwrap();
+        assert_ne!(project.settings().unwrap(), Settings::default());
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let wrong = project.settings().unwrap_err().report;
+        assert!(wrong.contains("found a folder"), "{wrong}");
     }
 
     #[test]

@@ -41,7 +41,7 @@ fn status_tells_scripts_how_things_are() {
     let status = sandbox.tx(["status", "--json"]).ok().json();
     assert_eq!(
         status["daemon"],
-        json!({ "running": false, "pid": null, "since": null })
+        json!({ "running": false, "pid": null, "since": null, "scanning": false })
     );
     let builder = &status["workers"][0];
     assert_eq!(

@@ -13,6 +13,7 @@ mod flow;
 mod human;
 mod inject;
 mod left;
+mod lost;
 #[path = "../cli/pages.rs"]
 mod pages;
 mod popups;

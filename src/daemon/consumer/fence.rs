@@ -29,7 +29,7 @@ impl Fence {
     pub(in crate::daemon) async fn pass(&self) {
         let (number, mut passes) = self.shared.raise();
         let file = self.folder.join(format!("{PREFIX}{number}"));
-        let raised = fs::File::create(&file).is_ok();
+        let raised = self.shared.is_watching() && fs::File::create(&file).is_ok();
         let _ = fs::remove_file(&file);
         if raised && tokio::time::timeout(PATIENCE, &mut passes).await.is_ok() {
             return;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -36,6 +37,8 @@ pub(super) struct Shared {
     hasher: RandomState,
     noted: Mutex<Noted>,
     news: Condvar,
+    /// Does the watcher work?
+    watching: AtomicBool,
 }
 
 #[derive(Default)]
@@ -54,7 +57,17 @@ impl Shared {
             hasher,
             noted: Mutex::default(),
             news: Condvar::new(),
+            watching: AtomicBool::new(true),
         }
+    }
+
+    /// Say whether the watcher works; whether it did comes back.
+    pub(super) fn set_watching(&self, watching: bool) -> bool {
+        self.watching.swap(watching, Ordering::Relaxed)
+    }
+
+    pub(super) fn is_watching(&self) -> bool {
+        self.watching.load(Ordering::Relaxed)
     }
 
     pub(super) fn hash(&self, what: &(impl Hash + ?Sized)) -> u64 {

@@ -1,15 +1,17 @@
 //! One file, read and judged.
 
+use std::io;
 use std::path::Path;
 
 use chrono::{DateTime, FixedOffset};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::engine::{Arrived, Rejected};
 use crate::format::message::{MAX_FILE, Origin, Parsed, Rejection, parse};
 use crate::format::report::report;
 use crate::model::{Code, Diagnostic};
-use crate::project::read_regular;
+use crate::project::{try_read_regular, unreadable};
 
 /// What a file turned out to be.
 pub(super) enum Looked {
@@ -21,16 +23,26 @@ pub(super) enum Looked {
     Incomplete,
     /// It is not there any more.
     Gone,
+    /// It cannot be read, for a reason that says nothing of it and passes.
+    Later(io::Error),
 }
 
-/// Look at a file. Once its rest has been waited for, what it is now is what it is.
-pub(super) fn look(path: &Path, waited: bool) -> Looked {
+/// Look at a file. Once its rest has been waited for, what it is now is what it is. Nor is
+/// a disk that goes on failing a reason that passes, once it has been tried for long.
+pub(super) fn look(path: &Path, waited: bool, tried: bool) -> Looked {
     let name: String = path
         .file_name()
         .unwrap_or_default()
         .to_string_lossy()
         .into();
-    match read_regular(path, MAX_FILE) {
+    let read = match try_read_regular(path, MAX_FILE) {
+        Ok(read) => read,
+        Err(error) if tried && Errno::from_io_error(&error) == Some(Errno::IO) => {
+            Err(unreadable(&error))
+        }
+        Err(error) => return Looked::Later(error),
+    };
+    match read {
         Ok((bytes, modified)) => judge(name, &bytes, modified, waited),
         Err(_) if !path.exists() && !path.is_symlink() => Looked::Gone,
         Err(diagnostic) => {

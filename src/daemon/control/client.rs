@@ -26,6 +26,8 @@ pub struct Control {
 #[derive(Debug)]
 pub struct Follow {
     control: Control,
+    /// The first that was heard, until it is told.
+    first: Option<u64>,
 }
 
 /// What was heard of the daemon.
@@ -59,6 +61,14 @@ pub enum NoAnswer {
     /// The daemon has ended.
     #[error("the daemon went away before it answered")]
     Gone,
+    /// It has no room for another who listens.
+    #[error("{why}")]
+    Refused {
+        /// Why.
+        why: String,
+        /// What to do.
+        hint: String,
+    },
     /// It answered something else.
     #[error("the daemon's answer cannot be read: {0}")]
     Garbage(String),
@@ -96,14 +106,25 @@ impl Control {
 
     /// Ask something, and wait for the answer.
     pub fn ask(&mut self, request: &Request) -> Result<Reply, NoAnswer> {
-        self.send(request)?;
-        self.reply(Some(Instant::now() + ANSWER))
+        let until = Some(Instant::now() + ANSWER);
+        match self.send(request) {
+            Ok(()) => self.reply(until),
+            // It may have said why before it let go.
+            Err(error) => self.reply(until).map_err(|_| error),
+        }
     }
 
     /// Be told of every commit from now on.
     pub fn follow(mut self) -> Result<Follow, NoAnswer> {
-        self.send(&Request::Follow)?;
-        Ok(Follow { control: self })
+        let first = match self.ask(&Request::Follow)? {
+            Reply::Seq { seq } => Some(seq),
+            Reply::Done => None,
+            Reply::Refused { why, hint } => return Err(NoAnswer::Refused { why, hint }),
+        };
+        Ok(Follow {
+            control: self,
+            first,
+        })
     }
 
     fn send(&mut self, request: &Request) -> Result<(), NoAnswer> {
@@ -156,7 +177,10 @@ impl Follow {
     /// The newest commit, as soon as there is one that was not told.
     pub fn heard(&mut self, within: Option<Duration>) -> Heard {
         let until = within.map(|within| Instant::now() + within);
-        let mut heard = self.next_line(until);
+        let mut heard = match self.first.take() {
+            Some(seq) => Heard::Seq(seq),
+            None => self.next_line(until),
+        };
         while matches!(heard, Heard::Seq(_)) && self.control.has_line() {
             heard = self.next_line(until);
         }
@@ -168,7 +192,7 @@ impl Follow {
             Ok(Reply::Seq { seq }) => Heard::Seq(seq),
             Ok(Reply::Done | Reply::Refused { .. }) => Heard::End,
             Err(NoAnswer::TimedOut) => Heard::Nothing,
-            Err(NoAnswer::Gone | NoAnswer::Garbage(_)) => Heard::End,
+            Err(NoAnswer::Gone | NoAnswer::Garbage(_) | NoAnswer::Refused { .. }) => Heard::End,
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -19,8 +20,10 @@ use crate::project::Project;
 const SILENCE: Duration = Duration::from_secs(60);
 /// How long an answer may wait to be read.
 const UNREAD: Duration = Duration::from_secs(5);
-/// How many may be connected at once.
+/// How many may be connected at once, and how many of them may follow: there is always
+/// room for those who only ask.
 const CLIENTS: usize = 128;
+const FOLLOWERS: usize = 96;
 
 /// A request, and where its answer goes.
 #[derive(Debug)]
@@ -68,6 +71,7 @@ pub async fn serve(
 ) {
     let daemon = rustix::process::getuid().as_raw();
     let mut clients = JoinSet::new();
+    let room = Arc::new(Semaphore::new(FOLLOWERS));
     loop {
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -84,19 +88,44 @@ pub async fn serve(
         let known = stream
             .peer_cred()
             .is_ok_and(|peer| may_ask(peer.uid(), daemon));
-        if known && clients.len() < CLIENTS {
-            clients.spawn(attend(stream, requests.clone(), commits.clone()));
+        if !known {
+            continue;
+        }
+        if clients.len() < CLIENTS {
+            let room = Arc::clone(&room);
+            clients.spawn(attend(stream, requests.clone(), commits.clone(), room));
+        } else {
+            // Said at once or not at all: whoever floods must not be waited for.
+            let mut line = serde_json::to_vec(&too_many("are connected")).unwrap_or_default();
+            line.push(b'\n');
+            let _ = stream.try_write(&line);
         }
     }
 }
 
+fn too_many(what: &str) -> Reply {
+    Reply::Refused {
+        why: format!("too many {what} to the daemon already"),
+        hint: "end some of them (`tx status --watch`, `tx spy -f`, `--wait`), then try again"
+            .into(),
+    }
+}
+
 /// One who asks, one line after the other.
-async fn attend(stream: UnixStream, requests: mpsc::Sender<Asked>, commits: watch::Receiver<u64>) {
+async fn attend(
+    stream: UnixStream,
+    requests: mpsc::Sender<Asked>,
+    commits: watch::Receiver<u64>,
+    room: Arc<Semaphore>,
+) {
     let (from, mut to) = stream.into_split();
     let mut from = BufReader::new(from);
     while let Ok(Some(line)) = timeout(SILENCE, read_line(&mut from)).await {
         let reply = match serde_json::from_slice(&line) {
-            Ok(Request::Follow) => return follow(from, to, commits).await,
+            Ok(Request::Follow) => match room.try_acquire() {
+                Ok(_room) => return follow(from, to, commits).await,
+                Err(_) => too_many("listen"),
+            },
             Ok(
                 request @ (Request::Stop { .. }
                 | Request::StopWorker { .. }

@@ -174,6 +174,37 @@ async fn nobody_holds_anything_up() {
 }
 
 #[tokio::test]
+async fn many_who_listen_leave_room_for_those_who_ask() {
+    let house = house();
+    house
+        .with(|project| {
+            let follow = || Control::connect(&project).unwrap().follow();
+            let mut followers = Vec::new();
+            let refused = loop {
+                match follow() {
+                    Ok(follower) => followers.push(follower),
+                    Err(refused) => break refused.to_string(),
+                }
+                assert!(followers.len() < 128);
+            };
+            assert!(refused.contains("too many listen"), "{refused}");
+            let ask = || Control::connect(&project).unwrap().ask(&Request::Reload);
+            assert_eq!(ask().unwrap(), Reply::Done);
+            // Where all room is taken, that is said too.
+            let path = project.socket(SOCKET).unwrap();
+            let connect = || UnixStream::connect(&path).unwrap();
+            let silent: Vec<UnixStream> = (followers.len()..128).map(|_| connect()).collect();
+            let reply = ask().unwrap();
+            let Reply::Refused { why, .. } = reply else {
+                panic!("{reply:?}");
+            };
+            assert!(why.contains("too many are connected"), "{why}");
+            drop((silent, followers));
+        })
+        .await;
+}
+
+#[tokio::test]
 async fn a_socket_that_was_left_is_replaced_and_a_file_is_not() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().into();
