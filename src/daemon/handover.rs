@@ -1,6 +1,5 @@
 //! What a worker is given: a program to run and a prompt, or a text for its pane.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
@@ -12,10 +11,12 @@ use super::processes::Start;
 use crate::agents::{Values, arguments, uses_session};
 use crate::engine::{Event, Exit, Facts, Number, Pane, Source, State, Turn};
 use crate::format::message::{MAX_FILE, Origin, Parsed, parse};
-use crate::format::prompt::{Given, prompt, with_feature};
+use crate::format::prompt::{Given, output_folder, prompt, with_feature};
 use crate::journal::{Error, Ledger, Reader};
 use crate::model::{Address, Agent, Body, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Status};
-use crate::project::{Place, Project, briefing, read_regular, workdir, write_private};
+use crate::project::{
+    Place, Project, Task, briefing, make_workspace, read_regular, workspace, write_private,
+};
 
 /// Where everything is that is handed over.
 pub(super) struct Handover<'a> {
@@ -94,7 +95,7 @@ impl Handover<'_> {
         } = wanted;
         let worker = &pane.worker;
         let whose = self.whose(worker)?;
-        let (mesh, agent) = (whose.mesh, whose.agent);
+        let agent = whose.agent;
         if agent.runtime != COMMAND {
             let runtime = &agent.runtime;
             return Err(Unready::NotNow(format!(
@@ -108,14 +109,10 @@ impl Handover<'_> {
         let feature = contents.iter().find_map(|content| content.feature.as_ref());
         let resumed = session.is_some();
         let session = session.or_else(|| uses_session(&agent.run).then(|| self.new_session(pane)));
-        let folder = workdir(self.project, mesh, agent, feature);
-        let workspace = agent.workspace.as_ref().or(mesh.workspace.as_ref());
-        if workspace.is_some_and(|workspace| workspace.create) {
-            fs::create_dir_all(&folder)
-                .map_err(|error| format!("its workspace cannot be made: {error}"))?;
-        }
+        let folder = self.project.root.clone();
+        let output = self.workspace(worker, &whose, turn.as_ref(), feature)?;
         let attempt = Attempt::of(&self.project.run(), pane);
-        let prompt = self.prompt(&whose, &contents, feature, resumed)?;
+        let prompt = self.prompt(&whose, &contents, feature, output.as_deref(), resumed)?;
         let message = contents
             .first()
             .map(|first| self.file_of(first).unwrap_or_else(|| attempt.prompt()));
@@ -151,6 +148,7 @@ impl Handover<'_> {
             ("TX_ROOT", Some(root)),
             ("TX_AGENT", Some(name)),
             ("TX_WORKDIR", Some(workdir)),
+            ("TX_WORKSPACE", text(&output)),
             ("TX_SESSION_ID", session.clone()),
             ("TX_MSG_ID", first),
         ];
@@ -187,7 +185,8 @@ impl Handover<'_> {
         };
         let message = attempt.folder().join(format!("turn-{}.md", turn.turn));
         let feature = contents.iter().find_map(|content| content.feature.as_ref());
-        let prompt = || self.prompt(&whose, &contents, feature, true);
+        let output = self.workspace(&pane.worker, &whose, Some(turn), feature)?;
+        let prompt = || self.prompt(&whose, &contents, feature, output.as_deref(), true);
         let text = match (whose.agent.deliver, contents.as_slice()) {
             (Deliver::Text, [one]) => match slash_command(whose.agent, &contents, feature) {
                 Some(command) => format!("{command}\n\n{}", one.body.as_str()),
@@ -236,17 +235,69 @@ impl Handover<'_> {
         whose: &Whose,
         contents: &[Content],
         feature: Option<&Feature>,
+        output: Option<&Path>,
         resumed: bool,
     ) -> Result<String, String> {
         let Whose { mesh, agent, place } = whose;
-        let briefing = match resumed {
-            true => String::new(),
-            false => briefing(self.project, place, mesh, agent, feature)
+        let briefing = match (resumed, output) {
+            (false, output) => briefing(self.project, place, mesh, agent, feature, output)
                 .map_err(|error| error.to_string())?,
+            // It may be another task's.
+            (true, Some(output)) if contents.iter().any(Content::is_work) => {
+                output_folder(&output.to_string_lossy())
+            }
+            (true, Some(_) | None) => String::new(),
         };
         let command = slash_command(agent, contents, feature);
         let given: Vec<Given> = contents.iter().map(Content::given).collect();
         Ok(prompt(&briefing, command.as_deref(), &given))
+    }
+
+    /// The output folder of what a worker is given, or has in hand; made, unless its mesh says
+    /// that it is not to be.
+    fn workspace(
+        &self,
+        worker: &Address,
+        whose: &Whose,
+        turn: Option<&Turn>,
+        feature: Option<&Feature>,
+    ) -> Result<Option<PathBuf>, String> {
+        let Whose { mesh, agent, .. } = whose;
+        let Some(rules) = agent.workspace.as_ref().or(mesh.workspace.as_ref()) else {
+            return Ok(None);
+        };
+        let state = self.ledger.state();
+        let given = turn.and_then(|turn| turn.messages.first().copied());
+        let in_hand = || state.worker(worker)?.status.work()?.messages().next();
+        let first = given.or_else(in_hand).map(|number| self.facts(number));
+        let Some(first) = first.transpose()?.flatten() else {
+            return Ok(None);
+        };
+        // What one task of core's causes shares a folder.
+        let task = match first.run {
+            Some(run) => self.facts(run)?.unwrap_or(first),
+            None => first,
+        };
+        let of_task = content(self.ledger.reader(), &task, worker);
+        let of_task = of_task.map_err(|error| error.to_string())?.feature;
+        let task = Task {
+            id: task.id.as_str(),
+            headline: task.headline.as_str(),
+            feature: feature.or(of_task.as_ref()),
+        };
+        let folder = workspace(self.project, mesh, agent, Some(task));
+        if let Some(folder) = folder.as_ref().filter(|_| rules.create) {
+            make_workspace(self.project, folder)?;
+        }
+        Ok(folder)
+    }
+
+    fn facts(&self, number: Number) -> Result<Option<Facts>, String> {
+        if let Some(held) = self.ledger.state().message(number) {
+            return Ok(Some(held.facts.clone()));
+        }
+        let left = self.ledger.reader().message(number);
+        left.map_err(|error| error.to_string())
     }
 
     /// The file that a message came in, if it is what it was, and its path is one line.

@@ -134,7 +134,8 @@ codes! {
     NameNotFolder    "TX0315" Warning "The mesh is not named like its folder."
     MeshTwice        "TX0316" Warning "Two folders have a mesh of this name; one of them is used."
     Runtime          "TX0317" Warning "The runtime is not one that tx has, or cannot run this agent."
-    UnknownPlaceholder "TX0318" Warning "A placeholder in `run` is none that tx fills in."
+    UnknownPlaceholder "TX0318" Warning "A placeholder in `run` or `workspace` is none that tx fills in."
+    OutsideProject   "TX0319" Warning "A `workspace` leads out of the project; it is left out."
     // The routing table, checked as a program.
     UnknownTarget    "TX0401" Warning "A route leads to an agent that does not exist."
     UnknownRow       "TX0402" Warning "A routing row is for an agent that does not exist."
@@ -147,6 +148,7 @@ codes! {
     NoEntryPoint     "TX0409" Warning "A mesh of several agents has no entry point."
     KindAsStatus     "TX0410" Warning "A message kind stands where an outcome word belongs; the row is not used."
     SaidTwice        "TX0411" Warning "A row, a status or a default is given twice; the first one counts."
+    BackToSelf       "TX0412" Warning "A route leads back to its own agent, whom no message of its own wakes."
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! told goes to a model, and a config must not be able to send it a key or a mail.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{BUILTIN, Place, Project, read_regular};
 use crate::format::prompt::{Briefing, Loaded, brief, with_feature};
@@ -32,7 +32,9 @@ pub fn briefing(
     mesh: &Mesh,
     agent: &Agent,
     feature: Option<&Feature>,
+    workspace: Option<&Path>,
 ) -> Result<String, BadPrompt> {
+    let workspace = workspace.map(Path::to_string_lossy);
     let prompt = prompt(project, place, mesh, agent, feature)?;
     let loaded: Vec<Loaded> = agent
         .load
@@ -48,23 +50,11 @@ pub fn briefing(
         agent,
         prompt: prompt.as_deref(),
         messages_folder: &project.messages().to_string_lossy(),
-        workdir: &workdir(project, mesh, agent, feature).to_string_lossy(),
+        workdir: &project.root.to_string_lossy(),
+        workspace: workspace.as_deref(),
         feature,
         loaded: &loaded,
     }))
-}
-
-/// Where an agent works: its own workspace, the mesh's, or the project's root.
-pub fn workdir(
-    project: &Project,
-    mesh: &Mesh,
-    agent: &Agent,
-    feature: Option<&Feature>,
-) -> PathBuf {
-    let workspace = agent.workspace.as_ref().or(mesh.workspace.as_ref());
-    let path = workspace.map_or(".", |workspace| &workspace.path);
-    let path = project.root.join(with_feature(path, feature));
-    path.components().collect() // without the `.` in it
 }
 
 fn prompt(

@@ -9,8 +9,9 @@ mod files;
 mod meshes;
 mod private;
 mod root;
+mod workspace;
 
-pub use briefing::{BadPrompt, briefing, workdir};
+pub use briefing::{BadPrompt, briefing};
 pub use builtin::BUILTIN;
 pub use files::{
     Contents, is_passing, read_regular, try_read_regular, unreadable, write_atomically, write_new,
@@ -18,3 +19,4 @@ pub use files::{
 pub use meshes::{Catalogue, Entry, Place, config_in};
 pub use private::{close_all_in, create_private, make_private_folder, write_private};
 pub use root::{BadSettings, NotAProject, Project};
+pub use workspace::{Task, make_workspace, workspace};

@@ -19,6 +19,7 @@ mod pages;
 mod popups;
 mod single;
 mod stage;
+mod starts;
 mod text;
 mod trust;
 mod verbs;

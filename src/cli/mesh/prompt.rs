@@ -8,7 +8,7 @@ use crate::cli::{Context, Exit};
 use crate::format::prompt::{Given, prompt};
 use crate::format::report::printable_lines;
 use crate::model::{Address, Agent, Kind, Mesh, MsgId, Name, Rearmatter, did_you_mean};
-use crate::project::{BadPrompt, Catalogue, Project, briefing};
+use crate::project::{BadPrompt, Catalogue, Project, briefing, workspace};
 
 pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Failure> {
     let (project, catalogue) = match context.project() {
@@ -29,7 +29,14 @@ pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Failure> {
     };
     let (entry, mesh) = find(&catalogue, mesh)?;
     let agent = find_agent(mesh, agent)?;
-    let briefing = briefing(&project, &entry.place, mesh, agent, None)?;
+    let briefing = briefing(
+        &project,
+        &entry.place,
+        mesh,
+        agent,
+        None,
+        workspace(&project, mesh, agent, None).as_deref(),
+    )?;
     let id: MsgId = "the-message".parse().expect("letters are an id");
     let given = Given {
         id: &id,

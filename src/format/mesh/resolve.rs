@@ -13,6 +13,9 @@ use crate::model::{
     RoutingError, RoutingMode, Seconds, Variables, Workspace, did_you_mean,
 };
 
+/// What is filled into the path of a workspace.
+const IN_WORKSPACE: [&str; 4] = ["task-id", "topic", "feature", "mesh"];
+
 /// The mesh, or `None` if something keeps it from loading.
 pub(super) fn resolve(document: &mut Document, raw: RawMesh) -> Option<Mesh> {
     check_thresholds(document, raw.rearmatter.as_ref());
@@ -38,6 +41,8 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh) -> Option<Mesh> {
     let mode = raw.routing_mode.unwrap_or_default();
     let rows = scope.rows(mode, raw.routing.unwrap_or_default());
     let guardrails = scope.guardrails(raw.guardrails.unwrap_or_default());
+    let at = at!["workspace"];
+    let output = raw.workspace.and_then(|raw| workspace(document, &at, raw));
     let mesh = Mesh {
         description: text(raw.description),
         entry_point,
@@ -52,7 +57,7 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh) -> Option<Mesh> {
                 on_fail: raw.on_fail.unwrap_or_default(),
             }),
         guardrails,
-        workspace: raw.workspace.map(workspace),
+        workspace: output,
         max_mesh_messages: raw.max_mesh_messages,
         stop_on_first_complete: raw.stop_on_first_complete.unwrap_or(true),
         check_queue_on_complete: raw.check_queue_on_complete.unwrap_or(true),
@@ -178,7 +183,9 @@ fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Ag
         deliver: raw.deliver.unwrap_or_default(),
         batch: raw.batch.unwrap_or(false),
         load: raw.load.map(OneOrMany::into_vec).unwrap_or_default(),
-        workspace: raw.workspace.map(workspace),
+        workspace: raw
+            .workspace
+            .and_then(|raw| workspace(document, &at!["agents", index, "workspace"], raw)),
         max_messages: raw.max_messages,
         env: raw
             .env
@@ -242,26 +249,52 @@ fn variables(document: &mut Document, at: &[Step], raw: OneOrMany) -> Variables 
     variables
 }
 
-fn workspace(raw: RawWorkspace) -> Workspace {
-    match raw {
-        RawWorkspace::Path(path) => Workspace {
-            path,
-            create: false,
-            locations: IndexMap::new(),
-            note: String::new(),
-        },
-        RawWorkspace::Rules(raw) => Workspace {
-            path: raw.path.map_or_else(|| ".".into(), |path| path.0),
-            create: raw.create_on_init.unwrap_or(false),
-            locations: raw
-                .locations
-                .unwrap_or_default()
-                .into_iter()
-                .map(|(key, path)| (key, path.0))
-                .collect(),
-            note: text(raw.note),
-        },
+/// The output folder; `None` if it leads out of the project.
+fn workspace(document: &mut Document, at: &[Step], raw: RawWorkspace) -> Option<Workspace> {
+    let (at, workspace) = match raw {
+        RawWorkspace::Path(path) => (
+            at.to_vec(),
+            Workspace {
+                path,
+                create: true,
+                locations: IndexMap::new(),
+                note: String::new(),
+            },
+        ),
+        RawWorkspace::Rules(raw) => (
+            [at, &at!["path"]].concat(),
+            Workspace {
+                path: raw.path.map_or_else(|| ".".into(), |path| path.0),
+                create: raw.create_on_init.unwrap_or(true),
+                locations: raw
+                    .locations
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(|(key, path)| (key, path.0))
+                    .collect(),
+                note: text(raw.note),
+            },
+        ),
+    };
+    let path = &workspace.path;
+    if path.starts_with('/') || path.split('/').any(|part| part == "..") {
+        let message = format!("workspace: `{path}` leads out of the project; it is left out");
+        let hint = "name a folder from the project's root, without `..`";
+        document.about_value(Code::OutsideProject, &at, message, hint);
+        return None;
     }
+    let names = path
+        .split('{')
+        .skip(1)
+        .filter_map(|rest| rest.split_once('}'));
+    for (name, _) in names.filter(|(name, _)| !IN_WORKSPACE.contains(name)) {
+        let message = format!("workspace: `{{{name}}}` is no placeholder; it stays as it is");
+        let hint = did_you_mean(name, IN_WORKSPACE, || {
+            format!("there are {}", IN_WORKSPACE.join(", "))
+        });
+        document.about_value(Code::UnknownPlaceholder, &at, message, hint);
+    }
+    Some(workspace)
 }
 
 fn rearmatter(raw: Option<RawRearmatter>) -> RearmatterRules {

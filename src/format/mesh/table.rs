@@ -36,10 +36,40 @@ impl Scope<'_, '_, '_> {
                 RawRow::ByStatus(words) => Some(self.by_status(mode, words, &at)),
             };
             if let Some(row) = row {
+                self.check_own(&agent, &row, &at);
                 rows.insert(agent, row);
             }
         }
         rows
+    }
+
+    /// A row that sends an agent's outcome to that agent.
+    fn check_own(&mut self, agent: &Name, row: &Row, at: &[Step]) {
+        let own = Target::Agent(Address {
+            mesh: self.mesh.clone(),
+            agent: agent.clone(),
+        });
+        let mut found: Vec<Vec<Step>> = Vec::new();
+        match row {
+            Row::Always(target) if *target == own => found.push(at.to_vec()),
+            Row::Always(_) => {}
+            Row::ByStatus { words, default } => {
+                let words = words.iter().filter(|(_, to)| to.contains_key(&own));
+                let words = words.map(|(word, _)| word.as_str());
+                let default = default.as_ref().filter(|to| **to == own);
+                let words = words.chain(default.map(|_| "default"));
+                found.extend(words.map(|word| [at, &at![word]].concat()));
+            }
+            Row::FanOut { members, .. } => {
+                found.extend(members.contains(&own).then(|| at.to_vec()));
+            }
+        }
+        for at in found {
+            let message = format!("this route leads from `{agent}` back to itself");
+            let hint = "nobody wakes by their own message: name another agent, or core";
+            self.document
+                .about_key(Code::BackToSelf, &at, message, hint);
+        }
     }
 
     fn by_status(

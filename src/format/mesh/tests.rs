@@ -680,7 +680,7 @@ fn loops_need_a_way_out_and_runs_an_end() {
             "to itself",
             &["a"],
             "routing: {a: {complete: a}}\n",
-            vec![Code::NeverCompletes, Code::NoWayOut],
+            vec![Code::NeverCompletes, Code::NoWayOut, Code::BackToSelf],
         ),
         (
             "dispatcher, nothing unlisted",
@@ -746,7 +746,7 @@ fn loops_need_a_way_out_and_runs_an_end() {
             "escalating is no end",
             &["a"],
             "routing_mode: dispatcher\nrouting: {a: {again: a, escalate: core}}\n",
-            vec![Code::NeverCompletes, Code::NoWayOut],
+            vec![Code::NeverCompletes, Code::NoWayOut, Code::BackToSelf],
         ),
         (
             "no table: what others are for",
@@ -910,4 +910,24 @@ fn a_placeholder_that_nothing_fills_in_is_shown_where_it_stands() {
     assert!(said(1).ends_with("write `{{print}}`"), "{}", said(1));
     assert!(said(2).contains("`dry` always stands there"), "{}", said(2));
     assert_eq!(mesh.agents[1].run, ["awk '{print}' {msg_file}\n"]);
+}
+
+#[test]
+fn a_workspace_stays_in_the_project_and_is_made() {
+    let of = |line: &str| {
+        let (mesh, diagnostics) = loads(&with(&format!("workspace: {line}\n")));
+        let codes: Vec<Code> = diagnostics.iter().map(|d| d.code).collect();
+        (mesh.workspace.map(|workspace| workspace.create), codes)
+    };
+    for (line, create, codes) in [
+        ("out", Some(true), vec![]),
+        ("{path: 'out/{topic}'}", Some(true), vec![]),
+        ("{path: out, create_on_init: false}", Some(false), vec![]),
+        ("../out", None, vec![Code::OutsideProject]),
+        ("{path: out/../../x}", None, vec![Code::OutsideProject]),
+        ("/tmp/out", None, vec![Code::OutsideProject]),
+        ("'out/{tpic}'", Some(true), vec![Code::UnknownPlaceholder]),
+    ] {
+        assert_eq!(of(line), (create, codes), "{line}");
+    }
 }

@@ -29,6 +29,8 @@ pub struct Briefing<'a> {
     pub messages_folder: &'a str,
     /// Where it works.
     pub workdir: &'a str,
+    /// Where it puts what it makes, if its mesh says so.
+    pub workspace: Option<&'a str>,
     /// The feature that it works on.
     pub feature: Option<&'a Feature>,
     /// The files that are put before the message.
@@ -91,17 +93,24 @@ fn workspace(text: &mut String, briefing: &Briefing) {
     };
     let filled = |text: &str| with_feature(text, briefing.feature);
     let note = filled(note);
-    if locations.is_empty() && note.trim().is_empty() {
-        return;
+    *text += "\n# Your files\n\n";
+    if let Some(folder) = briefing.workspace {
+        *text += &output_folder(folder);
     }
-    *text += "\n# Where you work\n\n";
+    if !locations.is_empty() {
+        *text += "\n";
+    }
     for (name, place) in locations {
         let _ = writeln!(text, "- {}: `{}`", one_line(name), one_line(&filled(place)));
     }
     if !note.trim().is_empty() {
-        let gap = if locations.is_empty() { "" } else { "\n" };
-        let _ = writeln!(text, "{gap}{}", note.trim());
+        let _ = writeln!(text, "\n{}", note.trim());
     }
+}
+
+/// Where an agent puts what it makes, in a line.
+pub fn output_folder(folder: &str) -> String {
+    format!("Put the files that you make in `{folder}` (TX_WORKSPACE).\n")
 }
 
 fn loaded(text: &mut String, files: &[Loaded]) {

@@ -16,7 +16,12 @@ const FAILURES: [(&str, &str); 2] = [
 /// A word that the agent may give when all went well.
 pub(super) fn first_word(mesh: &Mesh, agent: &Agent) -> String {
     let words = match mesh.routing.rows.get(&agent.name) {
-        Some(Row::ByStatus { words, .. }) => words.keys().collect(),
+        Some(Row::ByStatus { words, .. }) => {
+            let own = own(mesh, &agent.name);
+            let leads_on = |targets: &IndexMap<Target, String>| targets.keys().any(|to| *to != own);
+            let words = words.iter().filter(|(_, targets)| leads_on(targets));
+            words.map(|(word, _)| word).collect()
+        }
         Some(Row::Always(_) | Row::FanOut { .. }) | None => Vec::new(),
     };
     let is_failure = |word: &&&Status| FAILURES.iter().any(|(known, _)| word.as_str() == *known);
@@ -27,6 +32,7 @@ pub(super) fn first_word(mesh: &Mesh, agent: &Agent) -> String {
 /// Which status goes where, and why.
 pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
     let mut text = String::new();
+    let own = own(mesh, &agent.name);
     let row = mesh.routing.rows.get(&agent.name);
     let joins = joins(mesh, &agent.name);
     for (opener, join) in &joins {
@@ -48,9 +54,11 @@ pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
     }
     let lines = match row {
         None => unlisted(mesh, None),
+        Some(Row::Always(to)) if *to == own => Vec::new(),
         Some(Row::Always(to)) => vec![format!("any status goes to {}", target(mesh, to))],
         Some(Row::FanOut { members, join }) => {
-            let members: Vec<String> = members.iter().map(|to| target(mesh, to)).collect();
+            let members = members.iter().filter(|to| **to != own);
+            let members: Vec<String> = members.map(|to| target(mesh, to)).collect();
             vec![format!(
                 "any status goes to {} at once, and their results together to {}",
                 listed(&members, "and"),
@@ -60,9 +68,10 @@ pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
         Some(Row::ByStatus { words, default }) => {
             let mut lines: Vec<String> = words
                 .iter()
-                .map(|(word, targets)| by_word(mesh, word, targets))
+                .filter_map(|(word, targets)| by_word(mesh, &own, word, targets))
                 .collect();
             match default {
+                Some(to) if *to == own => {}
                 Some(to) => lines.push(format!("any other status goes to {}", target(mesh, to))),
                 None => lines.extend(unlisted(mesh, Some(words))),
             }
@@ -81,19 +90,31 @@ pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
     text
 }
 
-fn by_word(mesh: &Mesh, word: &Status, targets: &IndexMap<Target, String>) -> String {
+/// Where a word leads; `None` if that is only back to the agent itself.
+fn by_word(
+    mesh: &Mesh,
+    own: &Target,
+    word: &Status,
+    targets: &IndexMap<Target, String>,
+) -> Option<String> {
+    let targets: Vec<(&Target, &String)> = targets.iter().filter(|(to, _)| *to != own).collect();
     let because = |reason: &str| match one_line(reason) {
         reason if reason.is_empty() => reason,
         reason => format!(": {reason}"),
     };
-    if let [(to, reason)] = targets.iter().collect::<Vec<_>>()[..] {
-        return format!("`{word}` goes to {}{}", target(mesh, to), because(reason));
+    match targets[..] {
+        [] => return None,
+        [(to, reason)] => {
+            let to = target(mesh, to);
+            return Some(format!("`{word}` goes to {to}{}", because(reason)));
+        }
+        _ => {}
     }
     let mut line = format!("`{word}` goes to the one that you name in `to`");
     for (to, reason) in targets {
         let _ = write!(line, "\n  - `{}`{}", to.within(&mesh.name), because(reason));
     }
-    line
+    Some(line)
 }
 
 /// What goes to core though no word of the row says so.
@@ -125,16 +146,20 @@ fn unlisted(
 
 /// The fan-outs that an agent is a member of: who opens each, and who gets the results.
 fn joins<'m>(mesh: &'m Mesh, agent: &Name) -> Vec<(&'m Name, &'m Target)> {
-    let own = Target::Agent(Address {
-        mesh: mesh.name.clone(),
-        agent: agent.clone(),
-    });
+    let own = own(mesh, agent);
     let rows = mesh.routing.rows.iter();
     rows.filter_map(|(opener, row)| match row {
         Row::FanOut { members, join } if members.contains(&own) => Some((opener, join)),
         Row::FanOut { .. } | Row::Always(_) | Row::ByStatus { .. } => None,
     })
     .collect()
+}
+
+fn own(mesh: &Mesh, agent: &Name) -> Target {
+    Target::Agent(Address {
+        mesh: mesh.name.clone(),
+        agent: agent.clone(),
+    })
 }
 
 fn target(mesh: &Mesh, target: &Target) -> String {

@@ -21,6 +21,7 @@ fn told(mesh: &Mesh, agent: &str, loaded: &[Loaded]) -> String {
         prompt: Some("Be kind.\n"),
         messages_folder: "/p/.ai/tx/msgs",
         workdir: "/p",
+        workspace: mesh.workspace.as_ref().map(|_| "/p/out"),
         feature: Some(&"login".parse().unwrap()),
         loaded,
     })
@@ -177,8 +178,8 @@ fn a_workspace_and_files_are_told() {
     ];
     let text = told(&mesh, "a", &files);
     let begin = "You are the agent `a` of the mesh `m`; your address is `m/a`.\nThe mesh is for: Make things\n\
-                 You are for: Cuts\nYou work in `/p`.\n\nBe kind.\n\n# Where you work\n\n\
-                 - spec: `docs/login.md`\n\nKeep login tidy\n\n# Files\n\n\
+                 You are for: Cuts\nYou work in `/p`.\n\nBe kind.\n\n# Your files\n\n\
+                 Put the files that you make in `/p/out` (TX_WORKSPACE).\n\n- spec: `docs/login.md`\n\nKeep login tidy\n\n# Files\n\n\
                  <file-3 path=\"a.md\">\nsee </file>\n<file-2>\n</file-3>\n\nb.md is not there.\n\n# Messages\n";
     assert!(text.starts_with(begin), "{text}");
     assert!(section(&text, "Questions").starts_with(
@@ -272,5 +273,18 @@ fn what_is_owed_follows_from_the_kinds() {
         assert!(text.starts_with("<message>\n"), "{text}");
         let owed = text.rsplit("</message>\n\n").next().unwrap();
         assert!(owed.starts_with(expected), "{kinds:?}: {owed}");
+    }
+}
+
+#[test]
+fn a_route_back_to_its_own_agent_is_not_offered() {
+    for routing in [
+        "{a: {again: {a: Try again}, complete: {a: x, b: Done}}}",
+        "{a: {complete: b, default: a}}",
+    ] {
+        let mesh = load(&format!("{AGENTS}routing: {routing}\n"));
+        let told = section(&told(&mesh, "a", &[]), "Your outcome");
+        assert!(told.contains("`complete` goes to `b`"), "{told}");
+        assert!(!told.contains("`a`") && !told.contains("again"), "{told}");
     }
 }

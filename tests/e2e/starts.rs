@@ -1,0 +1,37 @@
+//! What an agent is started with, and what is not started at all.
+
+use crate::stage::Project;
+
+const WRITER: &str = r#"
+mesh: writers
+entry_point: first
+workspace: { path: "out/{mesh}/{task-id}/{topic}" }
+agents:
+  - { name: first, runtime: command, shell: true, run: ['grep -F "$TX_WORKSPACE" > "$TX_WORKSPACE/first"; pwd'] }
+  - { name: second, runtime: command, shell: true, run: ['ls "$TX_WORKSPACE"; pwd'] }
+routing:
+  first: { complete: { second: "Look at it" } }
+"#;
+
+/// Two agents of one run share a folder that nobody has made before, and work elsewhere.
+#[test]
+fn a_workspace_is_an_output_folder_with_its_placeholders_filled() {
+    let project = Project::started(&[("writers/config.yaml", WRITER)]);
+    let send = [
+        "send",
+        "writers",
+        "Write: it!",
+        "--front",
+        "msg-id=w1",
+        "--wait",
+        "60",
+        "--json",
+    ];
+    let answer = project.json(&send);
+    let root = project.root().canonicalize().unwrap();
+    let expected = format!("first\n{}\n", root.display());
+    assert_eq!(answer["result"]["body"], expected.as_str(), "{answer}");
+    let told = root.join("out/writers/w1/write-it/first");
+    let told = std::fs::read_to_string(told).unwrap();
+    assert!(told.contains("Put the files that you make in"), "{told}");
+}
