@@ -73,6 +73,8 @@ impl World {
                 self.take(Event::Command(command));
             }
             Fault::Retry | Fault::Drop => {
+                // A person sees what is durable.
+                self.commit_all();
                 let parked = self.book.parked();
                 let Some(facts) = self.rng.pick(&parked).cloned() else {
                     return false;
@@ -81,7 +83,11 @@ impl World {
                 let command = match fault {
                     Fault::Drop => Command::Drop { facts },
                     _ => {
-                        let envelope = Box::new(envelope(&facts.from, facts.id.as_str(), self.now));
+                        let written = self.record.envelope(&facts).cloned();
+                        let envelope =
+                            Box::new(written.unwrap_or_else(|| {
+                                envelope(&facts.from, facts.id.as_str(), self.now)
+                            }));
                         let first = facts.run.and_then(|run| self.book.facts(run));
                         Command::Retry {
                             facts,

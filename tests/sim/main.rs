@@ -28,4 +28,5 @@ mod rng;
 mod run;
 mod settings;
 mod shrink;
+mod watch;
 mod world;

@@ -89,7 +89,7 @@ impl World {
         }
     }
 
-    fn all_facts(&self) -> BTreeMap<Number, Facts> {
+    pub(crate) fn all_facts(&self) -> BTreeMap<Number, Facts> {
         let mut all = BTreeMap::new();
         let mut unknown = 0;
         // A few numbers may be nobody's: of files that were changed before anybody had them.

@@ -51,6 +51,14 @@ impl Record {
         self.files.insert(key, envelope.clone());
     }
 
+    /// What the author of a message wrote.
+    pub(crate) fn envelope(&self, facts: &Facts) -> Option<&Envelope> {
+        match &facts.source {
+            Source::File { path, hash, .. } => self.files.get(&(path.clone(), hash.clone())),
+            Source::Own { .. } | Source::Output { .. } => None,
+        }
+    }
+
     pub(crate) fn letter(&mut self, letter: Letter) {
         self.letters.insert(letter.number, letter);
     }
@@ -70,13 +78,7 @@ impl Record {
 
     /// Does core know of what is in its inbox? What is only recorded is not told.
     pub(crate) fn check_told(&self, facts: &Facts) {
-        let headless = match &facts.source {
-            Source::File { path, hash, .. } => {
-                let said = self.files.get(&(path.clone(), hash.clone()));
-                said.is_some_and(|said| said.headless)
-            }
-            Source::Own { .. } | Source::Output { .. } => false,
-        };
+        let headless = self.envelope(facts).is_some_and(|said| said.headless);
         assert!(
             facts.reached_core().is_none() || headless || self.told.contains(&facts.number),
             "promise 1 is broken: `{}` is in the inbox of core, who was not told",

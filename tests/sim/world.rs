@@ -16,6 +16,7 @@ use crate::panes::FakePane;
 use crate::record::Record;
 use crate::rng::Rng;
 use crate::settings::{Fault, Settings};
+use crate::watch::Watch;
 
 /// When every life begins, in milliseconds since 1970.
 const BEGIN: i64 = 1_800_000_000_000;
@@ -52,6 +53,7 @@ pub(crate) struct World {
     pub(crate) panes: BTreeMap<Pane, FakePane>,
     pub(crate) files: Files,
     pub(crate) record: Record,
+    pub(crate) watch: Watch,
     /// What agents remember, by who they are and their sessions.
     pub(crate) memories: BTreeMap<(Address, String), Memory>,
     pub(crate) human: Human,
@@ -97,6 +99,7 @@ impl World {
             panes: BTreeMap::new(),
             files: Files::default(),
             record: Record::default(),
+            watch: Watch::default(),
             memories: BTreeMap::new(),
             human: Human::default(),
             meshes: all,
@@ -227,9 +230,11 @@ impl World {
         }
         self.taken = true;
         let asked = self.shows_dialog(&event);
-        self.book.take(at, event);
+        self.book.take(at, event.clone());
         self.seen.events += 1;
         let state = self.book.state();
+        self.watch
+            .took(state.seq(), &event, &state.touched().messages);
         if let Some(worker) = asked {
             let is = state.worker(&worker).map(|worker| worker.status.is());
             assert_eq!(
@@ -314,6 +319,7 @@ impl World {
         self.record.durable = self.book.state().seq();
         self.seen.commits += 1;
         self.files.committed();
+        self.hold_against_reference();
         effects
     }
 
@@ -354,6 +360,7 @@ impl World {
         self.note("            !! killed".into());
         // Where nothing was pending, the state is what was committed.
         let pending = std::mem::take(&mut self.taken);
+        self.watch.forget();
         let durable = (!pending).then(|| self.book.state().snapshot());
         let letters = self.book.reopen();
         if let Some(durable) = durable {

@@ -1,0 +1,204 @@
+//! How far messages are on their way: who has what in hand, what pays for it, and in which
+//! order it is given.
+
+use std::collections::BTreeSet;
+
+use tx::model::{Address, Kind, Priority};
+
+use super::known::Known;
+use super::{At, Message, Model};
+
+/// A step that a delivery has made.
+#[derive(Clone, Debug)]
+pub(crate) struct Stepped {
+    pub(crate) number: Message,
+    pub(crate) to: Address,
+    pub(crate) step: At,
+    pub(crate) record: u64,
+}
+
+fn works(kind: Kind) -> bool {
+    matches!(kind, Kind::Task | Kind::TaskComplete | Kind::Ask)
+}
+
+impl Model {
+    /// The steps of one record.
+    pub(crate) fn steps(&mut self, steps: &[Stepped]) {
+        let mut joined = Vec::new();
+        for stepped in steps {
+            let Stepped {
+                number,
+                to,
+                step,
+                record,
+            } = stepped;
+            let Some(sent) = self.sent.get_mut(number) else {
+                continue;
+            };
+            let (from, result) = (
+                sent.from.clone(),
+                sent.member.is_some() || sent.unsure || sent.from.is_system(),
+            );
+            let Some(delivery) = sent.to.get_mut(to) else {
+                continue;
+            };
+            let (kind, before) = (delivery.kind, delivery.step);
+            delivery.step = *step;
+            delivery.leased |= *step == At::Leased;
+            delivery.parked |= *step == At::Parked;
+            if *step == At::Queued {
+                delivery.queued = *record;
+            }
+            let agent = !to.is_core() && works(kind);
+            if agent {
+                let waiting = self.waiting.entry(to.clone()).or_default();
+                match step {
+                    At::Queued => waiting.insert(*number),
+                    _ => waiting.remove(number),
+                };
+            }
+            match step {
+                At::Accepted => {}
+                At::Queued if agent => {
+                    self.put_back(*number, to);
+                    if !result {
+                        self.reopen(*number, to, kind);
+                    }
+                }
+                At::Leased if agent => {
+                    let hand = self.hands.entry(to.clone()).or_default();
+                    if !hand.items.iter().any(|(item, _)| item == number) {
+                        hand.items.push((*number, kind));
+                    }
+                    joined.push(*number);
+                }
+                At::Delivered if agent => {
+                    if let Some(hand) = self.hands.get_mut(to) {
+                        hand.delivered = true;
+                    }
+                }
+                At::Finished | At::Refused | At::Parked if agent => {
+                    if *step == At::Finished {
+                        self.check_paid(*number, to, kind, before);
+                    }
+                    if *step == At::Parked {
+                        // Who gives up its work gives up what it asked for it.
+                        self.unsure.insert(to.clone());
+                    }
+                    self.put_back(*number, to);
+                }
+                At::Finished if to.is_core() => joined.push(*number),
+                At::Queued
+                | At::Leased
+                | At::Delivered
+                | At::Finished
+                | At::Refused
+                | At::Parked => {}
+            }
+            // An outcome that failed its checks pays for nothing.
+            if *step == At::Refused
+                && let Some(hand) = self.hands.get_mut(&from)
+            {
+                hand.outcomes.remove(number);
+            }
+        }
+        self.complete();
+        self.joined(&joined);
+    }
+
+    /// It is no longer in hand.
+    fn put_back(&mut self, number: Message, to: &Address) {
+        let Some(hand) = self.hands.get_mut(to) else {
+            return;
+        };
+        let before = hand.clone();
+        hand.items.retain(|(item, _)| *item != number);
+        if hand.items.is_empty() {
+            self.hands.remove(to);
+            self.last.insert(to.clone(), before);
+        }
+    }
+
+    /// What is finished was paid for: by an outcome, or by the answer to the ask.
+    fn check_paid(&self, number: Message, to: &Address, kind: Kind, before: At) {
+        let outcome = "the model: work is finished, and no outcome was accepted";
+        let Some(hand) = self.hands.get(to).filter(|hand| {
+            let mut items = hand.items.iter();
+            items.any(|(item, _)| *item == number)
+        }) else {
+            // Never in hand: an ask that was answered before, an outcome that came after
+            // all, or what was only to be recorded.
+            let closed = !self.asks.contains_key(&(number, to.clone()));
+            let waits = before == At::Queued && kind != Kind::Ask;
+            if waits && Known::FinishedBeforeItWasGiven.is_open() {
+                return;
+            }
+            assert!(
+                closed && !waits,
+                "{outcome}: {number} of {to}, {kind:?}, {before:?}, {:?}",
+                self.sent.get(&number)
+            );
+            return;
+        };
+        if hand.unsure {
+            return;
+        }
+        let alone = hand.items.len() == 1;
+        let paid = match kind {
+            Kind::Ask => {
+                hand.answered.contains(&number)
+                    || (alone && !hand.outcomes.is_empty())
+                    || !self.asks.contains_key(&(number, to.clone()))
+            }
+            _ => !hand.outcomes.is_empty(),
+        };
+        assert!(paid, "{outcome}: {number} of {to}, {kind:?}: {hand:?}");
+    }
+
+    /// A message is changed: what it was is undone.
+    pub(super) fn retract(&mut self, number: Message) {
+        let Some(sent) = self.sent.remove(&number) else {
+            return;
+        };
+        self.asks.retain(|(ask, _), _| *ask != number);
+        self.sets.remove(&number);
+        for waiting in self.waiting.values_mut() {
+            waiting.remove(&number);
+        }
+        if let Some(hand) = self.hands.get_mut(&sent.from) {
+            hand.outcomes.remove(&number);
+        }
+        for numbers in self.ids.values_mut() {
+            numbers.remove(&number);
+        }
+    }
+
+    /// Nobody who waits for the same worker comes before what it was given just now.
+    pub(crate) fn check_order(&self, who: &Address, taken: &BTreeSet<Message>, record: u64) {
+        let place = |number: &Message| {
+            let sent = self.sent.get(number)?;
+            let delivery = sent.to.get(who)?;
+            let plain = !sent.amended && !sent.unsure && sent.member.is_none();
+            let plain = plain && works(delivery.kind);
+            plain.then_some((sent.priority, delivery.queued, delivery.step))
+        };
+        let worst: Option<(Priority, u64)> = taken
+            .iter()
+            .filter_map(place)
+            .map(|(priority, queued, _)| (priority, queued))
+            .max();
+        let Some(worst) = worst else { return };
+        let waiting = self.waiting.get(who).into_iter().flatten();
+        for number in waiting.filter(|number| !taken.contains(number)) {
+            let Some((priority, queued, step)) = place(number) else {
+                continue;
+            };
+            assert!(
+                step != At::Queued || queued >= record || (priority, queued) >= worst,
+                "the model: {who} was given {taken:?}, and {number} waits before it: {:?}, {:?}",
+                self.sent.get(number),
+                taken.iter().map(|n| self.sent.get(n)).collect::<Vec<_>>(),
+            );
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Fan-outs: who belongs to one, and when its join may begin.
+
+use tx::model::{Address, Kind};
+
+use super::judge::Made;
+use super::known::Known;
+use super::{Hand, Message, Model, Set};
+
+impl Model {
+    pub(super) fn open_set(&mut self, made: &Made, join: &Address) {
+        let set = Set {
+            join: join.clone(),
+            members: made.to.keys().cloned().collect(),
+            run: made.run,
+            released: false,
+            reopened: std::collections::BTreeSet::new(),
+            results: None,
+            joined: false,
+        };
+        self.sets.insert(made.number, set);
+    }
+
+    /// What may belong to a fan-out is not known here: those of its run are let be.
+    pub(super) fn sets_unsure(&mut self, made: &Made) {
+        for set in self.sets.values_mut().filter(|set| set.run == made.run) {
+            set.results.get_or_insert_default();
+            set.joined = true;
+        }
+    }
+
+    /// The fan-out that somebody's work belongs to.
+    pub(super) fn member(&self, who: &Address, hand: &Hand) -> Option<Message> {
+        let sets = self.sets.iter();
+        let mut mine = sets.filter(|(opener, set)| {
+            let mut items = hand.items.iter();
+            set.members.contains(who)
+                && items.any(|(item, _)| {
+                    item == *opener || set.reopened.contains(&(*item, who.clone()))
+                })
+        });
+        mine.next().map(|(opener, _)| *opener)
+    }
+
+    /// Is it not known which fan-out work belongs to? A dead letter that is given another
+    /// chance after the join is not said to belong to any.
+    pub(super) fn is_unsure(&self, who: &Address, hand: &Hand) -> bool {
+        let items = hand.items.iter();
+        let mut items = items.filter_map(|(item, _)| self.sent.get(item));
+        items.any(|sent| sent.unsure || sent.to.get(who).is_some_and(|d| d.parked))
+    }
+
+    /// Did somebody's last work belong to one?
+    pub(super) fn was_member(&self, who: &Address) -> bool {
+        let last = self.last.get(who);
+        last.is_some_and(|last| self.member(who, last).is_some() || self.is_unsure(who, last))
+    }
+
+    /// New work for a member re-opens its place.
+    pub(super) fn reopen(&mut self, number: Message, to: &Address, kind: Kind) {
+        // What opens a fan-out of its own belongs to that.
+        if let Some(set) = self.sets.get_mut(&number) {
+            set.released = true;
+            return;
+        }
+        let run = self.sent.get(&number).and_then(|sent| sent.run);
+        if run.is_none() || !matches!(kind, Kind::Task | Kind::TaskComplete) {
+            return;
+        }
+        let mut sets = self.sets.iter_mut();
+        let set = sets.find(|(opener, set)| {
+            **opener != number
+                && set.released
+                && set.results.is_none()
+                && set.run == run
+                && set.members.contains(to)
+        });
+        if let Some((_, set)) = set {
+            set.reopened.insert((number, to.clone()));
+        }
+    }
+
+    fn is_open(&self, number: Message, who: &Address) -> bool {
+        let delivery = self.sent.get(&number).and_then(|sent| sent.to.get(who));
+        delivery.is_some_and(|delivery| !delivery.step.is_over())
+    }
+
+    /// Which fan-outs are complete now: every place is closed.
+    pub(super) fn complete(&mut self) {
+        let open: Vec<Message> = self
+            .sets
+            .iter()
+            .filter(|(_, set)| set.results.is_none())
+            .map(|(opener, _)| *opener)
+            .collect();
+        for opener in open {
+            let set = &self.sets[&opener];
+            let mut places = set.members.iter().map(|member| (opener, member));
+            let mut again = set.reopened.iter();
+            if places.any(|(number, member)| self.is_open(number, member))
+                || again.any(|(number, member)| self.is_open(*number, member))
+            {
+                continue;
+            }
+            let results = self.sent.iter();
+            let results = results.filter(|(_, sent)| {
+                sent.member == Some(opener) && sent.to.values().any(|d| d.queued > 0)
+            });
+            let results = results.map(|(number, _)| *number).collect();
+            if let Some(set) = self.sets.get_mut(&opener) {
+                set.results = Some(results);
+            }
+        }
+    }
+
+    /// Results have reached their join: every place is closed, and all are there.
+    pub(super) fn joined(&mut self, results: &[Message]) {
+        for result in results {
+            let member = self.sent.get(result).and_then(|sent| sent.member);
+            let Some((opener, set)) = member.and_then(|m| Some((m, self.sets.get(&m)?))) else {
+                continue;
+            };
+            if set.joined {
+                continue;
+            }
+            let Some(wanted) = &set.results else {
+                assert!(
+                    Known::RetryDoesNotHoldTheJoin.is_open(),
+                    "the model: the fan-out of {opener} is joined by {}, and a member still works",
+                    set.join
+                );
+                continue;
+            };
+            if !wanted.contains(result) {
+                continue;
+            }
+            let missing = wanted.iter().find(|number| !results.contains(number));
+            assert!(
+                missing.is_none(),
+                "the model: the fan-out of {opener} is joined without {missing:?}: {set:?}"
+            );
+            if let Some(set) = self.sets.get_mut(&opener) {
+                set.joined = true;
+            }
+        }
+    }
+}

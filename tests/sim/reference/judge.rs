@@ -1,0 +1,386 @@
+//! What came of a message, held against what may come of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tx::model::{Address, Envelope, Kind, MsgId};
+
+use super::kinds::{Accepted, May};
+use super::known::Known;
+use super::names::Means;
+use super::{At, Delivery, Message, Model, Run, Sent};
+
+/// What tx made of a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Made {
+    pub(crate) number: Message,
+    pub(crate) id: MsgId,
+    pub(crate) written: Option<MsgId>,
+    pub(crate) to: BTreeMap<Address, Kind>,
+    pub(crate) refused: bool,
+    /// It was parked in the moment it came.
+    pub(crate) parked: bool,
+    pub(crate) cause: Vec<Message>,
+    pub(crate) run: Option<Message>,
+    pub(crate) hops: u32,
+    pub(crate) at: i64,
+}
+
+/// How many messages may follow from each other.
+const HOPS: u32 = 50;
+
+impl Model {
+    /// A file was read. `made`: what tx made of it; nothing, if it was known.
+    pub(crate) fn file(&mut self, path: &str, hash: &str, said: &Envelope, made: Option<&Made>) {
+        let before = self.paths.get(path).cloned();
+        if before.as_ref().is_some_and(|(known, _)| known == hash) {
+            assert!(
+                made.is_none(),
+                "the model: {path} says what it said, and became {made:?}"
+            );
+            return;
+        }
+        let amended = before.and_then(|(_, number)| number);
+        let accepted = made.filter(|made| !made.refused).map(|made| made.number);
+        let own = said.from.is_system() || self.is_own(said);
+        if made.is_none() && own {
+            return;
+        }
+        let again = self.paths.contains_key(path) && amended.is_none();
+        self.paths
+            .insert(path.to_owned(), (hash.to_owned(), accepted));
+        let mut may = self.all_that_may_come(said, amended);
+        // Whether these still wait for answers is known after the commit.
+        let unsure = |to: &tx::model::Recipient| match self.means(to, &said.from, false) {
+            Means::To(to) => self.unsure.contains(&to),
+            Means::Table | Means::Nobody | Means::Any => false,
+        };
+        if self.unsure.contains(&said.from) || said.to.iter().any(unsure) {
+            may.push(May::Any);
+        }
+        if again {
+            // It was refused before: what it was to amend may have been given on.
+            may.push(May::Refused);
+        }
+        self.compare(said, &may, made, amended);
+        if let Some(made) = made.filter(|made| !made.refused) {
+            if amended == Some(made.number) {
+                self.retract(made.number);
+            }
+            self.accept(said, Some(hash), &may, made, amended.is_some());
+        }
+    }
+
+    /// A file was read that is none.
+    pub(crate) fn spoiled(&mut self, path: &str, hash: &str) {
+        self.paths.insert(path.to_owned(), (hash.to_owned(), None));
+    }
+
+    /// A `command` agent has printed its outcome.
+    pub(crate) fn printed(&mut self, said: &Envelope, made: &Made) {
+        let mut may = Vec::new();
+        for hand in self.hands_of(&said.from) {
+            // What is printed answers the ask in hand.
+            match hand.and_then(super::Hand::only_ask) {
+                Some(ask) => may.push(self.answer_of(&said.from, ask)),
+                None => may.extend(self.may(said, hand)),
+            }
+        }
+        self.compare(said, &may, Some(made), None);
+        self.accept(said, None, &may, made, false);
+    }
+
+    fn answer_of(&self, from: &Address, ask: Message) -> May {
+        let open = self.asks.get(&(ask, from.clone()));
+        open.map_or(May::Any, |open| {
+            May::Accepted(Accepted {
+                to: BTreeMap::from([(open.asker.clone(), Kind::AskResponse)]),
+                answers: BTreeSet::from([ask]),
+                ..Accepted::default()
+            })
+        })
+    }
+
+    fn is_own(&self, said: &Envelope) -> bool {
+        let mut named = self.named(&said.id);
+        named.any(|(_, sent)| sent.from == said.from && sent.hash.is_none())
+    }
+
+    /// May a message still be changed? `None`: the protocol does not say.
+    fn may_change(&self, number: Message) -> Option<bool> {
+        let sent = self.sent.get(&number)?;
+        let given = sent.to.values().any(|d| d.leased || d.step.is_over());
+        if given { Some(false) } else { None }
+    }
+
+    fn all_that_may_come(&self, said: &Envelope, amended: Option<Message>) -> Vec<May> {
+        let mut all = Vec::new();
+        // What became of nothing is not amended, but may be said anew.
+        if amended
+            .and_then(|n| self.sent.get(&n))
+            .is_some_and(Sent::is_refused)
+        {
+            return vec![May::Any];
+        }
+        match amended.map(|number| self.may_change(number)) {
+            Some(Some(false)) => return vec![May::Refused],
+            Some(_) => all.push(May::Refused),
+            None => {}
+        }
+        let twin = self.named(&said.id).filter(|(number, sent)| {
+            sent.from == said.from && Some(*number) != amended && !sent.is_refused()
+        });
+        let twin = twin.max_by_key(|(number, _)| *number);
+        for hand in self.hands_of(&said.from) {
+            match twin {
+                None => all.extend(self.may(said, hand)),
+                Some((_, twin)) => {
+                    let work = hand.and_then(super::Hand::first);
+                    let other = work.is_some() && work != twin.work;
+                    match other {
+                        true => all.extend(self.may(said, hand)),
+                        // The same again is nothing new; another text is refused.
+                        false => all.push(May::Refused),
+                    }
+                    // Notes are no work, and may be what is in hand.
+                    if work.is_none() {
+                        all.push(May::Any);
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    fn compare(&self, said: &Envelope, may: &[May], made: Option<&Made>, amended: Option<Message>) {
+        let fits = |may: &May| match (may, made) {
+            (May::Any, _) => true,
+            (May::Refused, made) => made.is_none_or(|made| made.refused),
+            (May::Accepted(accepted), Some(made)) => !made.refused && accepted.to == made.to,
+            (May::Accepted(_), None) => false,
+        };
+        assert!(
+            may.iter().any(fits),
+            "the model: {said:?}\n  may become {may:?}\n  and became {made:?}\n  in hand: {:?}, amends {amended:?}, asks {:?}",
+            self.hands_of(&said.from),
+            self.asks
+                .iter()
+                .filter(|(_, ask)| ask.asker == said.from)
+                .collect::<Vec<_>>(),
+        );
+    }
+
+    /// It was accepted: what follows.
+    fn accept(
+        &mut self,
+        said: &Envelope,
+        hash: Option<&str>,
+        may: &[May],
+        made: &Made,
+        amends: bool,
+    ) {
+        let from = &said.from;
+        let fitting = may.iter().filter_map(|may| match may {
+            May::Accepted(accepted) if accepted.to == made.to => Some(accepted),
+            May::Accepted(_) | May::Any | May::Refused => None,
+        });
+        let fitting: Vec<&Accepted> = fitting.collect();
+        let sure = !may.contains(&May::Any) && fitting.windows(2).all(|two| two[0] == two[1]);
+        let known = fitting.first().copied().filter(|_| sure);
+        let over = self.spend(said, made, amends);
+        let work = self.hands.get(from).and_then(super::Hand::first);
+        let to = made.to.iter().map(|(to, kind)| {
+            let delivery = Delivery {
+                kind: *kind,
+                step: At::Accepted,
+                leased: false,
+                parked: false,
+                queued: 0,
+            };
+            (to.clone(), delivery)
+        });
+        let sent = Sent {
+            id: made.id.clone(),
+            written: made.written.clone(),
+            from: from.clone(),
+            hash: hash.map(str::to_owned),
+            priority: said.priority,
+            to: to.collect(),
+            work,
+            run: made.run,
+            hops: made.hops,
+            amended: amends,
+            unsure: known.is_none(),
+            member: known.and_then(|known| known.member),
+        };
+        self.list(made.number, sent);
+        if over {
+            if let Some(join) = known.and_then(|known| known.join.as_ref()) {
+                self.open_set(made, join);
+            }
+            self.unsure.insert(from.clone());
+            self.hand_unsure(from);
+            let error = said
+                .status
+                .as_ref()
+                .is_some_and(|word| word.as_str() == "error");
+            if error && !Known::ErrorOverBudgetKeepsItsAsks.is_open() {
+                self.withdraw(from);
+            }
+            // Nobody waits for an answer that was parked.
+            let answers = known.map(|known| known.answers.clone()).unwrap_or_default();
+            for ask in answers {
+                self.asks.remove(&(ask, from.clone()));
+            }
+            return;
+        }
+        match known {
+            Some(known) => {
+                for ask in &known.answers {
+                    self.asks.remove(&(*ask, from.clone()));
+                    if let Some(hand) = self.hands.get_mut(from) {
+                        hand.answered.insert(*ask);
+                    }
+                }
+                if let (true, Some(hand)) = (known.outcome, self.hands.get_mut(from)) {
+                    hand.outcomes.insert(made.number);
+                }
+                if let Some(join) = &known.join {
+                    self.open_set(made, join);
+                }
+                // A late answer may be all that was owed.
+                if made.to.iter().any(|(_, kind)| *kind == Kind::Update) {
+                    self.hand_unsure(from);
+                }
+            }
+            None => {
+                self.unsure.insert(from.clone());
+                self.unsure.extend(made.to.keys().cloned());
+                self.hand_unsure(from);
+                self.sets_unsure(made);
+            }
+        }
+        let error = said
+            .status
+            .as_ref()
+            .is_some_and(|word| word.as_str() == "error");
+        if error && !from.is_core() && known.is_none_or(|known| known.outcome) {
+            self.withdraw(from);
+        }
+        if !said.headless {
+            self.open_asks(from, made, said);
+        }
+    }
+
+    fn hand_unsure(&mut self, who: &Address) {
+        if let Some(hand) = self.hands.get_mut(who) {
+            hand.unsure = true;
+        }
+    }
+
+    /// What the human's dead letters and tx's own messages are, nobody judges.
+    pub(crate) fn own(&mut self, from: &Address, made: &Made) {
+        let to = made.to.iter().map(|(to, kind)| {
+            let delivery = Delivery {
+                kind: *kind,
+                step: At::Accepted,
+                leased: false,
+                parked: false,
+                queued: 0,
+            };
+            (to.clone(), delivery)
+        });
+        let sent = Sent {
+            id: made.id.clone(),
+            written: None,
+            from: from.clone(),
+            hash: None,
+            priority: tx::model::Priority::Normal,
+            to: to.collect(),
+            work: None,
+            run: made.run,
+            hops: made.hops,
+            amended: false,
+            unsure: false,
+            member: None,
+        };
+        self.list(made.number, sent);
+        for (to, kind) in &made.to {
+            if *kind == Kind::AskResponse {
+                for cause in &made.cause {
+                    self.close_by_letter(*cause, to);
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, number: Message, sent: Sent) {
+        for id in [Some(&sent.id), sent.written.as_ref()]
+            .into_iter()
+            .flatten()
+        {
+            self.ids.entry(id.clone()).or_default().insert(number);
+        }
+        self.sent.insert(number, sent);
+    }
+
+    /// Count it, and say whether it is over a limit: that tx thinks so too.
+    fn spend(&mut self, said: &Envelope, made: &Made, amends: bool) -> bool {
+        let from = &said.from;
+        let causes = made.cause.iter().filter_map(|cause| self.sent.get(cause));
+        let runs: Vec<Option<Message>> = causes.clone().map(|cause| cause.run).collect();
+        let least = causes.map(|cause| cause.hops + 1).max().unwrap_or(0);
+        if from.is_core() {
+            let task = made.to.iter().any(|(_, kind)| *kind == Kind::Task);
+            if task {
+                let mesh = made.to.first_key_value().map(|(to, _)| to.mesh.clone());
+                let mesh = mesh.filter(|_| made.to.len() == 1);
+                let run = Run {
+                    mesh,
+                    ..Run::default()
+                };
+                self.runs.insert(made.number, run);
+            }
+            assert!(!made.parked, "the model: a message of core's has no budget");
+            return false;
+        }
+        assert!(
+            made.hops >= least && (runs.is_empty() || runs.contains(&made.run)),
+            "the model: {made:?} forgets what it follows from"
+        );
+        let mesh = self.meshes.get(&from.mesh);
+        let agent = mesh.and_then(|mesh| mesh.agents.get(&from.agent));
+        let own = agent.and_then(|agent| agent.max_messages);
+        let own = own.or(mesh.and_then(|mesh| mesh.guardrails.max_messages));
+        let strict = mesh.is_some_and(|mesh| mesh.guardrails.strict);
+        let mut over = made.hops > HOPS;
+        let mut unsure = false;
+        if let Some(run) = made.run.and_then(|run| self.runs.get_mut(&run)) {
+            let costs = !amends || Known::EditsCost.is_open();
+            run.messages += u32::from(costs);
+            let sent = run.by_agent.entry(from.clone()).or_default();
+            *sent += u32::from(costs);
+            let sent = *sent;
+            run.edited |= amends;
+            unsure = run.edited || run.mesh.is_none();
+            unsure |= Known::RunForgottenByNote.is_open();
+            let (mesh, messages) = (run.mesh.clone(), run.messages);
+            let all = mesh.and_then(|mesh| self.meshes.get(&mesh)?.max_mesh_messages);
+            over |= all.is_some_and(|most| messages > most);
+            over |= strict && own.is_some_and(|most| sent > most);
+        }
+        assert!(
+            over == made.parked || unsure,
+            "the model: over a limit is {over} of {made:?}, whose run is {:?}",
+            made.run.and_then(|run| self.runs.get(&run)),
+        );
+        made.parked
+    }
+}
+
+impl Sent {
+    fn is_refused(&self) -> bool {
+        self.to
+            .values()
+            .all(|delivery| delivery.step == At::Refused)
+    }
+}

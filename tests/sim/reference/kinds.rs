@@ -1,0 +1,341 @@
+//! Section 2 of the protocol: what a message is to each of its recipients.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tx::model::{Address, Envelope, Kind};
+
+use super::known::Known;
+use super::names::Means;
+use super::route::{Goes, Outcome, Wanted, goes};
+use super::{Hand, Message, Model};
+
+/// What may come of a message, seen from one state of things.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum May {
+    /// The protocol leaves it open.
+    Any,
+    Refused,
+    Accepted(Accepted),
+}
+
+/// What an accepted message is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    pub(crate) to: BTreeMap<Address, Kind>,
+    /// The asks that it answers.
+    pub(crate) answers: BTreeSet<Message>,
+    /// It is an outcome, and finishes work.
+    pub(crate) outcome: bool,
+    /// It opens a fan-out that this one joins.
+    pub(crate) join: Option<Address>,
+    /// It belongs to this fan-out.
+    pub(crate) member: Option<Message>,
+}
+
+/// What `in-reply-to` comes to.
+enum Reply {
+    Nothing,
+    Open(BTreeSet<Message>, Address),
+    Closed(Address),
+    Refused,
+    Any,
+}
+
+impl Model {
+    /// Everything that may come of a message, if its author has this in hand.
+    pub(crate) fn may(&self, said: &Envelope, hand: Option<&Hand>) -> Vec<May> {
+        let from = &said.from;
+        if from.is_system() || said.kind == Some(Kind::Lifecycle) {
+            return vec![May::Refused];
+        }
+        if !self.knows(from) {
+            // Who was removed may end what it has in hand.
+            return match self.ever.contains(from) {
+                true => vec![May::Any],
+                false => vec![May::Refused],
+            };
+        }
+        let mut recipients: Vec<Option<Address>> = Vec::new();
+        for written in &said.to {
+            let to = match self.means(written, from, said.status.is_some()) {
+                Means::To(to) if to == *from => return vec![May::Refused],
+                Means::To(to) => Some(to),
+                Means::Table => None,
+                Means::Nobody => return vec![May::Refused],
+                Means::Any => return vec![May::Any],
+            };
+            if !recipients.contains(&to) {
+                recipients.push(to);
+            }
+        }
+        if recipients.is_empty() {
+            recipients.push(None);
+        }
+        let mut all = vec![Accepted::default()];
+        let several = recipients.len() > 1;
+        let mut refused = false;
+        for to in recipients {
+            let mut next = Vec::new();
+            for one in self.to_one(said, hand, to.as_ref()) {
+                match one {
+                    May::Any => return vec![May::Any],
+                    May::Refused => refused = true,
+                    // Whether it may open a fan-out and go elsewhere at once is not said.
+                    May::Accepted(one) if several && one.join.is_some() => return vec![May::Any],
+                    May::Accepted(one) => next.extend(all.iter().map(|before| before.and(&one))),
+                }
+            }
+            all = next;
+        }
+        let both = |one: &Accepted| one.outcome && !one.answers.is_empty();
+        if all.iter().any(both) && Known::AnswerAndOutcomeAtOnce.is_open() {
+            return vec![May::Any];
+        }
+        let mut all: Vec<May> = all.into_iter().map(May::Accepted).collect();
+        if refused || all.is_empty() {
+            all.push(May::Refused);
+        }
+        all
+    }
+
+    fn to_one(&self, said: &Envelope, hand: Option<&Hand>, to: Option<&Address>) -> Vec<May> {
+        let from = &said.from;
+        match to {
+            Some(to) if to.is_core() && from.is_core() => return vec![May::Refused],
+            None if from.is_core() => return vec![May::Refused],
+            Some(_) | None => {}
+        }
+        let only = |to: &Address, kind: Kind| {
+            vec![May::Accepted(Accepted {
+                to: BTreeMap::from([(to.clone(), kind)]),
+                ..Accepted::default()
+            })]
+        };
+        let answer = |to: &Address, answers: BTreeSet<Message>| {
+            vec![May::Accepted(Accepted {
+                to: BTreeMap::from([(to.clone(), Kind::AskResponse)]),
+                answers,
+                ..Accepted::default()
+            })]
+        };
+        let reply = self.reply(said, to);
+        let implied = self.implied(said, hand, to);
+        if let Some(kind) = said.kind {
+            return match (kind, &reply, to) {
+                (_, Reply::Any, _) => vec![May::Any],
+                // What an explicit kind makes of a wrong `in-reply-to` is not said.
+                (_, Reply::Refused, _) => vec![May::Any],
+                (Kind::TaskComplete, _, _) if !from.is_core() => self.outcome(said, hand, to),
+                (Kind::Ask | Kind::AskHuman, _, Some(to)) if from.is_core() => only(to, Kind::Task),
+                (Kind::Ask, _, Some(to)) if to.is_core() => only(to, Kind::AskHuman),
+                (Kind::AskHuman, _, Some(to)) if !to.is_core() => only(to, Kind::Ask),
+                (Kind::AskResponse, Reply::Open(asks, asker), _) => answer(asker, asks.clone()),
+                (Kind::AskResponse, Reply::Closed(asker), _) => only(asker, Kind::Update),
+                (Kind::AskResponse, _, to) => match (implied, to) {
+                    (Some((asker, ask)), _) => answer(&asker, BTreeSet::from([ask])),
+                    (None, Some(to)) => only(to, Kind::Update),
+                    (None, None) => vec![May::Any],
+                },
+                (_, _, Some(to)) => only(to, kind),
+                (_, _, None) => vec![May::Any],
+            };
+        }
+        // 1
+        match reply {
+            Reply::Open(asks, asker) => return answer(&asker, asks),
+            Reply::Closed(asker) => return only(to.unwrap_or(&asker), Kind::Update),
+            Reply::Refused => return vec![May::Refused],
+            Reply::Any => return vec![May::Any],
+            Reply::Nothing => {}
+        }
+        // 2 and 3
+        if let Some((asker, ask)) = implied {
+            return match self.asks.contains_key(&(ask, from.clone())) {
+                true => answer(&asker, BTreeSet::from([ask])),
+                // It was closed meanwhile.
+                false => only(&asker, Kind::Update),
+            };
+        }
+        match to {
+            // 4
+            _ if said.status.is_some() && !from.is_core() => self.outcome(said, hand, to),
+            // 5
+            Some(to) if to.is_core() => only(to, Kind::AskHuman),
+            // 6
+            Some(to) if from.is_core() => only(to, Kind::Task),
+            // 7
+            Some(to) => only(to, Kind::Ask),
+            None => self.outcome(said, hand, to),
+        }
+    }
+
+    /// What `in-reply-to` names, for one recipient.
+    fn reply(&self, said: &Envelope, to: Option<&Address>) -> Reply {
+        let from = &said.from;
+        let mut open = BTreeSet::new();
+        let mut askers = BTreeSet::new();
+        let (mut closed, mut other, mut own) = (None, false, false);
+        for id in &said.in_reply_to {
+            let named = self.named(id);
+            let mut any = false;
+            for (number, message) in named {
+                let asked = message.is_ask_of(from);
+                let by_recipient = to.is_none_or(|to| message.from == *to);
+                if asked && by_recipient && self.asks.contains_key(&(number, from.clone())) {
+                    open.insert(number);
+                    askers.insert(message.from.clone());
+                } else if asked && by_recipient {
+                    closed = Some(message.from.clone());
+                } else if message.went_to(from) || message.from == *from {
+                    // It names what it follows from.
+                    own = true;
+                } else {
+                    other = true;
+                }
+                any = true;
+            }
+            other |= !any;
+        }
+        let asker = askers.first().cloned();
+        match (asker, closed) {
+            (Some(_), _) if askers.len() > 1 => Reply::Any,
+            (Some(_), _) if other || own => Reply::Any,
+            (Some(asker), _) => Reply::Open(open, asker),
+            (None, Some(_)) if other || own => Reply::Any,
+            (None, Some(asker)) => Reply::Closed(asker),
+            (None, None) if other && own => Reply::Any,
+            (None, None) if own && from.is_core() => Reply::Any,
+            (None, None) if other && Known::UnknownReplyPasses.is_open() => Reply::Any,
+            (None, None) if other => Reply::Refused,
+            (None, None) => Reply::Nothing,
+        }
+    }
+
+    /// Rows 2 and 3: who asked, and what, where nothing is named.
+    fn implied(
+        &self,
+        said: &Envelope,
+        hand: Option<&Hand>,
+        to: Option<&Address>,
+    ) -> Option<(Address, Message)> {
+        if said.from.is_core() {
+            let asker = to?;
+            let mut asks = self.asks.iter();
+            let oldest = asks.find(|((_, asked), ask)| asked.is_core() && ask.asker == *asker);
+            return oldest.map(|((number, _), _)| (asker.clone(), *number));
+        }
+        let ask = hand?.only_ask()?;
+        let asker = &self.sent.get(&ask)?.from;
+        to.is_none_or(|to| to == asker)
+            .then(|| (asker.clone(), ask))
+    }
+
+    /// Row 4: an outcome, and where it goes.
+    fn outcome(&self, said: &Envelope, hand: Option<&Hand>, to: Option<&Address>) -> Vec<May> {
+        let from = &said.from;
+        let word = match (&said.status, said.kind) {
+            (Some(word), _) => Some(word.as_str()),
+            (None, Some(Kind::TaskComplete)) => Some("complete"),
+            (None, _) => None,
+        };
+        let failed = matches!(word, Some("error" | "blocked"));
+        let asking = self.asks.values().any(|ask| ask.asker == *from);
+        if asking && !failed {
+            // The parity gate.
+            let known = word == Some("escalate") && Known::EscalatePassesTheGate.is_open();
+            return vec![if known { May::Any } else { May::Refused }];
+        }
+        let Some(mesh) = self.meshes.get(&from.mesh) else {
+            return vec![May::Any];
+        };
+        let route_to = match &said.route_to {
+            None => None,
+            Some(written) => match self.means(written, from, false) {
+                Means::To(address) => Some(Wanted::of(&address)),
+                Means::Table => None,
+                Means::Nobody => return vec![May::Refused],
+                Means::Any => return vec![May::Any],
+            },
+        };
+        let accepted = |to: &Address, kind: Kind| Accepted {
+            to: BTreeMap::from([(to.clone(), kind)]),
+            outcome: kind != Kind::AskHuman,
+            ..Accepted::default()
+        };
+        let core = Address::core();
+        let outcome = Outcome {
+            sender: from,
+            word,
+            to: to.map_or(Wanted::Table, Wanted::of),
+            route_to,
+        };
+        let found = goes(mesh, &outcome);
+        // A member's outcome goes to the join and nowhere else, unless it needs the human.
+        let member = match hand {
+            Some(hand) if self.is_unsure(from, hand) => return vec![May::Any],
+            Some(hand) => self.member(from, hand),
+            None if self.was_member(from) => return vec![May::Any],
+            None => None,
+        };
+        if let Some(set) = member {
+            return match (word, self.sets.get(&set)) {
+                (Some("blocked"), _) => vec![May::Accepted(accepted(&core, Kind::AskHuman))],
+                (Some("escalate"), _) | (_, None) => vec![May::Any],
+                (_, Some(open)) => vec![May::Accepted(Accepted {
+                    member: Some(set),
+                    ..accepted(&open.join, Kind::TaskComplete)
+                })],
+            };
+        }
+        let mut all = Vec::new();
+        for goes in found {
+            match goes {
+                Goes::To(to) if to.is_core() && word == Some("blocked") => {
+                    all.push(May::Accepted(accepted(&to, Kind::AskHuman)));
+                }
+                Goes::To(to) => all.push(May::Accepted(accepted(&to, Kind::TaskComplete))),
+                Goes::Asks => all.push(May::Accepted(accepted(&core, Kind::AskHuman))),
+                Goes::FanOut { members, join } => {
+                    let members = members.into_iter().map(|m| (m, Kind::TaskComplete));
+                    all.push(May::Accepted(Accepted {
+                        to: members.collect(),
+                        join: Some(join),
+                        outcome: true,
+                        ..Accepted::default()
+                    }));
+                }
+                Goes::Refused => {
+                    all.push(May::Refused);
+                    // After so many, it goes where the mesh says.
+                    let rails = &mesh.guardrails.routing_error;
+                    if let Some(fallback) = &rails.fallback {
+                        let to = super::route::address(fallback);
+                        let kind = match to.is_core() && word == Some("blocked") {
+                            true => Kind::AskHuman,
+                            false => Kind::TaskComplete,
+                        };
+                        if to != *from || Known::FallbackToItsAuthor.is_open() {
+                            all.push(May::Accepted(accepted(&to, kind)));
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Accepted {
+    /// Both, for one recipient each.
+    fn and(&self, other: &Accepted) -> Accepted {
+        let mut both = self.clone();
+        for (to, kind) in &other.to {
+            both.to.entry(to.clone()).or_insert(*kind);
+        }
+        both.answers.extend(&other.answers);
+        both.outcome |= other.outcome;
+        both.join = both.join.or_else(|| other.join.clone());
+        both.member = both.member.or(other.member);
+        both
+    }
+}

@@ -1,0 +1,213 @@
+//! What tx says it did, told to the reference in the order of the journal, after each commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tx::engine::{Event, Facts, Number, Source, Step};
+use tx::model::{Address, Envelope};
+
+use crate::reference::{At, Made, Message, Model, Stepped};
+use crate::world::World;
+
+/// What was seen of tx so far.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    model: Model,
+    /// What was taken in since the last commit, with its place in the journal.
+    events: Vec<(u64, Event)>,
+    touched: BTreeSet<Number>,
+    /// The steps that are known of each message, and the record that holds its text.
+    known: BTreeMap<Number, Known>,
+    /// What each worker had in hand.
+    taken: BTreeMap<Address, BTreeSet<Message>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    record: u64,
+    steps: BTreeMap<Address, usize>,
+}
+
+/// What is new of the messages, by the record that made it so.
+#[derive(Default)]
+struct News {
+    made: BTreeMap<u64, Vec<Facts>>,
+    steps: BTreeMap<u64, Vec<Stepped>>,
+}
+
+impl Watch {
+    /// tx has taken something in.
+    pub(crate) fn took(&mut self, seq: u64, event: &Event, touched: &[(Number, tx::model::MsgId)]) {
+        self.events.push((seq, event.clone()));
+        self.touched
+            .extend(touched.iter().map(|(number, _)| *number));
+    }
+
+    /// tx was killed before this was durable.
+    pub(crate) fn forget(&mut self) {
+        self.events.clear();
+        self.touched.clear();
+    }
+
+    fn news(&mut self, facts: Vec<Facts>) -> News {
+        let mut news = News::default();
+        for facts in facts {
+            let known = self.known.entry(facts.number).or_default();
+            if known.record != facts.record() {
+                *known = Known {
+                    record: facts.record(),
+                    steps: BTreeMap::new(),
+                };
+                news.made
+                    .entry(facts.record())
+                    .or_default()
+                    .push(facts.clone());
+            }
+            for delivery in &facts.deliveries {
+                let seen = known.steps.entry(delivery.to.clone()).or_default();
+                for rung in delivery.ladder.iter().skip(*seen) {
+                    let stepped = Stepped {
+                        number: facts.number.0,
+                        to: delivery.to.clone(),
+                        step: step(rung.step),
+                        record: rung.record,
+                    };
+                    news.steps.entry(rung.record).or_default().push(stepped);
+                }
+                *seen = delivery.ladder.len();
+            }
+        }
+        news
+    }
+
+    fn follow(&mut self, seq: u64, event: &Event, news: &mut News) {
+        let made = news.made.remove(&seq).unwrap_or_default();
+        match event {
+            Event::MeshLoaded(loaded) => {
+                let mesh = loaded.mesh.clone();
+                self.model.mesh(mesh.name.clone(), Some(mesh));
+            }
+            Event::MeshRemoved { mesh } => self.model.mesh(mesh.clone(), None),
+            Event::Arrived(arrived) => {
+                let file = made.iter().find(|facts| {
+                    facts.path() == Some(&arrived.path) && facts.hash() == Some(&arrived.hash)
+                });
+                let made = file.map(of);
+                let (path, hash) = (&arrived.path, &arrived.hash);
+                self.model
+                    .file(path, hash, &arrived.envelope, made.as_ref());
+            }
+            Event::Rejected(rejected) => self.model.spoiled(&rejected.path, &rejected.hash),
+            Event::PaneStarted { .. }
+            | Event::PaneReady { .. }
+            | Event::PaneIdle { .. }
+            | Event::PaneBusy { .. }
+            | Event::PaneAsked { .. }
+            | Event::PaneLimited { .. }
+            | Event::PaneExited { .. }
+            | Event::Delivered { .. }
+            | Event::DeliveryFailed { .. }
+            | Event::TimerFired { .. }
+            | Event::HookFinished { .. }
+            | Event::Command(_)
+            | Event::Recovered { .. } => {}
+        }
+        for facts in &made {
+            match &facts.source {
+                Source::File { .. } => {}
+                Source::Own { .. } => self.model.own(&facts.from, &of(facts)),
+                Source::Output { .. } => {
+                    let said = Envelope {
+                        status: facts.status.clone(),
+                        ..crate::files::envelope(&facts.from, facts.id.as_str(), facts.at)
+                    };
+                    self.model.printed(&said, &of(facts));
+                }
+            }
+        }
+        let steps = news.steps.remove(&seq).unwrap_or_default();
+        self.model.steps(&steps);
+    }
+}
+
+impl World {
+    /// What was decided is durable: hold it against the reference.
+    pub(crate) fn hold_against_reference(&mut self) {
+        let events = std::mem::take(&mut self.watch.events);
+        let touched = std::mem::take(&mut self.watch.touched);
+        let facts = touched.into_iter().filter_map(|number| {
+            let held = self.state().message(number).map(|held| held.facts.clone());
+            held.or_else(|| self.book.facts(number))
+        });
+        let facts: Vec<Facts> = facts.collect();
+        let mut news = self.watch.news(facts);
+        let last = events.last().map_or(0, |(seq, _)| *seq);
+        for (seq, event) in &events {
+            self.watch.follow(*seq, event, &mut news);
+        }
+        let state = self.book.state();
+        let open = state
+            .asks()
+            .map(|(number, asked, _)| (number.0, asked.clone()));
+        self.watch.model.compare_asks(&open.collect(), state.at());
+        let due = state.next_timer().is_some_and(|(due, _)| due <= self.now);
+        if !due {
+            self.watch.model.check_overdue(state.at());
+        }
+        let mut all = BTreeMap::new();
+        for (who, worker) in state.workers() {
+            let items = worker
+                .status
+                .work()
+                .into_iter()
+                .flat_map(tx::engine::InHand::messages);
+            let items: BTreeSet<Message> = items.map(|number| number.0).collect();
+            let before = self.watch.taken.get(who);
+            let new = items
+                .iter()
+                .filter(|item| before.is_none_or(|b| !b.contains(item)));
+            let new: BTreeSet<Message> = new.copied().collect();
+            // Of several events at once nobody knows which came before.
+            if !new.is_empty() && events.len() == 1 {
+                self.watch.model.check_order(who, &new, last);
+            }
+            all.insert(who.clone(), items);
+        }
+        self.watch.taken = all;
+    }
+}
+
+fn of(facts: &Facts) -> Made {
+    let record = facts.record();
+    let parked = facts.deliveries.iter().all(|delivery| {
+        let mut first = delivery.ladder.iter().filter(|rung| rung.record == record);
+        first.any(|rung| rung.step == Step::Parked)
+    });
+    Made {
+        number: facts.number.0,
+        id: facts.id.clone(),
+        written: facts.written.clone(),
+        to: facts
+            .deliveries
+            .iter()
+            .map(|delivery| (delivery.to.clone(), delivery.kind))
+            .collect(),
+        refused: facts.refused.is_some(),
+        parked: parked && !facts.deliveries.is_empty(),
+        cause: facts.cause.iter().map(|number| number.0).collect(),
+        run: facts.run.map(|run| run.0),
+        hops: facts.hops,
+        at: facts.at,
+    }
+}
+
+fn step(step: Step) -> At {
+    match step {
+        Step::Accepted => At::Accepted,
+        Step::Queued => At::Queued,
+        Step::Leased => At::Leased,
+        Step::Delivered | Step::Acknowledged => At::Delivered,
+        Step::Finished => At::Finished,
+        Step::Refused => At::Refused,
+        Step::Parked => At::Parked,
+    }
+}
