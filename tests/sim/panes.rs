@@ -29,6 +29,8 @@ pub(crate) struct FakePane {
     given: BTreeSet<Number>,
     /// What its agent is going to do, each after a while.
     pub(crate) script: VecDeque<(i64, Doing)>,
+    /// When it does the next of it, and not before.
+    due: i64,
     /// How it ended, if it left a record.
     record: Option<Exit>,
     /// How often it was told what it shows.
@@ -105,6 +107,7 @@ impl World {
             waiting: None,
             given: BTreeSet::new(),
             script,
+            due: 0,
             record: None,
             told: 0,
             own: false,
@@ -120,16 +123,21 @@ impl World {
 
     /// Schedule the next thing of a script.
     pub(crate) fn go_on(&mut self, pane: &Pane) {
-        let fake = self.panes.get(pane);
-        if let Some((delay, _)) = fake.and_then(|fake| fake.script.front()) {
+        let Some(fake) = self.panes.get_mut(pane) else {
+            return;
+        };
+        if let Some((delay, _)) = fake.script.front() {
             let delay = *delay;
+            fake.due = self.now + delay;
             self.after(delay, Thing::Script(pane.clone()));
         }
     }
 
     /// An agent does the next thing of its script.
     pub(crate) fn act_on(&mut self, pane: &Pane) {
-        let fake = self.panes.get_mut(pane).filter(|fake| fake.alive);
+        let now = self.now;
+        let fake = self.panes.get_mut(pane);
+        let fake = fake.filter(|fake| fake.alive && fake.due <= now);
         let Some((_, doing)) = fake.and_then(|fake| fake.script.pop_front()) else {
             return;
         };

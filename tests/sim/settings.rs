@@ -175,9 +175,10 @@ listed! {
 }
 
 impl Fault {
-    /// Does it happen in the best of worlds?
+    /// Does it happen in the best of worlds? What overtakes a file does not: the daemon
+    /// sees to that.
     pub(crate) fn is_gentle(self) -> bool {
-        matches!(self, Fault::Twice | Fault::LateNews | Fault::Overtaken)
+        matches!(self, Fault::Twice | Fault::LateNews)
     }
 }
 
