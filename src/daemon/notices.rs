@@ -99,8 +99,7 @@ impl Notices {
         let text = printable(text);
         let say = async {
             for person in client.people().await.unwrap_or_default() {
-                // What tmux would take for its own is doubled.
-                let shown = text.replace('#', "##");
+                let shown = literal(&text);
                 let show = ["display-message", "-d", "0", "-c", &person.name, &shown];
                 let _ = client.run(&show).await;
             }

@@ -86,7 +86,7 @@ impl State {
                     _ => {
                         let text = exited_with(code, &stderr);
                         let said = last_line(&stderr).or_else(|| first_line(&text));
-                        self.printed(who, work, "error", said, &text)
+                        self.printed(who, work, "error", said, &text);
                     }
                 };
             }
