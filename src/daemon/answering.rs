@@ -36,9 +36,12 @@ impl Answering {
         for folder in [&project.run(), &folder] {
             make_private_folder(folder).ok()?;
         }
-        let path = folder.join(std::process::id().to_string());
-        let file = create_private(&path).ok()?;
+        // It has its name only when it is locked, so that nobody takes it for a left one.
+        let name = std::process::id().to_string();
+        let (unlocked, path) = (folder.join(format!(".{name}")), folder.join(name));
+        let file = create_private(&unlocked).ok()?;
         file.try_lock().ok()?;
+        fs::rename(&unlocked, &path).ok()?;
         let terminal = fs::read_link("/dev/fd/0").unwrap_or_default();
         let what = Typed {
             terminal: terminal.to_string_lossy().into(),
@@ -72,7 +75,8 @@ impl Drop for Answering {
 pub(super) fn is_answering(run: &Path, terminal: &str, id: &str, from: &str) -> bool {
     let entries = fs::read_dir(run.join(FOLDER)).into_iter().flatten();
     entries.flatten().any(|entry| {
-        let Some(typed) = typed(&entry.path()) else {
+        let is_locked = !entry.file_name().as_encoded_bytes().starts_with(b".");
+        let Some(typed) = is_locked.then(|| typed(&entry.path())).flatten() else {
             return false;
         };
         let same = typed.ask.is_some_and(|ask| ask == (id.into(), from.into()));

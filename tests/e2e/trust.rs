@@ -3,8 +3,9 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -114,6 +115,28 @@ fn what_tx_keeps_is_closed_to_others_whatever_the_umask() {
         }
     };
     check();
+    if geteuid().is_root() {
+        let open_to_all = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(project.outside(), open_to_all).unwrap();
+        let as_stranger = |line: &str| {
+            let mut sh = Command::new("sh");
+            sh.args(["-c", line]).current_dir(project.root());
+            sh.uid(STRANGER).gid(STRANGER).stderr(Stdio::null());
+            sh.status().unwrap().success()
+        };
+        assert!(as_stranger("cat meshes/dev/config.yaml >/dev/null"));
+        for attack in [
+            "exec 9< .ai/tx/state/daemon.lock",
+            "exec 9< .ai/tx/state/journal.db-lock",
+            "echo '{}' > .ai/tx/run/dev/a/1/order.json",
+            "touch .ai/tx/logs/x",
+            "cat .ai/tx/run/dev/a/1/prompt.md",
+        ] {
+            assert!(!as_stranger(attack), "{attack}");
+        }
+    } else {
+        skip("only root can play another user");
+    }
     project.ok(&["stop"]);
     umask("prune --before 2100-01-01");
     check();
