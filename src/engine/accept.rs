@@ -42,6 +42,11 @@ impl State {
         }
         // The same path with another text amends what it said before; a refused one is mended.
         let amended = seen.filter(|facts| !facts.is_refused()).map(|f| f.number);
+        if let Some(number) = amended.filter(|number| self.is_waiting_answer(*number))
+            && self.says_the_same_to_the_same(number, &envelope)
+        {
+            return self.amend_answer(number, path, hash, envelope);
+        }
         if amended.is_some_and(|number| !self.is_retractable(number)) {
             let reason = "it was changed after it had been given on: write another".into();
             return self.refuse_arrived(&path, &hash, &envelope, reason);
@@ -57,10 +62,16 @@ impl State {
                 return self.remember_duplicate(&path, &hash, &envelope, &of);
             }
         };
-        let plan = match self.plan(&envelope, &known, false) {
+        let mut plan = match self.plan(&envelope, &known, false) {
             Ok(plan) => plan,
             Err(reason) => return self.refuse_arrived(&path, &hash, &envelope, reason),
         };
+        if written.is_some() {
+            plan.warnings.push(format!(
+                "you have sent `{}` before, in other work: this one is known as `{id}`",
+                envelope.id
+            ));
+        }
         if let Some(number) = amended {
             self.retract(number);
         }
@@ -68,10 +79,33 @@ impl State {
         let source = Source::File { path, hash, record };
         let number = amended.unwrap_or_else(|| self.next_number());
         let author = envelope.from.clone();
-        self.accept(number, id, written, envelope, source, plan, &known);
+        let costs = amended.is_none();
+        self.accept(number, id, written, envelope, source, plan, &known, costs);
         if amended.is_some() && self.workers.contains_key(&author) {
             self.after_ask(&author);
         }
+    }
+
+    /// An answer that its asker has not been given, since others are still to come, may
+    /// be put in other words. Whom it answers is settled: the ask is closed.
+    fn amend_answer(&mut self, number: Number, path: String, hash: String, envelope: Envelope) {
+        self.touch_message(number);
+        let record = self.seq;
+        let Some(held) = self.held.get_mut(&number) else {
+            return;
+        };
+        held.facts.headline = envelope.headline.clone();
+        held.facts.source = Source::File { path, hash, record };
+        held.envelope = Some(Box::new(envelope));
+    }
+
+    fn says_the_same_to_the_same(&self, number: Number, new: &Envelope) -> bool {
+        let old = self.held.get(&number).and_then(|h| h.envelope.as_deref());
+        old.is_some_and(|old| {
+            let whom = |e: &Envelope| (e.from.clone(), e.to.clone(), e.in_reply_to.clone());
+            let what = |e: &Envelope| (e.id.clone(), e.kind, e.status.clone());
+            whom(old) == whom(new) && what(old) == what(new)
+        })
     }
 
     fn refuse_arrived(&mut self, path: &str, hash: &str, envelope: &Envelope, reason: String) {
@@ -130,6 +164,7 @@ impl State {
         source: Source,
         plan: Plan,
         known: &[Facts],
+        costs: bool,
     ) {
         let from = envelope.from.clone();
         let ancestry = self.ancestry(number, &envelope, &plan, known);
@@ -143,6 +178,8 @@ impl State {
             false if hops > HOPS => {
                 Budget::Over(format!("it follows from {HOPS} messages in a row"))
             }
+            // What it says now was paid for by what it said before.
+            false if !costs => Budget::Within,
             false => self.spend(ancestry.run, &from),
         };
         let Plan {
@@ -180,12 +217,17 @@ impl State {
                 read: None,
             },
             envelope: Some(Box::new(envelope)),
+            repair: false,
         });
         if !from.is_core() {
             self.acknowledge_by_message(&from, names_it);
         }
         for warning in warnings {
             self.warn(&from, &warning, number);
+        }
+        let gives_up = status.as_ref().is_some_and(|word| word.as_str() == "error");
+        if way.is_some() && gives_up {
+            self.withdraw_asks(&from);
         }
         match budget {
             Budget::Within => {}
@@ -202,12 +244,16 @@ impl State {
         if headless && answers.is_empty() {
             let why = "headless: recorded, not dispatched";
             self.end_all(number, Step::Finished, why);
-            return self.pay(&from, number, way);
+            self.pay(&from, number, way);
+            return match from.is_core() {
+                true => {}
+                false => self.after_ask(&from),
+            };
         }
         match way {
             Some(way) => {
                 self.ask_where_it_asks(number, &from);
-                self.outcome(number, &from, status.as_ref(), way, known);
+                self.outcome(number, &from, way, known);
             }
             None => self.dispatch(number, &from, &answers),
         }
@@ -339,7 +385,9 @@ impl State {
         self.end_all(number, Step::Parked, why);
         if way.is_some() {
             // Its author is done all the same: the chain ends here.
-            return self.pay(from, number, way);
+            self.pay(from, number, way);
+            // It may have waited for nothing but what it has just withdrawn.
+            return self.after_ask(from);
         }
         for ask in answers {
             let body = format!("The answer of {from} was parked: {why}.");

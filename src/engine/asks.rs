@@ -69,7 +69,8 @@ impl State {
             Status::Starting { .. } | Status::Working { .. }
         );
         let before = worker.pause;
-        if busy && before.is_none() {
+        // It counts from the newest: who asks more is not to be cut off in the middle.
+        if busy {
             worker.pause = Some(at + PAUSE_AFTER);
             let timer = Timer::Pause(asker.clone());
             self.set_timer(timer, before, Some(at + PAUSE_AFTER));

@@ -237,6 +237,12 @@ impl Facts {
         self.deliveries.iter().find(|delivery| delivery.to == *to)
     }
 
+    /// Is it a dead letter of this recipient's, for which an outcome may still come?
+    pub fn is_parked_at(&self, recipient: &Address) -> bool {
+        let delivery = self.delivery(recipient);
+        delivery.is_some_and(|delivery| delivery.step() == Step::Parked)
+    }
+
     /// Was it an ask, made of this recipient?
     pub fn asked(&self, of: &Address) -> bool {
         self.delivery(of).is_some_and(Delivery::is_ask)

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Number, Step};
+use super::facts::{Number, Rung, Step};
 use super::notes::Note;
 use super::state::State;
 use super::worker::{Item, Member, Owes};
@@ -154,6 +154,22 @@ impl State {
         }
         // Now that all that follows from it is there, what opened it may leave.
         self.leave_if_over(number);
+    }
+
+    /// A member's work was parked, and is given another chance: its place is open again,
+    /// and what was said of it no longer so.
+    pub(super) fn reopen(&mut self, member: &Member, who: &Address, parked: Option<&Rung>) {
+        let seat = self
+            .sets
+            .get_mut(&member.set)
+            .and_then(|set| set.places.get_mut(who));
+        let Some(seat) = seat else { return };
+        seat.open += 1;
+        let why = parked.and_then(|rung| rung.why.as_deref());
+        let said = seat.failures.iter().position(|f| Some(f.as_str()) == why);
+        if let Some(said) = said {
+            seat.failures.remove(said);
+        }
     }
 
     /// New work for a member of a fan-out of the same run re-opens its place.

@@ -8,10 +8,11 @@ use super::effect::{Effect, Letter};
 use super::event::Rejected;
 use super::facts::{Delivery, Facts, Number, Rung, Source, Step};
 use super::state::{Held, State};
-use super::worker::Owes;
-use crate::model::{Address, Kind, Line, MsgId, Name, Status};
+use super::turns::FAILURES;
+use super::worker::{Item, Owes, Work};
+use crate::model::{Address, Kind, Line, MsgId, Name, Priority, Status};
 
-/// Repair notes in a row before the work is parked.
+/// The repair note in a row with which the work is parked.
 const NOTES: u32 = 3;
 
 /// Something to be written by tx.
@@ -84,6 +85,7 @@ impl State {
                 read: None,
             },
             envelope: None,
+            repair: false,
         });
         self.effect(Effect::Write(Box::new(Letter {
             number,
@@ -286,33 +288,81 @@ impl State {
         }
     }
 
-    /// A repair note for an agent, unless it has had too many in a row.
+    /// A repair note for an agent. With the third in a row its work is parked; after that
+    /// core alone is told, until it has other work or says something good.
     pub(super) fn repair_note(&mut self, author: &Address, headline: &str, body: String) {
         self.touch_agent(author);
         let worker = self.worker_mut(author);
-        worker.notes += 1;
-        let (notes, hops) = (worker.notes, worker.status.work().map_or(0, |w| w.hops));
-        if notes < NOTES && hops < HOPS {
+        worker.notes = worker.notes.saturating_add(1);
+        let work = worker.status.work();
+        let (notes, hops) = (worker.notes, work.map_or(0, |work| work.hops));
+        let owes = work.is_some_and(Work::owes);
+        let chain_ends = hops >= HOPS;
+        if !chain_ends && notes <= NOTES {
             let number = self.letter(&Note {
                 to: author,
                 kind: Kind::Lifecycle,
                 headline,
-                body,
+                body: body.clone(),
                 about: None,
                 hops: 1,
             });
-            return self.attach(author, number);
+            if let Some(held) = self.held.get_mut(&number) {
+                held.repair = true;
+            }
+            self.attach(author, number);
         }
-        self.worker_mut(author).notes = 0;
-        let why = match notes < NOTES {
-            true => "too many hops, with a message that was refused",
-            false => "three repair notes in a row, and no good message",
+        let why = match (chain_ends, notes) {
+            (true, _) => "too many hops, with a message that was refused",
+            (false, NOTES) => "three repair notes in a row, and no good message",
+            (false, _) if notes > NOTES => "again a message that was refused",
+            (false, _) => return,
         };
-        if self.worker_mut(author).status.work().is_some() {
+        if owes {
             self.give_up(author, format!("{why}: {body}"));
         } else {
             self.tell_core(why, format!("{author}: {body}"), None);
         }
+    }
+
+    /// Repair notes whose work is over before they were given: their author is woken for
+    /// one turn, or core is told if it cannot be.
+    pub(super) fn pass_on_notes(&mut self, author: &Address, notes: Vec<Number>, wake: bool) {
+        if notes.is_empty() {
+            return;
+        }
+        let there = self.agent(author).is_some();
+        let worker = self.worker_mut(author);
+        let wake = wake && there && !worker.stopped && worker.failures < FAILURES;
+        if wake {
+            let item = Item {
+                messages: notes,
+                owes: Owes::Nothing,
+                set: None,
+            };
+            return self.enqueue_item(author, item, Priority::High);
+        }
+        for number in notes {
+            let held = self.held.get(&number);
+            let body = held.and_then(|held| match &held.facts.source {
+                Source::Own { body, .. } => Some(body.clone()),
+                Source::File { .. } | Source::Output { .. } => None,
+            });
+            let body = format!("{author}: {}", body.unwrap_or_default());
+            self.tell_core("a repair note could not be given", body, Some(number));
+            let why = "core was told: its author cannot be woken";
+            self.end(number, author, Step::Finished, Some(why.into()));
+        }
+    }
+
+    /// Was a repair note not given to its author?
+    pub(super) fn is_untold_note(&self, author: &Address, number: Number) -> bool {
+        let held = self.held.get(&number).filter(|held| held.repair);
+        let delivery = held.and_then(|held| held.facts.delivery(author));
+        delivery.is_some_and(|delivery| {
+            let mut ladder = delivery.ladder.iter();
+            !delivery.is_over() && ladder.all(|rung| rung.step < Step::Delivered)
+        })
     }
 
     pub(super) fn rejected(&mut self, rejected: Rejected) {

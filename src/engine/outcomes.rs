@@ -3,27 +3,30 @@
 use super::facts::{Delivery, Facts, Number, Step};
 use super::state::State;
 use super::worker::{Owes, Routed, Status, Way, Why, Work};
-use crate::model::{Address, Kind, Status as Word};
+use crate::model::{Address, Kind};
 
 impl State {
     /// An outcome was accepted: it is kept until its work is finished, or routed at once
     /// if it comes outside of any.
-    pub(super) fn outcome(
-        &mut self,
-        number: Number,
-        from: &Address,
-        status: Option<&Word>,
-        way: Way,
-        known: &[Facts],
-    ) {
-        if status.is_some_and(|status| status.as_str() == "error") {
-            self.withdraw_asks(from);
-        }
+    pub(super) fn outcome(&mut self, number: Number, from: &Address, way: Way, known: &[Facts]) {
         let routed = Routed { number, way };
-        let given = self.given(from).is_some_and(Work::owes) && !self.is_of_parked(from, number);
+        let named = self.parked_causes(from, number, known);
+        let given =
+            self.given(from).is_some_and(Work::owes) && !self.is_of_parked(from, number, &named);
+        for parked in &named {
+            self.finish_parked(from, *parked, known);
+        }
+        let last = self
+            .workers
+            .get(from)
+            .and_then(|worker| worker.last.as_ref());
+        let last = last.filter(|last| last.parked).map(|last| last.number);
         let worker = self.worker_mut(from);
         let Some(work) = worker.status.work_mut().filter(|_| given) else {
-            if !self.finish_parked(from, known) {
+            // With nothing named, what was parked last is meant.
+            let last = last.filter(|_| named.is_empty());
+            let late = last.is_some_and(|last| self.finish_parked(from, last, known));
+            if !late && named.is_empty() {
                 let warning = match self.now.outside {
                     Some(_) => {
                         "it was written before you were given what you have in hand: it is routed, \
@@ -44,15 +47,26 @@ impl State {
     }
 
     /// Does an outcome speak of what was parked, and not of what is in hand?
-    fn is_of_parked(&self, from: &Address, number: Number) -> bool {
+    fn is_of_parked(&self, from: &Address, number: Number, parked: &[Number]) -> bool {
         let (Some(worker), Some(held)) = (self.workers.get(from), self.held.get(&number)) else {
             return false;
         };
         let cause = &held.facts.cause;
         let mut in_hand = worker.status.work().into_iter().flat_map(Work::messages);
-        let parked = worker.last.as_ref().filter(|last| last.parked);
-        parked.is_some_and(|last| cause.contains(&last.number))
-            && !in_hand.any(|message| cause.contains(&message))
+        !parked.is_empty() && !in_hand.any(|message| cause.contains(&message))
+    }
+
+    /// What an outcome follows from, as far as its author was given it and it was parked,
+    /// however long ago.
+    fn parked_causes(&self, from: &Address, number: Number, known: &[Facts]) -> Vec<Number> {
+        let held = self.held.get(&number);
+        let causes = held.map_or(&[][..], |held| &held.facts.cause);
+        let parked = |number: &&Number| {
+            let held = self.held.get(number).map(|held| &held.facts);
+            let facts = held.or_else(|| known.iter().find(|facts| facts.number == **number));
+            facts.is_some_and(|facts| facts.is_parked_at(from))
+        };
+        causes.iter().filter(parked).copied().collect()
     }
 
     /// What is owed may have come when no turn is under way.
@@ -61,9 +75,11 @@ impl State {
             Status::Awaiting { work }
             | Status::AwaitingHuman {
                 why: Why::Asks { work },
-            } => match self.worker_mut(from).asking.is_empty() && work.is_done() {
-                true => self.settle(from, work, None),
-                false => self.wait(from, work),
+            } => match (self.worker_mut(from).asking.is_empty(), work.is_done()) {
+                (true, true) => self.settle(from, work, None),
+                // What it waited for is withdrawn, and something else still owed.
+                (true, false) => self.go_on(from, work),
+                (false, _) => self.wait(from, work),
             },
             // The process is gone, but its last word has come after it.
             Status::Backoff {

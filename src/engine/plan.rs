@@ -4,11 +4,16 @@
 use indexmap::IndexSet;
 
 use super::facts::{Delivery, Facts, Number};
-use super::infer::{Context, Inferred, Reply, Row, Work as InHand, infer, kind_of_outcome};
+use super::infer::{
+    Context, Inferred, NotAccepted, Reply, Row, Work as InHand, infer, kind_of_outcome,
+};
 use super::route::{Outcome, Route, Rule, Wanted, route};
 use super::state::State;
 use super::worker::{Giving, Member, Status, Way, Work};
-use crate::model::{Address, Envelope, Kind, Mode, MsgId, Resolved, Status as Word, Target};
+use crate::model::{Address, Code, Envelope, Kind, Mode, MsgId, Resolved, Status as Word, Target};
+
+/// How long an ask to the human is open at least.
+const EXPIRES_AFTER: i64 = 60_000;
 
 /// What a message comes to, decided before anything is changed.
 #[derive(Default)]
@@ -75,7 +80,18 @@ impl State {
                 is_stdout,
             };
             match infer(&context) {
-                Inferred::Refused(why) => return Err(why.to_string()),
+                Inferred::Refused(why) => {
+                    let open = match &why {
+                        NotAccepted::SomebodyElsesAsk(_)
+                        | NotAccepted::NothingKnown(_)
+                        | NotAccepted::NoOpenAsk(_) => self.open_asks(to.as_ref(), from),
+                        NotAccepted::CoreToCore
+                        | NotAccepted::ToSystem(_)
+                        | NotAccepted::AsSystem
+                        | NotAccepted::Nowhere => String::new(),
+                    };
+                    return Err(format!("{why}{open}"));
+                }
                 Inferred::Kind { kind, row, answers } => {
                     let asker = match row {
                         Row::LateAnswer | Row::WorkIsAsk => self.asker(envelope, known),
@@ -114,11 +130,33 @@ impl State {
                     plan.deliver(delivery);
                 }
                 Inferred::Outcome(row) => {
-                    self.plan_outcome(&mut plan, envelope, to.as_ref(), row)?;
+                    self.plan_outcome(&mut plan, envelope, to.as_ref(), row, known)?;
                 }
             }
         }
+        let asks_human = |delivery: &Delivery| delivery.kind == Kind::AskHuman;
+        if plan.deliveries.iter().any(asks_human) {
+            self.may_answer_itself(envelope)?;
+        }
         Ok(plan)
+    }
+
+    /// An ask that answers itself leaves the human time to see it, and gives no leave.
+    fn may_answer_itself(&self, envelope: &Envelope) -> Result<(), String> {
+        let code = Code::AnswersItself.id();
+        let by_itself = envelope.default.is_some() || envelope.expires.is_some();
+        if by_itself && envelope.is_permission() {
+            return Err(format!(
+                "{code}: it asks for a permission, which only a person gives: leave `default` and `expires` out"
+            ));
+        }
+        let expires = envelope.expires.map(|time| time.timestamp_millis());
+        match expires.is_some_and(|due| due < self.at.saturating_add(EXPIRES_AFTER)) {
+            true => Err(format!(
+                "{code}: `expires` is less than 60 seconds from now: give the human more time, or leave it out"
+            )),
+            false => Ok(()),
+        }
     }
 
     fn plan_kind(
@@ -186,6 +224,15 @@ impl State {
         Ok(recipients)
     }
 
+    /// What has this id, of what is held and of what is known to have left.
+    fn named<'k>(&'k self, id: &MsgId, known: &'k [Facts]) -> impl Iterator<Item = &'k Facts> {
+        let held = self.index.ids.get(id).into_iter().flatten();
+        let held = held.filter_map(|number| Some(&self.held.get(number)?.facts));
+        let id = id.clone();
+        let past = known.iter();
+        held.chain(past.filter(move |f| f.id == id || f.written.as_ref() == Some(&id)))
+    }
+
     /// What `in-reply-to` names. The open asks among it are answered.
     fn reply(
         &self,
@@ -197,12 +244,10 @@ impl State {
         let from = &envelope.from;
         let mut reply: Option<Reply> = None;
         for id in &envelope.in_reply_to {
-            let held = self.index.ids.get(id).into_iter().flatten();
-            let held = held.filter_map(|number| Some(&self.held.get(number)?.facts));
-            let past = known
-                .iter()
-                .filter(|f| f.id == *id || f.written.as_ref() == Some(id));
-            for facts in held.chain(past).filter(|facts| facts.refused.is_none()) {
+            for facts in self.named(id, known) {
+                if facts.refused.is_some() {
+                    continue;
+                }
                 let by_recipient = to.is_none_or(|to| facts.from == *to);
                 let open = self.asks.get(&facts.number).and_then(|asks| asks.get(from));
                 let one_asker = to.is_some()
@@ -218,26 +263,38 @@ impl State {
                         Reply::Open(id.clone())
                     }
                     _ if by_recipient && facts.asked(from) => Reply::Closed(id.clone()),
+                    // What another asked of core is not this one's to be answered.
+                    _ if from.is_core() && facts.asked(from) => Reply::SomebodyElses(id.clone()),
                     // Ids are their authors' own: what was given to this sender is meant.
-                    _ if facts.delivery(from).is_some() || facts.from == *from => Reply::NoAsk,
+                    _ if facts.delivery(from).is_some() || facts.from == *from => {
+                        Reply::Cause(id.clone())
+                    }
                     _ if facts.deliveries.iter().any(Delivery::is_ask) => {
                         Reply::SomebodyElses(id.clone())
                     }
-                    Some(_) | None => continue,
+                    Some(_) | None => Reply::Unknown(id.clone()),
                 };
-                let likely = |reply: &Reply| match reply {
-                    Reply::Open(_) => 3,
-                    Reply::Closed(_) => 2,
-                    Reply::NoAsk => 1,
-                    Reply::SomebodyElses(_) => 0,
-                };
-                reply = match reply {
-                    Some(best) if likely(&best) >= likely(&found) => Some(best),
-                    Some(_) | None => Some(found),
-                };
+                reply = Some(likelier(reply, found));
             }
+            reply = Some(likelier(reply, Reply::Unknown(id.clone())));
         }
         reply.unwrap_or(Reply::NoAsk)
+    }
+
+    /// What the author of a wrong `in-reply-to` could have meant.
+    fn open_asks(&self, of: Option<&Address>, asker: &Address) -> String {
+        let Some(recipient) = of else {
+            return String::new();
+        };
+        let worker = self.workers.get(recipient);
+        let asking = worker.map_or(&[][..], |worker| &worker.asking);
+        let open = asking.iter().filter(|(_, asked)| asked == asker);
+        let open = open.filter_map(|(number, _)| self.held.get(number));
+        let open: Vec<String> = open.map(|held| format!("`{}`", held.facts.id)).collect();
+        match open.is_empty() {
+            true => format!("; {recipient} waits for no answer of yours"),
+            false => format!("; {recipient} waits for your answer to {}", open.join(", ")),
+        }
     }
 
     /// Who asked what a message answers too late: what it names, else what is in hand.
@@ -346,9 +403,23 @@ impl State {
         })
     }
 
-    /// The fan-out that an agent's outcome belongs to: that of its work, or with nothing
-    /// in hand that of its last.
-    fn member(&self, agent: &Address) -> Option<&Member> {
+    /// The fan-out that an agent's outcome belongs to: that of the dead letter it names,
+    /// else that of its work, or with nothing in hand that of its last.
+    fn member<'k>(&'k self, envelope: &Envelope, known: &'k [Facts]) -> Option<&'k Member> {
+        let agent = &envelope.from;
+        let in_hand = |facts: &Facts| {
+            let mut given = self.given(agent).into_iter().flat_map(Work::messages);
+            given.any(|number| number == facts.number)
+        };
+        let ids = envelope.in_reply_to.iter();
+        let named = ids.flat_map(|id| self.named(id, known));
+        let about: Vec<&Facts> = named.filter(|f| f.delivery(agent).is_some()).collect();
+        if !about.iter().any(|facts| in_hand(facts)) {
+            let mut parked = about.iter().filter(|facts| facts.is_parked_at(agent));
+            if let Some(parked) = parked.next() {
+                return parked.delivery(agent)?.set.as_ref();
+            }
+        }
         match self.given(agent).filter(|work| work.owes()) {
             Some(work) => work.set(),
             None => self.workers.get(agent)?.last.as_ref()?.set.as_ref(),
@@ -362,6 +433,7 @@ impl State {
         envelope: &Envelope,
         to: Option<&Address>,
         row: Row,
+        known: &[Facts],
     ) -> Result<(), String> {
         let from = &envelope.from;
         let complete: Word = "complete".parse().expect("a word is a status");
@@ -399,7 +471,7 @@ impl State {
         };
         let routed = route(mesh, &outcome);
         // What a member of a fan-out says goes to the join, unless it needs the human.
-        if let Some(member) = self.member(from) {
+        if let Some(member) = self.member(envelope, known) {
             let asks = match &routed {
                 Route::To { target, rule } => {
                     kind_of_outcome(target, status, *rule) == Kind::AskHuman
@@ -454,7 +526,10 @@ impl State {
                 let rails = &mesh.guardrails.routing_error;
                 let misrouted = work.map_or(0, |work| work.misrouted);
                 match (&rails.fallback, rails.max_retries.unwrap_or(2)) {
-                    (Some(fallback), most) if misrouted >= most => {
+                    // Nobody wakes by their own message.
+                    (Some(fallback), most)
+                        if misrouted >= most && *fallback != Target::Agent(from.clone()) =>
+                    {
                         plan.fallback = true;
                         self.plan_target(plan, fallback, status, row, Rule::Fallback)
                     }
@@ -487,13 +562,29 @@ impl State {
     }
 }
 
+/// What a message rather answers, if it names several.
+fn likelier(best: Option<Reply>, found: Reply) -> Reply {
+    let likely = |reply: &Reply| match reply {
+        Reply::Open(_) => 5,
+        Reply::Closed(_) => 4,
+        Reply::Cause(_) => 3,
+        Reply::SomebodyElses(_) => 2,
+        Reply::Unknown(_) => 1,
+        Reply::NoAsk => 0,
+    };
+    match best {
+        Some(best) if likely(&best) >= likely(&found) => best,
+        Some(_) | None => found,
+    }
+}
+
 fn nobody() -> String {
     "there is nobody that it could go to".into()
 }
 
 /// The word of an outcome, as far as it finishes work in spite of open asks.
 fn ends_in_spite_of_asks(status: Option<&Word>) -> bool {
-    status.is_some_and(|status| matches!(status.as_str(), "error" | "blocked" | "escalate"))
+    status.is_some_and(|status| matches!(status.as_str(), "error" | "blocked"))
 }
 
 fn back_to_itself() -> String {

@@ -103,12 +103,19 @@ impl State {
         }
         let why = Cow::Borrowed("with its next turn");
         self.rung(number, to, Step::Queued, Some(why));
-        let updates = &mut self.worker_mut(to).updates;
-        updates.push(number);
-        if updates.len() > UPDATES {
-            let oldest = updates.remove(0);
+        let worker = self.worker_mut(to);
+        worker.updates.push(number);
+        if worker.updates.len() > UPDATES {
+            let oldest = worker.updates.remove(0);
+            let told = std::mem::replace(&mut worker.flooded, true);
+            if !told {
+                let body = format!(
+                    "{to} has had no turn, and {UPDATES} news wait for it: the oldest are parked. `tx dlq` lists them."
+                );
+                self.tell_core("too much news waits", body, Some(oldest));
+            }
             let why = Cow::Borrowed("never read: too much news waited");
-            self.end(oldest, to, Step::Finished, Some(why));
+            self.end(oldest, to, Step::Parked, Some(why));
         }
     }
 
@@ -152,6 +159,22 @@ impl State {
                     Kind::Update => !to.is_core(),
                     Kind::AskResponse | Kind::Lifecycle => false,
                 }
+        })
+    }
+
+    /// Is it an answer that waits for the others that its asker wants?
+    pub(super) fn is_waiting_answer(&self, number: Number) -> bool {
+        let Some(held) = self.held.get(&number) else {
+            return false;
+        };
+        held.facts.deliveries.iter().all(|delivery| {
+            let worker = self.workers.get(&delivery.to);
+            let waits = worker.is_some_and(|worker| {
+                let work = worker.status.work();
+                work.is_some_and(|work| work.waiting.contains(&number))
+                    || self.is_alone_in_inbox(&delivery.to, number)
+            });
+            delivery.kind == Kind::AskResponse && delivery.step() == Step::Queued && waits
         })
     }
 
@@ -230,6 +253,10 @@ impl State {
             }
             work.items.push((place, next));
         }
+        if work.owes() {
+            // The mistakes of other work are no longer counted.
+            self.worker_mut(to).notes = 0;
+        }
         let runs = self.runs_of(&work);
         self.next_turn(to, work, Vec::new(), None);
         for run in runs {
@@ -300,6 +327,10 @@ impl State {
             worker.live = true;
             (worker.seen, worker.shows) = (0, Shows::Unknown);
             worker.traits = Some(traits);
+            if worker.overrides.feature != overrides.feature {
+                // What it remembers is of another feature.
+                worker.session = None;
+            }
             worker.overrides.clone_from(&overrides);
             let pane = worker.pane(to);
             let own = worker.session.clone().filter(|_| traits.resumes);
@@ -323,7 +354,7 @@ impl State {
         } else if worker.live && worker.dying {
             Some("its process is being ended")
         } else if worker.live && !work.begun && worker.overrides != self.overrides(to, work) {
-            Some("the next message wants another model or session")
+            Some("the next message wants another model, session or feature")
         } else {
             None
         }
@@ -351,12 +382,18 @@ impl State {
     /// What the messages of work want instead of what their agent has of its own.
     fn overrides(&self, to: &Address, work: &Work) -> Overrides {
         let resumes = self.traits(to).resumes;
+        let last = self.workers.get(to).map(|worker| &worker.overrides);
+        if let Some(last) = last.filter(|_| !work.owes()) {
+            // A note or an answer wants nothing of its own: it is for who has written.
+            return last.clone();
+        }
         let first = work.messages().next();
         let held = first.and_then(|number| self.held.get(&number));
         let envelope = held.and_then(|held| held.envelope.as_ref());
         envelope.map_or_else(Overrides::default, |envelope| Overrides {
             model: envelope.model.clone(),
             session: envelope.session_id.clone().filter(|_| resumes),
+            feature: envelope.feature.clone(),
         })
     }
 
@@ -370,8 +407,19 @@ impl State {
         mut why: Option<Cow<'static, str>>,
     ) {
         let resumes = self.traits(to).resumes;
+        let feature = self.overrides(to, work).feature;
+        let news = std::mem::take(&mut self.worker_mut(to).updates);
+        // News of another feature wait for a process that works for it.
+        let fits = |number: &Number| {
+            let held = self.held.get(number);
+            let envelope = held.and_then(|held| held.envelope.as_ref());
+            let of = envelope.and_then(|envelope| envelope.feature.as_ref());
+            of.is_none() || of == feature.as_ref()
+        };
+        let (news, others): (Vec<Number>, Vec<Number>) = news.into_iter().partition(fits);
         let worker = self.worker_mut(to);
-        let news = std::mem::take(&mut worker.updates);
+        worker.updates = others;
+        worker.flooded = false;
         let session = worker.session.is_some() || worker.overrides.session.is_some();
         let remembers = worker.live || (resumes && session);
         let unread = std::mem::take(&mut work.turn);

@@ -263,12 +263,22 @@ impl State {
             }
             return self.release(&from, Routed { number, way });
         }
-        for Delivery { to, kind, set, .. } in parked {
+        for delivery in parked {
+            let Delivery {
+                to,
+                kind,
+                set,
+                ladder,
+                ..
+            } = delivery;
             match kind {
                 Kind::TaskComplete if to.is_core() => self.complete_at_core(number, &from),
                 _ if to.is_core() => self.reach_core(number, kind),
                 Kind::Ask => self.enqueue(&to, number, Owes::Answer(number), None),
                 Kind::Task | Kind::TaskComplete | Kind::AskHuman => {
+                    if let Some(member) = &set {
+                        self.reopen(member, &to, ladder.last());
+                    }
                     self.enqueue(&to, number, Owes::Outcome, set);
                 }
                 Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
@@ -287,8 +297,11 @@ impl State {
             let known = if run == facts.number { &own } else { known };
             self.open_run(run, to.as_ref(), known);
         }
-        let envelope = Some(envelope);
-        self.hold(Held { facts, envelope });
+        self.hold(Held {
+            facts,
+            envelope: Some(envelope),
+            repair: false,
+        });
     }
 
     fn forget_parked(&mut self, number: Number) {

@@ -53,6 +53,9 @@ pub struct Held {
     pub facts: Facts,
     /// What its frontmatter says; `None` for what tx wrote.
     pub envelope: Option<Box<Envelope>>,
+    /// It is a repair note: somebody must get it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repair: bool,
 }
 
 /// What has become of all messages so far.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexSet;
+
 use super::effect::Effect;
 use super::event::{Exit, Traits, Verdict, exited_with};
 use super::facts::{Facts, Number, Rung, Source, Step};
@@ -13,7 +15,7 @@ use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, Status as Word};
 /// Attempts before work is parked.
 const TRIES: u32 = 3;
 /// Failures in a row before an agent is left alone for a while.
-const FAILURES: u32 = 3;
+pub(super) const FAILURES: u32 = 3;
 /// How long it is left alone.
 const LEFT_ALONE: i64 = 30_000;
 /// How long the second attempt waits; each one after it waits twice as long.
@@ -171,7 +173,7 @@ impl State {
         match self.plan(&envelope, &[], true) {
             Ok(plan) => {
                 let source = Source::Output { record: self.seq };
-                self.accept(number, id, None, envelope, source, plan, &[]);
+                self.accept(number, id, None, envelope, source, plan, &[], true);
             }
             Err(reason) => {
                 self.repair_note(who, "what you printed was refused", reason);
@@ -327,14 +329,22 @@ impl State {
                 self.vacate(member.set, who, Ok(()));
             }
             for number in &item.messages {
+                // A note that nobody could be given is core's.
+                let untold = self.is_untold_note(who, *number);
+                self.pass_on_notes(who, untold.then_some(*number).into_iter().collect(), false);
                 self.end(*number, who, Step::Finished, None);
             }
         }
         let late = "its work was over before it could be given";
-        for number in work.waiting.iter().chain(&work.turn) {
-            self.end(*number, who, Step::Finished, Some(late.into()));
+        let rest = work.waiting.iter().chain(&work.turn).copied();
+        let rest: IndexSet<Number> = rest.collect();
+        let notes = |number: &Number| self.is_untold_note(who, *number);
+        let (notes, rest): (Vec<Number>, Vec<Number>) = rest.into_iter().partition(notes);
+        for number in rest {
+            self.end(number, who, Step::Finished, Some(late.into()));
         }
         self.set(who, Status::Idle);
+        self.pass_on_notes(who, notes, true);
         for run in runs {
             self.end_run_if_complete(run);
         }
@@ -367,14 +377,11 @@ impl State {
 
     /// An outcome came after its work was parked: it finishes it after all.
     /// Did it?
-    pub(super) fn finish_parked(&mut self, who: &Address, known: &[Facts]) -> bool {
-        let Some(last) = &mut self.worker_mut(who).last else {
-            return false;
-        };
-        if !std::mem::take(&mut last.parked) {
-            return false;
+    pub(super) fn finish_parked(&mut self, who: &Address, number: Number, known: &[Facts]) -> bool {
+        let last = self.worker_mut(who).last.as_mut();
+        if let Some(last) = last.filter(|last| last.number == number) {
+            last.parked = false;
         }
-        let number = last.number;
         let why = "an outcome came after all";
         if self.held.contains_key(&number) {
             self.rung(number, who, Step::Finished, Some(why.into()));

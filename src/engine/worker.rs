@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{Dialog, Traits, Verdict};
 use super::facts::Number;
-use crate::model::{Address, Priority, Target};
+use crate::model::{Address, Feature, Priority, Target};
 
 /// An agent at run time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub struct Worker {
     pub inbox: BTreeMap<Place, Item>,
     /// News that it gets with its next turn.
     pub updates: Vec<Number>,
+    /// News had to be parked since its last turn, and core was told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flooded: bool,
     /// The asks it has open: the message, and who was asked.
     pub asking: Vec<(Number, Address)>,
     /// Its process may be alive.
@@ -311,6 +314,9 @@ pub struct Overrides {
     pub model: Option<String>,
     /// The session.
     pub session: Option<String>,
+    /// The feature that it works for. A process works for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<Feature>,
 }
 
 /// What a worker had in hand last.

@@ -115,6 +115,7 @@ codes! {
     BadRouting       "TX0113" Error   "A field that decides where the message goes has a value it cannot have."
     NearMiss         "TX0114" Warning "A field that is none, and spelled almost like one."
     CutComment       "TX0115" Warning "The `headline` ends at a ` #`, which begins a comment in YAML."
+    AnswersItself    "TX0116" Error   "An ask to core would answer itself within 60 seconds, or give a permission by itself."
     WrongSetting     "TX0120" Error   "A setting of the project is unknown, or has a value it cannot have."
     // Addresses, looked up.
     UnknownAddress   "TX0201" Error   "There is no such agent or mesh."

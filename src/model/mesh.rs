@@ -79,7 +79,7 @@ pub struct Agent {
     /// The messages it may send in one run.
     pub max_messages: Option<u32>,
     /// The variables that it gets; `None`: all that tx has.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<Variables>,
 }
 

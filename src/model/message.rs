@@ -150,6 +150,19 @@ impl Envelope {
     }
 }
 
+impl Envelope {
+    /// Is it marked as asking for leave to do something (`permission: true`)?
+    pub fn is_permission(&self) -> bool {
+        match self.extra.get("permission") {
+            Some(Value::Bool(marked)) => *marked,
+            Some(Value::String(text)) => matches!(text.trim(), "true" | "yes"),
+            Some(Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_)) | None => {
+                false
+            }
+        }
+    }
+}
+
 impl Rearmatter {
     /// The fields known everywhere; a mesh may name more in `rearmatter.fields`.
     pub const KNOWN: [&'static str; 10] = [

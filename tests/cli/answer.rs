@@ -244,7 +244,7 @@ fn a_question_to_core_and_to_an_agent_waits_for_both() {
 
 #[test]
 fn what_is_no_open_question_is_told_as_such() {
-    let mut story = asks(&[("colour", "default: red\nexpires: 2026-11-15T10:01:00Z\n")]);
+    let mut story = asks(&[("colour", "default: red\nexpires: 2026-11-15T10:05:00Z\n")]);
     while !matches!(story.time_comes(), Timer::Expires(_)) {}
     story.takes_up("dev/builder");
     story.drop(

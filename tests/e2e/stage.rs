@@ -148,6 +148,16 @@ impl Project {
         self.ok(&["start", "--detach"]);
     }
 
+    /// Start the daemon as if so many seconds had gone by.
+    pub(crate) fn start_later(&self, seconds: u32) {
+        let mut start = self.command(&["start", "--detach"]);
+        let ahead = u64::from(seconds) * 1_000;
+        let output = start.env("TX_TEST_AHEAD", ahead.to_string()).output();
+        let output = output.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "tx start: {said}");
+    }
+
     /// The process of the daemon, if one runs.
     pub(crate) fn daemon(&self) -> Option<Pid> {
         let project = tx::project::Project {

@@ -211,11 +211,14 @@ impl World {
             Act::AskCore => it.to = to(&Address::core()),
             Act::AskWithDefault | Act::AskExpires => {
                 it.to = to(&Address::core());
-                let at = self.now + self.rng.within(-1_000, 100_000);
+                let at = self.now + self.rng.within(-1_000, 300_000);
                 let at = chrono::DateTime::from_timestamp_millis(at).unwrap();
                 it.expires = Some(at.fixed_offset());
                 if act == Act::AskWithDefault {
                     it.default = Some("yes".into());
+                }
+                if self.rng.percent(10) {
+                    it.extra.insert("permission".into(), true.into());
                 }
             }
             Act::Update => {

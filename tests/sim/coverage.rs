@@ -10,7 +10,7 @@ use tx::engine::{Facts, Happened, Is, Move, Moved, Row, Rule};
 use crate::settings::{Act, Fault};
 
 /// Why messages are refused, by words that only that reason has.
-const REFUSALS: [&str; 18] = [
+const REFUSALS: [&str; 22] = [
     "has several targets",
     "is not a status you can give",
     "is not a target of",
@@ -29,6 +29,10 @@ const REFUSALS: [&str; 18] = [
     "has no entry point",
     "is disabled",
     "it says again what",
+    "names no message that is known",
+    "is no ask, and the recipient waits",
+    "less than 60 seconds from now",
+    "it asks for a permission",
 ];
 
 const MOVES: [Move; 31] = [

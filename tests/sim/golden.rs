@@ -135,11 +135,14 @@ fn copy(sql: &str) -> (TempDir, PathBuf) {
 }
 
 /// What newer rules note, and the snapshot of an older one cannot know: the first turn of
-/// what is in hand.
+/// what is in hand, which letters are repair notes, the feature of a process.
 fn without_newer(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.remove("first_turn");
+            fields.remove("repair");
+            let process = fields.get_mut("overrides").and_then(Value::as_object_mut);
+            process.map(|overrides| overrides.remove("feature"));
             fields.values_mut().for_each(without_newer);
         }
         Value::Array(all) => all.iter_mut().for_each(without_newer),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tx::engine::{Command, Event, Number};
 use tx::model::{Address, Kind, MsgId, Priority, Recipient};
 
-use crate::files::envelope;
+use crate::files::{Written, envelope};
 use crate::world::{Thing, World};
 
 /// How often the human answers a question again whose answer was refused.
@@ -82,6 +82,10 @@ impl World {
         if self.rng.percent(10) {
             task.session_id = Some("session-9".into());
         }
+        if self.rng.percent(10) {
+            let features = ["login", "search"].map(|name| name.parse().unwrap());
+            task.feature = self.rng.pick(&features).cloned();
+        }
         self.send(task);
     }
 
@@ -149,6 +153,8 @@ impl World {
             let named = self.calm || question.times > PATIENCE || self.rng.percent(50);
             if named {
                 answer.in_reply_to = vec![question.id.clone()];
+            } else if self.rng.percent(20) {
+                answer.in_reply_to = self.wrong_ask();
             }
             left |= !named;
             let path = self.send(answer);
@@ -164,6 +170,32 @@ impl World {
         if self.rng.percent(30) {
             self.read();
         }
+    }
+
+    /// What is no ask of theirs: a typo, another's ask, or a task of core's own.
+    fn wrong_ask(&mut self) -> Vec<MsgId> {
+        let named = match self.rng.below(3) {
+            0 => Some("no-such-ask".parse().unwrap()),
+            1 => {
+                let asks: Vec<MsgId> = self
+                    .human
+                    .questions
+                    .values()
+                    .map(|q| q.id.clone())
+                    .collect();
+                self.rng.pick(&asks).cloned()
+            }
+            _ => {
+                let own = self.files.of(&Address::core()).into_iter();
+                let own = own.filter_map(|(_, written)| match written {
+                    Written::Good { envelope, .. } => Some(envelope.id.clone()),
+                    Written::Bad { .. } => None,
+                });
+                let own: Vec<MsgId> = own.collect();
+                self.rng.pick(&own).cloned()
+            }
+        };
+        named.into_iter().collect()
     }
 
     /// Read what has come, or some of it.

@@ -221,6 +221,18 @@ impl World {
                 ),
                 Source::File { .. } => {}
             }
+            let over = "its work was over before it could be given";
+            let untold = facts.deliveries.iter().any(|delivery| {
+                let end = delivery.ladder.last();
+                let mut ladder = delivery.ladder.iter();
+                end.is_some_and(|rung| rung.why.as_deref() == Some(over))
+                    && !ladder.any(|rung| rung.step == Step::Delivered)
+            });
+            let repair = facts.headline.as_str() == "a message of yours was refused";
+            assert!(
+                !(untold && repair && facts.from.is_system()),
+                "`{id}` is a repair note that nobody was given"
+            );
             // What was changed since is another text, and unread.
             let shown = self.human.read.get(&facts.number) == Some(&facts.record());
             let core = facts.delivery(&Address::core());

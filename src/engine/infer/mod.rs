@@ -36,14 +36,18 @@ pub struct Context<'a> {
 /// What `in-reply-to` names, seen from the recipient and this sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Nothing, or something that is no ask: it only tells the cause.
+    /// Nothing: there is none.
     NoAsk,
+    /// Something that is known and no ask of the recipient's: it only tells the cause.
+    Cause(MsgId),
     /// An ask that the recipient made of this sender, still open.
     Open(MsgId),
     /// Such an ask, closed or expired.
     Closed(MsgId),
     /// An ask between others.
     SomebodyElses(MsgId),
+    /// Nothing that this sender knows.
+    Unknown(MsgId),
 }
 
 /// What an agent has in hand.
@@ -134,6 +138,14 @@ pub enum NotAccepted {
     /// It answers an ask between others.
     #[error("`{0}` is not an ask that the recipient made of you")]
     SomebodyElsesAsk(MsgId),
+    /// It names what nobody knows.
+    #[error("in-reply-to: `{0}` names no message that is known to you")]
+    NothingKnown(MsgId),
+    /// Core names something else than what it is asked.
+    #[error(
+        "in-reply-to: `{0}` is no ask, and the recipient waits for an answer; name its ask, or say `type: task`"
+    )]
+    NoOpenAsk(MsgId),
     /// It has no recipient, and nothing that says where it should go.
     #[error("there is neither a recipient nor a status to route by")]
     Nowhere,
@@ -150,7 +162,7 @@ pub fn infer(context: &Context) -> Inferred {
     match &context.reply {
         Reply::Open(ask) => return answer(Row::Answer, ask),
         Reply::Closed(_) => return plain(Kind::Update, Row::LateAnswer),
-        Reply::SomebodyElses(_) | Reply::NoAsk => {}
+        Reply::SomebodyElses(_) | Reply::Unknown(_) | Reply::Cause(_) | Reply::NoAsk => {}
     }
     if let Some((row, ask)) = implied_ask(context) {
         return answer(row, ask);
@@ -182,6 +194,7 @@ fn acceptable(context: &Context) -> Result<(), NotAccepted> {
         to,
         explicit,
         reply,
+        recipient_asks_core,
         ..
     } = context;
     if from.is_system() || *explicit == Some(Kind::Lifecycle) {
@@ -195,7 +208,16 @@ fn acceptable(context: &Context) -> Result<(), NotAccepted> {
     }
     match reply {
         Reply::SomebodyElses(ask) => Err(NotAccepted::SomebodyElsesAsk(ask.clone())),
-        Reply::NoAsk | Reply::Open(_) | Reply::Closed(_) => Ok(()),
+        Reply::Unknown(id) => Err(NotAccepted::NothingKnown(id.clone())),
+        // Which ask is meant is never a guess where something else is named.
+        Reply::Cause(id)
+            if from.is_core()
+                && recipient_asks_core.is_some()
+                && explicit.is_none_or(|kind| kind == Kind::AskResponse) =>
+        {
+            Err(NotAccepted::NoOpenAsk(id.clone()))
+        }
+        Reply::NoAsk | Reply::Cause(_) | Reply::Open(_) | Reply::Closed(_) => Ok(()),
     }
 }
 
@@ -223,9 +245,13 @@ fn explicit(context: &Context, kind: Kind) -> Inferred {
         Kind::Ask | Kind::AskHuman if context.from.is_core() => plain(Kind::Task, Row::Explicit),
         Kind::Ask if to_core => plain(Kind::AskHuman, Row::Explicit),
         Kind::AskResponse => match (&context.reply, implied_ask(context)) {
-            (Reply::Open(ask), _) | (Reply::NoAsk, Some((_, ask))) => answer(Row::Explicit, ask),
+            (Reply::Open(ask), _) | (Reply::NoAsk | Reply::Cause(_), Some((_, ask))) => {
+                answer(Row::Explicit, ask)
+            }
             (Reply::Closed(_), _) => plain(Kind::Update, Row::LateAnswer),
-            (Reply::NoAsk | Reply::SomebodyElses(_), _) => plain(Kind::Update, Row::Explicit),
+            (Reply::NoAsk | Reply::Cause(_) | Reply::SomebodyElses(_) | Reply::Unknown(_), _) => {
+                plain(Kind::Update, Row::Explicit)
+            }
         },
         // An ask to the human is one only where the human gets it.
         Kind::AskHuman if !to_core => plain(Kind::Ask, Row::Explicit),

@@ -209,6 +209,10 @@ impl Table<'_> {
         }
         match self.row {
             Some(Row::Always(target)) => to(target.clone(), Rule::Always),
+            // What failed is no work that others could go on with.
+            Some(Row::FanOut { .. }) if is_failure(status) => {
+                to(Target::Core, Rule::FailureUnlisted)
+            }
             Some(Row::FanOut { members, join }) => Route::FanOut {
                 members: members.clone(),
                 join: join.clone(),

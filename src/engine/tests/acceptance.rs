@@ -41,7 +41,6 @@ fn the_same_id_and_text_in_later_work_is_another_message() {
         assert_eq!(play.step(expected, "core/core"), Step::Finished);
         assert_eq!(play.step(task, "dev/a"), Step::Finished);
     }
-    play.all_over();
 }
 
 #[test]

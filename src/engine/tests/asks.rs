@@ -343,7 +343,7 @@ fn the_default_is_the_answer_when_the_time_of_the_human_is_over() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
     play.take_up("dev/a");
-    let expires = chrono::DateTime::from_timestamp_millis(play.at + 5_000).unwrap();
+    let expires = chrono::DateTime::from_timestamp_millis(play.at + 65_000).unwrap();
     play.drop(from("dev/a").to("core").id("q").with(|e| {
         e.default = Some("yes".into());
         e.expires = Some(expires.fixed_offset());

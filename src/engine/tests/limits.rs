@@ -172,6 +172,9 @@ fn an_outcome_that_the_table_keeps_refusing_takes_the_fallback() {
     play.drop(from("dev/a").id("o2").status("strange"));
     play.idle("dev/a");
     assert_eq!(play.step("o2", "core/core"), Step::Finished);
+    play.take_up("dev/a");
+    assert_eq!(play.given("dev/a"), ["a message of yours was refused"]);
+    play.idle("dev/a");
     play.all_over();
 }
 

@@ -346,6 +346,21 @@ impl<'r, 'a> Fields<'r, 'a> {
         ids
     }
 
+    /// What answers itself may not ask for leave to do something.
+    pub(super) fn no_permission(&mut self) {
+        let marked = self.block.fields.get("permission").cloned();
+        let marked = marked.and_then(|value| self.block.scalar("permission", &value));
+        if marked.is_some_and(|text| matches!(text.trim(), "true" | "yes")) {
+            let span = self.block.key_span(&[Step::Key("permission".into())]);
+            self.reading.findings.say(
+                Code::AnswersItself,
+                span,
+                "a permission cannot have a `default` or `expires`: only a person gives it",
+                "leave `default` and `expires` out",
+            );
+        }
+    }
+
     pub(super) fn extra(mut self) -> Map<String, Value> {
         for key in NOT_OBEYED {
             if self.block.fields.contains_key(key) {

@@ -237,6 +237,9 @@ impl<'a> Reading<'a> {
         let session_id = fields.text("session-id");
         let failed = ["msg-id", "headline", "timestamp"].map(|key| fields.failed(key));
         let [id_failed, headline_failed, timestamp_failed] = failed;
+        if default.is_some() || expires.is_some() {
+            fields.no_permission();
+        }
         let extra = fields.extra();
         let from = from?;
         let id = id.unwrap_or_else(|| {

@@ -488,6 +488,11 @@ fn rejections_have_a_code_and_an_exact_place() {
             vec!["TX0113 8:10"],
         ),
         (
+            "a permission that gives itself",
+            with_front("default: yes\npermission: true\n"),
+            vec!["TX0116 8:1"],
+        ),
+        (
             "a key twice, deeper",
             with_front("x:\n  y: 1\n  y: 2\n"),
             vec!["TX0012 9:3"],

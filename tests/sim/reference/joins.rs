@@ -3,7 +3,6 @@
 use tx::model::{Address, Kind};
 
 use super::judge::Made;
-use super::known::Known;
 use super::{Hand, Message, Model, Set};
 
 impl Model {
@@ -123,12 +122,10 @@ impl Model {
                 continue;
             }
             let Some(wanted) = &set.results else {
-                assert!(
-                    Known::RetryDoesNotHoldTheJoin.is_open(),
+                panic!(
                     "the model: the fan-out of {opener} is joined by {}, and a member still works",
                     set.join
                 );
-                continue;
             };
             if !wanted.contains(result) {
                 continue;

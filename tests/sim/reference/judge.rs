@@ -48,7 +48,24 @@ impl Model {
         let again = self.paths.contains_key(path) && amended.is_none();
         self.paths
             .insert(path.to_owned(), (hash.to_owned(), accepted));
+        if self.is_reworded(amended, made) {
+            // An answer that waits for others says the same to the same in other words.
+            let sent = amended.and_then(|number| self.sent.get_mut(&number));
+            if let Some(sent) = sent {
+                sent.hash = Some(hash.to_owned());
+            }
+            return;
+        }
         let mut may = self.all_that_may_come(said, amended);
+        if made.is_some_and(|made| answers_itself(said, made.at)) {
+            for may in &mut may {
+                if let May::Accepted(accepted) = may
+                    && accepted.to.values().any(|kind| *kind == Kind::AskHuman)
+                {
+                    *may = May::Refused;
+                }
+            }
+        }
         // Whether these still wait for answers is known after the commit.
         let unsure = |to: &tx::model::Recipient| match self.means(to, &said.from, false) {
             Means::To(to) => self.unsure.contains(&to),
@@ -68,6 +85,19 @@ impl Model {
             }
             self.accept(said, Some(hash), &may, made, amended.is_some());
         }
+    }
+
+    fn is_reworded(&self, amended: Option<Message>, made: Option<&Made>) -> bool {
+        let sent = amended.and_then(|number| self.sent.get(&number));
+        let (Some(sent), Some(made)) = (sent, made) else {
+            return false;
+        };
+        let kinds = sent.to.iter().map(|(to, d)| (to.clone(), d.kind));
+        let waits = |d: &super::Delivery| d.kind == Kind::AskResponse && !d.leased;
+        amended == Some(made.number)
+            && !made.refused
+            && sent.to.values().all(waits)
+            && kinds.collect::<BTreeMap<_, _>>() == made.to
     }
 
     /// A file was read that is none.
@@ -223,7 +253,7 @@ impl Model {
                 .status
                 .as_ref()
                 .is_some_and(|word| word.as_str() == "error");
-            if error && !Known::ErrorOverBudgetKeepsItsAsks.is_open() {
+            if error {
                 self.withdraw(from);
             }
             // Nobody waits for an answer that was parked.
@@ -355,7 +385,7 @@ impl Model {
         let mut over = made.hops > HOPS;
         let mut unsure = false;
         if let Some(run) = made.run.and_then(|run| self.runs.get_mut(&run)) {
-            let costs = !amends || Known::EditsCost.is_open();
+            let costs = !amends;
             run.messages += u32::from(costs);
             let sent = run.by_agent.entry(from.clone()).or_default();
             *sent += u32::from(costs);
@@ -383,4 +413,12 @@ impl Sent {
             .values()
             .all(|delivery| delivery.step == At::Refused)
     }
+}
+
+/// Would an ask to core answer itself within a minute, or give a permission?
+fn answers_itself(said: &Envelope, at: i64) -> bool {
+    let expires = said.expires.map(|time| time.timestamp_millis());
+    let by_itself = said.default.is_some() || expires.is_some();
+    let permission = said.extra.get("permission") == Some(&true.into());
+    expires.is_some_and(|due| due - at < 60_000) || (by_itself && permission)
 }

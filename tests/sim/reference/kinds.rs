@@ -205,7 +205,6 @@ impl Model {
             (None, Some(asker)) => Reply::Closed(asker),
             (None, None) if other && own => Reply::Any,
             (None, None) if own && from.is_core() => Reply::Any,
-            (None, None) if other && Known::UnknownReplyPasses.is_open() => Reply::Any,
             (None, None) if other => Reply::Refused,
             (None, None) => Reply::Nothing,
         }
@@ -242,8 +241,7 @@ impl Model {
         let asking = self.asks.values().any(|ask| ask.asker == *from);
         if asking && !failed {
             // The parity gate.
-            let known = word == Some("escalate") && Known::EscalatePassesTheGate.is_open();
-            return vec![if known { May::Any } else { May::Refused }];
+            return vec![May::Refused];
         }
         let Some(mesh) = self.meshes.get(&from.mesh) else {
             return vec![May::Any];
@@ -314,7 +312,7 @@ impl Model {
                             true => Kind::AskHuman,
                             false => Kind::TaskComplete,
                         };
-                        if to != *from || Known::FallbackToItsAuthor.is_open() {
+                        if to != *from {
                             all.push(May::Accepted(accepted(&to, kind)));
                         }
                     }

@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use tx::model::{Address, Mesh, RoutingMode, Row, Target};
 
-use super::known::Known;
-
 /// What the author of an outcome named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -121,7 +119,6 @@ fn by_table(row: Option<&Row>, dispatcher: bool, word: &str, fails: bool) -> Vec
                 join: address(join),
             };
             match fails {
-                true if Known::FailureIsFannedOut.is_open() => vec![core(), opens],
                 true => vec![core()],
                 false => vec![opens],
             }
