@@ -13,11 +13,11 @@ use serde_json::{Value, json};
 use super::output::{findings, many, paint};
 use super::panes::Panes;
 use super::past::{Past, time};
-use super::{Context, Exit, Failure, short};
+use super::{Context, Exit, Failure, daemon_path, short};
 use crate::daemon::{self, Control, running};
 use crate::format::report::printable;
 use crate::journal::{Error, Quarantined, Reader};
-use crate::project::{Catalogue, Entry, Place, Project};
+use crate::project::{Catalogue, Entry, Place, Project, is_program};
 
 /// The oldest tmux that does what tx needs.
 const TMUX: (u32, u32) = (3, 2);
@@ -65,6 +65,7 @@ pub(super) fn run(context: &Context, verb: &Doctor) -> Result<Exit, Failure> {
     checks.push(daemon(&project));
     checks.extend(tmux_server(&project));
     checks.push(meshes(&catalogue));
+    checks.extend(parts_left_out(&catalogue));
     checks.extend(programs(&project, &catalogue));
     checks.push(leftovers(&project));
     checks.extend(watches());
@@ -189,7 +190,10 @@ fn settings(project: &Project) -> Check {
         ("core.run", &settings.core.run),
         ("notify.command", &settings.notify.command),
     ] {
-        if let Some(program) = command.first().filter(|p| !is_there(project, p)) {
+        if let Some(program) = command
+            .first()
+            .filter(|p| !is_program(project, p, &daemon_path(project)))
+        {
             let detail = format!("{key}: there is no program `{program}`");
             let fix = format!("install it, or mend {key}");
             return Check::new(name, Found::Bad(fix), detail);
@@ -329,6 +333,27 @@ fn meshes(catalogue: &Catalogue) -> Check {
     }
 }
 
+/// Meshes that load, with parts that cannot work or are left out.
+fn parts_left_out(catalogue: &Catalogue) -> Vec<Check> {
+    let own = |entry: &&Entry| entry.is_ok() && entry.place != Place::BuiltIn;
+    let checks = catalogue.entries.iter().filter(own).filter_map(|entry| {
+        let mut problems: Vec<_> = entry.problems().collect();
+        problems.sort_by_key(|problem| !problem.is_error());
+        let detail = match problems[..] {
+            [] => return None,
+            [one] => one.message.clone(),
+            [first, ..] => format!("{}, and {} more", first.message, problems.len() - 1),
+        };
+        let fix = format!("`tx mesh check {}` says more", entry.name);
+        let found = match entry.is_sound() {
+            true => Found::Odd(fix),
+            false => Found::Bad(fix),
+        };
+        Some(Check::new(format!("mesh {}", entry.name), found, detail))
+    });
+    checks.collect()
+}
+
 /// Can the agents be run, and are their programs there? For a mesh that was only shipped,
 /// it is enough to know.
 fn programs(project: &Project, catalogue: &Catalogue) -> Vec<Check> {
@@ -355,13 +380,14 @@ fn programs(project: &Project, catalogue: &Catalogue) -> Vec<Check> {
             agents.push(format!("{}/{}", mesh.name, agent.name));
         }
     }
+    let path = daemon_path(project);
     let checks = needed.into_iter().map(|(need, (own, shipped))| {
         let who = match own.is_empty() {
             true => format!("{} (shipped)", a_few(&shipped)),
             false => a_few(&own),
         };
         let (name, detail, fix) = match need {
-            Needed::Program(program) if is_there(project, program) => {
+            Needed::Program(program) if is_program(project, program, &path) => {
                 let name = format!("program {program}");
                 return Check::new(name, Found::Well, format!("for {who}"));
             }
@@ -397,14 +423,6 @@ fn a_few(agents: &[String]) -> String {
         0..=3 => agents.join(", "),
         count => format!("{} and {} more", agents[..3].join(", "), count - 3),
     }
-}
-
-fn is_there(project: &Project, program: &str) -> bool {
-    if program.contains('/') {
-        return project.root.join(program).is_file();
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// Writes that never came to their end.

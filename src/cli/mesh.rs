@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::output::{diagnostic_json, findings, many, tally};
-use super::{Context, Exit, Failure, short};
+use super::{Context, Exit, Failure, daemon_path, short};
 use crate::format::mesh::{Drawing, draw, in_words, schema};
 use crate::format::report::{printable, report};
 use crate::model::{Name, did_you_mean};
@@ -183,8 +183,17 @@ fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
 }
 
 fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Failure> {
-    let catalogue = context.catalogue()?;
-    let named: Vec<Option<Entry>>;
+    let mut catalogue = context.catalogue()?;
+    let project = context.project().ok();
+    let path = project.as_ref().map(daemon_path);
+    let check_runnable = |entry: &mut Entry| {
+        // What was only shipped is nobody's choice yet.
+        if let (Some(project), Some(path), Place::File(_)) = (&project, &path, &entry.place) {
+            entry.check_runnable(project, path);
+        }
+    };
+    catalogue.entries.iter_mut().for_each(check_runnable);
+    let mut named: Vec<Option<Entry>>;
     let entries: Vec<&Entry> = if names.is_empty() {
         let own = catalogue
             .entries
@@ -199,6 +208,7 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Fail
         }
     } else {
         named = read_paths(names, &catalogue);
+        named.iter_mut().flatten().for_each(check_runnable);
         let mut entries = Vec::new();
         for (name, by_path) in names.iter().zip(&named) {
             match by_path.as_ref().or_else(|| catalogue.get(name)) {
@@ -209,7 +219,7 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Fail
         entries
     };
 
-    let bad = |entry: &Entry| !entry.is_ok() || strict && !entry.diagnostics.is_empty();
+    let bad = |entry: &Entry| !entry.is_sound() || strict && !entry.diagnostics.is_empty();
     let found = entries.iter().any(|entry| bad(entry));
     if context.output.json {
         let meshes: Vec<Value> = entries.iter().map(|entry| entry_json(entry)).collect();
@@ -233,7 +243,8 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Fail
         let counts = tally(errors, entry.diagnostics.len() - errors);
         let verdict = match (entry.is_ok(), counts.as_str()) {
             (true, "") => "ok".to_owned(),
-            (true, counts) => format!("ok ({counts})"),
+            (true, counts) if errors == 0 => format!("ok ({counts})"),
+            (true, counts) => format!("loads, and cannot work ({counts})"),
             (false, counts) => format!("does not load ({counts})"),
         };
         let _ = writeln!(text, "{}: {verdict}", printable(&entry.name));
@@ -318,7 +329,7 @@ fn entry_json(entry: &Entry) -> Value {
     json!({
         "name": entry.name,
         "path": at,
-        "ok": entry.is_ok(),
+        "ok": entry.is_sound(),
         "diagnostics": diagnostics.collect::<Vec<_>>(),
     })
 }

@@ -33,10 +33,12 @@ mod wait;
 mod why;
 mod worker;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 
+use crate::daemon::running;
 use crate::project::{Catalogue, NotAProject, Project};
 pub use exit::Exit;
 use exit::Failure;
@@ -171,6 +173,14 @@ impl Context {
 fn agent_here() -> Option<String> {
     let agent = std::env::var_os("TX_AGENT").filter(|agent| !agent.is_empty())?;
     Some(agent.to_string_lossy().into())
+}
+
+/// The PATH that agents' programs are looked up by: the daemon's, else that of whoever would
+/// start one here.
+fn daemon_path(project: &Project) -> OsString {
+    let path = running(project).and_then(|running| running.path);
+    path.map(OsString::from)
+        .unwrap_or_else(|| std::env::var_os("PATH").unwrap_or_default())
 }
 
 /// A path as people would type it from here.

@@ -9,7 +9,7 @@ use super::past::Past;
 use super::post::{self, Letter};
 use super::typed;
 use super::wait::Wait;
-use super::{Context, Exit, Failure, agent_here, short};
+use super::{Context, Exit, Failure, agent_here, daemon_path, short};
 use crate::engine::{
     Arrived, Context as Known, Inferred, Judged, Outcome, Reply, Route, Wanted, Work, infer,
     kind_of_outcome, route,
@@ -17,9 +17,9 @@ use crate::engine::{
 use crate::format::message::{field_named, headline_of};
 use crate::format::report::printable;
 use crate::model::{
-    Address, Body, Directory, Envelope, Kind, Message, MsgId, Recipient, Resolved, Unresolved,
+    Address, Body, Code, Directory, Envelope, Kind, Message, MsgId, Recipient, Resolved, Unresolved,
 };
-use crate::project::{Catalogue, Project};
+use crate::project::{Catalogue, Project, cannot_run};
 
 /// Write a message for an agent, a mesh or core
 #[derive(clap::Args)]
@@ -71,6 +71,9 @@ pub(super) fn run(context: &Context, mut verb: Send) -> Result<Exit, Failure> {
     let catalogue = Catalogue::load(Some(&project));
     let sender = sender(&verb, &catalogue.directory())?;
     let to = resolve(&verb, &sender, &catalogue)?;
+    if sender.is_core() {
+        check_recipients(&project, &catalogue, &to)?;
+    }
     let mut letter = compose(&verb, &sender, &to)?;
     let mut answered = answered(&project, &letter.message, &to).unwrap_or_else(|failure| {
         let why = printable(failure.message());
@@ -211,6 +214,65 @@ fn unknown(unresolved: &Unresolved, written: &str, catalogue: &Catalogue) -> Fai
         None => Failure::new(unresolved.to_string()).hint(unresolved.hint()),
     };
     failure.exit(Exit::NoSuchThing)
+}
+
+/// The fields that say who works when: without them a mesh is another mesh.
+const FLOW: [&str; 8] = [
+    "fsm",
+    "ensemble",
+    "parallelism",
+    "task_distribution",
+    "quality",
+    "iteration",
+    "lifecycle",
+    "worktree",
+];
+
+/// Is there somebody who can do it, in the way that the mesh says? What cannot be run is
+/// refused; what is left out of the mesh is told.
+fn check_recipients(
+    project: &Project,
+    catalogue: &Catalogue,
+    to: &[Address],
+) -> Result<(), Failure> {
+    let path = daemon_path(project);
+    let mut seen = IndexSet::new();
+    for address in to {
+        let entry = catalogue.get(address.mesh.as_str());
+        let Some((entry, mesh)) = entry.and_then(|entry| Some((entry, entry.mesh.as_ref()?)))
+        else {
+            continue;
+        };
+        let agent = mesh.agents.get(&address.agent);
+        if let Some(agent) = agent
+            && let Some(why) = cannot_run(project, &entry.place, agent, &path)
+        {
+            let message = format!("{address} cannot be run here: {why}");
+            let hint = format!(
+                "nothing was sent; `tx mesh check {}` says more",
+                address.mesh
+            );
+            return Err(Failure::new(message).hint(hint).exit(Exit::NoSuchThing));
+        }
+        if !seen.insert(&address.mesh) {
+            continue;
+        }
+        for problem in entry.problems() {
+            let message = printable(&problem.message);
+            talk(&format!("warning: mesh `{}`: {message}\n", entry.name));
+        }
+        for unheeded in &entry.diagnostics {
+            let field = entry.text.get(unheeded.place.start..unheeded.place.end);
+            let field = field.filter(|field| FLOW.contains(field));
+            if let (Code::NotObeyedYet, Some(field)) = (unheeded.code, field) {
+                talk(&format!(
+                    "warning: mesh `{}`: `{field}` is not obeyed yet, the mesh runs as if it were not there\n",
+                    entry.name
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The message, as if its author had typed it: the parser judges it.

@@ -1,21 +1,23 @@
 //! `tx status`: one screen of how things are.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use clap::builder::styling::AnsiColor;
 use serde_json::{Value, json};
 
 use super::control::{ended, follow};
 use super::needs::{Need, needs};
-use super::output::{bold, dim, many, paint};
+use super::output::{bold, diagnostic_json, dim, many, paint};
 use super::panes::Panes;
 use super::past::{Past, ago, time};
-use super::{Context, Exit, Failure, asks, worker};
+use super::{Context, Exit, Failure, asks, daemon_path, worker};
 use crate::daemon::{Heard, Running, running};
 use crate::engine::{Facts, Step};
 use crate::format::report::printable;
 use crate::journal::Quarantined;
-use crate::project::Project;
+use crate::model::Diagnostic;
+use crate::project::{Catalogue, Entry, Place, Project};
 
 /// How many refused files are shown.
 const REJECTIONS: usize = 10;
@@ -65,6 +67,8 @@ struct Now {
     queue: Queue,
     needs: Vec<Need>,
     rejections: Vec<Facts>,
+    /// The project's meshes that do not load, cannot work, or lack a part.
+    problems: Vec<Entry>,
     /// Records that cannot be read, or not whole.
     quarantined: Vec<Quarantined>,
 }
@@ -83,9 +87,11 @@ impl Now {
         let as_of = past
             .filter(|_| daemon.is_none())
             .map(|past| past.state.at());
+        let problems = problems(project);
         Ok(match past {
             Some(past) => Now {
                 daemon,
+                problems,
                 as_of,
                 workers: match context.output.json {
                     true => worker::as_json(past, &Panes::of(project)?.agents())?,
@@ -103,6 +109,7 @@ impl Now {
             },
             None => Now {
                 daemon,
+                problems,
                 as_of,
                 workers: Vec::new(),
                 table: String::new(),
@@ -144,6 +151,7 @@ impl Now {
             },
             "asks": self.needs.iter().map(Need::as_json).collect::<Vec<_>>(),
             "rejections": rejections.collect::<Vec<_>>(),
+            "problems": self.problems.iter().map(problem).collect::<Vec<_>>(),
             "quarantined": self.quarantined.iter().map(quarantined).collect::<Vec<_>>(),
         })
     }
@@ -210,6 +218,26 @@ impl Now {
             let records = paint(AnsiColor::Red, &format!("{records} cannot be read"));
             let _ = writeln!(text, "\n{records}: `tx doctor` says which");
         }
+        if !self.problems.is_empty() {
+            let _ = writeln!(text, "\n{}", bold("meshes with problems"));
+        }
+        for entry in &self.problems {
+            let mut found: Vec<&Diagnostic> = entry.problems().collect();
+            found.sort_by_key(|problem| !problem.is_error());
+            let first = found.first().map_or("", |problem| &problem.message);
+            let more = match found.len() {
+                0 | 1 => String::new(),
+                count => format!(", and {} more", count - 1),
+            };
+            let name = printable(&entry.name);
+            let _ = writeln!(
+                text,
+                "  {} {name}  {}{more}  {}",
+                paint(AnsiColor::Red, "✗"),
+                printable(first),
+                dim(&format!("`tx mesh check {name}`")),
+            );
+        }
         if parked > 0 {
             let letters = paint(AnsiColor::Red, &many(parked, "dead letter"));
             let _ = writeln!(text, "\n{letters}: `tx dlq list` lists them");
@@ -246,6 +274,28 @@ fn quarantined(record: &Quarantined) -> Value {
         seq, at, kind, why, ..
     } = record;
     json!({ "record": seq, "at": time(*at), "kind": kind, "why": why })
+}
+
+/// The project's own meshes with problems, as they are now in its files.
+fn problems(project: &Project) -> Vec<Entry> {
+    let path = daemon_path(project);
+    let entries = Catalogue::load(Some(project)).entries.into_iter();
+    let own = entries.filter(|entry| entry.place != Place::BuiltIn);
+    let checked = own.map(|mut entry| {
+        entry.check_runnable(project, &path);
+        entry
+    });
+    checked
+        .filter(|entry| entry.problems().next().is_some())
+        .collect()
+}
+
+/// A mesh with problems as scripts read it.
+fn problem(entry: &Entry) -> Value {
+    let path = entry.place.to_string();
+    let found = entry.problems();
+    let found = found.map(|problem| diagnostic_json(Path::new(&path), problem));
+    json!({ "mesh": entry.name, "diagnostics": found.collect::<Vec<_>>() })
 }
 
 /// Why a file was refused, in a line: its first error. Reports have their warnings too.

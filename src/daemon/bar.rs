@@ -26,6 +26,8 @@ pub(super) struct Waiting {
     pub(super) rejections: usize,
     /// Dead letters.
     pub(super) dead_letters: usize,
+    /// Meshes that do not load, or not as their author thinks.
+    pub(super) meshes: usize,
 }
 
 impl Bar {
@@ -73,6 +75,7 @@ pub(super) fn line(state: &State, waiting: Waiting) -> String {
         unread,
         rejections,
         dead_letters,
+        meshes,
     } = waiting;
     let parts = [
         ("green", marks(at_work.count())),
@@ -85,6 +88,7 @@ pub(super) fn line(state: &State, waiting: Waiting) -> String {
             up_to(MOST_REJECTIONS, rejections, "rejection", "rejections"),
         ),
         ("red", count(dead_letters, "dead letter", "dead letters")),
+        ("red", count(meshes, "bad mesh", "bad meshes")),
         ("default", up_to(MOST_UNREAD, unread, "new", "new")),
     ];
     let parts: Vec<String> = parts
@@ -134,10 +138,12 @@ mod tests {
             rejections: 1,
             dead_letters: 2,
             unread: 3,
+            meshes: 1,
         };
         assert_eq!(
             line(&state, waiting),
             " #[fg=red]1 rejection#[default]  #[fg=red]2 dead letters#[default]  \
+             #[fg=red]1 bad mesh#[default]  \
              #[fg=default]3 new#[default] "
         );
         assert_eq!((marks(3), marks(21)), ("●●●".into(), "● 21".into()));

@@ -6,7 +6,7 @@ use chrono::DateTime;
 use sha2::{Digest, Sha256};
 
 use super::attempt::{Attempt, Order};
-use super::meshes::{COMMAND, Meshes, mode_of};
+use super::meshes::{Meshes, mode_of};
 use super::processes::Start;
 use crate::agents::{Values, arguments, uses_session};
 use crate::engine::{Event, Exit, Facts, Number, Pane, Source, State, Turn};
@@ -15,7 +15,8 @@ use crate::format::prompt::{Given, output_folder, prompt, with_feature};
 use crate::journal::{Error, Ledger, Reader};
 use crate::model::{Address, Agent, Body, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Status};
 use crate::project::{
-    Place, Project, Task, briefing, make_workspace, read_regular, workspace, write_private,
+    Place, Project, Task, briefing, cannot_run, make_workspace, read_regular, workspace,
+    write_private,
 };
 
 /// Where everything is that is handed over.
@@ -36,7 +37,8 @@ pub(super) struct Wanted {
 enum Unready {
     /// As things are now.
     NotNow(String),
-    /// What it is to be given makes no command line, and never will.
+    /// What it is to be given makes no command line, or nothing runs it here: that does not
+    /// change by itself.
     Never(String),
 }
 
@@ -96,11 +98,9 @@ impl Handover<'_> {
         let worker = &pane.worker;
         let whose = self.whose(worker)?;
         let agent = whose.agent;
-        if agent.runtime != COMMAND {
-            let runtime = &agent.runtime;
-            return Err(Unready::NotNow(format!(
-                "its runtime `{runtime}` is not supported yet: give it `runtime: command` and a `run`"
-            )));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if let Some(why) = cannot_run(self.project, whose.place, agent, &path) {
+            return Err(Unready::Never(why));
         }
         let contents = match &turn {
             Some(turn) => self.contents(worker, &turn.messages)?,
@@ -112,7 +112,9 @@ impl Handover<'_> {
         let folder = self.project.root.clone();
         let output = self.workspace(worker, &whose, turn.as_ref(), feature)?;
         let attempt = Attempt::of(&self.project.run(), pane);
-        let prompt = self.prompt(&whose, &contents, feature, output.as_deref(), resumed)?;
+        let prompt = self
+            .prompt(&whose, &contents, feature, output.as_deref(), resumed)
+            .map_err(Unready::Never)?;
         let message = contents
             .first()
             .map(|first| self.file_of(first).unwrap_or_else(|| attempt.prompt()));

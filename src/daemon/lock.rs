@@ -41,6 +41,9 @@ pub struct Running {
     /// It cannot watch the folder of messages, and looks at it now and then instead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scanning: bool,
+    /// Its PATH, which its agents' programs are looked up by.
+    #[serde(default)]
+    pub path: Option<String>,
 }
 
 /// Why the lock was not given.
@@ -76,6 +79,7 @@ impl DaemonLock {
             pid: std::process::id(),
             since: Utc::now().timestamp_millis(),
             scanning: false,
+            path: std::env::var("PATH").ok(),
         };
         let file = match lock(&path) {
             Ok(Some(file)) => file,

@@ -26,6 +26,8 @@ pub(super) struct Meshes {
     places: HashMap<Name, Place>,
     /// The broken configs that were told of: the last text of each place.
     told: HashMap<String, String>,
+    /// How many of the project's own have problems.
+    problems: usize,
     watcher: Option<RecommendedWatcher>,
     watched: HashSet<PathBuf>,
     changed: Arc<Notify>,
@@ -48,6 +50,7 @@ impl Meshes {
             project: project.clone(),
             places: HashMap::new(),
             told: HashMap::new(),
+            problems: 0,
             watcher: watcher.ok(),
             watched: HashSet::new(),
             changed,
@@ -72,7 +75,14 @@ impl Meshes {
     pub(super) fn load(&mut self, state: &State) -> Vec<Event> {
         // First: what changes while it is read is read again.
         self.watch();
-        let catalogue = Catalogue::load(Some(&self.project));
+        let mut catalogue = Catalogue::load(Some(&self.project));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        for entry in &mut catalogue.entries {
+            entry.check_runnable(&self.project, &path);
+        }
+        let bad =
+            |entry: &&Entry| entry.place != Place::BuiltIn && entry.problems().next().is_some();
+        self.problems = catalogue.entries.iter().filter(bad).count();
         let mut events = Vec::new();
         let mut seen = HashSet::new();
         let mut all_load = true;
@@ -114,6 +124,11 @@ impl Meshes {
         events
     }
 
+    /// How many of the project's own meshes do not load, or not as their author thinks.
+    pub(super) fn problems(&self) -> usize {
+        self.problems
+    }
+
     /// Where a mesh comes from.
     pub(super) fn place(&self, mesh: &Name) -> Option<&Place> {
         self.places.get(mesh)
@@ -123,7 +138,8 @@ impl Meshes {
         let place = entry.place.to_string();
         let told = self.told.insert(place.clone(), entry.text.clone());
         if told.as_ref() != Some(&entry.text) {
-            let why = entry.diagnostics.first().map(|d| d.message.as_str());
+            let mut errors = entry.diagnostics.iter().filter(|d| d.is_error());
+            let why = errors.next().map(|d| d.message.as_str());
             tracing::warn!(
                 mesh = entry.name,
                 place,
@@ -170,7 +186,7 @@ fn traits(agent: &Agent) -> Traits {
 }
 
 /// The runtime that is any program.
-pub(super) const COMMAND: &str = "command";
+const COMMAND: &str = "command";
 
 /// How its process lives: a program that nobody said it of lives for one turn.
 pub(super) fn mode_of(agent: &Agent) -> Mode {

@@ -124,6 +124,7 @@ impl Daemon {
         Waiting {
             unread: reader.count_unread(bar::MOST_UNREAD).unwrap_or(0),
             rejections: rejections.len(),
+            meshes: self.meshes.problems(),
             dead_letters: reader.count_at_step(Step::Parked).unwrap_or(0),
         }
     }

@@ -229,7 +229,8 @@ pub enum Exit {
         /// Why.
         why: String,
     },
-    /// What it was to be given makes no command line, and never will: no failure of its own.
+    /// What it was to be given makes no command line, or nothing can run it here. That does not
+    /// change by itself, and is no failure of its own.
     Unstartable {
         /// Why.
         why: String,

@@ -38,6 +38,21 @@ pub enum Severity {
     Warning,
 }
 
+impl Code {
+    /// Is a part of the mesh left out, so that it is not what its author thinks?
+    pub fn leaves_out(self) -> bool {
+        matches!(
+            self,
+            Code::WrongShape
+                | Code::OutsideProject
+                | Code::UnknownRow
+                | Code::LeadsNowhere
+                | Code::UnknownComplete
+                | Code::SaidTwice
+        )
+    }
+}
+
 impl Diagnostic {
     /// Does it keep the file from being accepted?
     pub fn is_error(&self) -> bool {
@@ -131,14 +146,15 @@ codes! {
     UnknownField     "TX0311" Warning "A field that tx does not know."
     NotObeyedYet     "TX0312" Warning "A field that is read and not obeyed yet."
     WrongShape       "TX0313" Warning "A field has a value of the wrong shape; it is left out."
-    PromptMissing    "TX0314" Warning "A prompt file is not there."
+    PromptMissing    "TX0314" Error   "A prompt file is not there."
     NameNotFolder    "TX0315" Warning "The mesh is not named like its folder."
     MeshTwice        "TX0316" Warning "Two folders have a mesh of this name; one of them is used."
     Runtime          "TX0317" Warning "The runtime is not one that tx has, or cannot run this agent."
     UnknownPlaceholder "TX0318" Warning "A placeholder in `run` or `workspace` is none that tx fills in."
     OutsideProject   "TX0319" Warning "A `workspace` leads out of the project; it is left out."
+    CannotRun        "TX0320" Error   "An agent cannot be run on this machine: its runtime or program is not there."
     // The routing table, checked as a program.
-    UnknownTarget    "TX0401" Warning "A route leads to an agent that does not exist."
+    UnknownTarget    "TX0401" Error   "A route leads to an agent that does not exist."
     UnknownRow       "TX0402" Warning "A routing row is for an agent that does not exist."
     Unreachable      "TX0403" Warning "Nothing in the table leads to this agent."
     LeadsNowhere     "TX0404" Warning "A status has no target."

@@ -1,14 +1,16 @@
 //! The meshes there are: the project's own, then the shipped ones.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::{BUILTIN, Project, read_regular, unreadable};
+use super::runnable::missing_prompt;
+use super::{BUILTIN, Project, cannot_run, read_regular, unreadable};
 use crate::format::mesh::{self, Loaded, MAX_FILE, Part, Remark};
-use crate::model::{Address, Code, Diagnostic, Directory, Mesh, Prompt, Recipient};
+use crate::model::{Address, Code, Diagnostic, Directory, Mesh, Recipient};
 
 /// The file names of a mesh config, in order of preference.
 const CONFIGS: [&str; 3] = ["config.yaml", "config.yml", "config.json"];
@@ -153,6 +155,44 @@ impl Entry {
         self.mesh.is_some()
     }
 
+    /// Does it load, with nothing in it that is an error?
+    pub fn is_sound(&self) -> bool {
+        self.is_ok() && !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// What keeps it from loading, cannot work, or is left out of it.
+    pub fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
+        let matters = |d: &&Diagnostic| d.is_error() || d.code.leaves_out();
+        self.diagnostics.iter().filter(matters)
+    }
+
+    /// Find the agents that cannot be run on this machine, by the PATH of the daemon.
+    pub fn check_runnable(&mut self, project: &Project, path: &OsStr) {
+        let Some(mesh) = self.mesh.as_ref().filter(|mesh| !mesh.disabled) else {
+            return;
+        };
+        let said = |index: usize| {
+            let prompt = |d: &Diagnostic| d.code == Code::PromptMissing;
+            let name = mesh.agents[index].name.as_str();
+            let mut missing = self.diagnostics.iter().filter(|d| prompt(d));
+            missing.any(|d| d.message.contains(&format!("`{name}`")))
+        };
+        let mut remarks = Vec::new();
+        for (index, agent) in mesh.agents.values().enumerate() {
+            let why = cannot_run(project, &self.place, agent, path);
+            if let Some(why) = why.filter(|_| !said(index)) {
+                remarks.push(Remark {
+                    part: Part::Agent(index),
+                    code: Code::CannotRun,
+                    message: format!("agent `{}` cannot be run here: {why}", agent.name),
+                    hint: "install it, or name another program; `tx doctor` says more".into(),
+                });
+            }
+        }
+        let found = mesh::diagnose(&self.text, remarks);
+        self.diagnostics.extend(found);
+    }
+
     /// Is its folder named like the mesh?
     fn is_home(&self) -> bool {
         !self
@@ -194,12 +234,10 @@ impl Entry {
         let agents = self.mesh.iter().flat_map(|mesh| mesh.agents.values());
         let missing: Vec<(usize, String)> = agents
             .enumerate()
-            .filter_map(|(index, agent)| match &agent.prompt {
-                Some(Prompt::File(file)) if !file.contains('{') && !folder.join(file).is_file() => {
-                    let message = format!("agent `{}`: there is no prompt file {file}", agent.name);
-                    Some((index, message))
-                }
-                Some(Prompt::File(_) | Prompt::Text(_)) | None => None,
+            .filter_map(|(index, agent)| {
+                let file = missing_prompt(folder, agent)?;
+                let message = format!("agent `{}`: there is no prompt file {file}", agent.name);
+                Some((index, message))
             })
             .collect();
         let remarks = missing.into_iter().map(|(index, message)| Remark {

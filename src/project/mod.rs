@@ -9,6 +9,7 @@ mod files;
 mod meshes;
 mod private;
 mod root;
+mod runnable;
 mod workspace;
 
 pub use briefing::{BadPrompt, briefing};
@@ -19,4 +20,5 @@ pub use files::{
 pub use meshes::{Catalogue, Entry, Place, config_in};
 pub use private::{close_all_in, create_private, make_private_folder, write_private};
 pub use root::{BadSettings, NotAProject, Project};
+pub use runnable::{cannot_run, is_program};
 pub use workspace::{Task, make_workspace, workspace};

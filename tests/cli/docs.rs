@@ -164,6 +164,7 @@ fn every_example_in_the_docs_has_just_the_diagnostics_it_names() {
         Code::MoreFindings,
         Code::UnknownAddress,
         Code::PromptMissing,
+        Code::CannotRun,
         Code::NameNotFolder,
         Code::MeshTwice,
     ];

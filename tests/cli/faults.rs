@@ -29,6 +29,7 @@ fn unprivileged(sandbox: &Sandbox, args: &[&str]) -> Ran {
             .args(args)
             .current_dir(sandbox.path())
             .env_clear()
+            .env("PATH", "/usr/bin:/bin")
             .uid(NOBODY)
             .gid(NOBODY);
     }
@@ -174,7 +175,8 @@ fn a_write_that_fails_half_way_leaves_nothing() {
     shell
         .args(["-c", script, TX])
         .current_dir(sandbox.path())
-        .env_clear();
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin");
     let input = sandbox.write("body", &body);
     shell.stdin(fs::File::open(input).unwrap());
     run(&mut shell).exits(1).complains("File too large", 2);

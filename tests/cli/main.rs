@@ -17,6 +17,7 @@ mod inbox;
 mod layering;
 mod mesh;
 mod pages;
+mod problems;
 mod project;
 mod send;
 mod status;

@@ -3,7 +3,7 @@
 use crate::tx::Sandbox;
 use serde_json::json;
 
-const TWO: &str = "mesh: two\nagents:\n  - {name: a, prompt: p.md}\n  - {name: b, prompt: p.md}\nentry_point: a\nrouting: {a: {complete: b}}\n";
+const TWO: &str = "mesh: two\nagents:\n  - {name: a, prompt: p.md, run: cat}\n  - {name: b, prompt: p.md, run: cat}\nentry_point: a\nrouting: {a: {complete: b}}\n";
 
 #[test]
 fn list_has_the_projects_own_and_the_shipped_ones() {
@@ -96,6 +96,7 @@ fn check_takes_names_and_paths() {
     let sandbox = Sandbox::empty();
     sandbox.write("meshes/two/config.yaml", TWO);
     sandbox.write("elsewhere/mine/config.yaml", "mesh: mine\nagents: []\n");
+    sandbox.write("meshes/two/p.md", "You are one of two.");
     sandbox.tx(["mesh", "check", "TWO", "council"]).ok();
     for path in ["elsewhere/mine", "elsewhere/mine/config.yaml"] {
         let ran = sandbox.tx(["mesh", "check", path]).exits(1);
@@ -130,7 +131,7 @@ fn a_path_is_checked_like_a_name() {
     let found = |args: &[&str], dir: &str| {
         let mut command = sandbox.command(["mesh", "check", "--json"].iter().chain(args));
         let answer = crate::tx::run(command.current_dir(sandbox.path().join(dir)))
-            .ok()
+            .exits(1)
             .json();
         let mesh = answer["meshes"][0].clone();
         assert_eq!(mesh["name"], "two");
@@ -171,13 +172,13 @@ fn what_only_the_folder_can_tell_is_checked_too() {
     sandbox.write("meshes/other/config.yaml", config);
     sandbox.write(
         "meshes/x/same/config.yaml",
-        "mesh: same\ndescription: the original\nagents: [{name: a, command: /x}]\n",
+        "mesh: same\ndescription: the original\nagents: [{name: a, run: cat}]\n",
     );
     sandbox.write(
         "meshes/a-copy/config.yaml",
-        "mesh: same\nagents: [{name: a, command: /x}]\n",
+        "mesh: same\nagents: [{name: a, run: cat}]\n",
     );
-    let answer = sandbox.tx(["mesh", "check", "--json"]).ok().json();
+    let answer = sandbox.tx(["mesh", "check", "--json"]).exits(1).json();
     let mut found = Vec::new();
     for mesh in answer["meshes"].as_array().unwrap() {
         for d in mesh["diagnostics"].as_array().unwrap() {
@@ -391,7 +392,7 @@ fn the_schema_in_the_repository_is_the_one_the_program_prints() {
 fn a_mesh_of_thousands_costs_no_verb_a_second() {
     let sandbox = Sandbox::project();
     let agents: String = (0..2000)
-        .map(|n| format!("- {{name: a{n}, prompt: p{n}}}\n"))
+        .map(|n| format!("- {{name: a{n}, run: cat}}\n"))
         .collect();
     let rows: String = (0..2000)
         .map(|n| format!("  a{n}: {{complete: x/y{n}, next: a{}}}\n", (n + 1) % 2000))
@@ -403,7 +404,8 @@ fn a_mesh_of_thousands_costs_no_verb_a_second() {
     let began = std::time::Instant::now();
     sandbox.tx(["send", "hello", "x"]).ok();
     sandbox.tx(["mesh", "show", "m"]).ok();
-    let checked = sandbox.tx(["mesh", "check", "m", "--json"]).ok().json();
+    let checked = sandbox.tx(["mesh", "check", "m", "--json"]);
+    let checked = checked.exits(1).json();
     assert!(began.elapsed().as_secs() < 12, "{:?}", began.elapsed());
     assert!(
         checked["meshes"][0]["diagnostics"]

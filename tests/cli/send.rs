@@ -39,9 +39,11 @@ fn a_message_is_written_whole_under_a_name_for_people() {
 #[test]
 fn every_option_lands_in_the_file() {
     let sandbox = Sandbox::project();
+    let pair = "mesh: pair\nagents: [{name: tester, run: cat}]\n";
+    sandbox.write("meshes/pair/config.yaml", pair);
     let args = [
         "send",
-        "hello,dev-review/tester",
+        "hello,pair/tester",
         "-",
         "--type",
         "task",
@@ -63,7 +65,7 @@ fn every_option_lands_in_the_file() {
     ];
     let body = "Body\n---\nprose\n\n---\ngrade: A\n---\n";
     let answer = sandbox.tx_with_input(&args, body.as_bytes()).ok().json();
-    assert_eq!(answer["to"], json!(["hello/worker", "dev-review/tester"]));
+    assert_eq!(answer["to"], json!(["hello/worker", "pair/tester"]));
     let text = fs::read_to_string(answer["path"].as_str().unwrap()).unwrap();
     for line in [
         "headline: 'H: 1'",

@@ -16,8 +16,8 @@ use crate::tx::Sandbox;
 
 pub(crate) const MESH: &str = "mesh: dev
 agents:
-  - { name: builder, prompt: Build it. }
-  - { name: tester, prompt: Test it. }
+  - { name: builder, prompt: Build it., run: cat, mode: pane }
+  - { name: tester, prompt: Test it., run: cat, mode: pane }
 entry_point: builder
 completion_agents: [tester]
 routing:

@@ -1,6 +1,8 @@
 //! What an agent is started with, and what is not started at all.
 
-use crate::stage::Project;
+use tx::engine::Step;
+
+use crate::stage::{Project, message};
 
 const WRITER: &str = r#"
 mesh: writers
@@ -34,4 +36,20 @@ fn a_workspace_is_an_output_folder_with_its_placeholders_filled() {
     let told = root.join("out/writers/w1/write-it/first");
     let told = std::fs::read_to_string(told).unwrap();
     assert!(told.contains("Put the files that you make in"), "{told}");
+}
+
+/// Nothing on this machine runs these: to try again would change nothing.
+#[test]
+fn what_cannot_be_run_is_parked_at_once() {
+    let config = "mesh: m\nentry_point: a\nagents:\n  - { name: a, run: no-such-program }\n  \
+                  - { name: b, run: cat, prompt: missing.md }\n";
+    let project = Project::started(&[("m/config.yaml", config)]);
+    for agent in ["a", "b"] {
+        let text = message("core", &format!("m/{agent}"), agent, "", "Do it");
+        project.drop_file(&format!("{agent}.md"), &text);
+        let parked = project.wait_for_step(agent, Step::Parked);
+        let ladder = &parked.deliveries[0].ladder;
+        let leased = ladder.iter().filter(|rung| rung.step == Step::Leased);
+        assert_eq!(leased.count(), 1, "{ladder:?}");
+    }
 }

@@ -62,6 +62,8 @@ pub enum Part {
     Name,
     /// The prompt of the agent with this index.
     Prompt(usize),
+    /// The name of the agent with this index.
+    Agent(usize),
     /// These bytes.
     Span(Range<usize>),
 }
@@ -122,6 +124,9 @@ pub fn diagnose(text: &str, remarks: impl IntoIterator<Item = Remark>) -> Vec<Di
             Part::Name => document.about_value(code, &at!["mesh"], message, hint),
             Part::Prompt(index) => {
                 document.about_value(code, &at!["agents", index, "prompt"], message, hint);
+            }
+            Part::Agent(index) => {
+                document.about_value(code, &at!["agents", index, "name"], message, hint);
             }
             Part::Span(span) => document.findings.say(code, span, message, hint),
         }

@@ -51,7 +51,7 @@ pub(super) struct RawMesh {
     pub(super) lifecycle: Option<RawLifecycle>,
     /// Work in git worktrees. Not obeyed yet.
     pub(super) worktree: Option<FlagOrMap>,
-    /// Where the agents work.
+    /// The folder that agents put their files in.
     pub(super) workspace: Option<RawWorkspace>,
     /// The variables that the agents get: `NAME` passes one on, `NAME=value` sets it. Default: all.
     pub(super) env: Option<OneOrMany>,
@@ -140,7 +140,7 @@ pub(super) struct RawAgent {
     pub(super) batch: Option<bool>,
     /// Files put before the message.
     pub(super) load: Option<OneOrMany>,
-    /// Where the agent works, if not where the mesh does.
+    /// Where the agent puts its files, if not where the mesh does.
     pub(super) workspace: Option<RawWorkspace>,
     /// The variables that the agent gets, instead of the mesh's.
     pub(super) env: Option<OneOrMany>,
@@ -204,14 +204,14 @@ pub(super) struct RawLifecycle {
     pub(super) post: Option<Vec<Value>>,
 }
 
-/// Where agents work.
+/// The folder that agents put their files in.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "WorkspaceRules")]
 pub(super) struct RawWorkspaceRules {
-    /// The folder; `{feature}` is the message's, other placeholders are shown to the agent.
+    /// The folder, from the project's root; `{task-id}`, `{topic}`, `{feature}` and `{mesh}` are filled in.
     pub(super) path: Option<Scalar>,
-    /// Make it at the start.
+    /// Make it. Default: true.
     pub(super) create_on_init: Option<bool>,
     /// Named places in it.
     pub(super) locations: Option<IndexMap<String, Scalar>>,

@@ -194,11 +194,14 @@ fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Ag
     }
 }
 
-/// A path has an ending or no white space; anything else is the prompt itself.
+/// A path has the ending of a text, or a slash and no white space; anything else, such as
+/// the one word `Greet.`, is the prompt itself.
 fn prompt_kind(prompt: String) -> Prompt {
     let line = prompt.trim();
     let is_path = !line.contains('\n')
-        && (line.ends_with(".md") || line.ends_with(".txt") || !line.contains(char::is_whitespace));
+        && (line.ends_with(".md")
+            || line.ends_with(".txt")
+            || line.contains('/') && !line.contains(char::is_whitespace));
     if is_path {
         Prompt::File(line.into())
     } else {

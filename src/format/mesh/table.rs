@@ -250,7 +250,7 @@ impl Scope<'_, '_, '_> {
         if self.document.findings.leave_out() {
             return None;
         }
-        let message = format!("there is no agent `{text}` in this mesh; the route is left out");
+        let message = format!("there is no agent `{text}` in this mesh");
         let hint = self.did_you_mean(text, &["core"]);
         let span = self.document.target_span(at, text);
         self.document

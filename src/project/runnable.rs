@@ -1,0 +1,75 @@
+//! What keeps an agent from being run on this machine. It does not change by itself, so it
+//! is said before anything is sent, and nothing is tried three times.
+
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::{Place, Project};
+use crate::model::{Agent, Prompt};
+
+/// The runtime that is any program.
+const COMMAND: &str = "command";
+
+/// Why an agent cannot be run, by the PATH of the daemon; `None` if nothing is known to be
+/// in the way.
+pub fn cannot_run(project: &Project, place: &Place, agent: &Agent, path: &OsStr) -> Option<String> {
+    let folder = match place {
+        Place::File(config) => config.parent(),
+        Place::BuiltIn => None,
+    };
+    if let Some(file) = folder.and_then(|folder| missing_prompt(folder, agent)) {
+        return Some(format!("its prompt file {file} is not there"));
+    }
+    if agent.runtime != COMMAND {
+        return Some(format!(
+            "its runtime `{}` is not supported yet: give it `runtime: command` and a `run`",
+            agent.runtime
+        ));
+    }
+    let program = match agent.shell {
+        true => "sh",
+        false => agent.run.first()?,
+    };
+    let program = match folder {
+        Some(folder) => program.replace("{mesh_dir}", &folder.to_string_lossy()),
+        None => program.to_owned(),
+    };
+    // What is filled in later cannot be looked for now.
+    if program.is_empty() || program.contains('{') {
+        return None;
+    }
+    let own = agent.env.as_ref();
+    let own = own.and_then(|env| env.set.iter().rev().find(|(name, _)| name == "PATH"));
+    let path = own.map_or(path, |(_, path)| OsStr::new(path));
+    match is_program(project, &program, path) {
+        true => None,
+        false if program.contains('/') => {
+            Some(format!("`{program}` is no file that can be executed"))
+        }
+        false => Some(format!("there is no program `{program}` on the PATH of tx")),
+    }
+}
+
+/// Can this be executed, looked up as the system would from the project's root?
+pub fn is_program(project: &Project, program: &str, path: &OsStr) -> bool {
+    let executable = |file: &Path| {
+        let found = file.metadata();
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    match program.contains('/') {
+        true => executable(&project.root.join(program)),
+        false => std::env::split_paths(path)
+            .any(|folder| executable(&project.root.join(folder).join(program))),
+    }
+}
+
+/// The prompt file of an agent, if it is not there.
+pub(super) fn missing_prompt<'a>(folder: &Path, agent: &'a Agent) -> Option<&'a str> {
+    match &agent.prompt {
+        Some(Prompt::File(file)) if !file.contains('{') && !folder.join(file).is_file() => {
+            Some(file)
+        }
+        Some(Prompt::File(_) | Prompt::Text(_)) | None => None,
+    }
+}

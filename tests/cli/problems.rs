@@ -1,0 +1,69 @@
+//! Meshes that are not what their author thinks: who says so, and what is not sent.
+
+use serde_json::Value;
+
+use crate::tx::Sandbox;
+
+fn with(config: &str) -> Sandbox {
+    let sandbox = Sandbox::project();
+    sandbox.write("meshes/m/config.yaml", format!("mesh: m\n{config}"));
+    sandbox
+}
+
+fn codes(diagnostics: &Value) -> Vec<&str> {
+    let all = diagnostics.as_array().unwrap().iter();
+    all.map(|d| d["code"].as_str().unwrap()).collect()
+}
+
+/// What every verb says of a mesh with an error in it.
+#[test]
+fn what_cannot_work_is_an_error_everywhere_and_nothing_is_sent_to_it() {
+    for (config, code) in [
+        (
+            "agents: [{name: a, run: cat}]\nrouting: {a: {complete: b}}\n",
+            "TX0401",
+        ),
+        ("agents: [{name: a, run: no-such-program}]\n", "TX0320"),
+        ("agents: [{name: a, run: ./no/such}]\n", "TX0320"),
+        ("agents: [{name: a, prompt: Be kind.}]\n", "TX0320"),
+        ("agents: [{name: a, run: cat, prompt: p.md}]\n", "TX0314"),
+    ] {
+        let sandbox = with(config);
+        let checked = sandbox.tx(["mesh", "check", "m", "--json"]).exits(1).json();
+        assert_eq!(codes(&checked["meshes"][0]["diagnostics"]), [code]);
+        let status = sandbox.tx(["status", "--json"]).ok().json();
+        assert_eq!(status["problems"][0]["mesh"], "m", "{status}");
+        assert_eq!(codes(&status["problems"][0]["diagnostics"]), [code]);
+        let screen = sandbox.tx(["status"]).ok().stdout;
+        assert!(screen.contains("✗ m  "), "{screen}");
+        sandbox.tx(["doctor"]).exits(1);
+        sandbox
+            .tx(["send", "m", "x"])
+            .exits(6)
+            .complains("tx mesh check m", 2);
+        assert_eq!(sandbox.bus(), [""; 0]);
+    }
+}
+
+#[test]
+fn what_is_left_out_of_a_mesh_is_told_and_it_is_sent_to_all_the_same() {
+    let sandbox = with("agents: [{name: a, run: cat, batch: sometimes}]\nfsm: {initial: x}\n");
+    sandbox.tx(["mesh", "check", "m"]).ok();
+    let status = sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(codes(&status["problems"][0]["diagnostics"]), ["TX0313"]);
+    let ran = sandbox.tx(["send", "m", "x"]).ok();
+    for words in ["batch", "`fsm` is not obeyed yet"] {
+        assert!(ran.stderr.contains(words), "{words}: {ran:?}");
+    }
+    assert_eq!(sandbox.bus().len(), 1);
+}
+
+#[test]
+fn one_word_is_a_prompt_and_no_file() {
+    let sandbox = with("agents: [{name: a, run: cat, prompt: Greet.}]\n");
+    sandbox.tx(["mesh", "check", "m", "--strict"]).ok();
+    let told = sandbox.tx(["mesh", "prompt", "m/a"]).ok().stdout;
+    assert!(told.contains("\nGreet.\n"), "{told}");
+    let status = sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(status["problems"], serde_json::json!([]));
+}
