@@ -41,7 +41,9 @@ pub fn workspace(
             false
         }
     });
-    Some(project.root.join(inside.collect::<PathBuf>()))
+    // An empty path would add a slash.
+    let folder = project.root.join(inside.collect::<PathBuf>());
+    Some(folder.components().collect())
 }
 
 /// Make an output folder; or why that cannot be. A link in it may lead out of the project.
