@@ -6,6 +6,7 @@ mod attach;
 mod between;
 mod core;
 mod demo;
+mod evidence;
 mod examples;
 mod faults;
 mod files;
