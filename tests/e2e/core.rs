@@ -45,9 +45,17 @@ routing:
 
 #[test]
 fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
-    let project = Project::started(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
+    let project = Project::new(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
+    project.write(".ai/tx/config.yaml", "core: { run: [env, 'PS1=$ ', sh] }\n");
+    project.start();
     let human = Human::attached_to(&project);
     human.wait_for_foot("all is quiet");
+    // Read is what a terminal showed.
+    let reads_inbox = || {
+        let inbox = format!("'{TX}' -C '{}' inbox", project.root().display());
+        human.types(&["-l", &inbox]);
+        human.types(&["Enter"]);
+    };
 
     project.drop_file("w.md", &message("core", "dev/works", "w", "", "work"));
     human.wait_for_foot("●");
@@ -78,7 +86,7 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     human.wait_for_foot("1 ask  3 new");
     project.ok(&["answer", "colour-a", "in blue"]);
     human.wait_for_foot("4 new");
-    project.ok(&["inbox"]);
+    reads_inbox();
     human.wait_for_foot("all is quiet");
 
     // Three times in vain, and it is a dead letter.
@@ -87,7 +95,7 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     let letters = project.json(&["dlq", "list"]);
     let letter = letters[0]["id"].as_str().unwrap();
     project.ok(&["dlq", "drop", letter]);
-    project.ok(&["inbox"]);
+    reads_inbox();
     human.wait_for_foot("all is quiet");
 
     // Whatever ends tx, the foot tells the truth; so it does when tx is back.
