@@ -290,7 +290,7 @@ impl World {
     pub(crate) fn be_calm(&mut self) {
         self.calm = true;
         let held = self.state().held().count() as u64;
-        self.most_events = 50_000 + 5_000 * held;
+        self.most_events = 10_000 + 1_000 * held;
         self.note("            == calm".into());
         self.commit();
         let names: Vec<Name> = self.meshes.keys().cloned().collect();

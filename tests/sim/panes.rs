@@ -369,10 +369,6 @@ impl World {
             self.tell(soon, failed(&pane, Sent::Perhaps));
             if self.rng.percent(50) {
                 self.begin(&pane, &turn);
-            } else {
-                for message in &turn.messages {
-                    self.record.lose(message.number, &pane.worker);
-                }
             }
             return;
         }

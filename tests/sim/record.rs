@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use tx::engine::{Facts, Letter, Number, Source, Step, Turn};
 use tx::model::{Address, Envelope, Kind, MsgId};
 
-use crate::reference::known::Known;
 use crate::world::World;
 
 /// What really happened.
@@ -19,8 +18,6 @@ pub(crate) struct Record {
     /// What was put into the hands of a worker's process, each time with the last record
     /// that was durable then.
     given: BTreeMap<(Number, Address), Vec<u64>>,
-    /// What was on its way to a process and never arrived, though nobody could know.
-    lost: BTreeSet<(Number, Address)>,
     /// What the human was told of.
     told: BTreeSet<Number>,
     /// The last record that is durable.
@@ -66,10 +63,6 @@ impl Record {
     pub(crate) fn give(&mut self, number: Number, to: &Address) {
         let key = (number, to.clone());
         self.given.entry(key).or_default().push(self.durable);
-    }
-
-    pub(crate) fn lose(&mut self, number: Number, to: &Address) {
-        self.lost.insert((number, to.clone()));
     }
 
     pub(crate) fn tell(&mut self, number: Number) {
@@ -127,9 +120,6 @@ impl Record {
             let none = Vec::new();
             let key = (facts.number, delivery.to.clone());
             let given = self.given.get(&key).unwrap_or(&none);
-            if Known::BusyIsProof.is_open() && self.lost.contains(&key) {
-                continue;
-            }
             let rungs = delivery.ladder.iter();
             let delivered = rungs.filter(|rung| rung.step == Step::Delivered);
             for (times, rung) in delivered.enumerate() {

@@ -17,6 +17,8 @@ pub(crate) struct Watch {
     touched: BTreeSet<Number>,
     /// The steps that are known of each message, and the record that holds its text.
     known: BTreeMap<Number, Known>,
+    /// The turn that each worker is in.
+    turns: BTreeMap<Address, u32>,
     /// What each worker had in hand.
     taken: BTreeMap<Address, BTreeSet<Message>>,
 }
@@ -93,8 +95,10 @@ impl Watch {
                 });
                 let made = file.map(of);
                 let (path, hash) = (&arrived.path, &arrived.hash);
-                self.model
-                    .file(path, hash, &arrived.envelope, made.as_ref());
+                let turn = self.turns.get(&arrived.envelope.from);
+                let late = arrived.turn.is_some() && arrived.turn < turn.copied();
+                let said = &arrived.envelope;
+                self.model.file(path, hash, said, late, made.as_ref());
             }
             Event::Rejected(rejected) => self.model.spoiled(&rejected.path, &rejected.hash),
             Event::PaneStarted { .. }
@@ -140,6 +144,9 @@ impl World {
         });
         let facts: Vec<Facts> = facts.collect();
         let mut news = self.watch.news(facts);
+        let turns = self.state().workers();
+        let turns = turns.map(|(who, worker)| (who.clone(), worker.turn));
+        self.watch.turns = turns.collect();
         let last = events.last().map_or(0, |(seq, _)| *seq);
         for (seq, event) in &events {
             self.watch.follow(*seq, event, &mut news);

@@ -30,7 +30,14 @@ const HOPS: u32 = 50;
 
 impl Model {
     /// A file was read. `made`: what tx made of it; nothing, if it was known.
-    pub(crate) fn file(&mut self, path: &str, hash: &str, said: &Envelope, made: Option<&Made>) {
+    pub(crate) fn file(
+        &mut self,
+        path: &str,
+        hash: &str,
+        said: &Envelope,
+        late: bool,
+        made: Option<&Made>,
+    ) {
         let before = self.paths.get(path).cloned();
         if before.as_ref().is_some_and(|(known, _)| known == hash) {
             assert!(
@@ -56,7 +63,7 @@ impl Model {
             }
             return;
         }
-        let mut may = self.all_that_may_come(said, amended);
+        let mut may = self.all_that_may_come(said, late, amended);
         if made.is_some_and(|made| answers_itself(said, made.at)) {
             for may in &mut may {
                 if let May::Accepted(accepted) = may
@@ -65,6 +72,9 @@ impl Model {
                     *may = May::Refused;
                 }
             }
+        }
+        if late && self.was_member(&said.from) {
+            may.push(May::Any);
         }
         // Whether these still wait for answers is known after the commit.
         let unsure = |to: &tx::model::Recipient| match self.means(to, &said.from, false) {
@@ -83,7 +93,7 @@ impl Model {
             if amended == Some(made.number) {
                 self.retract(made.number);
             }
-            self.accept(said, Some(hash), &may, made, amended.is_some());
+            self.accept(said, Some(hash), &may, made, amended.is_some(), late);
         }
     }
 
@@ -108,7 +118,7 @@ impl Model {
     /// A `command` agent has printed its outcome.
     pub(crate) fn printed(&mut self, said: &Envelope, made: &Made) {
         let mut may = Vec::new();
-        for hand in self.hands_of(&said.from) {
+        for hand in self.hands_of(&said.from, false) {
             // What is printed answers the ask in hand.
             match hand.and_then(super::Hand::only_ask) {
                 Some(ask) => may.push(self.answer_of(&said.from, ask)),
@@ -116,7 +126,7 @@ impl Model {
             }
         }
         self.compare(said, &may, Some(made), None);
-        self.accept(said, None, &may, made, false);
+        self.accept(said, None, &may, made, false, false);
     }
 
     fn answer_of(&self, from: &Address, ask: Message) -> May {
@@ -142,7 +152,7 @@ impl Model {
         if given { Some(false) } else { None }
     }
 
-    fn all_that_may_come(&self, said: &Envelope, amended: Option<Message>) -> Vec<May> {
+    fn all_that_may_come(&self, said: &Envelope, late: bool, amended: Option<Message>) -> Vec<May> {
         let mut all = Vec::new();
         // What became of nothing is not amended, but may be said anew.
         if amended
@@ -160,7 +170,7 @@ impl Model {
             sent.from == said.from && Some(*number) != amended && !sent.is_refused()
         });
         let twin = twin.max_by_key(|(number, _)| *number);
-        for hand in self.hands_of(&said.from) {
+        for hand in self.hands_of(&said.from, late) {
             match twin {
                 None => all.extend(self.may(said, hand)),
                 Some((_, twin)) => {
@@ -172,7 +182,7 @@ impl Model {
                         false => all.push(May::Refused),
                     }
                     // Notes are no work, and may be what is in hand.
-                    if work.is_none() {
+                    if work.is_none() || late {
                         all.push(May::Any);
                     }
                 }
@@ -191,7 +201,7 @@ impl Model {
         assert!(
             may.iter().any(fits),
             "the model: {said:?}\n  may become {may:?}\n  and became {made:?}\n  in hand: {:?}, amends {amended:?}, asks {:?}",
-            self.hands_of(&said.from),
+            self.hands_of(&said.from, false),
             self.asks
                 .iter()
                 .filter(|(_, ask)| ask.asker == said.from)
@@ -207,6 +217,7 @@ impl Model {
         may: &[May],
         made: &Made,
         amends: bool,
+        late: bool,
     ) {
         let from = &said.from;
         let fitting = may.iter().filter_map(|may| match may {
@@ -214,7 +225,8 @@ impl Model {
             May::Accepted(_) | May::Any | May::Refused => None,
         });
         let fitting: Vec<&Accepted> = fitting.collect();
-        let sure = !may.contains(&May::Any) && fitting.windows(2).all(|two| two[0] == two[1]);
+        let sure =
+            !late && !may.contains(&May::Any) && fitting.windows(2).all(|two| two[0] == two[1]);
         let known = fitting.first().copied().filter(|_| sure);
         let over = self.spend(said, made, amends);
         let work = self.hands.get(from).and_then(super::Hand::first);

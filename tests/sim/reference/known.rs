@@ -4,9 +4,6 @@
 /// A known defect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// A hand-over that nobody could confirm counts as made as soon as the pane is busy,
-    /// whatever it is busy with.
-    BusyIsProof,
     /// What waits for the end of an older process, and was never given, is finished by an
     /// outcome of that process.
     FinishedBeforeItWasGiven,
@@ -19,7 +16,6 @@ pub(crate) enum Known {
 
 /// Those that are open.
 const OPEN: &[Known] = &[
-    Known::BusyIsProof,
     Known::FinishedBeforeItWasGiven,
     Known::AnswerAndOutcomeAtOnce,
     Known::RunForgottenByNote,

@@ -198,9 +198,14 @@ impl Model {
         numbers.filter_map(|number| Some((*number, self.sent.get(number)?)))
     }
 
-    /// What an author may have in hand: both, where it is not known to have arrived.
-    fn hands_of(&self, who: &Address) -> Vec<Option<&Hand>> {
-        match self.hands.get(who) {
+    /// What an author may have had in hand when it wrote: both, where that is not known to
+    /// have arrived; anything, where it wrote in an older turn.
+    fn hands_of(&self, who: &Address, late: bool) -> Vec<Option<&Hand>> {
+        let hand = self.hands.get(who);
+        if late {
+            return vec![None, hand, self.last.get(who)];
+        }
+        match hand {
             None => vec![None],
             Some(hand) if hand.delivered => vec![Some(hand)],
             Some(hand) => vec![None, Some(hand)],
