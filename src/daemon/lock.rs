@@ -155,8 +155,27 @@ pub enum Lost {
     #[error("the project {} was removed while tx ran, so tx has ended, and its agents too: nothing is left to work on", .0.display())]
     Removed(PathBuf),
     /// A file of its state is gone, or another.
-    #[error("{} was removed or replaced while tx ran, so tx has ended, and its agents too: put it back from a copy and `tx start`; or, to begin again, move the messages (`.ai/tx/msgs`) away first, since each of them would count as new and be done again", .0.display())]
-    State(PathBuf),
+    #[error("{} was removed or replaced while tx ran, so tx has ended, and its agents too: {}", .path.display(), way_back(.copy.as_deref()))]
+    State {
+        /// Which.
+        path: PathBuf,
+        /// Where the journal was saved to.
+        copy: Option<PathBuf>,
+    },
+}
+
+/// What to do when the state is gone.
+fn way_back(copy: Option<&Path>) -> String {
+    let back = match copy {
+        Some(copy) => format!(
+            "what was in the journal is in {0}, so `mkdir -p .ai/tx/state; mv {0} .ai/tx/state/journal.db` and `tx start` go on where it was",
+            copy.display()
+        ),
+        None => "put it back from a copy and `tx start`".into(),
+    };
+    format!(
+        "{back}; or, to begin again, move the messages (`.ai/tx/msgs`) away first, since each of them would count as new and be done again"
+    )
 }
 
 impl Ground {
@@ -173,7 +192,10 @@ impl Ground {
             });
         }
         match self.files.iter().find(|(path, id)| !is_same(path, *id)) {
-            Some((path, _)) => Err(Lost::State(path.clone())),
+            Some((path, _)) => Err(Lost::State {
+                path: path.clone(),
+                copy: None,
+            }),
             None => Ok(()),
         }
     }
@@ -338,7 +360,7 @@ mod tests {
         fs::write(project.journal(), "").unwrap();
         let lost = ground.check().unwrap_err();
         assert!(
-            matches!(&lost, Lost::State(path) if *path == project.lock()),
+            matches!(&lost, Lost::State { path, .. } if *path == project.lock()),
             "{lost}"
         );
         drop(lock);

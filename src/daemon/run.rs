@@ -29,7 +29,7 @@ use super::{Input, survivors};
 use crate::engine::{Event, Letter, Pane, Status, Worker};
 use crate::journal::{Ledger, Untaken};
 use crate::model::{Address, Core, Envelope, Mode, MsgId, Name, Recipient};
-use crate::project::{Project, close_all_in};
+use crate::project::{Project, close_all_in, create_private};
 use crate::tmux::{Client, Server};
 
 /// How much may wait for the loop; who has more to tell waits.
@@ -260,6 +260,7 @@ impl Daemon {
                 return Err(Stopped::Blind);
             }
             if let Some(lost) = self.lost.take() {
+                let lost = self.save_journal(lost);
                 drop(told);
                 control.abort();
                 self.leave(&lost).await;
@@ -509,6 +510,30 @@ impl Daemon {
                 let worker = who.clone();
                 self.processes.turn_is_over(&Pane { worker, attempt }, turn);
             }
+        }
+    }
+
+    /// Whoever removed the state may not have meant it: what is open can still be copied.
+    fn save_journal(&self, lost: Lost) -> Lost {
+        match lost {
+            Lost::State { path, copy: _ } => {
+                let name = format!("journal-{}.saved", self.clock.now());
+                let copy = self.project.root.join(".ai/tx").join(name);
+                let saved = copy.parent().map_or(Ok(()), fs::create_dir_all);
+                let saved = saved.and_then(|()| create_private(&copy).map(drop));
+                let saved = saved.map_err(|error| error.to_string()).and_then(|()| {
+                    let copied = self.ledger.reader().copy_to(&copy);
+                    copied.map_err(|error| error.to_string())
+                });
+                if let Err(error) = &saved {
+                    tracing::error!(%error, "the journal cannot be saved");
+                }
+                Lost::State {
+                    path,
+                    copy: saved.is_ok().then_some(copy),
+                }
+            }
+            lost @ (Lost::Moved { .. } | Lost::Removed(_)) => lost,
         }
     }
 

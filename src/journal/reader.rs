@@ -129,6 +129,14 @@ impl Reader {
         }
     }
 
+    /// Write all of it to another file, which is there and empty. That can be done as long as
+    /// this is open, even if the journal itself was removed.
+    pub fn copy_to(&self, path: &Path) -> Result<(), Error> {
+        self.release()?;
+        let to = path.to_string_lossy();
+        self.ask(|c| c.execute("VACUUM INTO ?", [to.as_ref()]).map(drop))
+    }
+
     /// The last record that was removed, and where it went.
     pub(super) fn pruned(&self) -> Result<Option<(u64, String)>, Error> {
         let last = "SELECT seq, archive FROM pruned ORDER BY seq DESC LIMIT 1";

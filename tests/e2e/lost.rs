@@ -223,6 +223,29 @@ fn state_that_is_removed_while_tx_runs_ends_it_and_its_agents_and_nobody_is_seco
 }
 
 #[test]
+fn the_journal_of_a_state_that_was_removed_is_saved_and_can_be_put_back() {
+    let project = gated("echo done");
+    project.drop_file("t.md", &task("m/gated", "t"));
+    wait_for_one(&project);
+    project.wait_for_step("t", Step::Delivered);
+    let daemon = project.daemon().unwrap();
+    let state = project.root().join(".ai/tx/state");
+    fs::remove_dir_all(&state).unwrap();
+    wait_until_gone("the daemon", daemon);
+    let files = fs::read_dir(project.root().join(".ai/tx")).unwrap();
+    let mut files = files.map(|file| file.unwrap().path());
+    let saved = files.find(|path| path.extension().is_some_and(|end| end == "saved"));
+    let saved = saved.expect("the journal is saved");
+    assert!(project.log().contains(saved.to_str().unwrap()));
+    fs::create_dir_all(&state).unwrap();
+    fs::rename(saved, state.join("journal.db")).unwrap();
+    fs::write(project.outside().join("open"), "").unwrap();
+    project.start();
+    project.wait_for_step("t", Step::Finished);
+    assert_eq!(project.arrivals(), 1);
+}
+
+#[test]
 fn a_project_that_is_moved_is_told_and_goes_on_where_it_is() {
     let project = gated("echo done");
     project.drop_file("t.md", &task("m/gated", "t"));

@@ -385,6 +385,21 @@ fn a_record_that_cannot_be_read_at_all_is_passed_over_and_costs_no_other_its_num
 }
 
 #[test]
+fn a_journal_that_was_removed_can_be_copied_by_whoever_has_it_open() {
+    let mut desk = open();
+    desk.ledger.take(1, arrived("a.md", "a", &[])).unwrap();
+    desk.ledger.commit().unwrap();
+    for file in fs::read_dir(desk.folder.path()).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    let copy = desk.folder.path().join("copy.db");
+    fs::write(&copy, "").unwrap();
+    desk.ledger.reader().copy_to(&copy).unwrap();
+    let (again, _) = Ledger::open(&copy).unwrap();
+    assert_eq!(again.state(), desk.ledger.state());
+}
+
+#[test]
 fn a_closed_journal_is_one_file() {
     let mut desk = open();
     desk.ledger.take(1, removed("a")).unwrap();
