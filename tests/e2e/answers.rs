@@ -401,8 +401,14 @@ fn an_answer_before_the_turn_has_ended_waits_for_its_end() {
 fn what_was_shown_is_read_for_good() {
     let project = project();
     asked(&project, "turn", &["q".into()]);
+    // To a pipe it is shown, and stays new.
     let shown = project.ok(&["inbox"]);
     assert!(shown.contains("ask-human  What of q?"), "{shown}");
+    {
+        let person = Person::runs(&project, "false", "inbox");
+        person.sees("ask-human  What of q?");
+        person.sees("exit 0");
+    }
     assert!(project.ok(&["inbox"]).starts_with("nothing new"));
     project.kill_daemon();
     project.start();
