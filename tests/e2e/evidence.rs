@@ -43,7 +43,10 @@ fn a_file_that_was_written_before_a_task_was_handed_over_does_not_finish_it() {
         let state = project.state();
         let worker = state.worker(&"late/one".parse().unwrap())?;
         match &worker.status {
-            Status::Working { work } => Some(assert!(work.outcomes.is_empty(), "{work:?}")),
+            Status::Working { work } => {
+                assert!(work.outcomes.is_empty(), "{work:?}");
+                Some(())
+            }
             _ => None,
         }
     });
