@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
 use crate::agents::uses_session;
-use crate::engine::{Event, Loaded, State, Traits};
-use crate::model::{Agent, Mode, Name};
+use crate::engine::{Event, Loaded, Rejected, State, Traits};
+use crate::format::report::report;
+use crate::model::{Agent, Diagnostic, Mode, Name};
 use crate::project::{Catalogue, Entry, Place, Project};
 
 /// An editor writes a file in several steps: they are waited for.
@@ -26,6 +28,8 @@ pub(super) struct Meshes {
     places: HashMap<Name, Place>,
     /// The broken configs that were told of: the last text of each place.
     told: HashMap<String, String>,
+    /// The problems that were told of: the last report of each place.
+    told_problems: HashMap<String, String>,
     /// How many of the project's own have problems.
     problems: usize,
     watcher: Option<RecommendedWatcher>,
@@ -50,6 +54,7 @@ impl Meshes {
             project: project.clone(),
             places: HashMap::new(),
             told: HashMap::new(),
+            told_problems: HashMap::new(),
             problems: 0,
             watcher: watcher.ok(),
             watched: HashSet::new(),
@@ -87,6 +92,7 @@ impl Meshes {
         let mut seen = HashSet::new();
         let mut all_load = true;
         for entry in &catalogue.entries {
+            events.extend(self.problems_of(entry));
             let Some(mesh) = &entry.mesh else {
                 all_load = false;
                 self.tell_broken(entry);
@@ -132,6 +138,36 @@ impl Meshes {
     /// Where a mesh comes from.
     pub(super) fn place(&self, mesh: &Name) -> Option<&Place> {
         self.places.get(mesh)
+    }
+
+    /// What the human is told of a mesh of the project's that does not load, cannot work or
+    /// lacks a part: as of a file that is not accepted, and once.
+    fn problems_of(&mut self, entry: &Entry) -> Option<Event> {
+        let Place::File(config) = &entry.place else {
+            return None;
+        };
+        let mut problems: Vec<Diagnostic> = entry.problems().cloned().collect();
+        let place = entry.place.to_string();
+        if problems.is_empty() {
+            self.told_problems.remove(&place);
+            return None;
+        }
+        problems.sort_by_key(|problem| !problem.is_error());
+        let path = config.strip_prefix(&self.project.root).unwrap_or(config);
+        let path = path.to_string_lossy().into_owned();
+        let report = report(&path, &entry.text, &problems, false);
+        let told = self.told_problems.insert(place, report.clone());
+        if told.as_ref() == Some(&report) {
+            return None;
+        }
+        let hash = Sha256::digest(&report);
+        Some(Event::Rejected(Box::new(Rejected {
+            hash: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            path,
+            author: None,
+            report,
+            known: Vec::new(),
+        })))
     }
 
     fn tell_broken(&mut self, entry: &Entry) {

@@ -451,7 +451,7 @@ impl Daemon {
                     && self.unknown.len() < MOST_UNKNOWN
                     && self.unknown.insert((from.mesh.clone(), to.clone()))
                 {
-                    let news = self.meshes.load(self.ledger.state());
+                    let news = self.mesh_news();
                     if !news.is_empty() {
                         self.own.push_front(event);
                         news.into_iter().rev().for_each(|e| self.own.push_front(e));
@@ -497,9 +497,24 @@ impl Daemon {
         (is_core(from) || own.is_some()) && envelope.to.iter().all(known)
     }
 
+    /// What has become of the meshes. What was told of them in an earlier life is not told again.
+    fn mesh_news(&mut self) -> Vec<Event> {
+        let mut news = self.meshes.load(self.ledger.state());
+        let reader = self.ledger.reader();
+        news.retain(|event| match event {
+            Event::Rejected(rejected) => {
+                let told = reader.messages_at(&rejected.path, 1).unwrap_or_default();
+                told.first().and_then(|told| told.hash()) != Some(&rejected.hash)
+            }
+            _ => true,
+        });
+        news
+    }
+
     pub(super) fn load_meshes(&mut self) {
         self.unknown.clear();
-        self.own.extend(self.meshes.load(self.ledger.state()));
+        let news = self.mesh_news();
+        self.own.extend(news);
     }
 
     /// A program that stays has ended its turn when what it owes is there.

@@ -132,6 +132,10 @@ impl Reader {
         let mut open = Vec::new();
         for facts in self.newest_refused(of_last)? {
             let path = facts.path().unwrap_or_default();
+            // A mesh is told of once, and looked at again by whoever shows its problems.
+            if path.contains('/') {
+                continue;
+            }
             let held = state.held().map(|held| &held.facts);
             let mut later = held.filter(|held| held.path() == Some(path));
             let newest = self.messages_at(path, 1)?;

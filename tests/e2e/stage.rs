@@ -144,6 +144,19 @@ impl Project {
         command
     }
 
+    /// What a person sees of a verb: on a terminal.
+    pub(crate) fn at_a_terminal(&self, words: &str) -> String {
+        let line = format!("'{TX}' -C '{}' {words}", self.root().display());
+        let mut command = Command::new("script");
+        command.args(["-qec", &line, "/dev/null"]);
+        for name in ["TMUX", "TX_ROOT", "TX_AGENT"] {
+            command.env_remove(name);
+        }
+        let ran = command.stdin(Stdio::null()).output().unwrap();
+        assert!(ran.status.success(), "{words}: {ran:?}");
+        String::from_utf8_lossy(&ran.stdout).into_owned()
+    }
+
     pub(crate) fn start(&self) {
         self.ok(&["start", "--detach"]);
     }

@@ -2,7 +2,7 @@
 
 use tx::engine::Step;
 
-use crate::stage::{Project, message};
+use crate::stage::{Project, message, wait_for};
 
 const WRITER: &str = r#"
 mesh: writers
@@ -52,4 +52,33 @@ fn what_cannot_be_run_is_parked_at_once() {
         let leased = ladder.iter().filter(|rung| rung.step == Step::Leased);
         assert_eq!(leased.count(), 1, "{ladder:?}");
     }
+}
+
+/// The last good one goes on, and the human is told wherever they look: once, not at each start.
+#[test]
+fn a_mesh_that_an_edit_broke_is_told_in_the_inbox_and_shown_until_it_is_fixed() {
+    let good = "mesh: m\nagents: [{ name: a, run: cat }]\n";
+    let project = Project::started(&[("m/config.yaml", good)]);
+    project.write(
+        "meshes/m/config.yaml",
+        &format!("{good}routing: {{ a: {{ complete: b }} }}\n"),
+    );
+    let told = || {
+        let inbox = project.json(&["inbox", "--json"]);
+        let news = inbox.as_array().unwrap().len();
+        (news > 0).then_some(inbox)
+    };
+    let inbox = wait_for("news of the mesh", told);
+    let text = std::fs::read_to_string(inbox[0]["path"].as_str().unwrap()).unwrap();
+    assert!(text.contains("meshes/m/config.yaml"), "{text}");
+    assert!(text.contains("error[TX0401]"), "{text}");
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(status["problems"][0]["mesh"], "m", "{status}");
+    assert_eq!(status["rejections"], serde_json::json!([]), "{status}");
+    project.kill_daemon();
+    project.start();
+    assert_eq!(told().unwrap().as_array().unwrap().len(), 1);
+    project.write("meshes/m/config.yaml", good);
+    let status = project.json(&["status", "--json"]);
+    assert_eq!(status["problems"], serde_json::json!([]), "{status}");
 }
