@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use tx::engine::Pane;
-use tx::model::{Address, Envelope, Kind, MsgId, Name, Priority, Recipient, RoutingMode, Row};
+use tx::model::{
+    Address, Envelope, Feature, Kind, MsgId, Name, Priority, Recipient, RoutingMode, Row,
+};
 
 use crate::files::{Written, envelope};
 use crate::meshes::WORDS;
@@ -143,7 +145,10 @@ impl World {
     }
 
     pub(crate) fn send(&mut self, envelope: Envelope) -> String {
-        let text = format!("{} says {}", envelope.from, envelope.id);
+        let mut text = format!("{} says {}", envelope.from, envelope.id);
+        if envelope.status.is_some() && self.settings.seed.is_multiple_of(2) {
+            text.push_str("\n\n---\ngrade: A\nconfidence: 0.9\n---\n");
+        }
         self.write(envelope, text)
     }
 
@@ -162,6 +167,42 @@ impl World {
         });
         let all: Vec<Address> = all.by_ref().filter(|one| Some(one) != but).collect();
         self.rng.pick(&all).cloned()
+    }
+
+    fn agents_of(&self, mesh: &Name) -> Vec<Name> {
+        let mut meshes = self.state().meshes();
+        let loaded = meshes.find(|loaded| loaded.mesh.name == *mesh);
+        let agents = loaded.map(|loaded| loaded.mesh.agents.keys().cloned().collect());
+        agents.unwrap_or_default()
+    }
+
+    /// Somebody who is given all that waits at once.
+    fn who_takes_all(&mut self, but: &Address) -> Option<Address> {
+        let meshes = self.state().meshes();
+        let all = meshes.flat_map(|loaded| {
+            let batch = loaded.mesh.agents.values().filter(|agent| agent.batch);
+            batch.map(|agent| Address {
+                mesh: loaded.mesh.name.clone(),
+                agent: agent.name.clone(),
+            })
+        });
+        let all: Vec<Address> = all.filter(|one| one != but).collect();
+        self.rng.pick(&all).cloned()
+    }
+
+    fn feature(&mut self) -> Feature {
+        let feature = self.rng.pick(&["login", "logout"]).unwrap();
+        feature.parse().unwrap()
+    }
+
+    /// Now and then a message says more than it needs.
+    pub(crate) fn dress(&mut self, message: &mut Envelope) {
+        if self.rng.percent(15) {
+            message.feature = Some(self.feature());
+        }
+        if self.rng.percent(5) {
+            message.command = Some("/begin".into());
+        }
     }
 
     fn word(&mut self) -> Option<tx::model::Status> {
@@ -362,6 +403,82 @@ impl World {
                 let author = (act == Act::BadFile).then(|| who.clone());
                 let text = format!("bad {}", it.id);
                 self.put(None, Written::Bad { author, text });
+                return;
+            }
+            Act::OthersId => {
+                let theirs = self.good_files(&somebody);
+                if let Some(old) = theirs.last() {
+                    it.id = old.id.clone();
+                }
+                it.to = to(&somebody);
+            }
+            Act::ReplyList => {
+                let asks = self.memory(pane).asks();
+                let Some((_, asker)) = asks.first().cloned() else {
+                    return self.behave(pane);
+                };
+                let own = asks.iter().filter(|(_, by)| *by == asker);
+                it.in_reply_to = own.map(|(ask, _)| ask.clone()).collect();
+                if self.rng.percent(30) {
+                    it.in_reply_to.push("never-asked".parse().unwrap());
+                }
+                for ask in &it.in_reply_to {
+                    self.memory(pane).answered(ask);
+                }
+                it.to = to(&asker);
+            }
+            Act::BareName => {
+                let name = match self.rng.percent(50) {
+                    true => &somebody.agent,
+                    false => &somebody.mesh,
+                };
+                it.to = vec![name.as_str().parse().unwrap()];
+                if self.rng.percent(50) {
+                    it.status = self.word();
+                }
+            }
+            Act::AskRound => {
+                let agents = self.agents_of(&who.mesh);
+                let own = agents.iter().position(|agent| *agent == who.agent);
+                let next = own.map(|own| (own + 1) % agents.len());
+                let Some(next) = next.and_then(|next| agents.get(next)) else {
+                    return self.behave(pane);
+                };
+                it.to = to(&Address {
+                    mesh: who.mesh.clone(),
+                    agent: next.clone(),
+                });
+            }
+            Act::AskBatch => {
+                let Some(batch) = self.who_takes_all(who) else {
+                    return self.behave(pane);
+                };
+                for _ in 0..2 {
+                    let mut ask = self.envelope(who);
+                    ask.to = to(&batch);
+                    self.remember_own(pane, &ask);
+                    self.send(ask);
+                }
+                return;
+            }
+            Act::Command => {
+                it = self.listed(who);
+                it.command = Some("/do it".into());
+            }
+            Act::Feature => {
+                it = self.listed(who);
+                it.feature = Some(self.feature());
+            }
+            Act::Flood => {
+                // Once in a life is enough.
+                let most = if self.flooded { 1 } else { 105 };
+                self.flooded = true;
+                self.settings.files += most;
+                for _ in 0..most {
+                    let mut news = self.envelope(who);
+                    (news.kind, news.to) = (Some(Kind::Update), to(&somebody));
+                    self.send(news);
+                }
                 return;
             }
             Act::Edit | Act::Spoil | Act::Mend => return self.edit(who, it, act),

@@ -87,9 +87,19 @@ pub(crate) struct Seen {
     led: BTreeMap<(Move, Is, Is), u64>,
     faults: BTreeMap<Fault, u64>,
     acts: BTreeMap<Act, u64>,
+    met: BTreeMap<&'static str, u64>,
 }
 
+/// What only comes about by the doing of several.
+pub(crate) const CIRCLE: &str = "a circle of three or more";
+pub(crate) const TWO_ASKS: &str = "two asks in one hand";
+const MET: [&str; 2] = [CIRCLE, TWO_ASKS];
+
 impl Seen {
+    pub(crate) fn met(&mut self, what: &'static str) {
+        *self.met.entry(what).or_default() += 1;
+    }
+
     pub(crate) fn fault(&mut self, fault: Fault) {
         *self.faults.entry(fault).or_default() += 1;
     }
@@ -157,6 +167,7 @@ impl Seen {
         join(&mut self.led, &other.led);
         join(&mut self.faults, &other.faults);
         join(&mut self.acts, &other.acts);
+        join(&mut self.met, &other.met);
     }
 
     /// How far it is, in a line.
@@ -173,8 +184,8 @@ impl Seen {
         )
     }
 
-    /// What was never seen.
-    pub(crate) fn missing(&self) -> Vec<String> {
+    /// What was never seen. Rare pairs are only wanted where there were many lives.
+    pub(crate) fn missing(&self, many: bool) -> Vec<String> {
         let mut missing = Vec::new();
         none_of("row", &self.rows, &Row::ALL, &mut missing);
         none_of("rule", &self.rules, &Rule::ALL, &mut missing);
@@ -186,7 +197,10 @@ impl Seen {
             .iter()
             .flat_map(|is| Happened::ALL.iter().map(|happened| (*is, *happened)));
         let pairs: Vec<(Is, Happened)> = pairs.collect();
-        none_of("pair", &self.pairs, &pairs, &mut missing);
+        if many {
+            none_of("pair", &self.pairs, &pairs, &mut missing);
+        }
+        none_of("meeting", &self.met, &MET, &mut missing);
         missing.extend((self.read == 0).then(|| "a message that was read".into()));
         missing
     }
@@ -196,6 +210,7 @@ impl Seen {
         let mut text = String::new();
         rows(&mut text, "faults", &self.faults);
         rows(&mut text, "acts", &self.acts);
+        rows(&mut text, "met", &self.met);
         rows(&mut text, "rows", &self.rows);
         rows(&mut text, "rules", &self.rules);
         rows(&mut text, "refusals", &self.refusals);

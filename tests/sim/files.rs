@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tx::engine::{Arrived, Event, Rejected};
-use tx::model::{Address, Envelope, Line, MsgId, Priority};
+use tx::model::{Address, Envelope, Line, MsgId};
 
 use crate::settings::Fault;
 use crate::world::{Thing, World};
@@ -17,7 +17,6 @@ pub(crate) struct Files {
     taken: Vec<String>,
     /// What each path was noticed with, the last time, and how often that was new.
     noticed: BTreeMap<String, (String, u32)>,
-    priorities: BTreeMap<(String, String), Priority>,
     /// The last turn that the author of each file had begun to be given.
     turns: BTreeMap<String, u32>,
     count: usize,
@@ -53,13 +52,6 @@ impl Files {
     pub(crate) fn noticed(&self) -> impl Iterator<Item = (&str, &str)> {
         let noticed = self.noticed.iter();
         noticed.map(|(path, (hash, _))| (path.as_str(), hash.as_str()))
-    }
-
-    /// The priority of a file that was never changed.
-    pub(crate) fn priority(&self, path: &str, hash: &str) -> Option<Priority> {
-        let (_, times) = self.noticed.get(path)?;
-        let key = (path.to_owned(), hash.to_owned());
-        self.priorities.get(&key).copied().filter(|_| *times == 1)
     }
 
     /// The files of a sender, oldest first.
@@ -131,8 +123,6 @@ impl World {
         let (hash, event) = match written {
             Written::Good { envelope, text } => {
                 let hash = hash(&text);
-                let key = (path.clone(), hash.clone());
-                self.files.priorities.insert(key, envelope.priority);
                 self.record.file(&path, &hash, &envelope);
                 let arrived = Arrived {
                     path: path.clone(),

@@ -37,6 +37,14 @@ struct Question {
     refused: bool,
 }
 
+impl Human {
+    /// Has it ever answered somebody?
+    pub(crate) fn has_answered(&self, asker: &Address) -> bool {
+        let mut answered = self.answers.values().filter_map(|n| self.questions.get(n));
+        answered.any(|question| question.asker == *asker)
+    }
+}
+
 impl World {
     /// A task, and another one later.
     pub(crate) fn give_task(&mut self) {
@@ -79,6 +87,7 @@ impl World {
         if self.rng.percent(5) {
             task.status = Some("complete".parse().unwrap());
         }
+        self.dress(&mut task);
         if self.rng.percent(10) {
             task.session_id = Some("session-9".into());
         }

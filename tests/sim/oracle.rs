@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tx::engine::{Facts, Number, Rung, Source, State, Step};
-use tx::model::{Address, Kind, Priority};
-
-use crate::settings::Fault;
+use tx::engine::{Facts, Number, Source, State};
 
 use crate::world::World;
 
@@ -67,7 +64,6 @@ impl World {
         let facts = self.all_facts();
         self.seen.messages += facts.len() as u64;
         self.check_files(&facts);
-        self.check_order(&facts);
         self.check_facts(&facts);
         assert!(
             self.book.folded().snapshot() == self.state().snapshot(),
@@ -129,81 +125,6 @@ impl World {
         }
     }
 
-    /// First in, first out: who waited for the same worker with the same priority was
-    /// given in the order of waiting. Worked out from the ladders.
-    fn check_order(&self, facts: &BTreeMap<Number, Facts>) {
-        // A batch is given at once, and who was reloaded may have been one.
-        if self.settings.faults.contains(&Fault::Reload) {
-            return;
-        }
-        let batch = |who: &Address| {
-            let mesh = self.meshes.get(&who.mesh).and_then(Option::as_ref);
-            let agent = mesh.and_then(|loaded| loaded.mesh.agents.get(&who.agent));
-            agent.is_none_or(|agent| agent.batch)
-        };
-        type Given<'f> = BTreeMap<(&'f Address, Priority), Vec<(u64, u64, Number)>>;
-        let mut given: Given = BTreeMap::new();
-        for facts in facts.values() {
-            let Some(priority) = self.priority(facts) else {
-                continue;
-            };
-            for delivery in &facts.deliveries {
-                let works = matches!(delivery.kind, Kind::Task | Kind::TaskComplete | Kind::Ask);
-                if !works || delivery.to.is_core() || batch(&delivery.to) {
-                    continue;
-                }
-                let ladder = &delivery.ladder;
-                let Some(leased) = ladder.iter().position(|rung| rung.step == Step::Leased) else {
-                    continue;
-                };
-                let before = &ladder[..leased];
-                let queued = before.iter().rfind(|rung| rung.step == Step::Queued);
-                if let Some(queued) = queued {
-                    let times = (queued.record, ladder[leased].record, facts.number);
-                    given
-                        .entry((&delivery.to, priority))
-                        .or_default()
-                        .push(times);
-                }
-            }
-        }
-        for ((who, _), mut times) in given {
-            times.sort_unstable();
-            let mut latest = (0, 0, Number(0));
-            let mut group = latest;
-            for time in times {
-                if time.0 > group.0 {
-                    latest = latest.max((group.1, group.0, group.2));
-                    group = time;
-                }
-                group = (time.0, group.1.max(time.1), group.2);
-                assert!(
-                    latest.0 <= time.1,
-                    "promise 5 is broken: an inbox of {who} was not in order: {:?}, {:?}",
-                    facts[&time.2],
-                    facts[&latest.2],
-                );
-            }
-        }
-    }
-
-    /// The priority of a message, if it was written once and never tried again.
-    fn priority(&self, facts: &Facts) -> Option<Priority> {
-        // Nor what waited for a join, which is given with the priority of the others.
-        let again = |rung: &Rung| match rung.step {
-            Step::Accepted | Step::Queued => rung.why.is_some(),
-            _ => false,
-        };
-        let mut ladders = facts.deliveries.iter().flat_map(|d| &d.ladder);
-        if ladders.any(again) {
-            return None;
-        }
-        match &facts.source {
-            Source::File { path, hash, .. } => self.files.priority(path, hash),
-            Source::Own { .. } | Source::Output { .. } => Some(Priority::Normal),
-        }
-    }
-
     fn check_facts(&mut self, facts: &BTreeMap<Number, Facts>) {
         for facts in facts.values() {
             self.seen.facts(facts);
@@ -235,15 +156,10 @@ impl World {
             );
             // What was changed since is another text, and unread.
             let shown = self.human.read.get(&facts.number) == Some(&facts.record());
-            let core = facts.delivery(&Address::core());
-            let end = core.and_then(|core| core.ladder.last());
-            let answered = end.and_then(|rung| rung.why.as_deref()) == Some("answered");
-            let known = ["a run is complete", "a run has failed"]
-                .contains(&facts.headline.as_str())
-                && facts.from.is_system();
-            let read = shown || answered || known;
+            // Who answers has read it, and what tx itself tells again is as good as read.
+            let may_be = self.human.has_answered(&facts.from) || facts.from.is_system();
             assert!(
-                facts.read.is_some() == read,
+                (facts.read.is_some() || !shown) && (facts.read.is_none() || shown || may_be),
                 "promise 4 is broken: of `{id}` it is not known whether the human read it"
             );
         }

@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 use tx::engine::{
     Dialog, DialogKind, Event, Exit, Letter, Number, Pane, Sent, Step, Turn, Verdict,
 };
-use tx::model::Address;
+use tx::model::{Address, Kind};
 
+use crate::coverage::{CIRCLE, TWO_ASKS};
 use crate::memory::Memory;
 use crate::record::Given;
 use crate::settings::Fault;
@@ -384,6 +385,10 @@ impl World {
     fn begin(&mut self, pane: &Pane, turn: &Given) {
         self.check_given(pane, turn);
         self.memory(pane).hand(&turn.messages);
+        let asks = turn.messages.iter().filter(|m| m.kind == Kind::Ask);
+        if asks.count() > 1 {
+            self.seen.met(TWO_ASKS);
+        }
         let fake = self.panes.get_mut(pane).expect("it is alive");
         if fake.one_turn.is_none() {
             for message in &turn.messages {
@@ -464,6 +469,10 @@ impl World {
             envelope.kind = Some(letter.kind);
             let text = format!("letter {}", letter.id);
             self.write(envelope, text);
+        }
+        let circle = letter.headline == "a circle of asks was broken";
+        if circle && letter.body.matches('/').count() > 2 {
+            self.seen.met(CIRCLE);
         }
         self.letters.insert(letter.id.clone());
         self.record.letter(letter);

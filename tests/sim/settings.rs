@@ -171,6 +171,22 @@ listed! {
         Duplicate,
         /// The same id with another text.
         Conflict,
+        /// An id that somebody else has used.
+        OthersId,
+        /// An answer to all that it was asked, and to what was never asked.
+        ReplyList,
+        /// A bare name: of an agent, of a mesh, or of both.
+        BareName,
+        /// A question to the next agent of its mesh: all together they make a circle.
+        AskRound,
+        /// A question to an agent that takes all that waits at once.
+        AskBatch,
+        /// A slash command.
+        Command,
+        /// A feature.
+        Feature,
+        /// More news than anybody keeps.
+        Flood,
     }
 }
 

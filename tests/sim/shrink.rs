@@ -27,6 +27,11 @@ pub(crate) struct Failure {
 pub(crate) fn live(settings: &Settings, logged: bool) -> (Seen, Option<Failure>) {
     let mut world = World::new(settings.clone(), logged);
     let lived = catch_unwind(AssertUnwindSafe(|| world.live()));
+    if lived.is_err() && std::env::var_os("TX_SIM_FACTS").is_some() {
+        for facts in world.all_facts().values() {
+            eprintln!("{facts:?}");
+        }
+    }
     let failure = lived.err().map(|panic| Failure {
         settings: settings.clone(),
         why: words(panic.as_ref()),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tx::engine::{Event, Facts, Number, Source, Step};
+use tx::engine::{Command, Event, Facts, Number, Source, Step};
 use tx::model::{Address, Envelope};
 
 use crate::reference::{At, Made, Message, Model, Stepped};
@@ -39,6 +39,13 @@ struct News {
 impl Watch {
     /// tx has taken something in.
     pub(crate) fn took(&mut self, seq: u64, event: &Event, touched: &[(Number, tx::model::MsgId)]) {
+        // What is said of a message that has left touches nothing that is held.
+        match event {
+            Event::Command(Command::Drop { facts } | Command::Retry { facts, .. }) => {
+                self.touched.insert(facts.number);
+            }
+            _ => {}
+        }
         self.events.push((seq, event.clone()));
         self.touched
             .extend(touched.iter().map(|(number, _)| *number));

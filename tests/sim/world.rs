@@ -74,6 +74,8 @@ pub(crate) struct World {
     /// The most that there may be.
     pub(crate) most_events: u64,
     pub(crate) tasks_left: usize,
+    /// Somebody has sent more news than anybody keeps.
+    pub(crate) flooded: bool,
     /// The last turn that each worker had begun to be given.
     pub(crate) begun: BTreeMap<Address, u32>,
 }
@@ -113,6 +115,7 @@ impl World {
             calm_events: 0,
             most_events: 0,
             tasks_left,
+            flooded: false,
             begun: BTreeMap::new(),
         }
     }

@@ -41,7 +41,8 @@ impl Model {
         let open: Vec<(Message, Address)> = open.map(|(key, _)| key.clone()).collect();
         match open.as_slice() {
             [only] => {
-                if let Some(closed) = self.asks.remove(only) {
+                let circle = self.is_youngest_of_a_circle(only, asker);
+                if let Some(closed) = self.asks.remove(only).filter(|_| !circle) {
                     self.closed.push((only.clone(), closed));
                 }
             }

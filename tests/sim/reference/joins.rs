@@ -1,6 +1,6 @@
 //! Fan-outs: who belongs to one, and when its join may begin.
 
-use tx::model::{Address, Kind};
+use tx::model::{Address, Kind, Row};
 
 use super::judge::Made;
 use super::{Hand, Message, Model, Set};
@@ -20,7 +20,12 @@ impl Model {
     }
 
     /// What may belong to a fan-out is not known here: those of its run are let be.
-    pub(super) fn sets_unsure(&mut self, made: &Made) {
+    pub(super) fn sets_unsure(&mut self, from: &Address, made: &Made) {
+        let mesh = self.meshes.get(&from.mesh);
+        let row = mesh.and_then(|mesh| mesh.routing.rows.get(&from.agent));
+        if matches!(row, Some(Row::FanOut { .. })) {
+            self.unsure_runs.extend(made.run);
+        }
         for set in self.sets.values_mut().filter(|set| set.run == made.run) {
             set.results.get_or_insert_default();
             set.joined = true;
@@ -45,7 +50,10 @@ impl Model {
     pub(super) fn is_unsure(&self, who: &Address, hand: &Hand) -> bool {
         let items = hand.items.iter();
         let mut items = items.filter_map(|(item, _)| self.sent.get(item));
-        items.any(|sent| sent.unsure || sent.to.get(who).is_some_and(|d| d.parked))
+        let unsure = |run: Option<Message>| run.is_some_and(|run| self.unsure_runs.contains(&run));
+        items.any(|sent| {
+            sent.unsure || unsure(sent.run) || sent.to.get(who).is_some_and(|d| d.parked)
+        })
     }
 
     /// Did somebody's last work belong to one?

@@ -268,11 +268,6 @@ impl Model {
             if error {
                 self.withdraw(from);
             }
-            // Nobody waits for an answer that was parked.
-            let answers = known.map(|known| known.answers.clone()).unwrap_or_default();
-            for ask in answers {
-                self.asks.remove(&(ask, from.clone()));
-            }
             return;
         }
         match known {
@@ -298,7 +293,7 @@ impl Model {
                 self.unsure.insert(from.clone());
                 self.unsure.extend(made.to.keys().cloned());
                 self.hand_unsure(from);
-                self.sets_unsure(made);
+                self.sets_unsure(from, made);
             }
         }
         let error = said

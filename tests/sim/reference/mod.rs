@@ -42,6 +42,8 @@ pub(crate) struct Model {
     last: BTreeMap<Address, Hand>,
     sets: BTreeMap<Message, Set>,
     runs: BTreeMap<Message, Run>,
+    /// Runs that may have fan-outs which are not known here.
+    unsure_runs: BTreeSet<Message>,
     /// Asks that were closed, so often, by a letter of tx to who asked.
     closing: Vec<(Message, Address)>,
     /// Asks that tx closed by a letter.
