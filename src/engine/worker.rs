@@ -515,19 +515,22 @@ impl Work {
             Owes::Outcome => !self.outcomes.is_empty(),
             Owes::Answer(ask) => {
                 // One ask alone may end by an outcome that goes elsewhere.
-                self.answered.contains(&ask) || (self.items.len() == 1 && !self.outcomes.is_empty())
+                self.answered.contains(&ask)
+                    || (self.only_ask() == Some(ask) && !self.outcomes.is_empty())
             }
         }
     }
 
     /// The one ask that it is, if it is that.
     pub fn only_ask(&self) -> Option<Number> {
-        match self.items.as_slice() {
-            [(_, item)] => match item.owes {
-                Owes::Answer(ask) => Some(ask),
-                Owes::Outcome | Owes::Nothing => None,
-            },
-            [] | [..] => None,
+        // A note beside it wants nothing.
+        let mut owed = self
+            .items
+            .iter()
+            .filter(|(_, item)| item.owes != Owes::Nothing);
+        match (owed.next().map(|(_, item)| item.owes), owed.next()) {
+            (Some(Owes::Answer(ask)), None) => Some(ask),
+            (Some(Owes::Answer(_) | Owes::Outcome | Owes::Nothing) | None, _) => None,
         }
     }
 

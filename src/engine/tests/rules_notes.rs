@@ -209,3 +209,20 @@ fn a_note_says_what_was_wrong_to_who_is_told_of_it() {
     })));
     assert!(play.told("dev/a").contains("x.md: TX0104"));
 }
+
+#[test]
+fn an_ask_given_beside_a_note_is_answered_like_one_alone() {
+    let agents = ["a", "b prompt: p, runtime: claude, mode: pane, batch: true"];
+    let mut play = Play::new(&[&mesh("dev", &agents, "")]);
+    play.task("dev/b", "tb");
+    play.take_up("dev/b");
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    play.reject(Some("dev/b"));
+    play.finish("dev/b", "ob");
+    play.take_up("dev/b");
+    assert_eq!(play.given("dev/b"), [REFUSED, "q"]);
+    play.drop(from("dev/b").id("r").status("complete"));
+    assert_eq!(play.kind("r", "dev/a"), Kind::AskResponse);
+}
