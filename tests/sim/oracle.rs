@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tx::engine::{Facts, Number, Source, State};
+use tx::engine::{Facts, Number, Source, State, Step};
 
 use crate::world::World;
 
