@@ -40,11 +40,8 @@ impl Watch {
     /// tx has taken something in.
     pub(crate) fn took(&mut self, seq: u64, event: &Event, touched: &[(Number, tx::model::MsgId)]) {
         // What is said of a message that has left touches nothing that is held.
-        match event {
-            Event::Command(Command::Drop { facts } | Command::Retry { facts, .. }) => {
-                self.touched.insert(facts.number);
-            }
-            _ => {}
+        if let Event::Command(Command::Drop { facts } | Command::Retry { facts, .. }) = event {
+            self.touched.insert(facts.number);
         }
         self.events.push((seq, event.clone()));
         self.touched

@@ -182,7 +182,7 @@ impl Model {
                         false => all.push(May::Refused),
                     }
                     // Notes are no work, and may be what is in hand.
-                    if work.is_none() || late {
+                    if work.is_none() || late || twin.unsure {
                         all.push(May::Any);
                     }
                 }

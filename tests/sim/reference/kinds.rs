@@ -286,6 +286,16 @@ impl Model {
             };
         }
         let mut all = Vec::new();
+        // Which of several fan-outs of a run new work re-opens is not said.
+        let run = hand.and_then(Hand::first);
+        let run = run.and_then(|first| self.sent.get(&first)?.run);
+        let sets = self
+            .sets
+            .values()
+            .filter(|set| run.is_some() && set.run == run);
+        for set in sets.filter(|set| set.members.contains(from)) {
+            all.push(May::Accepted(accepted(&set.join, Kind::TaskComplete)));
+        }
         for goes in found {
             match goes {
                 Goes::To(to) if to.is_core() && word == Some("blocked") => {
