@@ -21,7 +21,7 @@ agents:
   - name: works
     runtime: command
     run: [sh, -c, "until [ -e go ]; do sleep 0.01; done; echo done"]
-  - { name: fails, runtime: command, run: [/nonexistent/program] }
+  - { name: fails, runtime: command, run: [echo, "{model}"] }
 "#;
 
 const ASKS: &str = r#"
@@ -89,8 +89,9 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
     reads_inbox();
     human.wait_for_foot("all is quiet");
 
-    // Three times in vain, and it is a dead letter.
-    project.drop_file("f.md", &message("core", "dev/fails", "f", "", "work"));
+    // What makes no command line is a dead letter at once.
+    let front = "model: --x\n";
+    project.drop_file("f.md", &message("core", "dev/fails", "f", front, "work"));
     human.wait_for_foot("1 dead letter  1 new");
     let letters = project.json(&["dlq", "list"]);
     let letter = letters[0]["id"].as_str().unwrap();

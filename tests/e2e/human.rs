@@ -10,6 +10,14 @@ pub(crate) struct Human {
     outer: Stage,
 }
 
+impl Drop for Human {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the screen of the human:\n{}", self.screen());
+        }
+    }
+}
+
 impl Human {
     pub(crate) fn attached_to(project: &Project) -> Human {
         Human::who_runs(project, &["attach"])

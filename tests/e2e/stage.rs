@@ -137,6 +137,8 @@ impl Project {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(TX);
         command.arg("-C").arg(self.root()).args(arguments);
+        // A shell reads no settings of whoever runs the tests.
+        command.env("HOME", self.stage.folder());
         for name in ["TMUX", "TX_ROOT", "TX_AGENT"] {
             command.env_remove(name);
         }
@@ -342,6 +344,8 @@ pub(crate) fn skip(why: &str) {
 pub(crate) fn tmux(socket: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("tmux");
     command.arg("-S").arg(socket).args(arguments);
+    // Shells that this starts read no settings of whoever runs the tests.
+    command.env("HOME", socket.parent().expect("a socket is in a folder"));
     command.env_remove("TMUX").stdin(Stdio::null());
     let output = command.output().expect("tmux is installed");
     String::from_utf8_lossy(&output.stdout).into()
