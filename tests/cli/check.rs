@@ -249,7 +249,7 @@ fn a_file_on_the_bus_is_judged_by_whom_it_names_too() {
         answer["files"][0]["diagnostics"].as_array().unwrap().len(),
         51
     );
-    assert!(began.elapsed().as_secs() < 8, "{:?}", began.elapsed());
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     sandbox.write(".ai/tx/msgs/m.md", message("hello/worker", "core"));
     sandbox.tx(["check", ".ai/tx/msgs/m.md"]).ok();
 }
