@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::effect::Effect;
 use super::event::Arrived;
-use super::facts::{Delivery, Facts, Number, Source, Step};
+use super::facts::{Facts, Number, Source, Step};
 use super::identity::Named;
 use super::notes::Refused;
 use super::plan::Plan;
@@ -252,7 +252,7 @@ impl State {
         }
         match way {
             Some(way) => {
-                self.ask_where_it_asks(number, &from);
+                self.dispatch_besides(number, &from, &answers);
                 self.outcome(number, &from, way, known);
             }
             None => self.dispatch(number, &from, &answers),
@@ -300,16 +300,7 @@ impl State {
 
     /// Give every delivery of a message that is no outcome its way.
     fn dispatch(&mut self, number: Number, from: &Address, answers: &[Number]) {
-        let Some(held) = self.held.get(&number) else {
-            return;
-        };
-        let deliveries: Vec<(Address, Kind)> = held
-            .facts
-            .deliveries
-            .iter()
-            .map(|delivery| (delivery.to.clone(), delivery.kind))
-            .collect();
-        for (to, kind) in deliveries {
+        for (to, kind) in self.deliveries(number) {
             match kind {
                 Kind::AskResponse => {
                     for ask in answers {
@@ -325,7 +316,7 @@ impl State {
                 Kind::Task | Kind::TaskComplete if !to.is_core() => {
                     self.enqueue(&to, number, Owes::Outcome, None);
                 }
-                Kind::Update if !to.is_core() => self.keep_update(&to, number),
+                Kind::Update if !to.is_core() => self.inform(number, &to, kind),
                 Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::Update | Kind::Lifecycle => {
                     self.reach_core(number, kind);
                 }
@@ -333,13 +324,36 @@ impl State {
         }
     }
 
-    /// An outcome may hand over and ask the human at once.
-    fn ask_where_it_asks(&mut self, number: Number, from: &Address) {
-        let facts = self.held.get(&number).map(|held| &held.facts);
-        let core = facts.and_then(|facts| facts.delivery(&Address::core()));
-        if core.is_some_and(Delivery::is_ask) {
-            self.ask_human(number, from);
+    /// An outcome may hand over, and answer or ask the human at once: what does not wait
+    /// for the end of its work goes its way now.
+    fn dispatch_besides(&mut self, number: Number, from: &Address, answers: &[Number]) {
+        for (to, kind) in self.deliveries(number) {
+            match kind {
+                // Whether that ends the work is told when its outcome counts too.
+                Kind::AskResponse => {
+                    for ask in answers {
+                        self.answered(*ask, from, number);
+                    }
+                }
+                Kind::AskHuman => self.ask_human(number, from),
+                Kind::Update | Kind::Lifecycle => self.inform(number, &to, kind),
+                Kind::Task | Kind::TaskComplete | Kind::Ask => {}
+            }
         }
+    }
+
+    /// Give somebody news.
+    pub(super) fn inform(&mut self, number: Number, to: &Address, kind: Kind) {
+        match to.is_core() {
+            true => self.reach_core(number, kind),
+            false => self.keep_update(to, number),
+        }
+    }
+
+    fn deliveries(&self, number: Number) -> Vec<(Address, Kind)> {
+        let held = self.held.get(&number).into_iter();
+        let deliveries = held.flat_map(|held| &held.facts.deliveries);
+        deliveries.map(|d| (d.to.clone(), d.kind)).collect()
     }
 
     pub(super) fn ask_human(&mut self, number: Number, from: &Address) {
@@ -398,6 +412,17 @@ impl State {
             self.repair_note(from, "your message was parked", body);
         } else {
             self.answered_late(from, answers);
+        }
+    }
+
+    /// Nothing comes of an outcome. What of it did not wait for its work is on its way.
+    pub(super) fn end_outcome(&mut self, number: Number, step: Step, why: &str) {
+        let held = self.held.get(&number).into_iter();
+        let deliveries = held.flat_map(|held| &held.facts.deliveries);
+        let waits = deliveries.filter(|delivery| delivery.waits_for_work());
+        let to: Vec<Address> = waits.map(|delivery| delivery.to.clone()).collect();
+        for to in to {
+            self.end(number, &to, step, Some(why.to_owned().into()));
         }
     }
 

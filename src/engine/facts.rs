@@ -303,6 +303,17 @@ impl Delivery {
         self.step().is_end()
     }
 
+    /// Does it wait for the end of the work that it is an outcome of? One that was parked
+    /// and given another chance is on its way already.
+    pub(super) fn waits_for_work(&self) -> bool {
+        match self.kind {
+            Kind::Task | Kind::TaskComplete => self.step() == Step::Accepted,
+            Kind::Ask | Kind::AskHuman | Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
+                false
+            }
+        }
+    }
+
     /// Is it a question?
     pub fn is_ask(&self) -> bool {
         match self.kind {

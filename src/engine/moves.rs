@@ -139,6 +139,11 @@ pub const BY_MESSAGES: &[(Is, &str, &[Is])] = &[
             Is::Checking,
         ],
     ),
+    (
+        Is::Backoff,
+        "a dead letter is retried",
+        &[Is::Idle, Is::Starting],
+    ),
 ];
 
 impl Happened {

@@ -1,6 +1,6 @@
 //! Outcomes: kept until their work is finished, then routed on.
 
-use super::facts::{Delivery, Facts, Number, Step};
+use super::facts::{Facts, Number};
 use super::state::State;
 use super::worker::{Owes, Routed, Status, Way, Why, Work};
 use crate::model::{Address, Kind};
@@ -127,8 +127,8 @@ impl State {
         };
         let run = held.facts.run;
         // One that was parked and given another chance is on its way already.
-        let waits = |delivery: &&Delivery| !delivery.is_ask() && delivery.step() == Step::Accepted;
-        let deliveries = held.facts.deliveries.iter().filter(waits);
+        let deliveries = held.facts.deliveries.iter();
+        let deliveries = deliveries.filter(|delivery| delivery.waits_for_work());
         let to: Vec<Address> = deliveries.map(|d| d.to.clone()).collect();
         if to.is_empty() {
             return;

@@ -353,14 +353,14 @@ impl State {
         }
     }
 
-    /// The work that an agent was given. What still waits for its process to come up can
-    /// have no outcome.
+    /// The work that an agent was given. What still waits for its process to come up, or
+    /// for the one before to end, can have no outcome.
     pub(super) fn given(&self, agent: &Address) -> Option<&Work> {
         if self.now.outside.as_ref() == Some(agent) {
             return None;
         }
         let worker = self.workers.get(agent)?;
-        let work = worker.status.work()?;
+        let work = worker.status.work().filter(|work| work.begun)?;
         match worker.status {
             Status::Starting {
                 giving: Giving::Spawning,

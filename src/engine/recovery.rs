@@ -257,9 +257,15 @@ impl State {
             self.rung(number, &delivery.to, Step::Accepted, Some(why.into()));
         }
         if let Some(way) = way {
-            // It may have asked the human besides, who is told; nobody waits any more.
-            for delivery in parked.iter().filter(|delivery| delivery.is_ask()) {
-                self.reach_core(number, delivery.kind);
+            // It may have asked the human besides, or answered; nobody waits any more.
+            for Delivery { to, kind, .. } in &parked {
+                match kind {
+                    Kind::AskHuman => self.reach_core(number, *kind),
+                    Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
+                        self.inform(number, to, *kind);
+                    }
+                    Kind::Task | Kind::TaskComplete | Kind::Ask => self.no_longer_alone(to),
+                }
             }
             return self.release(&from, Routed { number, way });
         }
@@ -271,6 +277,12 @@ impl State {
                 ladder,
                 ..
             } = delivery;
+            match kind {
+                Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => {
+                    self.no_longer_alone(&to);
+                }
+                Kind::AskResponse | Kind::Update | Kind::Lifecycle => {}
+            }
             match kind {
                 Kind::TaskComplete if to.is_core() => self.complete_at_core(number, &from),
                 _ if to.is_core() => self.reach_core(number, kind),
@@ -285,6 +297,16 @@ impl State {
                     self.keep_update(&to, number);
                 }
             }
+        }
+    }
+
+    /// An agent that is left alone after failures is tried at once, for a person who has
+    /// seen to it. Its failures stay counted: another one, and it is left alone again.
+    fn no_longer_alone(&mut self, who: &Address) {
+        let worker = self.workers.get(who).filter(|worker| !worker.stopped);
+        let status = worker.map(|worker| &worker.status);
+        if let Some(Status::Backoff { work: None, .. }) = status {
+            self.set(who, Status::Idle);
         }
     }
 

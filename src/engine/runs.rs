@@ -54,27 +54,28 @@ impl State {
 
     /// A run begins, or is found again in what is known of the past.
     pub(super) fn open_run(&mut self, run: Number, mesh: Option<&Name>, known: &[Facts]) {
-        if let Some(open) = self.runs.get_mut(&run) {
-            open.mesh = open.mesh.take().or_else(|| mesh.cloned());
+        let is_held = self.held.contains_key(&run);
+        let open = self.runs.entry(run).or_default();
+        open.mesh = open.mesh.take().or_else(|| mesh.cloned());
+        // What its first message left with counts on. A note that came after that may have
+        // opened it again, with nothing known of it.
+        if is_held || open.first.is_some() {
             return;
         }
-        let first = known.iter().find(|facts| facts.number == run);
-        let mut begun = Run {
-            mesh: mesh.cloned(),
-            ..Run::default()
+        let Some(facts) = known.iter().find(|facts| facts.number == run) else {
+            return;
         };
-        if let Some(facts) = first {
-            let to = facts.deliveries.first().map(|delivery| &delivery.to.mesh);
-            begun.mesh = to.cloned();
-            if let Some(totals) = &facts.totals {
-                begun.messages = totals.messages;
-                begun.by_agent = totals.by_agent.iter().cloned().collect();
-                begun.completed = totals.completed.iter().cloned().collect();
-                begun.ended = totals.ended;
+        let to = facts.deliveries.first().map(|delivery| &delivery.to.mesh);
+        open.mesh = to.cloned();
+        if let Some(totals) = &facts.totals {
+            open.messages += totals.messages;
+            for (agent, sent) in &totals.by_agent {
+                *open.by_agent.entry(agent.clone()).or_default() += sent;
             }
-            begun.first = Some(Box::new(facts.clone()));
+            open.completed.extend(totals.completed.iter().cloned());
+            open.ended |= totals.ended;
         }
-        self.runs.insert(run, begun);
+        open.first = Some(Box::new(facts.clone()));
     }
 
     /// Count a message of an agent.

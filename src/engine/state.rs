@@ -17,7 +17,7 @@ use super::facts::{Facts, Number, Rung, Step};
 use super::fanout::Set;
 use super::moves::{Happened, Move};
 use super::runs::Run;
-use super::worker::{Is, Place, Status, Worker};
+use super::worker::{Is, Place, Status, Work, Worker};
 use crate::model::{Address, Agent, Directory, Envelope, Mesh, Mode, MsgId, Name};
 
 /// Everything unfinished. What is finished has left it.
@@ -237,17 +237,23 @@ impl State {
         asks.flat_map(|(number, asked)| asked.iter().map(|(who, ask)| (*number, who, ask)))
     }
 
-    /// What a message of this sender may speak of without naming it: what it had in hand
-    /// last, and the first message of that run.
-    pub fn speaks_of(&self, sender: &Address) -> Vec<Number> {
-        let last = self
-            .workers
-            .get(sender)
-            .and_then(|worker| worker.last.as_ref());
+    /// What a message may speak of without naming it: what its sender had in hand last,
+    /// and the first messages of the runs of that, of what it has in hand, and of what is
+    /// named.
+    pub fn speaks_of(&self, message: &Envelope) -> Vec<Number> {
+        let worker = self.workers.get(&message.from);
+        let last = worker.and_then(|worker| worker.last.as_ref());
         let parked = last.filter(|last| last.parked).map(|last| last.number);
-        let run = last.and_then(|last| last.run);
-        let numbers = parked.into_iter().chain(run);
+        let last = last.and_then(|last| last.run);
+        let work = worker.and_then(|worker| worker.status.work());
+        let in_hand = work.into_iter().flat_map(Work::messages);
+        let ids = message.in_reply_to.iter();
+        let named = ids.filter_map(|id| self.index.ids.get(id)).flatten();
+        let held = in_hand.chain(named.copied());
+        let runs = held.filter_map(|number| self.held.get(&number)?.facts.run);
+        let numbers: BTreeSet<Number> = parked.into_iter().chain(last).chain(runs).collect();
         numbers
+            .into_iter()
             .filter(|number| !self.held.contains_key(number))
             .collect()
     }

@@ -8,6 +8,7 @@ mod checks;
 mod evidence;
 mod fanout;
 mod found;
+mod found_by_lives;
 mod levels;
 mod limits;
 mod lists;

@@ -220,7 +220,7 @@ impl State {
                 work.check_errors = 0;
                 work.iteration += 1;
                 for outcome in std::mem::take(&mut work.outcomes) {
-                    self.end_all(outcome.number, Step::Refused, "it failed its checks");
+                    self.end_outcome(outcome.number, Step::Refused, "it failed its checks");
                 }
                 let rules = self
                     .mesh(&who.mesh)
@@ -275,7 +275,7 @@ impl State {
         }
         if self.has_gates(who) {
             for outcome in std::mem::take(&mut work.outcomes) {
-                self.end_all(outcome.number, Step::Parked, why);
+                self.end_outcome(outcome.number, Step::Parked, why);
             }
         }
         let items = work.items.iter();

@@ -242,7 +242,7 @@ impl Ledger {
             Event::Arrived(arrived) => {
                 let envelope = &arrived.envelope;
                 let ids = std::iter::once(&envelope.id).chain(&envelope.in_reply_to);
-                let unnamed = self.state.speaks_of(&envelope.from);
+                let unnamed = self.state.speaks_of(envelope);
                 arrived.known = self.known(&arrived.path, ids, unnamed)?;
             }
             Event::Rejected(rejected) => {

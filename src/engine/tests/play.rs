@@ -171,7 +171,7 @@ impl Play {
             .cloned()
             .collect();
         let mut runs: Vec<Number> = known.iter().filter_map(|facts| facts.run).collect();
-        runs.extend(self.state.speaks_of(&envelope.from));
+        runs.extend(self.state.speaks_of(&envelope));
         let roots = runs.iter().filter_map(|run| self.left.get(run)).cloned();
         known.extend(roots.collect::<Vec<_>>());
         known.sort_by_key(|facts| facts.number);

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use tx::model::{Address, Kind, Priority};
 
-use super::known::Known;
 use super::{At, Message, Model};
 
 /// A step that a delivery has made.
@@ -130,9 +129,6 @@ impl Model {
             // all, or what was only to be recorded.
             let closed = !self.asks.contains_key(&(number, to.clone()));
             let waits = before == At::Queued && kind != Kind::Ask;
-            if waits && Known::FinishedBeforeItWasGiven.is_open() {
-                return;
-            }
             assert!(
                 closed && !waits,
                 "{outcome}: {number} of {to}, {kind:?}, {before:?}, {:?}",

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use tx::model::{Address, Envelope, Kind, MsgId};
 
 use super::kinds::{Accepted, May};
-use super::known::Known;
 use super::names::Means;
 use super::{At, Delivery, Message, Model, Run, Sent};
 
@@ -399,12 +398,14 @@ impl Model {
             let sent = *sent;
             run.edited |= amends;
             unsure = run.edited || run.mesh.is_none();
-            unsure |= Known::RunForgottenByNote.is_open();
             let (mesh, messages) = (run.mesh.clone(), run.messages);
             let all = mesh.and_then(|mesh| self.meshes.get(&mesh)?.max_mesh_messages);
             over |= all.is_some_and(|most| messages > most);
             over |= strict && own.is_some_and(|most| sent > most);
         }
+        // What a table sends to somebody who is no longer there is parked as well.
+        let gone = |to: &Address| !to.is_core() && !self.knows(to);
+        unsure |= !over && made.to.keys().all(gone);
         assert!(
             over == made.parked || unsure,
             "the model: over a limit is {over} of {made:?}, whose run is {:?}",

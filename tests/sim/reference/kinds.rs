@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tx::model::{Address, Envelope, Kind};
 
-use super::known::Known;
 use super::names::Means;
 use super::route::{Goes, Outcome, Wanted, goes};
 use super::{Hand, Message, Model};
@@ -86,10 +85,6 @@ impl Model {
                 }
             }
             all = next;
-        }
-        let both = |one: &Accepted| one.outcome && !one.answers.is_empty();
-        if all.iter().any(both) && Known::AnswerAndOutcomeAtOnce.is_open() {
-            return vec![May::Any];
         }
         let mut all: Vec<May> = all.into_iter().map(May::Accepted).collect();
         if refused || all.is_empty() {

@@ -9,7 +9,6 @@ mod ends;
 mod joins;
 mod judge;
 mod kinds;
-pub(crate) mod known;
 mod names;
 mod route;
 
