@@ -8,7 +8,9 @@ use super::codec::{check_readable, check_version, encode, event_of, nests};
 use super::quarantine::{Quarantined, readable};
 use super::writer::NotAppended;
 use super::{Entry, Error, Journal, Key, Reader, Record, Snapshot};
-use crate::engine::{Arrived, Effect, Event, Facts, Letter, Number, RULES, Rejected, State};
+use crate::engine::{
+    Arrived, Command, Effect, Event, Facts, Letter, Number, RULES, Rejected, State,
+};
 use crate::model::MsgId;
 
 /// After how many events a snapshot is taken: a start folds no more than these.
@@ -245,6 +247,7 @@ impl Ledger {
                 let unnamed = self.state.speaks_of(envelope);
                 arrived.known = self.known(&arrived.path, ids, unnamed)?;
             }
+            Event::Command(command) => self.refresh(command),
             Event::Rejected(rejected) => {
                 rejected.known = self.known(&rejected.path, [], Vec::new())?;
             }
@@ -261,10 +264,31 @@ impl Ledger {
             | Event::HookFinished { .. }
             | Event::MeshLoaded(_)
             | Event::MeshRemoved { .. }
-            | Event::Command(_)
             | Event::Recovered { .. } => {}
         }
         Ok(())
+    }
+
+    /// What a person's order is about may have got further since it was looked up, by what
+    /// was taken in before it.
+    fn refresh(&self, command: &mut Command) {
+        match command {
+            Command::Retry { facts, known, .. } => {
+                self.refresh_facts(facts);
+                known.iter_mut().for_each(|facts| self.refresh_facts(facts));
+            }
+            Command::Drop { facts } => self.refresh_facts(facts),
+            Command::Read { facts } => facts.iter_mut().for_each(|f| self.refresh_facts(f)),
+            Command::Stop { .. } | Command::Restart { .. } => {}
+        }
+    }
+
+    fn refresh_facts(&self, facts: &mut Facts) {
+        let pending = self.pending.iter().flat_map(|entry| &entry.facts);
+        let mut pending = pending.filter(|pending| pending.number == facts.number);
+        if let Some(newest) = pending.next_back() {
+            facts.clone_from(newest);
+        }
     }
 
     /// The finished messages of this path, of these ids, the first ones of their runs, and

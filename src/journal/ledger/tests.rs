@@ -454,3 +454,20 @@ fn a_look_over_the_file_finds_what_is_damaged() {
     let error = Reader::open(&path).unwrap().check().unwrap_err();
     assert!(error.to_string().contains("is damaged"), "{error}");
 }
+
+#[test]
+fn an_order_is_about_the_newest_of_its_message_though_that_is_not_durable_yet() {
+    let mut desk = open();
+    let older = facts(1, "a", &[Step::Parked]);
+    desk.finish(std::slice::from_ref(&older));
+    desk.ledger.commit().unwrap();
+    let newer = facts(1, "a", &[Step::Parked, Step::Accepted, Step::Parked]);
+    desk.finish(std::slice::from_ref(&newer));
+    let facts = Box::new(older);
+    let mut event = Event::Command(Command::Drop { facts });
+    desk.ledger.prepare(&mut event).unwrap();
+    let Event::Command(Command::Drop { facts }) = event else {
+        panic!("it is another event: {event:?}");
+    };
+    assert_eq!(*facts, newer);
+}
