@@ -11,10 +11,10 @@ use super::event::Arrived;
 use super::facts::{Facts, Number, Source, Step};
 use super::identity::Named;
 use super::notes::Refused;
-use super::plan::Plan;
+use super::plan::{Plan, ends_in_spite_of_asks};
 use super::runs::Budget;
 use super::state::{Held, State};
-use super::worker::{Owes, Routed, Way};
+use super::worker::{Owes, Routed, Way, Work};
 use crate::model::{Address, Envelope, Kind, MsgId};
 
 /// How many messages may follow from each other.
@@ -110,7 +110,7 @@ impl State {
 
     fn refuse_arrived(&mut self, path: &str, hash: &str, envelope: &Envelope, reason: String) {
         let known = self.is_somebody(&envelope.from);
-        if envelope.status.is_some() && self.is_misrouted_too_often(&envelope.from) {
+        if envelope.status.is_some() && self.is_misrouted_too_often(envelope) {
             let why = format!("the table refused its outcomes too often: {reason}");
             self.give_up(&envelope.from, why);
         }
@@ -124,15 +124,21 @@ impl State {
     }
 
     /// Count an outcome that was refused; with no fallback, the retries of the mesh are
-    /// the end of the work.
-    fn is_misrouted_too_often(&mut self, from: &Address) -> bool {
+    /// the end of the work. One that came too early, before all answers, is no mistake in
+    /// its route; and where nothing is owed, there is nothing to be given up.
+    fn is_misrouted_too_often(&mut self, envelope: &Envelope) -> bool {
+        let from = &envelope.from;
+        let asking = self.workers.get(from).is_some_and(|w| !w.asking.is_empty());
+        if asking && !ends_in_spite_of_asks(envelope.status.as_ref()) {
+            return false;
+        }
         let rails = self
             .mesh(&from.mesh)
             .map(|mesh| &mesh.guardrails.routing_error);
         let most = rails
             .filter(|r| r.fallback.is_none())
             .and_then(|r| r.max_retries);
-        if self.given(from).is_none() {
+        if !self.given(from).is_some_and(Work::owes) {
             return false;
         }
         let worker = self.workers.get_mut(from);
@@ -262,7 +268,7 @@ impl State {
 
     /// An outcome that goes nowhere finishes the work all the same.
     fn pay(&mut self, from: &Address, number: Number, way: Option<Way>) {
-        let given = self.given(from).is_some_and(super::worker::Work::owes);
+        let given = self.given(from).is_some_and(Work::owes);
         let work = self.workers.get_mut(from).and_then(|w| w.status.work_mut());
         if let (Some(work), Some(way)) = (work.filter(|_| given), way) {
             work.outcomes.push(Routed { number, way });

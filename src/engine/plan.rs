@@ -583,7 +583,7 @@ fn nobody() -> String {
 }
 
 /// The word of an outcome, as far as it finishes work in spite of open asks.
-fn ends_in_spite_of_asks(status: Option<&Word>) -> bool {
+pub(super) fn ends_in_spite_of_asks(status: Option<&Word>) -> bool {
     status.is_some_and(|status| matches!(status.as_str(), "error" | "blocked"))
 }
 

@@ -174,3 +174,32 @@ fn a_stopped_agent_is_not_woken_by_a_retry() {
     play.restart_worker("dev/a");
     assert_eq!(play.is("dev/a"), Is::Starting);
 }
+
+const ONE_RETRY: &str =
+    "routing:\n  a: { complete: { b: x } }\nguardrails: { routing_error: { max_retries: 1 } }";
+
+#[test]
+fn an_outcome_before_all_answers_is_no_mistake_in_its_route() {
+    let mut play = Play::new(&[&mesh("dev", &["a", "b"], ONE_RETRY)]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    for n in 0..2 {
+        play.drop(from("dev/a").id(&format!("o{n}")).status("complete"));
+    }
+    assert_eq!(play.is("dev/a"), Is::Working, "its work is not given up");
+    assert_eq!(play.state.asks().count(), 1, "nor what it asked");
+}
+
+#[test]
+fn outcomes_that_are_refused_where_nothing_is_owed_end_nothing() {
+    let mut play = Play::new(&[&mesh("dev", &["a", "b"], ONE_RETRY)]);
+    play.reject(Some("dev/a"));
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("core").id("q"));
+    for n in 0..2 {
+        let strange = from("dev/a").to("nobody").id(&format!("o{n}"));
+        play.drop(strange.status("error"));
+    }
+    assert_eq!(play.state.asks().count(), 1, "nobody withdrew its question");
+}

@@ -127,7 +127,9 @@ impl Model {
         }) else {
             // Never in hand: an ask that was answered before, an outcome that came after
             // all, or what was only to be recorded.
-            let closed = !self.asks.contains_key(&(number, to.clone()));
+            let open = self.asks.get(&(number, to.clone()));
+            let unsure = |who: &Address| self.unsure.contains(who);
+            let closed = open.is_none_or(|ask| unsure(&ask.asker) || unsure(to));
             let waits = before == At::Queued && kind != Kind::Ask;
             assert!(
                 closed && !waits,

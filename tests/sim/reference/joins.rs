@@ -15,6 +15,7 @@ impl Model {
             reopened: std::collections::BTreeSet::new(),
             results: None,
             joined: false,
+            unsure: false,
         };
         self.sets.insert(made.number, set);
     }
@@ -29,6 +30,7 @@ impl Model {
         for set in self.sets.values_mut().filter(|set| set.run == made.run) {
             set.results.get_or_insert_default();
             set.joined = true;
+            set.unsure = true;
         }
     }
 
@@ -77,12 +79,20 @@ impl Model {
         let set = sets.find(|(opener, set)| {
             **opener != number
                 && set.released
-                && set.results.is_none()
+                && (set.results.is_none() || set.unsure)
                 && set.run == run
                 && set.members.contains(to)
         });
-        if let Some((_, set)) = set {
-            set.reopened.insert((number, to.clone()));
+        match set {
+            Some((_, set)) if !set.unsure => {
+                set.reopened.insert((number, to.clone()));
+            }
+            Some(_) => {
+                if let Some(sent) = self.sent.get_mut(&number) {
+                    sent.unsure = true;
+                }
+            }
+            None => {}
         }
     }
 

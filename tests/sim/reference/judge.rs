@@ -251,7 +251,8 @@ impl Model {
             hops: made.hops,
             amended: amends,
             unsure: known.is_none(),
-            member: known.and_then(|known| known.member),
+            // What is only recorded is nobody's result.
+            member: known.and_then(|k| k.member).filter(|_| !said.headless),
         };
         self.list(made.number, sent);
         if over {

@@ -133,6 +133,8 @@ struct Set {
     results: Option<BTreeSet<Message>>,
     /// They have got there.
     joined: bool,
+    /// Who belongs to it is not known here: it is let be.
+    unsure: bool,
 }
 
 /// What a run has come to.
