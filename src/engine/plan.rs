@@ -95,6 +95,7 @@ impl State {
                 Inferred::Kind { kind, row, answers } => {
                     let asker = match row {
                         Row::LateAnswer | Row::WorkIsAsk => self.asker(envelope, known),
+                        Row::Explicit if kind == Kind::AskResponse => self.asker(envelope, known),
                         Row::Explicit
                         | Row::Answer
                         | Row::CoreAnswers

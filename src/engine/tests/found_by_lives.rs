@@ -203,3 +203,14 @@ fn outcomes_that_are_refused_where_nothing_is_owed_end_nothing() {
     }
     assert_eq!(play.state.asks().count(), 1, "nobody withdrew its question");
 }
+
+#[test]
+fn an_answer_by_its_type_alone_goes_to_who_asked_though_it_is_late() {
+    let mut play = asked("");
+    play.until(|timer| matches!(timer, crate::engine::Timer::Silence(_)));
+    play.until(|timer| matches!(timer, crate::engine::Timer::Ask(..)));
+    play.drop(from("dev/b").id("r").kind(Kind::AskResponse));
+    assert_eq!(play.kind("r", "dev/a"), Kind::Update);
+    play.idle("dev/b");
+    assert_eq!(play.step("q", "dev/b"), Step::Finished, "nothing is owed");
+}

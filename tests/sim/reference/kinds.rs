@@ -127,7 +127,10 @@ impl Model {
                 (Kind::AskResponse, Reply::Open(asks, asker), _) => answer(asker, asks.clone()),
                 (Kind::AskResponse, Reply::Closed(asker), _) => only(asker, Kind::Update),
                 (Kind::AskResponse, _, to) => match (implied, to) {
-                    (Some((asker, ask)), _) => answer(&asker, BTreeSet::from([ask])),
+                    (Some((asker, ask)), _) if self.asks.contains_key(&(ask, from.clone())) => {
+                        answer(&asker, BTreeSet::from([ask]))
+                    }
+                    (Some((asker, _)), _) => only(&asker, Kind::Update),
                     (None, Some(to)) => only(to, Kind::Update),
                     (None, None) => vec![May::Any],
                 },
