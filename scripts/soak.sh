@@ -10,6 +10,9 @@ TX_SIM_SEEDS=$cases cargo test --locked --release --test sim promises -- --nocap
 say "the journal: kill -9, a full disk"
 TX_SOAK=1 cargo test --locked --release --test sim -- --skip promises
 
+say "the rules of the engine, broken one by one"
+scripts/rules.sh
+
 say "properties of the formats, $cases cases each"
 PROPTEST_CASES=$cases cargo test --locked --release --lib -- properties plain
 

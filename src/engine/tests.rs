@@ -20,6 +20,7 @@ mod routing;
 mod rules_asks;
 mod rules_features;
 mod rules_joins;
+mod rules_kept;
 mod rules_late;
 mod rules_names;
 mod rules_notes;
