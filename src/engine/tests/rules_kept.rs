@@ -68,3 +68,32 @@ fn news_of_a_feature_wait_while_its_reader_works_for_none() {
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["t2", "n"]);
 }
+
+#[test]
+fn what_says_the_same_again_in_the_same_work_is_passed_over() {
+    let mut play = Play::team(&["a", "b"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    let ask = from("dev/a").to("dev/b").id("q");
+    play.drop(ask.clone().path("q.md"));
+    play.drop(ask.path("q-again.md"));
+    assert_eq!(play.told("dev/a"), "", "it is no mistake");
+    play.take_up("dev/b");
+    assert_eq!(play.given("dev/b"), ["q"]);
+}
+
+#[test]
+fn the_first_news_too_many_is_told_to_core_and_the_next_ones_are_not() {
+    let mut play = Play::team(&["a"]);
+    let told = |play: &Play| {
+        let has = play.core_has();
+        has.iter()
+            .filter(|name| *name == "too much news waits")
+            .count()
+    };
+    for count in 1..=104 {
+        let news = from("core/core").to("dev/a").id(&format!("n{count}"));
+        play.drop(news.kind(Kind::Update));
+        assert_eq!(told(&play), usize::from(count > 100), "{count}");
+    }
+}
