@@ -10,10 +10,10 @@
 //!   its terminal is known.
 //! - `ended` is the last word.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -22,10 +22,10 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::signals::{has_session, is_dead, of_session};
+use super::signals::{all_processes, has_session, is_dead, of_session};
 use crate::engine::{Exit, Pane};
 use crate::model::{Address, Mode};
-use crate::project::{create_private, write_private};
+use crate::project::{create_private, make_private_folders, write_private};
 
 /// As much as a message may have: what a program prints beyond is not kept.
 pub(super) const MOST_KEPT: usize = 1024 * 1024;
@@ -149,7 +149,7 @@ impl Attempt {
         if fs::exists(&self.folder)? {
             fs::remove_dir_all(&self.folder)?;
         }
-        make_folder(&self.folder)?;
+        make_private_folders(&self.folder)?;
         write_private(&self.prompt(), prompt)?;
         create_private(&self.lock_file())?;
         let order = serde_json::to_vec(order).map_err(io::Error::other)?;
@@ -191,7 +191,7 @@ impl Attempt {
 
     /// See to it that nobody begins it from now on. False: somebody has.
     pub fn revoke(&self) -> io::Result<bool> {
-        make_folder(&self.folder)?;
+        make_private_folders(&self.folder)?;
         place_new(&self.folder, "began", b"revoked")
     }
 
@@ -277,8 +277,8 @@ impl Attempt {
         Pid::from_raw(String::from_utf8_lossy(&began).parse().ok()?)
     }
 
-    /// Its lock, if that is a file of its own. An agent can put a link to another in its
-    /// place, and who holds that is none of its processes.
+    /// Its lock, if that is a file of its own. An agent can put a link to another file in its
+    /// place; whoever holds that file is not a process of this attempt.
     fn own_lock(&self) -> io::Result<Lock> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = OpenOptions::new()
@@ -420,12 +420,6 @@ fn processes_with(device: u64, inode: u64) -> Vec<Pid> {
     all_processes().filter(has_it).collect()
 }
 
-fn all_processes() -> impl Iterator<Item = Pid> {
-    let all = fs::read_dir("/proc").into_iter().flatten();
-    let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    names.filter_map(|name| Pid::from_raw(name.parse().ok()?))
-}
-
 fn worker_folder(run: &Path, worker: &Address) -> PathBuf {
     run.join(worker.mesh.as_str()).join(worker.agent.as_str())
 }
@@ -441,11 +435,6 @@ fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
         numbers.extend(entry?.file_name().to_string_lossy().parse::<u32>());
     }
     Ok(numbers)
-}
-
-/// Nobody else may look into it, nor into those above that are made with it.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {

@@ -194,7 +194,7 @@ struct Stamp {
 /// The one that looks at files.
 struct Looker {
     shared: Arc<Shared>,
-    /// `None`: there is none to be had.
+    /// `None`: files cannot be watched here, so they are found by scanning.
     watcher: Option<RecommendedWatcher>,
     bus: PathBuf,
     run: PathBuf,

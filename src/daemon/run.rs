@@ -44,7 +44,7 @@ const SOON: Duration = Duration::from_millis(1);
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How long the agents may take to end before tx ends without them: less than `tx stop` waits.
 const LAST: Duration = Duration::from_secs(25);
-/// How often it is looked whether the project and the journal are still there: whoever
+/// How often tx checks that the project and the journal are still there, so that whoever
 /// removed them is told within a second.
 const LOOK_DOWN: Duration = Duration::from_millis(800);
 /// How soon the human is shown what has changed: what it leads to goes first.
@@ -501,12 +501,12 @@ impl Daemon {
     fn mesh_news(&mut self) -> Vec<Event> {
         let mut news = self.meshes.load(self.ledger.state());
         let reader = self.ledger.reader();
-        news.retain(|event| match event {
-            Event::Rejected(rejected) => {
-                let told = reader.messages_at(&rejected.path, 1).unwrap_or_default();
-                told.first().and_then(|told| told.hash()) != Some(&rejected.hash)
-            }
-            _ => true,
+        news.retain(|event| {
+            let Event::Rejected(rejected) = event else {
+                return true;
+            };
+            let told = reader.messages_at(&rejected.path, 1).unwrap_or_default();
+            told.first().and_then(|told| told.hash()) != Some(&rejected.hash)
         });
         news
     }

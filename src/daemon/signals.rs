@@ -80,13 +80,16 @@ pub(super) fn has_session(leader: Pid) -> bool {
 
 /// The processes of a session that run, by what the kernel tells of all.
 pub(super) fn of_session(leader: Pid) -> Vec<Pid> {
-    let Ok(all) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let pids = names.filter_map(|name| Pid::from_raw(name.parse().ok()?));
-    pids.filter(|pid| session_of(*pid) == Some(leader) && !is_dead(*pid))
+    all_processes()
+        .filter(|pid| session_of(*pid) == Some(leader) && !is_dead(*pid))
         .collect()
+}
+
+/// Every process of this machine that this user can see.
+pub(super) fn all_processes() -> impl Iterator<Item = Pid> {
+    let all = fs::read_dir("/proc").into_iter().flatten();
+    let names = all.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| Pid::from_raw(name.parse().ok()?))
 }
 
 /// Has it ended, and waits only for its parent to hear of it, which may be never?

@@ -229,10 +229,10 @@ pub enum Exit {
         /// Why.
         why: String,
     },
-    /// What it was to be given makes no command line, or nothing can run it here. That does not
-    /// change by itself, and is no failure of its own.
+    /// No command line can be made of its message, or its program cannot run here. Trying again
+    /// changes nothing, and it does not count as a failure of the agent.
     Unstartable {
-        /// Why.
+        /// What keeps it from starting.
         why: String,
     },
 }

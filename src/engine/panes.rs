@@ -473,7 +473,7 @@ impl State {
         }
     }
 
-    /// A sign of life: its silence begins anew.
+    /// A sign of life restarts the clock of its silence.
     fn hear(&mut self, who: &Address) {
         let at = self.at;
         let worker = self.worker_mut(who);

@@ -150,7 +150,7 @@ codes! {
     NameNotFolder    "TX0315" Warning "The mesh is not named like its folder."
     MeshTwice        "TX0316" Warning "Two folders have a mesh of this name; one of them is used."
     Runtime          "TX0317" Warning "The runtime is not one that tx has, or cannot run this agent."
-    UnknownPlaceholder "TX0318" Warning "A placeholder in `run` or `workspace` is none that tx fills in."
+    UnknownPlaceholder "TX0318" Warning "tx does not know a placeholder in `run` or `workspace`."
     OutsideProject   "TX0319" Warning "A `workspace` leads out of the project; it is left out."
     CannotRun        "TX0320" Error   "An agent cannot be run on this machine: its runtime or program is not there."
     // The routing table, checked as a program.

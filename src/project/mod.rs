@@ -18,7 +18,9 @@ pub use files::{
     Contents, is_passing, read_regular, try_read_regular, unreadable, write_atomically, write_new,
 };
 pub use meshes::{Catalogue, Entry, Place, config_in};
-pub use private::{close_all_in, create_private, make_private_folder, write_private};
+pub use private::{
+    close_all_in, create_private, make_private_folder, make_private_folders, write_private,
+};
 pub use root::{BadSettings, NotAProject, Project};
 pub use runnable::{cannot_run, is_program};
 pub use workspace::{Task, make_workspace, workspace};

@@ -47,6 +47,12 @@ pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Make a folder and those above it that are missing, each closed to others.
+pub fn make_private_folders(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(FOLDER).create(folder)
+}
+
 /// Close everything in a folder. Nobody else can reach it any more, so that what cannot be
 /// closed does no harm.
 pub fn close_all_in(folder: &Path) {

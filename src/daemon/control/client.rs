@@ -64,7 +64,7 @@ pub enum NoAnswer {
     /// It has no room for another who listens.
     #[error("{why}")]
     Refused {
-        /// Why.
+        /// What the daemon said.
         why: String,
         /// What to do.
         hint: String,

@@ -36,7 +36,7 @@ pub struct Context<'a> {
 /// What `in-reply-to` names, seen from the recipient and this sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// Nothing: there is none.
+    /// Nothing: the field is absent.
     NoAsk,
     /// Something that is known and no ask of the recipient's: it only tells the cause.
     Cause(MsgId),

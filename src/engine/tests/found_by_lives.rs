@@ -16,6 +16,18 @@ fn waits_for_another_process() -> Play {
     play
 }
 
+/// An agent whose three failures in a row have parked its task `t`.
+fn with_a_dead_letter() -> Play {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    for _ in 0..2 {
+        play.die("dev/a");
+        play.next_time();
+    }
+    play.die("dev/a");
+    play
+}
+
 #[test]
 fn an_outcome_of_the_process_before_finishes_nothing_that_waits_for_the_next() {
     let mut play = waits_for_another_process();
@@ -139,13 +151,7 @@ fn a_note_after_the_end_of_a_run_does_not_begin_its_count_anew() {
 
 #[test]
 fn a_dead_letter_that_a_person_retries_is_tried_though_its_agent_is_left_alone() {
-    let mut play = Play::team(&["a"]);
-    play.task("dev/a", "t");
-    for _ in 0..2 {
-        play.die("dev/a");
-        play.next_time();
-    }
-    play.die("dev/a");
+    let mut play = with_a_dead_letter();
     assert_eq!(play.step("t", "dev/a"), Step::Parked);
     assert_eq!(play.is("dev/a"), Is::Backoff);
     play.task("dev/a", "other");
@@ -161,13 +167,7 @@ fn a_dead_letter_that_a_person_retries_is_tried_though_its_agent_is_left_alone()
 
 #[test]
 fn a_stopped_agent_is_not_woken_by_a_retry() {
-    let mut play = Play::team(&["a"]);
-    play.task("dev/a", "t");
-    for _ in 0..2 {
-        play.die("dev/a");
-        play.next_time();
-    }
-    play.die("dev/a");
+    let mut play = with_a_dead_letter();
     play.stop("dev/a");
     play.retry("t", from("core/core").to("dev/a").id("t"));
     assert_ne!(play.is("dev/a"), Is::Starting);

@@ -17,14 +17,20 @@ fn spread() -> Play {
     play
 }
 
-#[test]
-fn a_member_that_is_retried_holds_the_join_back() {
+/// Two members have their results, and the third is at work again after it was parked.
+fn with_a_retried_member() -> Play {
     let mut play = spread();
     play.park("dev/c");
     play.retry("o", from("dev/s").id("o").status("complete"));
     play.take_up("dev/c");
     play.finish("dev/a", "ra");
     play.finish("dev/b", "rb");
+    play
+}
+
+#[test]
+fn a_member_that_is_retried_holds_the_join_back() {
+    let mut play = with_a_retried_member();
     assert_eq!(play.is("dev/j"), Is::Idle, "c is at work again");
     play.finish("dev/c", "rc");
     play.take_up("dev/j");
@@ -37,12 +43,7 @@ fn a_member_that_is_retried_holds_the_join_back() {
 
 #[test]
 fn a_member_that_fails_again_closes_its_place_again() {
-    let mut play = spread();
-    play.park("dev/c");
-    play.retry("o", from("dev/s").id("o").status("complete"));
-    play.take_up("dev/c");
-    play.finish("dev/a", "ra");
-    play.finish("dev/b", "rb");
+    let mut play = with_a_retried_member();
     play.park("dev/c");
     play.take_up("dev/j");
     assert_eq!(

@@ -121,7 +121,7 @@ fn after_the_third_core_alone_is_told_until_there_is_other_work() {
     play.task("dev/a", "t2");
     play.take_up("dev/a");
     play.reject(Some("dev/a"));
-    assert_eq!(letters(&play), 4, "other work begins anew");
+    assert_eq!(letters(&play), 4, "other work starts the count again");
     play.idle("dev/a");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), [REFUSED]);

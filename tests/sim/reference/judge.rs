@@ -109,7 +109,7 @@ impl Model {
             && kinds.collect::<BTreeMap<_, _>>() == made.to
     }
 
-    /// A file was read that is none.
+    /// A file was read that is not a message.
     pub(crate) fn spoiled(&mut self, path: &str, hash: &str) {
         self.paths.insert(path.to_owned(), (hash.to_owned(), None));
     }
@@ -153,7 +153,7 @@ impl Model {
 
     fn all_that_may_come(&self, said: &Envelope, late: bool, amended: Option<Message>) -> Vec<May> {
         let mut all = Vec::new();
-        // What became of nothing is not amended, but may be said anew.
+        // A file that became nothing cannot be amended, but may be sent again.
         if amended
             .and_then(|n| self.sent.get(&n))
             .is_some_and(Sent::is_refused)
@@ -229,23 +229,13 @@ impl Model {
         let known = fitting.first().copied().filter(|_| sure);
         let over = self.spend(said, made, amends);
         let work = self.hands.get(from).and_then(super::Hand::first);
-        let to = made.to.iter().map(|(to, kind)| {
-            let delivery = Delivery {
-                kind: *kind,
-                step: At::Accepted,
-                leased: false,
-                parked: false,
-                queued: 0,
-            };
-            (to.clone(), delivery)
-        });
         let sent = Sent {
             id: made.id.clone(),
             written: made.written.clone(),
             from: from.clone(),
             hash: hash.map(str::to_owned),
             priority: said.priority,
-            to: to.collect(),
+            to: deliveries(made),
             work,
             run: made.run,
             hops: made.hops,
@@ -261,11 +251,7 @@ impl Model {
             }
             self.unsure.insert(from.clone());
             self.hand_unsure(from);
-            let error = said
-                .status
-                .as_ref()
-                .is_some_and(|word| word.as_str() == "error");
-            if error {
+            if is_error(said) {
                 self.withdraw(from);
             }
             return;
@@ -296,11 +282,7 @@ impl Model {
                 self.sets_unsure(from, made);
             }
         }
-        let error = said
-            .status
-            .as_ref()
-            .is_some_and(|word| word.as_str() == "error");
-        if error && !from.is_core() && known.is_none_or(|known| known.outcome) {
+        if is_error(said) && !from.is_core() && known.is_none_or(|known| known.outcome) {
             self.withdraw(from);
         }
         if !said.headless {
@@ -316,23 +298,13 @@ impl Model {
 
     /// What the human's dead letters and tx's own messages are, nobody judges.
     pub(crate) fn own(&mut self, from: &Address, made: &Made) {
-        let to = made.to.iter().map(|(to, kind)| {
-            let delivery = Delivery {
-                kind: *kind,
-                step: At::Accepted,
-                leased: false,
-                parked: false,
-                queued: 0,
-            };
-            (to.clone(), delivery)
-        });
         let sent = Sent {
             id: made.id.clone(),
             written: None,
             from: from.clone(),
             hash: None,
             priority: tx::model::Priority::Normal,
-            to: to.collect(),
+            to: deliveries(made),
             work: None,
             run: made.run,
             hops: made.hops,
@@ -430,4 +402,25 @@ fn answers_itself(said: &Envelope, at: i64) -> bool {
     let by_itself = said.default.is_some() || expires.is_some();
     let permission = said.extra.get("permission") == Some(&true.into());
     expires.is_some_and(|due| due - at < 60_000) || (by_itself && permission)
+}
+
+/// What tx has just accepted, on its way to each recipient.
+fn deliveries(made: &Made) -> BTreeMap<Address, Delivery> {
+    let to = made.to.iter().map(|(to, kind)| {
+        let delivery = Delivery {
+            kind: *kind,
+            step: At::Accepted,
+            leased: false,
+            parked: false,
+            queued: 0,
+        };
+        (to.clone(), delivery)
+    });
+    to.collect()
+}
+
+fn is_error(said: &Envelope) -> bool {
+    said.status
+        .as_ref()
+        .is_some_and(|word| word.as_str() == "error")
 }
