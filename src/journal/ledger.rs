@@ -6,7 +6,6 @@ use std::path::Path;
 
 use super::codec::{check_readable, check_version, encode, event_of, nests};
 use super::quarantine::{Quarantined, readable};
-use super::writer::NotAppended;
 use super::{Entry, Error, Journal, Key, Reader, Record, Snapshot};
 use crate::engine::{
     Arrived, Command, Effect, Event, Facts, Letter, Number, RULES, Rejected, State,
@@ -54,7 +53,7 @@ impl Ledger {
     /// Open a journal or begin one, and fold it to the state it tells of. The letters
     /// are those that may not have been written: all since the last snapshot.
     pub fn open(path: &Path) -> Result<(Ledger, Vec<Letter>), Error> {
-        let journal = Journal::open(path)?;
+        let mut journal = Journal::open(path)?;
         let reader = Reader::open(path)?;
         let mut letters = Vec::new();
         let folded = fold(&reader, reader.last()?, |effect| match effect {
@@ -70,7 +69,7 @@ impl Ledger {
             | Effect::Remember(_) => {}
         })?;
         if !folded.unreadable.is_empty() {
-            journal.quarantine(folded.unreadable)?;
+            journal.quarantine(&folded.unreadable)?;
         }
         let ledger = Ledger {
             reader,
@@ -176,11 +175,8 @@ impl Ledger {
         }
         let first = self.state.seq() + 1 - self.pending.len() as u64;
         let entries = std::mem::take(&mut self.pending);
-        let appended = match self.reader.release() {
-            Ok(()) => self.journal.append_or_return(entries),
-            Err(error) => Err(NotAppended { error, entries }),
-        };
-        match appended {
+        let released = self.reader.release();
+        match released.and_then(|()| self.journal.append(&entries)) {
             Ok(appended) => {
                 assert_eq!(
                     *appended.start(),
@@ -189,15 +185,15 @@ impl Ledger {
                 );
                 Ok(std::mem::take(&mut self.effects))
             }
-            Err(failed) => {
+            Err(error) => {
                 self.effects.clear();
                 self.astray = true;
                 // If this fails too, it is tried again by whatever is asked next.
                 let _ = self.reload();
                 let given_back = |entry: &Entry| (entry.at, event_of(entry));
                 Err(Untaken {
-                    error: failed.error,
-                    events: failed.entries.iter().map(given_back).collect(),
+                    error,
+                    events: entries.iter().map(given_back).collect(),
                 })
             }
         }
@@ -214,7 +210,7 @@ impl Ledger {
         if self.astray || !self.pending.is_empty() || self.snapshot == self.state.seq() {
             return Ok(());
         }
-        self.journal.snapshot(Snapshot {
+        self.journal.snapshot(&Snapshot {
             seq: self.state.seq(),
             rules: RULES,
             body: self.state.snapshot(),

@@ -1,7 +1,7 @@
 //! Memory: an append-only journal in SQLite.
 //!
 //! What is appended is durable when `append` returns: WAL, full sync, and one
-//! writer thread that lets many appends share a commit. Any other process may
+//! transaction for all that is appended at once. Any other process may
 //! read while it is written, and when nothing writes it. The journal knows
 //! records, not what they mean; a record carries the version of its own form
 //! and of the rules that it was decided under.

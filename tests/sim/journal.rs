@@ -44,11 +44,11 @@ fn child_appends_until_it_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else {
         return;
     };
-    let journal = Journal::open(Path::new(&path)).unwrap();
+    let mut journal = Journal::open(Path::new(&path)).unwrap();
     let mut n = Reader::open(Path::new(&path)).unwrap().last().unwrap();
     loop {
         n += 1;
-        let appended = journal.append(vec![entry(n)]).unwrap();
+        let appended = journal.append(&[entry(n)]).unwrap();
         assert_eq!(appended, n..=n);
         writeln!(std::io::stderr(), "durable {n}").unwrap();
     }
@@ -127,19 +127,19 @@ fn on_a_small_disk(run: impl FnOnce(&Path, &Path) + std::panic::UnwindSafe) {
 #[test]
 fn a_full_disk_loses_nothing_and_the_journal_goes_on_when_there_is_room() {
     on_a_small_disk(|path, filler| {
-        let journal = Journal::open(path).unwrap();
+        let mut journal = Journal::open(path).unwrap();
         let mut kept = 0;
         let failed = loop {
-            match journal.append(vec![entry(kept + 1)]) {
+            match journal.append(&[entry(kept + 1)]) {
                 Ok(_) => kept += 1,
                 Err(error) => break error,
             }
         };
         assert!(matches!(failed, Error::Full(_)), "{failed:?}");
         assert_eq!(count(path), kept);
-        assert!(journal.append(vec![entry(kept + 1)]).is_err(), "still full");
+        assert!(journal.append(&[entry(kept + 1)]).is_err(), "still full");
         fs::remove_file(filler).unwrap();
-        journal.append(vec![entry(kept + 1)]).unwrap();
+        journal.append(&[entry(kept + 1)]).unwrap();
         drop(journal);
         assert_eq!(count(path), kept + 1);
     });

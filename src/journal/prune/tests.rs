@@ -34,7 +34,7 @@ fn entry(at: i64, event: &Event, facts: Vec<Facts>) -> Entry {
 fn project() -> Project {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
-    let journal = Journal::open(&path).unwrap();
+    let mut journal = Journal::open(&path).unwrap();
     for n in 1..=10_u64 {
         let event = arrived(&format!("m{n}.md"), &format!("m{n}"), &[]);
         let ends: &[Step] = match n {
@@ -46,7 +46,7 @@ fn project() -> Project {
         let ended = (n <= 8).then(|| facts(n, &format!("m{n}"), ends));
         let at = 10 * n as i64;
         journal
-            .append(vec![entry(at, &event, ended.into_iter().collect())])
+            .append(&[entry(at, &event, ended.into_iter().collect())])
             .unwrap();
     }
     Project { folder, path }
@@ -166,9 +166,9 @@ fn an_archived_record_is_whole() {
 fn places_are_never_given_again() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
-    let journal = Journal::open(&path).unwrap();
+    let mut journal = Journal::open(&path).unwrap();
     let entries = vec![entry(1, &removed("a"), Vec::new()); 4];
-    journal.append(entries).unwrap();
+    journal.append(&entries).unwrap();
     drop(journal);
     prune(&path, 50, &folder.path().join("archive")).unwrap();
     let reader = Reader::open(&path).unwrap();
@@ -182,8 +182,8 @@ fn places_are_never_given_again() {
     // The count is kept apart from the snapshot, which may be lost.
     let spoiler = Connection::open(&path).unwrap();
     spoiler.execute_batch("DELETE FROM snapshots").unwrap();
-    let journal = Journal::open(&path).unwrap();
-    let next = journal.append(vec![entry(60, &removed("b"), Vec::new())]);
+    let mut journal = Journal::open(&path).unwrap();
+    let next = journal.append(&[entry(60, &removed("b"), Vec::new())]);
     assert_eq!(next.unwrap(), 5..=5);
 }
 
@@ -205,10 +205,10 @@ fn the_snapshot_that_the_rest_is_folded_from_stays() {
 fn what_was_kept_goes_later_when_it_is_finished() {
     let project = project();
     prune(&project.path, 75, &project.archive()).unwrap();
-    let journal = Journal::open(&project.path).unwrap();
+    let mut journal = Journal::open(&project.path).unwrap();
     let done = facts(3, "m3", &[Step::Finished]);
     journal
-        .append(vec![entry(110, &removed("a"), vec![done])])
+        .append(&[entry(110, &removed("a"), vec![done])])
         .unwrap();
     drop(journal);
     fs::remove_file(project.archive()).unwrap();
