@@ -51,4 +51,4 @@ pub use worker::{
 };
 
 /// The version of the rules that this engine decides by.
-pub const RULES: u32 = 1;
+pub const RULES: u32 = 2;

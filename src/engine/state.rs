@@ -176,6 +176,11 @@ impl State {
         self.now = Now::default();
     }
 
+    /// The next message gets a greater number than this.
+    pub fn number_after(&mut self, number: Number) {
+        self.numbers = self.numbers.max(number.0);
+    }
+
     /// How many events are folded into it: the place of the last one in the journal.
     pub fn seq(&self) -> u64 {
         self.seq
@@ -265,7 +270,12 @@ impl State {
 
     /// The state that a snapshot was made of.
     pub fn restore(snapshot: &[u8]) -> Result<State, serde_json::Error> {
-        let mut state: State = serde_json::from_slice(snapshot)?;
+        serde_json::from_slice(snapshot).map(State::restored)
+    }
+
+    /// With the indexes that no snapshot has.
+    pub fn restored(self) -> State {
+        let mut state = self;
         state.list_meshes();
         for (number, held) in &state.held {
             state.index.list(*number, &held.facts);
@@ -286,7 +296,7 @@ impl State {
                 state.index.timers.extend(ask.due.map(|due| (due, timer)));
             }
         }
-        Ok(state)
+        state
     }
 
     // What the rooms share.

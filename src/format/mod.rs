@@ -11,7 +11,7 @@ pub mod mesh;
 pub mod message;
 pub mod prompt;
 #[cfg(test)]
-mod properties;
+pub(crate) mod properties;
 pub mod render;
 pub mod report;
 pub mod settings;

@@ -80,7 +80,7 @@ fn lines() -> impl Strategy<Value = String> {
 }
 
 /// Text with what YAML finds hard: quotes, colons, numbers, control characters, any Unicode.
-fn text() -> impl Strategy<Value = String> {
+pub(crate) fn text() -> impl Strategy<Value = String> {
     let known = prop::sample::select(vec![
         "007",
         "1.10",
@@ -245,7 +245,7 @@ prop_compose! {
     }
 }
 
-fn message() -> impl Strategy<Value = Message> {
+pub(crate) fn message() -> impl Strategy<Value = Message> {
     (envelope(), lines(), fields()).prop_map(|(envelope, body, rear)| Message {
         envelope,
         body: Body::from(body),

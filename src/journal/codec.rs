@@ -2,19 +2,16 @@
 
 use std::path::Path;
 
+use super::versions::{EVENT, check_version};
 use super::{Entry, Error, Record};
 use crate::engine::{Event, RULES};
-use crate::model::Envelope;
-
-/// The version of the form of an event: serde's, with the names in `engine`.
-const FORM: u32 = 1;
 
 /// An event as an entry that nothing is known of yet.
 pub(super) fn encode(at: i64, event: &Event) -> Entry {
     Entry {
         at,
         rules: RULES,
-        version: FORM,
+        version: EVENT.version(),
         kind: kind(event).into(),
         body: serde_json::to_string(event).expect("every key in an event is a text"),
         keys: Vec::new(),
@@ -25,13 +22,6 @@ pub(super) fn encode(at: i64, event: &Event) -> Entry {
 /// The event of an entry that was made here.
 pub(super) fn event_of(entry: &Entry) -> Event {
     serde_json::from_str(&entry.body).expect("what was written a moment ago can be read")
-}
-
-/// Has a message fields of its author's own that nest? JSON that nests too deep can be
-/// written and not be read back.
-pub(super) fn nests(envelope: &Envelope) -> bool {
-    let mut values = envelope.extra.values();
-    values.any(|value| value.is_array() || value.is_object())
 }
 
 /// Can an entry that was made here be read back? If not: why.
@@ -50,27 +40,28 @@ pub(super) enum Decoded {
     Unreadable(String),
 }
 
-/// The event of a record. Only one of other rules, another form or an unknown kind is an
+/// The event of a record. Only one of newer rules, a newer form or an unknown kind is an
 /// error: a newer tx wrote that, and understands it.
 pub(super) fn decode(path: &Path, record: &Record) -> Result<Decoded, Error> {
     let what = || format!("record {}", record.seq);
     check_version(path, what, "the rules", record.rules, RULES)?;
-    check_version(path, what, "the form", record.version, FORM)?;
+    EVENT.check(path, what, record.version)?;
     let unknown = |detail| Error::Unreadable {
         path: path.into(),
         what: what(),
         detail,
     };
-    let (event, whole) = match serde_json::from_str::<Event>(&record.body) {
+    let read = |body: &str| EVENT.read::<Event>(record.version, body.as_bytes());
+    let (event, whole) = match read(&record.body) {
         Ok(event) => (event, true),
         Err(error) => {
             let shallow = shallow(&record.body);
-            match shallow.and_then(|body| serde_json::from_str(&body).ok()) {
+            match shallow.and_then(|body| read(&body).ok()) {
                 Some(event) => (event, false),
                 None if KINDS.contains(&record.kind.as_str()) => {
-                    return Ok(Decoded::Unreadable(error.to_string()));
+                    return Ok(Decoded::Unreadable(error));
                 }
-                None => return Err(unknown(error.to_string())),
+                None => return Err(unknown(error)),
             }
         }
     };
@@ -110,26 +101,6 @@ fn shallow(body: &str) -> Option<String> {
         depth = depth.saturating_sub(usize::from(closes));
     }
     (deepest >= DEPTH).then_some(kept)
-}
-
-/// Is it of the version that we know? There is but one so far: another is newer.
-pub(super) fn check_version(
-    path: &Path,
-    what: impl Fn() -> String,
-    form: &'static str,
-    found: u32,
-    known: u32,
-) -> Result<(), Error> {
-    if found == known {
-        return Ok(());
-    }
-    Err(Error::Version {
-        path: path.into(),
-        what: what(),
-        form,
-        found,
-        known,
-    })
 }
 
 /// The names of all events in the journal.

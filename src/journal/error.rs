@@ -27,6 +27,9 @@ pub enum Error {
         /// Ours.
         known: u32,
     },
+    /// An older tx writes it.
+    #[error("{} is being written by an older tx: stop that one (`tx stop`), then try again", .0.display())]
+    Older(PathBuf),
     /// Something in it is of a version that this tx does not know.
     #[error("{what} of {} is of {form} {found} (this tx knows {known}), and was left untouched: use the tx that wrote it", .path.display())]
     Version {

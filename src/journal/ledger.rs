@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::codec::{check_readable, check_version, encode, event_of, nests};
-use super::quarantine::{Quarantined, readable};
+use super::codec::{check_readable, encode, event_of};
+use super::fold::{fold, newest_snapshot};
+use super::quarantine::readable;
+use super::versions::STATE;
 use super::{Entry, Error, Journal, Key, Reader, Record, Snapshot};
 use crate::engine::{
     Arrived, Command, Effect, Event, Facts, Letter, Number, RULES, Rejected, State,
@@ -33,6 +35,9 @@ pub struct Ledger {
     astray: bool,
     /// The place of the last snapshot.
     snapshot: u64,
+    /// Some records since then were decided by older rules. A snapshot keeps what they have
+    /// come to, whatever later rules say.
+    snapshot_due: bool,
     /// Nothing before the next event needs to be folded again.
     may_snapshot: bool,
 }
@@ -55,19 +60,7 @@ impl Ledger {
     pub fn open(path: &Path) -> Result<(Ledger, Vec<Letter>), Error> {
         let mut journal = Journal::open(path)?;
         let reader = Reader::open(path)?;
-        let mut letters = Vec::new();
-        let folded = fold(&reader, reader.last()?, |effect| match effect {
-            Effect::Write(letter) => letters.push(*letter),
-            Effect::Spawn { .. }
-            | Effect::Deliver { .. }
-            | Effect::Interrupt { .. }
-            | Effect::Look { .. }
-            | Effect::Kill { .. }
-            | Effect::NotifyHuman { .. }
-            | Effect::ShowDialog { .. }
-            | Effect::RunHook { .. }
-            | Effect::Remember(_) => {}
-        })?;
+        let folded = fold(&reader, reader.last()?)?;
         if !folded.unreadable.is_empty() {
             journal.quarantine(&folded.unreadable)?;
         }
@@ -79,15 +72,16 @@ impl Ledger {
             effects: Vec::new(),
             astray: false,
             snapshot: folded.snapshot,
+            snapshot_due: folded.older_rules,
             may_snapshot: true,
         };
-        Ok((ledger, letters))
+        Ok((ledger, folded.letters))
     }
 
     /// The state as the journal told of it after a record. It needs no writer, and
     /// minds none.
     pub fn fold_to(reader: &Reader, seq: u64) -> Result<State, Error> {
-        fold(reader, seq, drop).map(|folded| folded.state)
+        fold(reader, seq).map(|folded| folded.state)
     }
 
     /// Carry a state on to a record: each event is shown with the state after it and what
@@ -157,7 +151,6 @@ impl Ledger {
         }
         let mut entry = encode(at, &event);
         if let Event::Arrived(arrived) = &event
-            && nests(&arrived.envelope)
             && let Err(why) = check_readable(&entry)
         {
             event = cannot_be_stored(arrived, &why);
@@ -213,9 +206,11 @@ impl Ledger {
         self.journal.snapshot(&Snapshot {
             seq: self.state.seq(),
             rules: RULES,
+            version: STATE.version(),
             body: self.state.snapshot(),
         })?;
         self.snapshot = self.state.seq();
+        self.snapshot_due = false;
         Ok(())
     }
 
@@ -232,7 +227,8 @@ impl Ledger {
     fn prepare(&mut self, event: &mut Event) -> Result<(), Error> {
         self.reload()?;
         // Before an event and not after the last: by now its letters are written.
-        if self.may_snapshot && self.state.seq() >= self.snapshot + BETWEEN_SNAPSHOTS {
+        let far = self.state.seq() >= self.snapshot + BETWEEN_SNAPSHOTS;
+        if self.may_snapshot && (far || self.snapshot_due) {
             // Without it a start takes longer; it is tried again with the next event.
             let _ = self.snapshot();
         }
@@ -385,67 +381,6 @@ fn cannot_be_stored(arrived: &Arrived, why: &str) -> Event {
         report,
         known: known.clone(),
     }))
-}
-
-/// A state, and the snapshot that the fold began with; 0 if with none.
-struct Folded {
-    state: State,
-    snapshot: u64,
-    unreadable: Vec<Quarantined>,
-}
-
-/// The state after a record. What the records after the snapshot call for goes to `each`.
-fn fold(reader: &Reader, up_to: u64, mut each: impl FnMut(Effect)) -> Result<Folded, Error> {
-    reader.at_one_moment(|| {
-        let mut state = newest_snapshot(reader, up_to)?;
-        let snapshot = state.seq();
-        if let Some((seq, archive)) = reader.pruned()?
-            && snapshot < seq
-        {
-            let path = reader.path().into();
-            return Err(Error::Pruned { path, seq, archive });
-        }
-        let damaged = |next: u64| Error::Damaged {
-            path: reader.path().into(),
-            detail: format!("record {next} is missing"),
-        };
-        let mut unreadable = Vec::new();
-        reader.try_fold(snapshot, up_to, |record| {
-            let next = state.seq() + 1;
-            if record.seq != next {
-                return Err(damaged(next));
-            }
-            let found = |record| unreadable.push(record);
-            if let Some(event) = readable(reader, &mut state, &record, found)? {
-                state.step(record.at, event).into_iter().for_each(&mut each);
-            }
-            Ok(())
-        })?;
-        if state.seq() < up_to.min(reader.last()?) {
-            return Err(damaged(state.seq() + 1));
-        }
-        Ok(Folded {
-            state,
-            snapshot,
-            unreadable,
-        })
-    })
-}
-
-/// The newest snapshot at or before a record that can be read. One that cannot costs
-/// only time, as long as there are records to fold in its place.
-fn newest_snapshot(reader: &Reader, up_to: u64) -> Result<State, Error> {
-    let mut before = up_to;
-    while let Some(snapshot) = reader.snapshot(before)? {
-        let what = || format!("the snapshot at {}", snapshot.seq);
-        check_version(reader.path(), what, "the rules", snapshot.rules, RULES)?;
-        match State::restore(&snapshot.body) {
-            Ok(state) if state.seq() == snapshot.seq => return Ok(state),
-            Ok(_) | Err(_) if snapshot.seq > 0 => before = snapshot.seq - 1,
-            Ok(_) | Err(_) => break,
-        }
-    }
-    Ok(State::default())
 }
 
 #[cfg(test)]

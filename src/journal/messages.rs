@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rusqlite::{Connection, Params, Row, params};
 
 use super::codec::{Decoded, decode};
-use super::schema::{READ, TO_CORE};
+use super::versions::MESSAGE;
 use super::{Error, Reader};
 use crate::engine::{
     Arrived, Delivery, Event, Exit, Facts, Number, Source, State, Step, exited_with,
@@ -15,15 +15,25 @@ use crate::model::{Address, MsgId};
 impl Reader {
     /// A message that was remembered.
     pub fn message(&self, number: Number) -> Result<Option<Facts>, Error> {
-        let found = self.facts("SELECT body FROM messages WHERE number = ?", [number.0])?;
+        let found = self.facts(
+            "SELECT body, version FROM messages WHERE number = ?",
+            [number.0],
+        )?;
         Ok(found.into_iter().next())
+    }
+
+    /// The greatest number of a message that was remembered; 0 if there is none.
+    pub(super) fn last_number(&self) -> Result<Number, Error> {
+        let last = "SELECT coalesce(max(number), 0) FROM messages";
+        self.ask(|connection| connection.query_row(last, [], |row| row.get(0)))
+            .map(Number)
     }
 
     /// The newest messages of this id, as they are known or as their authors wrote it;
     /// the newest first.
     pub fn messages_named(&self, id: &MsgId, limit: u32) -> Result<Vec<Facts>, Error> {
         self.facts(
-            "SELECT body FROM messages WHERE id = ?1 OR written = ?1
+            "SELECT body, version FROM messages WHERE id = ?1 OR written = ?1
              ORDER BY number DESC LIMIT ?2",
             params![id.as_str(), limit],
         )
@@ -32,7 +42,7 @@ impl Reader {
     /// The newest messages that came in a file of this name; the newest first.
     pub fn messages_at(&self, path: &str, limit: u32) -> Result<Vec<Facts>, Error> {
         self.facts(
-            "SELECT body FROM messages WHERE path = ? ORDER BY number DESC LIMIT ?",
+            "SELECT body, version FROM messages WHERE path = ? ORDER BY number DESC LIMIT ?",
             params![path, limit],
         )
     }
@@ -68,7 +78,7 @@ impl Reader {
     /// The messages of the thread that this one began, in order.
     pub fn thread(&self, first: Number) -> Result<Vec<Facts>, Error> {
         self.facts(
-            "SELECT m.body FROM threads t JOIN messages m ON m.number = t.number
+            "SELECT m.body, m.version FROM threads t JOIN messages m ON m.number = t.number
              WHERE t.thread = ? ORDER BY t.number",
             [first.0],
         )
@@ -78,7 +88,7 @@ impl Reader {
     /// parked makes a message a parked one.
     pub fn at_step(&self, step: Step) -> Result<Vec<Facts>, Error> {
         self.facts(
-            "SELECT body FROM messages WHERE step = ? ORDER BY number",
+            "SELECT body, version FROM messages WHERE step = ? ORDER BY number",
             [step.as_str()],
         )
     }
@@ -86,7 +96,7 @@ impl Reader {
     /// The newest files that were refused; the newest first.
     pub fn newest_refused(&self, limit: usize) -> Result<Vec<Facts>, Error> {
         let mut found = self.facts(
-            "SELECT body FROM messages WHERE step = ? ORDER BY number DESC LIMIT ?",
+            "SELECT body, version FROM messages WHERE step = ? ORDER BY number DESC LIMIT ?",
             params![Step::Refused.as_str(), limit],
         )?;
         // The others were messages, and withdrawn.
@@ -94,27 +104,27 @@ impl Reader {
         Ok(found)
     }
 
-    /// The finished messages in the inbox of core, in the order of their numbers.
+    /// The finished messages in the inbox of core, in order.
     pub fn inbox(&self) -> Result<Vec<Facts>, Error> {
-        self.at_core(&format!("SELECT body FROM messages WHERE {TO_CORE}"))
+        self.at_core("SELECT body, version FROM messages WHERE for_core = 1 ORDER BY number")
     }
 
     /// Those that the human has not read, found as quickly among many old ones.
     pub fn unread(&self) -> Result<Vec<Facts>, Error> {
-        let all = format!("SELECT body FROM messages WHERE {TO_CORE} AND ({READ}) = 0");
-        self.at_core(&all)
+        self.at_core(
+            "SELECT body, version FROM messages
+             WHERE for_core = 1 AND read IS NULL ORDER BY number",
+        )
     }
 
     /// How many those are, up to a limit; without what another recipient made a dead letter
     /// of, so that none has to be looked at.
     pub fn count_unread(&self, limit: usize) -> Result<usize, Error> {
         self.ask(|connection| {
-            // By the index of what is for core, not by the one of steps.
-            let count = format!(
-                "SELECT count(*) FROM (SELECT 1 FROM messages
-                 WHERE {TO_CORE} AND ({READ}) = 0 AND +step = ? LIMIT ?)"
-            );
-            let mut statement = connection.prepare_cached(&count)?;
+            // By the index of what is unread, not by the one of steps.
+            let count = "SELECT count(*) FROM (SELECT 1 FROM messages
+                         WHERE for_core = 1 AND read IS NULL AND +step = ? LIMIT ?)";
+            let mut statement = connection.prepare_cached(count)?;
             statement.query_row(params![Step::Finished.as_str(), limit], |row| row.get(0))
         })
     }
@@ -122,7 +132,6 @@ impl Reader {
     fn at_core(&self, question: &str) -> Result<Vec<Facts>, Error> {
         let mut found = self.facts(question, [])?;
         found.retain(|facts| facts.reached_core().is_some());
-        found.sort_by_key(|facts| facts.number);
         Ok(found)
     }
 
@@ -219,19 +228,22 @@ impl Reader {
     }
 
     fn facts(&self, question: &str, parameters: impl Params) -> Result<Vec<Facts>, Error> {
-        let bodies: Vec<String> = self.ask(|connection| {
+        let found: Vec<(String, u32)> = self.ask(|connection| {
             let mut statement = connection.prepare_cached(question)?;
-            let rows = statement.query_map(parameters, |row| row.get(0))?;
+            let rows = statement.query_map(parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
             rows.collect()
         })?;
-        let read = |body: &String| {
-            serde_json::from_str(body).map_err(|error| Error::Unreadable {
+        let what = || "a finished message".to_owned();
+        let read = |(body, version): &(String, u32)| {
+            MESSAGE.check(self.path(), what, *version)?;
+            let read = MESSAGE.read(*version, body.as_bytes());
+            read.map_err(|detail| Error::Unreadable {
                 path: self.path().into(),
-                what: "a finished message".into(),
-                detail: error.to_string(),
+                what: what(),
+                detail,
             })
         };
-        bodies.iter().map(read).collect()
+        found.iter().map(read).collect()
     }
 }
 
@@ -241,8 +253,8 @@ pub(super) fn keep(connection: &Connection, facts: &Facts) -> rusqlite::Result<(
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO messages
-             (number, id, written, sender, path, step, at, record, body)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             (number, id, written, sender, path, step, at, record, for_core, read, version, body)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             facts.number.0,
@@ -253,6 +265,9 @@ pub(super) fn keep(connection: &Connection, facts: &Facts) -> rusqlite::Result<(
             end(facts).as_str(),
             facts.at,
             facts.record(),
+            facts.delivery(&Address::core()).is_some(),
+            facts.read,
+            MESSAGE.version(),
             body,
         ])?;
     let mut threads = connection

@@ -11,9 +11,12 @@
 
 mod codec;
 mod error;
+mod fold;
 mod ledger;
 mod lock;
 mod messages;
+#[cfg(test)]
+mod properties;
 mod prune;
 mod quarantine;
 mod reader;
@@ -22,6 +25,7 @@ mod samples;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod versions;
 mod writer;
 
 use std::ops::RangeInclusive;
@@ -93,7 +97,9 @@ pub struct Snapshot {
     pub seq: u64,
     /// The version of the rules it was folded under.
     pub rules: u32,
-    /// The state.
+    /// The version of the form of `body`.
+    pub version: u32,
+    /// The state, as JSON.
     pub body: Vec<u8>,
 }
 

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
+use super::versions::STATE;
 use super::{Error, Ledger, Snapshot, schema, writer};
 use crate::engine::{RULES, State};
 use crate::model::{Address, MsgId};
@@ -268,6 +269,7 @@ fn remove(
         let snapshot = Snapshot {
             seq: cut.seq,
             rules: RULES,
+            version: STATE.version(),
             body,
         };
         writer::keep(&transaction, &snapshot)?;

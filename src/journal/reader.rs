@@ -6,7 +6,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::schema::{self, Found, Held};
-use super::{Error, Key, Record, Snapshot};
+use super::{Error, Journal, Key, Record, Snapshot};
 
 /// A journal open for reading.
 #[derive(Debug)]
@@ -32,11 +32,20 @@ impl Reader {
         connection
             .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
             .map_err(|error| Error::from_sqlite(path, &error))?;
-        Ok(Reader {
+        let reader = Reader {
             path: path.into(),
             connection,
             _held: held,
-        })
+        };
+        if reader.ask(schema::format)? < schema::FORMAT {
+            // Whoever writes brings it up to date.
+            match Journal::open(path) {
+                Ok(_) => {}
+                Err(Error::Busy(path)) => return Err(Error::Older(path)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(reader)
     }
 
     /// The place of the last record, kept or pruned; 0 if there was none.
@@ -101,15 +110,15 @@ impl Reader {
 
     /// The newest snapshot at or before a place.
     pub fn snapshot(&self, up_to: u64) -> Result<Option<Snapshot>, Error> {
-        let newest =
-            "SELECT seq, rules, body FROM snapshots WHERE seq <= ? ORDER BY seq DESC LIMIT 1";
+        let newest = "SELECT seq, rules, version, body FROM snapshots WHERE seq <= ? ORDER BY seq DESC LIMIT 1";
         let up_to = i64::try_from(up_to).unwrap_or(i64::MAX);
         self.ask(|c| {
             let snapshot = |row: &Row| {
                 Ok(Snapshot {
                     seq: row.get(0)?,
                     rules: row.get(1)?,
-                    body: row.get(2)?,
+                    version: row.get(2)?,
+                    body: row.get(3)?,
                 })
             };
             c.query_row(newest, [up_to], snapshot).optional()

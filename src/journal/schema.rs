@@ -13,8 +13,22 @@ use super::Error;
 
 /// `txj1` in ASCII, in the header of every journal.
 const APPLICATION: u32 = 0x7478_6a31;
+/// What makes the tables of one format those of the next, from the first on.
+const MIGRATIONS: &[&str] = &["
+    ALTER TABLE snapshots ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE messages ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE messages ADD COLUMN for_core INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE messages ADD COLUMN read INTEGER;
+    DROP INDEX IF EXISTS messages_to_core;
+    UPDATE messages SET for_core = 1, read = body ->> '$.read'
+    WHERE EXISTS (SELECT 1 FROM json_each(body, '$.deliveries') AS d
+                  WHERE d.value ->> '$.to' = 'core/core');
+    CREATE INDEX messages_for_core ON messages (number) WHERE for_core = 1;
+    CREATE INDEX messages_unread ON messages (number) WHERE for_core = 1 AND read IS NULL;
+"];
+
 /// The version of the tables.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = MIGRATIONS.len() as u32 + 1;
 
 const TABLES: &str = "
     CREATE TABLE events (
@@ -34,6 +48,7 @@ const TABLES: &str = "
     CREATE TABLE snapshots (
         seq INTEGER PRIMARY KEY,
         rules INTEGER NOT NULL,
+        version INTEGER NOT NULL,
         body BLOB NOT NULL
     );
     CREATE TABLE messages (
@@ -45,8 +60,13 @@ const TABLES: &str = "
         step TEXT NOT NULL,
         at INTEGER NOT NULL,
         record INTEGER NOT NULL,
+        for_core INTEGER NOT NULL,
+        read INTEGER,
+        version INTEGER NOT NULL,
         body TEXT NOT NULL
     );
+    CREATE INDEX messages_for_core ON messages (number) WHERE for_core = 1;
+    CREATE INDEX messages_unread ON messages (number) WHERE for_core = 1 AND read IS NULL;
     CREATE INDEX messages_id ON messages (id);
     CREATE INDEX messages_written ON messages (written) WHERE written IS NOT NULL;
     CREATE INDEX messages_path ON messages (path) WHERE path IS NOT NULL;
@@ -62,12 +82,6 @@ const TABLES: &str = "
         archive TEXT NOT NULL
     );
 ";
-
-/// Is a message for core? Its facts say so as text: in JSON the quotes of a name stand
-/// alone, and those within a text do not.
-pub(super) const TO_CORE: &str = r#"instr(body, '"to":"core/core"') > 0"#;
-/// Has the human read it?
-pub(super) const READ: &str = r#"instr(body, '"read":') > 0"#;
 
 /// The place of the last record there ever was, kept or pruned.
 pub(super) const LAST: &str = "
@@ -192,13 +206,21 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     ))
 }
 
-/// What finds the inbox of core, the unread apart from the read. It follows from what is
-/// there, so that a journal without it is as good, only slower: it is no part of the
-/// format, and whoever writes next makes it.
-pub(super) fn index(connection: &Connection) -> rusqlite::Result<()> {
+/// The format of the tables, as it is now: the header of the file may be behind its log.
+pub(super) fn format(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Bring the tables of an older format up to this one, all of it or nothing.
+pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
+    let found = format(connection)?;
+    let steps = MIGRATIONS.iter().skip(found.saturating_sub(1) as usize);
+    let steps: String = steps.copied().collect();
+    if steps.is_empty() {
+        return Ok(());
+    }
     connection.execute_batch(&format!(
-        "CREATE INDEX IF NOT EXISTS messages_to_core
-         ON messages (({READ}), number) WHERE {TO_CORE}"
+        "BEGIN IMMEDIATE; {steps} PRAGMA user_version = {FORMAT}; COMMIT;"
     ))
 }
 

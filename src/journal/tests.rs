@@ -90,6 +90,7 @@ fn the_newest_snapshots_are_kept() {
             .snapshot(&Snapshot {
                 seq,
                 rules: 1,
+                version: 1,
                 body: vec![seq as u8],
             })
             .unwrap();
@@ -151,7 +152,7 @@ fn what_is_not_ours_is_refused_and_left_untouched() {
     assert!(
         refused(&path)
             .0
-            .contains("a newer tx (format 99; this one knows 1)")
+            .contains("a newer tx (format 99; this one knows")
     );
     for cut in [ours.len() / 2, ours.len() - 1, 4096] {
         let (_folder, path) = make(&ours[..cut]);
@@ -300,13 +301,15 @@ fn the_inbox_is_what_has_reached_core_and_the_unread_is_found_by_an_index() {
     read.facts = vec![for_core(1, Some(20))];
     journal.append(&[read]).unwrap();
     assert_eq!(numbers(&reader.unread().unwrap()), [5]);
-    for question in ["", "AND (instr(body, '\"read\":') > 0) = 0"] {
-        let to_core = r#"instr(body, '"to":"core/core"') > 0"#;
-        let question = format!("SELECT body FROM messages WHERE {to_core} {question}");
-        assert!(
-            is_found_by(&path, &question, "messages_to_core"),
-            "{question}"
-        );
+    for (question, index) in [
+        ("for_core = 1 ORDER BY number", "messages_for_core"),
+        (
+            "for_core = 1 AND read IS NULL ORDER BY number",
+            "messages_unread",
+        ),
+    ] {
+        let question = format!("SELECT body FROM messages WHERE {question}");
+        assert!(is_found_by(&path, &question, index), "{question}");
     }
 }
 
@@ -321,7 +324,7 @@ fn the_unread_is_found_quickly_among_many_old_ones() {
     let connection = rusqlite::Connection::open(&path).unwrap();
     let copies = "INSERT INTO messages
         WITH RECURSIVE n (number) AS (SELECT 2 UNION ALL SELECT number + 1 FROM n LIMIT 99999)
-        SELECT n.number, id, written, sender, path, step, at, record, body
+        SELECT n.number, id, written, sender, path, step, at, record, for_core, read, version, body
         FROM n, messages m WHERE m.number = 1";
     assert_eq!(connection.execute(copies, []).unwrap(), 99_999);
     let reader = Reader::open(&path).unwrap();
@@ -330,28 +333,4 @@ fn the_unread_is_found_quickly_among_many_old_ones() {
     assert_eq!(reader.count_unread(100).unwrap(), 1);
     let took = begun.elapsed();
     assert!(took < std::time::Duration::from_millis(250), "{took:?}");
-}
-
-#[test]
-fn a_journal_without_the_index_is_read_all_the_same_and_gets_it_with_the_next_entry() {
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("journal.db");
-    let mut told = entry("a", 10, &[]);
-    told.facts = vec![for_core(1, None), for_core(2, Some(7))];
-    Journal::open(&path).unwrap().append(&[told]).unwrap();
-    let connection = rusqlite::Connection::open(&path).unwrap();
-    connection
-        .execute_batch("DROP INDEX messages_to_core")
-        .unwrap();
-    let indexes = || -> u32 {
-        let count = "SELECT count(*) FROM sqlite_schema WHERE name = 'messages_to_core'";
-        connection.query_row(count, [], |row| row.get(0)).unwrap()
-    };
-    let reader = Reader::open(&path).unwrap();
-    assert_eq!(numbers(&reader.unread().unwrap()), [1]);
-    let mut journal = Journal::open(&path).unwrap();
-    assert_eq!(indexes(), 0, "it may be of another version still");
-    journal.append(&[entry("b", 20, &[])]).unwrap();
-    assert_eq!(indexes(), 1);
-    assert_eq!(numbers(&reader.unread().unwrap()), [1]);
 }

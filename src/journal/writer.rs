@@ -24,8 +24,6 @@ pub struct Journal {
     connection: Connection,
     /// The place of the last entry that is durable.
     last: u64,
-    /// Every index is there.
-    indexed: bool,
     /// After the connection, so that they go last.
     _held: Found,
     _lock: Lock,
@@ -47,13 +45,14 @@ impl Journal {
         };
         let connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;
-        schema::configure(&connection).map_err(failed)?;
+        schema::configure(&connection)
+            .and_then(|()| schema::migrate(&connection))
+            .map_err(failed)?;
         let last = connection.query_row(schema::LAST, [], |row| row.get(0));
         Ok(Journal {
             path: path.into(),
             last: last.map_err(failed)?,
             connection,
-            indexed: false,
             _held: held,
             _lock: lock,
         })
@@ -82,20 +81,12 @@ impl Journal {
         &mut self,
         write: impl FnOnce(&Transaction) -> rusqlite::Result<()>,
     ) -> Result<(), Error> {
-        let indexed = self.indexed;
-        let commit = || {
-            let transaction = self.connection.transaction()?;
-            // Not before there is something to write: what turns out to be of another
-            // version stays as it was.
-            if !indexed {
-                schema::index(&transaction)?;
-            }
+        let transaction = self.connection.transaction();
+        let committed = transaction.and_then(|transaction| {
             write(&transaction)?;
             transaction.commit()
-        };
-        commit().map_err(|error| Error::from_sqlite(&self.path, &error))?;
-        self.indexed = true;
-        Ok(())
+        });
+        committed.map_err(|error| Error::from_sqlite(&self.path, &error))
     }
 }
 
@@ -145,10 +136,15 @@ fn begin(path: &Path) -> Result<(), Error> {
 
 /// Keep a snapshot, the newest few, and the one that what was pruned begins at.
 pub(super) fn keep(connection: &Connection, snapshot: &Snapshot) -> rusqlite::Result<()> {
-    let Snapshot { seq, rules, body } = snapshot;
+    let Snapshot {
+        seq,
+        rules,
+        version,
+        body,
+    } = snapshot;
     connection.execute(
-        "INSERT OR REPLACE INTO snapshots (seq, rules, body) VALUES (?, ?, ?)",
-        params![seq, rules, body],
+        "INSERT OR REPLACE INTO snapshots (seq, rules, version, body) VALUES (?, ?, ?, ?)",
+        params![seq, rules, version, body],
     )?;
     connection.execute(
         "DELETE FROM snapshots

@@ -1,7 +1,7 @@
-//! A journal that this version wrote once: whatever comes later must read it.
+//! A journal of each version of the format: whatever comes later must read it.
 //!
-//! `TX_UPDATE=1 cargo test --test sim golden` writes it anew. After a release that is
-//! only right for a new version of the form, beside the old one.
+//! `TX_UPDATE=1 cargo test --test sim golden` writes that of this version again. After a
+//! release that is only right for a new version, beside the older ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,11 @@ use std::sync::Once;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tx::engine::Event;
-use tx::journal::{Error, Ledger, Reader};
+use tx::engine::{Event, State};
+use tx::journal::{Error, Ledger, Reader, Snapshot};
+
+/// The version that this tx writes.
+const NEWEST: u32 = 2;
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -95,11 +98,7 @@ fn name(event: &Value) -> &str {
     event.as_object().unwrap().keys().next().unwrap()
 }
 
-fn expected(path: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
-
-fn write_anew() {
+fn write_newest() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
     let (mut ledger, _) = Ledger::open(&path).unwrap();
@@ -114,20 +113,28 @@ fn write_anew() {
     let state: Value = serde_json::from_slice(&ledger.state().snapshot()).unwrap();
     drop(ledger);
     fs::create_dir_all(golden("")).unwrap();
-    fs::copy(&path, golden("journal-v1.db")).unwrap();
+    fs::copy(&path, golden(&journal(NEWEST))).unwrap();
     let text = serde_json::to_string_pretty(&state).unwrap() + "\n";
-    fs::write(golden("state-v1.json"), text).unwrap();
+    fs::write(golden(&state_of(NEWEST)), text).unwrap();
 }
 
-/// A copy of the golden journal, changed by some SQL.
-fn copy(sql: &str) -> (TempDir, PathBuf) {
+fn journal(version: u32) -> String {
+    format!("journal-v{version}.db")
+}
+
+fn state_of(version: u32) -> String {
+    format!("state-v{version}.json")
+}
+
+/// A copy of a golden journal, changed by some SQL.
+fn copy(version: u32, sql: &str) -> (TempDir, PathBuf) {
     static WRITTEN: Once = Once::new();
     if std::env::var_os("TX_UPDATE").is_some() {
-        WRITTEN.call_once(write_anew);
+        WRITTEN.call_once(write_newest);
     }
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
-    fs::copy(golden("journal-v1.db"), &path).unwrap();
+    fs::copy(golden(&journal(version)), &path).unwrap();
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection.execute_batch(sql).unwrap();
     drop(connection);
@@ -151,21 +158,32 @@ fn without_newer(value: &mut Value) {
 }
 
 #[test]
-fn golden_journal_is_read_as_it_was_written() {
-    let as_json = |bytes: Vec<u8>| {
-        let mut state = serde_json::from_slice::<Value>(&bytes).unwrap();
-        without_newer(&mut state);
-        state
-    };
-    // With its snapshot, and from the first record on.
-    for sql in ["", "DELETE FROM snapshots"] {
-        let (_folder, path) = copy(sql);
-        let state = expected(&golden("state-v1.json"));
-        let reader = Reader::open(&path).unwrap();
-        let folded = Ledger::fold_to(&reader, u64::MAX).unwrap();
-        assert_eq!(as_json(folded.snapshot()), state, "{sql:?}");
-        let (ledger, _) = Ledger::open(&path).unwrap();
-        assert_eq!(as_json(ledger.state().snapshot()), state, "{sql:?}");
+fn golden_journals_are_read_as_they_were_written() {
+    for version in 1..=NEWEST {
+        let as_json = |state: &State| {
+            let mut state = serde_json::from_slice::<Value>(&state.snapshot()).unwrap();
+            if version == 1 {
+                without_newer(&mut state);
+            }
+            state
+        };
+        let body = fs::read(golden(&state_of(version))).unwrap();
+        let snapshot = Snapshot {
+            seq: 0,
+            rules: version,
+            version: 1,
+            body,
+        };
+        let state = as_json(&snapshot.state().unwrap());
+        // With its snapshot, and from the first record on.
+        for sql in ["", "DELETE FROM snapshots"] {
+            let (_folder, path) = copy(version, sql);
+            let reader = Reader::open(&path).unwrap();
+            let folded = Ledger::fold_to(&reader, u64::MAX).unwrap();
+            assert_eq!(as_json(&folded), state, "version {version} {sql:?}");
+            let (ledger, _) = Ledger::open(&path).unwrap();
+            assert_eq!(as_json(ledger.state()), state, "version {version} {sql:?}");
+        }
     }
 }
 
@@ -173,6 +191,7 @@ fn golden_journal_is_read_as_it_was_written() {
 #[test]
 fn golden_journal_has_an_inbox() {
     let (_folder, path) = copy(
+        1,
         r#"UPDATE messages SET body = replace(body, '"step":"refused"', '"step":"finished"')"#,
     );
     let inbox = |reader: &Reader| -> Vec<String> {
@@ -190,10 +209,23 @@ fn golden_journal_has_an_inbox() {
     assert_eq!(inbox(ledger.reader()), found);
 }
 
+#[test]
+fn a_journal_that_an_older_tx_writes_is_left_to_it() {
+    let (folder, path) = copy(1, "");
+    let before = fs::read(&path).unwrap();
+    let lock = fs::File::create(folder.path().join("journal.db-lock")).unwrap();
+    lock.lock().unwrap();
+    let error = Reader::open(&path).unwrap_err().to_string();
+    assert!(error.contains("older tx: stop that one"), "{error}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    lock.unlock().unwrap();
+    Reader::open(&path).unwrap().inbox().unwrap();
+}
+
 /// The names in the journal are the format: a renamed field or variant shows here.
 #[test]
 fn golden_events_are_of_every_kind_and_written_as_they_are_read() {
-    let (_folder, path) = copy("");
+    let (_folder, path) = copy(NEWEST, "");
     let mut kinds = std::collections::BTreeSet::new();
     let mut events = events().into_iter();
     let check = |record: tx::journal::Record| {
@@ -219,18 +251,19 @@ fn golden_events_are_of_every_kind_and_written_as_they_are_read() {
 #[test]
 fn golden_journals_of_a_newer_version_are_refused_and_left_untouched() {
     for (sql, said) in [
+        ("PRAGMA user_version = 99", "a newer tx (format 99; this"),
         (
-            "PRAGMA user_version = 2",
-            "a newer tx (format 2; this one knows 1)",
+            "UPDATE events SET rules = 99 WHERE seq = 21",
+            "record 21 of",
         ),
-        ("UPDATE events SET rules = 2 WHERE seq = 21", "record 21 of"),
         (
-            "UPDATE events SET version = 2 WHERE seq = 21",
-            "the form 2 (this tx knows 1)",
+            "UPDATE events SET version = 99 WHERE seq = 21",
+            "the form 99 (this tx",
         ),
-        ("UPDATE snapshots SET rules = 2", "the snapshot at 7 of"),
+        ("UPDATE snapshots SET rules = 99", "the snapshot at 7 of"),
+        ("UPDATE snapshots SET version = 99", "the snapshot at 7 of"),
     ] {
-        let (_folder, path) = copy(sql);
+        let (_folder, path) = copy(NEWEST, sql);
         let before = fs::read(&path).unwrap();
         let writing = Ledger::open(&path).unwrap_err().to_string();
         assert!(writing.contains(said), "{writing}");

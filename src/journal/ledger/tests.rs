@@ -245,17 +245,17 @@ fn a_snapshot_that_cannot_be_read_costs_only_time() {
 #[test]
 fn what_cannot_be_folded_is_refused_by_its_place() {
     for (sql, said) in [
-        ("UPDATE events SET rules = 2 WHERE seq = 2", "record 2 of"),
+        ("UPDATE events SET rules = 99 WHERE seq = 2", "record 2 of"),
         (
-            "UPDATE events SET rules = 2 WHERE seq = 2",
-            "the rules 2 (this tx knows 1)",
+            "UPDATE events SET rules = 99 WHERE seq = 2",
+            "the rules 99 (this tx knows",
         ),
         (
-            "UPDATE events SET version = 9 WHERE seq = 3",
-            "the form 9 (this tx knows 1)",
+            "UPDATE events SET version = 99 WHERE seq = 3",
+            "the form 99 (this tx knows",
         ),
         (
-            "INSERT INTO snapshots VALUES (3, 2, x'00')",
+            "INSERT INTO snapshots VALUES (3, 99, 1, x'00')",
             "the snapshot at 3 of",
         ),
         (
@@ -470,4 +470,60 @@ fn an_order_is_about_the_newest_of_its_message_though_that_is_not_durable_yet() 
         panic!("it is another event: {event:?}");
     };
     assert_eq!(*facts, newer);
+}
+
+fn rejected(path: &str) -> Event {
+    let event = serde_json::json!({"rejected": {
+        "path": path, "hash": path, "author": null, "report": "no id",
+    }});
+    serde_json::from_value(event).unwrap()
+}
+
+/// As if the records were decided by older rules.
+const OLDER_RULES: &str = "UPDATE events SET rules = 1";
+
+#[test]
+fn what_older_rules_decided_is_kept_by_a_snapshot_before_anything_else_happens() {
+    let mut desk = open();
+    desk.ledger.take(1, rejected("a.md")).unwrap();
+    desk.ledger.commit().unwrap();
+    let Desk { folder, ledger } = desk;
+    drop(ledger);
+    let path = folder.path().join("journal.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(OLDER_RULES).unwrap();
+    let (mut ledger, _) = Ledger::open(&path).unwrap();
+    assert_eq!((ledger.snapshot, ledger.state.seq()), (0, 1));
+    ledger.take(2, rejected("b.md")).unwrap();
+    assert_eq!(ledger.snapshot, 1, "it was taken before the event");
+    ledger.commit().unwrap();
+    drop(ledger);
+    assert_eq!(Ledger::open(&path).unwrap().0.snapshot, 1);
+}
+
+#[test]
+fn a_message_that_older_rules_numbered_otherwise_is_not_lost_to_another() {
+    let mut desk = open();
+    desk.ledger.take(1, rejected("a.md")).unwrap();
+    desk.ledger.commit().unwrap();
+    let first = desk.ledger.reader().message(Number(1)).unwrap().unwrap();
+    let Desk { folder, ledger } = desk;
+    drop(ledger);
+    let path = folder.path().join("journal.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(OLDER_RULES).unwrap();
+    let letter = facts(1, "a-letter", &[Step::Finished]);
+    super::super::messages::keep(&connection, &letter).unwrap();
+    let moved = Facts {
+        number: Number(2),
+        ..first
+    };
+    super::super::messages::keep(&connection, &moved).unwrap();
+    let (mut ledger, _) = Ledger::open(&path).unwrap();
+    ledger.take(2, rejected("b.md")).unwrap();
+    ledger.commit().unwrap();
+    let known = |number| ledger.reader().message(Number(number)).unwrap();
+    let paths = |number| Some(known(number)?.path()?.to_owned());
+    let paths: Vec<String> = (1..9).filter_map(paths).collect();
+    assert_eq!(paths, ["a-letter.md", "a.md", "b.md"]);
 }

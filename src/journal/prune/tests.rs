@@ -154,7 +154,7 @@ fn an_archived_record_is_whole() {
     assert_eq!(record["kind"], before.kind.as_str());
     assert_eq!(
         (&record["rules"], &record["version"]),
-        (&1.into(), &1.into())
+        (&before.rules.into(), &before.version.into())
     );
     let sample = facts(1, "m1", &[Step::Finished]);
     let facts: Value = serde_json::from_str(text.lines().nth(2).unwrap()).unwrap();

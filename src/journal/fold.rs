@@ -1,0 +1,133 @@
+//! The records, folded to the state that they have come to.
+//!
+//! Across versions of the rules the newest snapshot decides: only the records after it are
+//! folded by today's rules, and a snapshot is taken before anything else happens. So an
+//! upgrade does not change the past.
+
+use super::quarantine::{Quarantined, readable};
+use super::versions::{STATE, check_version};
+use super::{Error, Reader, Record};
+use crate::engine::{Effect, Facts, Letter, RULES, State};
+
+/// What the records have come to.
+pub(super) struct Folded {
+    pub(super) state: State,
+    /// The place of the snapshot that the fold began with; 0 if with none.
+    pub(super) snapshot: u64,
+    /// The letters since that snapshot.
+    pub(super) letters: Vec<Letter>,
+    pub(super) unreadable: Vec<Quarantined>,
+    /// Some records since that snapshot were decided by older rules.
+    pub(super) older_rules: bool,
+    /// The messages that those records finished, by today's rules.
+    finished: Vec<Facts>,
+}
+
+/// The state after a record.
+pub(super) fn fold(reader: &Reader, up_to: u64) -> Result<Folded, Error> {
+    reader.at_one_moment(|| {
+        let mut folded = Folded::at(newest_snapshot(reader, up_to)?);
+        if let Some((seq, archive)) = reader.pruned()?
+            && folded.snapshot < seq
+        {
+            let path = reader.path().into();
+            return Err(Error::Pruned { path, seq, archive });
+        }
+        let begun = folded.state.clone();
+        folded.go_on(reader, up_to)?;
+        // Today's rules may write more or fewer letters than those that numbered what is
+        // remembered: then what is folded is numbered apart from that.
+        if folded.older_rules && !folded.is_remembered(reader)? {
+            folded = Folded::at(begun);
+            folded.state.number_after(reader.last_number()?);
+            folded.go_on(reader, up_to)?;
+        }
+        Ok(folded)
+    })
+}
+
+impl Folded {
+    fn at(state: State) -> Folded {
+        Folded {
+            snapshot: state.seq(),
+            state,
+            letters: Vec::new(),
+            unreadable: Vec::new(),
+            older_rules: false,
+            finished: Vec::new(),
+        }
+    }
+
+    fn go_on(&mut self, reader: &Reader, up_to: u64) -> Result<(), Error> {
+        reader.try_fold(self.snapshot, up_to, |record| self.step(reader, &record))?;
+        if self.state.seq() < up_to.min(reader.last()?) {
+            return Err(missing(reader, self.state.seq() + 1));
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, reader: &Reader, record: &Record) -> Result<(), Error> {
+        let next = self.state.seq() + 1;
+        if record.seq != next {
+            return Err(missing(reader, next));
+        }
+        let older = record.rules < RULES;
+        self.older_rules |= older;
+        let found = |record| self.unreadable.push(record);
+        let Some(event) = readable(reader, &mut self.state, record, found)? else {
+            return Ok(());
+        };
+        for effect in self.state.step(record.at, event) {
+            match effect {
+                Effect::Write(letter) => self.letters.push(*letter),
+                Effect::Remember(facts) if older => self.finished.push(*facts),
+                Effect::Spawn { .. }
+                | Effect::Deliver { .. }
+                | Effect::Interrupt { .. }
+                | Effect::Look { .. }
+                | Effect::Kill { .. }
+                | Effect::NotifyHuman { .. }
+                | Effect::ShowDialog { .. }
+                | Effect::RunHook { .. }
+                | Effect::Remember(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Do the numbers stand for the same messages as those that are remembered?
+    fn is_remembered(&self, reader: &Reader) -> Result<bool, Error> {
+        let held = self.state.held().map(|held| &held.facts);
+        for facts in self.finished.iter().chain(held) {
+            let known = reader.message(facts.number)?;
+            if known.is_some_and(|known| known.id != facts.id) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn missing(reader: &Reader, seq: u64) -> Error {
+    Error::Damaged {
+        path: reader.path().into(),
+        detail: format!("record {seq} is missing"),
+    }
+}
+
+/// The newest snapshot at or before a record that can be read. One that cannot costs
+/// only time, as long as there are records to fold in its place.
+pub(super) fn newest_snapshot(reader: &Reader, up_to: u64) -> Result<State, Error> {
+    let mut before = up_to;
+    while let Some(snapshot) = reader.snapshot(before)? {
+        let what = || format!("the snapshot at {}", snapshot.seq);
+        check_version(reader.path(), what, "the rules", snapshot.rules, RULES)?;
+        STATE.check(reader.path(), what, snapshot.version)?;
+        match snapshot.state() {
+            Ok(state) if state.seq() == snapshot.seq => return Ok(state),
+            Ok(_) | Err(_) if snapshot.seq > 0 => before = snapshot.seq - 1,
+            Ok(_) | Err(_) => break,
+        }
+    }
+    Ok(State::default())
+}
