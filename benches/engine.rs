@@ -14,7 +14,7 @@ use tx::engine::{Arrived, Event, Loaded, Pane, State, Traits};
 use tx::format::mesh;
 use tx::format::message::{Origin, Parsed, parse};
 use tx::journal::{Ledger, Reader};
-use tx::model::{Address, Envelope, Mode};
+use tx::model::{Address, Envelope, Mode, Rearmatter};
 
 mod ratio;
 use ratio::{alternate, judge, timed};
@@ -81,7 +81,7 @@ fn envelope(text: &str) -> Envelope {
         modified: DateTime::UNIX_EPOCH.fixed_offset(),
     };
     match parse(text.as_bytes(), &origin) {
-        Parsed::Message(message, _) => message.envelope,
+        Parsed::Message(read) => read.message.envelope,
         Parsed::Rejected(_) | Parsed::Incomplete(_) => unreachable!("the message is good"),
     }
 }
@@ -93,6 +93,8 @@ fn arrived(n: usize, front: &str) -> Event {
         hash: n.to_string(),
         envelope: envelope(&text),
         text,
+        body: 0..0,
+        rearmatter: Rearmatter::default(),
         warnings: Vec::new(),
         turn: None,
         known: Vec::new(),

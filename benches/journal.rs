@@ -117,7 +117,7 @@ fn fold(count: usize) {
 /// the same records: what the ledger itself costs.
 fn take(commits: usize) {
     let arrived = serde_json::json!({"arrived": {
-        "path": "login-redirect-tested-3.md", "hash": "0", "text": BODY,
+        "path": "login-redirect-tested-3.md", "hash": "0", "text": BODY, "body": {"start": 0, "end": 0},
         "envelope": {
             "from": "dev-review/tester", "to": ["core/core"], "id": "login-redirect-tested-3",
             "headline": "Tested", "timestamp": "2026-01-02T03:04:05Z",

@@ -148,9 +148,10 @@ impl Checker {
             modified,
         };
         let (message, diagnostics) = match parse(&bytes, &origin) {
-            Parsed::Message(message, mut diagnostics) => {
-                diagnostics.extend(self.check_on_bus(path, &bytes, &message));
-                (Some(message), diagnostics)
+            Parsed::Message(read) => {
+                let mut diagnostics = read.warnings;
+                diagnostics.extend(self.check_on_bus(path, &bytes, &read.message));
+                (Some(read.message), diagnostics)
             }
             Parsed::Rejected(why) | Parsed::Incomplete(why) => (None, why.diagnostics),
         };
@@ -162,7 +163,7 @@ impl Checker {
             path,
             ok: message.is_some() && !diagnostics.iter().any(Diagnostic::is_error),
             text,
-            message: message.filter(|_| self.json).as_deref().map(message_json),
+            message: message.as_ref().filter(|_| self.json).map(message_json),
             diagnostics,
         }
     }

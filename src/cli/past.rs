@@ -8,10 +8,9 @@ use chrono::{DateTime, Utc};
 use super::exit::{Exit, Failure};
 use super::output::many;
 use crate::engine::{
-    Command, Effect, Event, Exit as Ended, Facts, Number, Sent, Source, State, Step, Timer, Verdict,
+    Command, Effect, Event, Exit as Ended, Facts, Number, Sent, State, Step, Timer, Verdict,
 };
-use crate::format::message::{Origin, Parsed, parse};
-use crate::journal::{Error, Ledger, Reader, Record};
+use crate::journal::{Error, Ledger, Reader, Record, StoredMessage};
 use crate::model::{Diagnostic, MsgId, Rearmatter, nearest};
 use crate::project::Project;
 
@@ -157,19 +156,10 @@ impl Past {
 
     /// The body and the rearmatter of a message, from the journal: its file may be gone.
     pub(super) fn content(&self, facts: &Facts) -> Result<(String, Rearmatter), Failure> {
-        let Some(text) = self.reader.text_of(facts)? else {
-            return Ok(("(its text was archived)".into(), Rearmatter::default()));
-        };
-        let Some(path) = facts.path() else {
-            return Ok((text, Rearmatter::default()));
-        };
-        let origin = Origin {
-            name: path.into(),
-            modified: DateTime::UNIX_EPOCH.fixed_offset(),
-        };
-        Ok(match parse(text.as_bytes(), &origin) {
-            Parsed::Message(message, _) => (message.body.to_string(), message.rearmatter),
-            Parsed::Rejected(_) | Parsed::Incomplete(_) => (text, Rearmatter::default()),
+        Ok(match self.reader.contents(facts)? {
+            None => ("(its text was archived)".into(), Rearmatter::default()),
+            Some(StoredMessage::Own(text)) => (text, Rearmatter::default()),
+            Some(StoredMessage::File(arrived)) => (arrived.body().to_owned(), arrived.rearmatter),
         })
     }
 
@@ -193,15 +183,8 @@ impl Past {
 
     /// What was not as its author may think, when it was accepted.
     pub(super) fn warnings(&self, facts: &Facts) -> Result<Vec<Diagnostic>, Failure> {
-        let record = match &facts.source {
-            Source::File { record, .. } => self.reader.record(*record)?,
-            Source::Output { .. } | Source::Own { .. } => None,
-        };
-        let event = record.and_then(|record| serde_json::from_str(&record.body).ok());
-        Ok(match event {
-            Some(Event::Arrived(arrived)) => arrived.warnings,
-            Some(_) | None => Vec::new(),
-        })
+        let arrived = self.reader.arrival(facts)?;
+        Ok(arrived.map_or_else(Vec::new, |arrived| arrived.warnings))
     }
 
     /// What proves a step: its record, in words.
@@ -258,7 +241,7 @@ pub(super) fn until(at: i64) -> String {
 
 /// A record in a few words.
 pub(super) fn in_words(record: &Record) -> String {
-    let event: Event = match serde_json::from_str(&record.body) {
+    let event = match record.event() {
         Ok(event) => event,
         Err(_) => return format!("{}, of a form that this tx does not know", record.kind),
     };

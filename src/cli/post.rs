@@ -104,7 +104,7 @@ fn judge(text: &str) -> (Option<Message>, Vec<Diagnostic>) {
         modified: Utc::now().fixed_offset(),
     };
     match parse(text.as_bytes(), &origin) {
-        Parsed::Message(message, diagnostics) => (Some(*message), diagnostics),
+        Parsed::Message(read) => (Some(read.message), read.warnings),
         Parsed::Rejected(why) | Parsed::Incomplete(why) => (None, why.diagnostics),
     }
 }

@@ -120,8 +120,8 @@ fn says_what_goes(path: &Path, name: &str, put: &Put) -> bool {
         modified: Utc::now().fixed_offset(),
     };
     match parse(&bytes, &origin) {
-        Parsed::Message(message, _) => {
-            let envelope = message.envelope;
+        Parsed::Message(read) => {
+            let envelope = read.message.envelope;
             put.own.contains(&(envelope.from, envelope.id))
         }
         Parsed::Rejected(_) | Parsed::Incomplete(_) => false,

@@ -509,6 +509,8 @@ fn goes_anyway(project: &Project, message: &Message) -> Result<Option<Kind>, Fai
         hash: String::new(),
         text: String::new(),
         envelope: message.envelope.clone(),
+        body: 0..0,
+        rearmatter: message.rearmatter.clone(),
         warnings: Vec::new(),
         turn: None,
         known: Vec::new(),

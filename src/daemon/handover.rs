@@ -2,18 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use chrono::DateTime;
 use sha2::{Digest, Sha256};
 
 use super::attempt::{Attempt, Order};
 use super::meshes::{Meshes, mode_of};
 use super::processes::Start;
 use crate::agents::{Values, arguments, uses_session};
-use crate::engine::{Event, Exit, Facts, Number, Pane, Source, State, Turn};
-use crate::format::message::{MAX_FILE, Origin, Parsed, parse};
+use crate::engine::{Arrived, Event, Exit, Facts, Number, Pane, State, Turn};
+use crate::format::message::MAX_FILE;
 use crate::format::prompt::{Given, output_folder, prompt, with_feature};
-use crate::journal::{Error, Ledger, Reader};
-use crate::model::{Address, Agent, Body, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Status};
+use crate::journal::{Error, Ledger, Reader, StoredMessage};
+use crate::model::{Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Status};
 use crate::project::{
     Place, Project, Task, briefing, cannot_run, make_workspace, read_regular, workspace,
     write_private,
@@ -63,7 +62,7 @@ struct Content {
     headline: String,
     status: Option<Status>,
     in_reply_to: Vec<MsgId>,
-    body: Body,
+    body: String,
     rearmatter: Rearmatter,
     command: Option<String>,
     feature: Option<Feature>,
@@ -191,8 +190,8 @@ impl Handover<'_> {
         let prompt = || self.prompt(&whose, &contents, feature, output.as_deref(), true);
         let text = match (whose.agent.deliver, contents.as_slice()) {
             (Deliver::Text, [one]) => match slash_command(whose.agent, &contents, feature) {
-                Some(command) => format!("{command}\n\n{}", one.body.as_str()),
-                None => one.body.as_str().to_owned(),
+                Some(command) => format!("{command}\n\n{}", one.body),
+                None => one.body.clone(),
             },
             (Deliver::Text, [] | [..]) => prompt()?,
             (Deliver::Path, contents) => {
@@ -375,7 +374,7 @@ impl Content {
             headline: &self.headline,
             status: self.status.as_ref(),
             in_reply_to: &self.in_reply_to,
-            body: self.body.as_str(),
+            body: &self.body,
             rearmatter: &self.rearmatter,
         }
     }
@@ -392,37 +391,29 @@ fn content(reader: &Reader, facts: &Facts, to: &Address) -> Result<Content, Erro
         headline: facts.headline.to_string(),
         status: facts.status.clone(),
         in_reply_to: Vec::new(),
-        body: Body::default(),
+        body: String::new(),
         rearmatter: Rearmatter::default(),
         command: None,
         feature: None,
         file: None,
     };
-    let text = reader.text_of(facts)?.unwrap_or_default();
-    match &facts.source {
-        Source::Own { .. } | Source::Output { .. } => content.body = text.into(),
-        Source::File { path, .. } => {
-            let origin = Origin {
-                name: path.clone(),
-                modified: DateTime::from_timestamp_millis(facts.at)
-                    .unwrap_or_default()
-                    .fixed_offset(),
-            };
-            match parse(text.as_bytes(), &origin) {
-                Parsed::Message(message, _) => {
-                    content.in_reply_to = message.envelope.in_reply_to;
-                    content.body = message.body;
-                    content.rearmatter = message.rearmatter;
-                    content.command = message.envelope.command;
-                    content.feature = message.envelope.feature;
-                }
-                // It was a message when it was accepted, by rules that have changed since.
-                Parsed::Rejected(_) | Parsed::Incomplete(_) => {
-                    content.body = text.as_str().into();
-                }
-            }
-            let name = path.clone();
-            content.file = Some(Written { name, text });
+    match reader.contents(facts)? {
+        None => {}
+        Some(StoredMessage::Own(text)) => content.body = text,
+        Some(StoredMessage::File(arrived)) => {
+            content.body = arrived.body().to_owned();
+            let Arrived {
+                path,
+                text,
+                envelope,
+                rearmatter,
+                ..
+            } = *arrived;
+            content.in_reply_to = envelope.in_reply_to;
+            content.command = envelope.command;
+            content.feature = envelope.feature;
+            content.rearmatter = rearmatter;
+            content.file = Some(Written { name: path, text });
         }
     }
     Ok(content)

@@ -123,9 +123,10 @@ mod tests {
                 let (name, file) = file_of(&letter);
                 let modified = DateTime::UNIX_EPOCH.fixed_offset();
                 let parsed = parse(file.as_bytes(), &Origin { name, modified });
-                let Parsed::Message(message, _) = parsed else {
+                let Parsed::Message(read) = parsed else {
                     panic!("{size} bytes of {text:?}: {parsed:?}");
                 };
+                let message = read.message;
                 assert_eq!(message.envelope.id, letter.id);
                 let whole = message.body.as_str().trim() == letter.body.trim();
                 let cut = message.body.as_str().contains("[tx: cut here");

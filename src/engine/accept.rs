@@ -27,6 +27,8 @@ impl State {
             hash,
             text: _,
             envelope,
+            body: _,
+            rearmatter: _,
             warnings: _,
             turn,
             known,

@@ -1,9 +1,11 @@
 //! What happened: everything that the engine is ever told.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::facts::{Facts, Number};
-use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name};
+use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Rearmatter};
 
 /// Something that happened. What is known of the past comes along with it, so that
 /// the same events always lead to the same state.
@@ -144,6 +146,11 @@ pub struct Arrived {
     pub text: String,
     /// What its frontmatter says.
     pub envelope: Envelope,
+    /// Where its body stands in the text.
+    pub body: Range<usize>,
+    /// What its author says of the quality of the work.
+    #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
+    pub rearmatter: Rearmatter,
     /// What is not as its author may think, though it is a message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Diagnostic>,
@@ -155,6 +162,13 @@ pub struct Arrived {
     /// and the first ones of their runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<Facts>,
+}
+
+impl Arrived {
+    /// The body.
+    pub fn body(&self) -> &str {
+        self.text.get(self.body.clone()).unwrap_or(&self.text)
+    }
 }
 
 /// A bad message file.

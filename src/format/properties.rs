@@ -255,8 +255,8 @@ pub(crate) fn message() -> impl Strategy<Value = Message> {
 
 fn diagnostics(parsed: &Parsed) -> &[Diagnostic] {
     match parsed {
-        Parsed::Message(_, diagnostics)
-        | Parsed::Rejected(Rejection { diagnostics, .. })
+        Parsed::Message(read) => &read.warnings,
+        Parsed::Rejected(Rejection { diagnostics, .. })
         | Parsed::Incomplete(Rejection { diagnostics, .. }) => diagnostics,
     }
 }
@@ -275,16 +275,18 @@ fn check_any(bytes: &[u8]) {
     }
     report("x.md", &text, diagnostics(&parsed), false);
     match &parsed {
-        Parsed::Message(message, found) => {
-            assert!(!found.iter().any(Diagnostic::is_error));
+        Parsed::Message(read) => {
+            assert!(!read.warnings.iter().any(Diagnostic::is_error));
+            let message = &read.message;
+            assert_eq!(&text[read.body.clone()], message.body.as_str());
             let again = parse(render(message).as_bytes(), &origin());
-            let Parsed::Message(again, _) = again else {
+            let Parsed::Message(again) = again else {
                 panic!(
                     "{message:#?} renders to {:?}, which is {again:#?}",
                     render(message)
                 );
             };
-            assert_eq!(*again, **message);
+            assert_eq!(again.message, *message);
         }
         Parsed::Rejected(Rejection { diagnostics, .. })
         | Parsed::Incomplete(Rejection { diagnostics, .. }) => {
@@ -300,10 +302,10 @@ proptest! {
     fn what_is_rendered_parses_back_equal(message in message()) {
         let text = render(&message);
         let parsed = parse(text.as_bytes(), &origin());
-        let Parsed::Message(again, _) = parsed else {
+        let Parsed::Message(again) = parsed else {
             panic!("{text:?} is {parsed:#?}");
         };
-        prop_assert_eq!(&*again, &message, "{}", text);
+        prop_assert_eq!(&again.message, &message, "{}", text);
         let kind = message.envelope.kind.unwrap_or(Kind::Task);
         let name = file_name(&message, kind);
         prop_assert!(!name.contains(['/', '\n', '\0']) && !name.starts_with('.') && name.len() < 255);

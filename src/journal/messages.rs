@@ -12,6 +12,15 @@ use crate::engine::{
 };
 use crate::model::{Address, MsgId};
 
+/// What a message says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StoredMessage {
+    /// A file, as it was read.
+    File(Box<Arrived>),
+    /// What tx wrote or a program printed: all of it is the body.
+    Own(String),
+}
+
 impl Reader {
     /// A message that was remembered.
     pub fn message(&self, number: Number) -> Result<Option<Facts>, Error> {
@@ -165,11 +174,13 @@ impl Reader {
         })
     }
 
-    /// What a message says, to the byte; `None` if that was archived. Its file may be gone.
-    pub fn text_of(&self, facts: &Facts) -> Result<Option<String>, Error> {
+    /// What a message says; `None` if that was archived. Its file may be gone.
+    pub fn contents(&self, facts: &Facts) -> Result<Option<StoredMessage>, Error> {
         Ok(match (&facts.source, self.event_of(facts)?) {
-            (Source::Own { body, .. }, _) => Some(body.clone()),
-            (Source::File { .. }, Some(Event::Arrived(arrived))) => Some(arrived.text),
+            (Source::Own { body, .. }, _) => Some(StoredMessage::Own(body.clone())),
+            (Source::File { .. }, Some(Event::Arrived(arrived))) => {
+                Some(StoredMessage::File(arrived))
+            }
             (
                 Source::Output { .. },
                 Some(Event::PaneExited {
@@ -181,21 +192,30 @@ impl Reader {
                         },
                     ..
                 }),
-            ) => Some(match code {
+            ) => Some(StoredMessage::Own(match code {
                 0 => stdout,
                 code => exited_with(code, &stderr),
-            }),
+            })),
             (Source::File { .. } | Source::Output { .. }, _) => None,
         })
+    }
+
+    /// The same to the byte, as it was written or printed.
+    pub fn text_of(&self, facts: &Facts) -> Result<Option<String>, Error> {
+        let contents = self.contents(facts)?;
+        Ok(contents.map(|contents| match contents {
+            StoredMessage::File(arrived) => arrived.text,
+            StoredMessage::Own(text) => text,
+        }))
     }
 
     /// The file that a message came in, as it was read; `None` if it came in none, or if
     /// that was archived.
     pub fn arrival(&self, facts: &Facts) -> Result<Option<Box<Arrived>>, Error> {
-        match (&facts.source, self.event_of(facts)?) {
-            (Source::File { .. }, Some(Event::Arrived(arrived))) => Ok(Some(arrived)),
-            (Source::File { .. } | Source::Output { .. } | Source::Own { .. }, _) => Ok(None),
-        }
+        Ok(self.contents(facts)?.and_then(|contents| match contents {
+            StoredMessage::File(arrived) => Some(arrived),
+            StoredMessage::Own(_) => None,
+        }))
     }
 
     fn event_of(&self, facts: &Facts) -> Result<Option<Event>, Error> {

@@ -37,6 +37,7 @@ use crate::engine::Facts;
 pub use codec::KINDS;
 pub use error::Error;
 pub use ledger::{Ledger, Untaken};
+pub use messages::StoredMessage;
 pub use prune::{Pruned, Put, prune};
 pub use quarantine::Quarantined;
 pub use reader::Reader;

@@ -177,12 +177,23 @@ fn warning() -> impl Strategy<Value = Diagnostic> {
 prop_compose! {
     fn arrived()(
         (path, hash, text) in (text(), text(), text()),
-        envelope in envelope(),
+        read in message(),
+        body in any::<(u16, u16)>(),
         warnings in prop::collection::vec(warning(), 0..3),
         turn in any::<Option<u32>>(),
         known in prop::collection::vec(facts(), 0..2),
     ) -> Arrived {
-        Arrived { path, hash, text, envelope, warnings, turn, known }
+        Arrived {
+            path,
+            hash,
+            text,
+            envelope: read.envelope,
+            body: body.0.into()..body.1.into(),
+            rearmatter: read.rearmatter,
+            warnings,
+            turn,
+            known,
+        }
     }
 }
 

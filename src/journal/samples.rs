@@ -15,6 +15,7 @@ pub(super) fn arrived(path: &str, id: &str, in_reply_to: &[&str]) -> Event {
         "path": path,
         "hash": "0",
         "text": "---\n---\n",
+        "body": {"start": 8, "end": 8},
         "envelope": {
             "from": "dev/worker", "to": ["core"], "id": id, "headline": "Done",
             "timestamp": "2026-01-02T03:04:05Z", "in_reply_to": in_reply_to,

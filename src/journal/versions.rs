@@ -6,11 +6,14 @@
 
 use std::path::Path;
 
+use chrono::DateTime;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{Error, Snapshot};
-use crate::engine::State;
+use super::{Error, Record, Snapshot};
+use crate::engine::{Event, State};
+use crate::format::message::{Origin, Parsed, parse};
+use crate::model::Rearmatter;
 
 /// Makes a value of one version into one of the next.
 type Upcast = fn(Value) -> Value;
@@ -25,7 +28,7 @@ pub(super) struct Persisted {
 /// [`crate::engine::Event`], in `events`.
 pub(super) const EVENT: Persisted = Persisted {
     form: "the form",
-    upcasts: &[],
+    upcasts: &[read_arrived],
 };
 
 /// [`State`], in `snapshots`.
@@ -73,6 +76,35 @@ impl Persisted {
     }
 }
 
+/// An arrival had only the frontmatter beside its text: the rest is read once more.
+fn read_arrived(mut event: Value) -> Value {
+    let Some(arrived) = event.get_mut("arrived") else {
+        return event;
+    };
+    let text = arrived["text"].as_str().unwrap_or_default();
+    let origin = Origin {
+        name: String::new(),
+        modified: DateTime::UNIX_EPOCH.fixed_offset(),
+    };
+    let (body, rearmatter) = match parse(text.as_bytes(), &origin) {
+        Parsed::Message(read) => (read.body, read.message.rearmatter),
+        // It was a message by rules that have changed since.
+        Parsed::Rejected(_) | Parsed::Incomplete(_) => (0..text.len(), Rearmatter::default()),
+    };
+    arrived["body"] = json!(body);
+    if !rearmatter.is_empty() {
+        arrived["rearmatter"] = json!(rearmatter);
+    }
+    event
+}
+
+impl Record {
+    /// The event, or why it cannot be read.
+    pub fn event(&self) -> Result<Event, String> {
+        EVENT.read(self.version, self.body.as_bytes())
+    }
+}
+
 impl Snapshot {
     /// The state that it was made of, or why it cannot be read.
     pub fn state(&self) -> Result<State, String> {
@@ -103,9 +135,8 @@ pub(super) fn check_version(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::model::{Envelope, Grade};
 
     /// A made-up type that was renamed once and got a field later.
     const MADE_UP: Persisted = Persisted {
@@ -141,6 +172,31 @@ mod tests {
         ] {
             let read: MadeUp = MADE_UP.read(version, text.as_bytes()).unwrap();
             assert_eq!(read, newest, "version {version}");
+        }
+    }
+
+    #[test]
+    fn the_body_and_the_rearmatter_of_an_older_arrival_are_found_in_its_text() {
+        let text = "---\nto: core\nfrom: dev/a\n---\n\nDone.\n\n---\ngrade: A\n---\n";
+        let envelope = Envelope::new(
+            "dev/a".parse().unwrap(),
+            "m".parse().unwrap(),
+            "Done.".to_owned().into(),
+            DateTime::UNIX_EPOCH.fixed_offset(),
+        );
+        for (text, body, grade) in [
+            (text, "Done.", Some(Grade::A)),
+            ("no message any more", "no message any more", None),
+        ] {
+            let old = json!({"arrived": {
+                "path": "m.md", "hash": "0", "text": text, "envelope": envelope,
+            }});
+            let event = EVENT.read(1, old.to_string().as_bytes()).unwrap();
+            let Event::Arrived(arrived) = event else {
+                panic!("{event:?}");
+            };
+            assert_eq!(arrived.body(), body);
+            assert_eq!(arrived.rearmatter.grade(), grade);
         }
     }
 

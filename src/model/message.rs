@@ -1,6 +1,7 @@
 //! A message: envelope, body, rearmatter.
 
 use std::fmt;
+use std::ops::Range;
 use std::str::FromStr;
 
 use chrono::{DateTime, FixedOffset};
@@ -178,6 +179,11 @@ impl Rearmatter {
         "limitations",
     ];
 
+    /// Does the author say nothing?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The claimed grade, if it is one.
     pub fn grade(&self) -> Option<Grade> {
         self.0.get("grade")?.as_str()?.parse().ok()
@@ -252,17 +258,22 @@ impl Body {
 
 impl From<&str> for Body {
     fn from(text: &str) -> Self {
-        let text = text.trim_end();
-        let mut rest = text;
-        // Leading blank lines go; the indentation of the first full line stays.
-        while let Some((line, after)) = rest.split_once('\n') {
-            if !line.trim().is_empty() {
-                break;
-            }
-            rest = after;
-        }
-        Body(rest.into())
+        Body(text[body_span(text, 0..text.len())].into())
     }
+}
+
+/// Where the body stands in a part of a text: without the blank lines around it.
+pub fn body_span(text: &str, part: Range<usize>) -> Range<usize> {
+    let mut start = part.start;
+    let end = start + text[part].trim_end().len();
+    // Leading blank lines go; the indentation of the first full line stays.
+    while let Some((line, _)) = text[start..end].split_once('\n') {
+        if !line.trim().is_empty() {
+            break;
+        }
+        start += line.len() + 1;
+    }
+    start..end
 }
 
 impl From<String> for Body {

@@ -21,7 +21,9 @@ pub use mesh::{
     Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Prompt, RearmatterRules,
     Routing, RoutingError, RoutingMode, Row, Seconds, Target, Variables, Workspace,
 };
-pub use message::{Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter};
+pub use message::{
+    Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter, body_span,
+};
 pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
 pub use settings::{Core, Notify, Pattern, Settings};

@@ -183,7 +183,7 @@ fn message_diagnostics(text: &str) -> Vec<Diagnostic> {
         modified: DateTime::UNIX_EPOCH.fixed_offset(),
     };
     match parse(text.as_bytes(), &origin) {
-        Parsed::Message(_, diagnostics) => diagnostics,
+        Parsed::Message(read) => read.warnings,
         Parsed::Rejected(why) | Parsed::Incomplete(why) => why.diagnostics,
     }
 }

@@ -90,12 +90,14 @@ impl Story {
         };
         let hash = format!("{:x}", text.len());
         match parse(text.as_bytes(), &origin) {
-            Parsed::Message(message, warnings) => self.happens(Event::Arrived(Box::new(Arrived {
+            Parsed::Message(read) => self.happens(Event::Arrived(Box::new(Arrived {
                 path: name.into(),
                 hash,
                 text,
-                envelope: message.envelope,
-                warnings,
+                envelope: read.message.envelope,
+                body: read.body,
+                rearmatter: read.message.rearmatter,
+                warnings: read.warnings,
                 turn: None,
                 known: Vec::new(),
             }))),

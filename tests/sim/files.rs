@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tx::engine::{Arrived, Event, Rejected};
-use tx::model::{Address, Envelope, Line, MsgId};
+use tx::model::{Address, Envelope, Line, MsgId, Rearmatter};
 
 use crate::settings::Fault;
 use crate::world::{Thing, World};
@@ -129,6 +129,8 @@ impl World {
                     hash: hash.clone(),
                     text,
                     envelope: *envelope,
+                    body: 0..0,
+                    rearmatter: Rearmatter::default(),
                     warnings: Vec::new(),
                     turn: self.files.turns.get(&path).copied(),
                     known: Vec::new(),

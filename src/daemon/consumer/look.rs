@@ -61,12 +61,14 @@ fn judge(name: String, bytes: &[u8], modified: DateTime<FixedOffset>, waited: bo
     let hash = || hex(&Sha256::digest(bytes));
     let text = || String::from_utf8_lossy(bytes);
     match parse(bytes, &origin) {
-        Parsed::Message(message, warnings) => Looked::Message(Box::new(Arrived {
+        Parsed::Message(read) => Looked::Message(Box::new(Arrived {
             path: name,
             hash: hash(),
             text: text().into(),
-            envelope: message.envelope,
-            warnings,
+            envelope: read.message.envelope,
+            body: read.body,
+            rearmatter: read.message.rearmatter,
+            warnings: read.warnings,
             turn: None,
             known: Vec::new(),
         })),

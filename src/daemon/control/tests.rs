@@ -259,14 +259,16 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Ledger {
         modified: chrono::DateTime::UNIX_EPOCH.fixed_offset(),
     };
     let parsed = crate::format::message::parse(text.as_bytes(), &origin);
-    let crate::format::message::Parsed::Message(message, _) = parsed else {
+    let crate::format::message::Parsed::Message(read) = parsed else {
         unreachable!("it is good: {parsed:?}");
     };
     let arrived = crate::engine::Arrived {
         path: "1.md".into(),
         hash: "1".into(),
         text: text.into(),
-        envelope: message.envelope,
+        envelope: read.message.envelope,
+        body: read.body,
+        rearmatter: read.message.rearmatter,
         warnings: Vec::new(),
         turn: None,
         known: Vec::new(),

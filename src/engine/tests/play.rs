@@ -9,7 +9,7 @@ use crate::engine::{
     Loaded, Number, Pane, Rejected, Sent, State, Step, Timer, Traits, Verdict,
 };
 use crate::format::mesh::parse;
-use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Recipient};
+use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Rearmatter, Recipient};
 
 /// The stage.
 pub(super) struct Play {
@@ -182,6 +182,8 @@ impl Play {
             hash,
             text: msg.text,
             envelope,
+            body: 0..0,
+            rearmatter: Rearmatter::default(),
             warnings: Vec::new(),
             turn: msg.turn,
             known,

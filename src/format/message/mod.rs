@@ -44,11 +44,22 @@ pub struct Origin {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parsed {
     /// A message, perhaps with warnings.
-    Message(Box<Message>, Vec<Diagnostic>),
+    Message(Box<ReadMessage>),
     /// No message: the diagnostics say why, and the author is told.
     Rejected(Rejection),
     /// Perhaps still being written. If nothing more comes, it is rejected for this.
     Incomplete(Rejection),
+}
+
+/// A message as it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadMessage {
+    /// What it says.
+    pub message: Message,
+    /// Where its body stands in the text.
+    pub body: Range<usize>,
+    /// What is not as its author may think.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Why a file is no message.

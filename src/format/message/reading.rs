@@ -7,13 +7,16 @@ use sha2::{Digest, Sha256};
 
 use super::block::Block;
 use super::fields::Fields;
-use super::{MAX_BLOCK, Origin, Parsed, Rejection, block_too_large, headline_of, rear};
+use super::{
+    MAX_BLOCK, Origin, Parsed, ReadMessage, Rejection, block_too_large, headline_of, rear,
+};
 use crate::format::Text;
 use crate::format::blocks::{Blocks, Tail};
 use crate::format::findings::{Findings, path_name};
 use crate::format::yaml::{self, Cause, Step, is_identifier};
 use crate::model::{
     Address, Body, Code, Diagnostic, Envelope, Message, MsgId, Priority, Rearmatter, Recipient,
+    body_span,
 };
 
 /// Who seems to have written a file whose frontmatter cannot be read.
@@ -62,18 +65,20 @@ impl<'a> Reading<'a> {
                 "close it with a line of the same marks; until then it is plain text",
             );
         }
-        let body = Body::from(&text[blocks.rest.start..body_end]);
+        let body_at = body_span(text, blocks.rest.start..body_end);
+        let body = Body::from(&text[body_at.clone()]);
         let envelope = self.envelope(front, &body, origin);
         let rearmatter = rear.map(|rear| self.rearmatter(rear)).unwrap_or_default();
         match envelope {
-            Some(envelope) if !self.findings.failed() => {
-                let message = Message {
+            Some(envelope) if !self.findings.failed() => Parsed::Message(Box::new(ReadMessage {
+                message: Message {
                     envelope,
                     body,
                     rearmatter,
-                };
-                Parsed::Message(Box::new(message), self.findings.finish())
-            }
+                },
+                body: body_at,
+                warnings: self.findings.finish(),
+            })),
             _ => self.reject(),
         }
     }

@@ -16,7 +16,7 @@ fn origin() -> Origin {
 /// A message and the codes of its warnings.
 fn good(text: &str) -> (Message, Vec<Diagnostic>) {
     match parse(text.as_bytes(), &origin()) {
-        Parsed::Message(message, diagnostics) => (*message, diagnostics),
+        Parsed::Message(read) => (read.message, read.warnings),
         other => panic!("{text:?} should be a message, is {other:#?}"),
     }
 }
@@ -360,11 +360,11 @@ fn absent_fields_are_filled_in_with_a_warning() {
         ..origin()
     };
     let text = "---\nto: dev\nfrom: core\n---\n\n## Fix the login\n\nNow.\n";
-    let Parsed::Message(second, _) = parse(text.as_bytes(), &other) else {
+    let Parsed::Message(second) = parse(text.as_bytes(), &other) else {
         panic!()
     };
     assert_ne!(
-        second.envelope.id, e.id,
+        second.message.envelope.id, e.id,
         "another file name is another message"
     );
     assert_eq!(e.priority, Priority::Normal);

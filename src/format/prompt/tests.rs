@@ -128,10 +128,10 @@ fn example_of(mesh: &Mesh, agent: &str) -> Message {
         modified: DateTime::UNIX_EPOCH.fixed_offset(),
     };
     match parse(file.as_bytes(), &origin) {
-        Parsed::Message(message, found) => {
-            let codes: Vec<Code> = found.iter().map(|d| d.code).collect();
+        Parsed::Message(read) => {
+            let codes: Vec<Code> = read.warnings.iter().map(|d| d.code).collect();
             assert_eq!(codes, [Code::MissingTimestamp], "{file}");
-            *message
+            read.message
         }
         Parsed::Rejected(why) | Parsed::Incomplete(why) => panic!("{file}\n{why:?}"),
     }
