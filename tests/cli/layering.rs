@@ -8,7 +8,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("format", &["model"]),
     ("engine", &["model"]),
-    ("journal", &["model", "engine"]),
+    ("journal", &["model", "format", "engine"]),
     ("project", &["model", "format"]),
     ("agents", &["model"]),
     ("tmux", &[]),
