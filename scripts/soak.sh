@@ -24,6 +24,18 @@ TX_KILLS=500 cargo test --locked --release --test e2e wrapper -- --nocapture
 TX_KILLS=50 cargo test --locked --release --test e2e under_load -- --nocapture
 TX_SOAK=1 cargo test --locked --release --test e2e files
 
+say "a project that an older tx left under kill -9"
+older=027d6b82267835dd26b34f470ee2c91667c6e47e # the last commit with format 1 of the journal
+if git cat-file -e "$older^{commit}" 2>/dev/null; then
+    scratch=$(mktemp -d)
+    trap 'git worktree remove --force "$scratch/tx"; rm -rf "$scratch"' EXIT
+    git worktree add --detach "$scratch/tx" "$older"
+    cargo build --locked --release --manifest-path "$scratch/tx/Cargo.toml" --target-dir "$scratch/target"
+    TX_OLDER=$scratch/target/release/tx cargo test --locked --release --test e2e upgrade
+else
+    say "skipped: the older tx (commit $older is not in this clone)"
+fi
+
 say "benchmarks, with their limits"
 cargo bench --locked --bench format
 cargo bench --locked --bench journal

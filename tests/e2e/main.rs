@@ -23,5 +23,6 @@ mod stage;
 mod starts;
 mod text;
 mod trust;
+mod upgrade;
 mod verbs;
 mod wrapper;
