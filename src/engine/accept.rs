@@ -83,7 +83,7 @@ impl State {
         let author = envelope.from.clone();
         let costs = amended.is_none();
         self.accept(number, id, written, envelope, source, plan, &known, costs);
-        if amended.is_some() && self.workers.contains_key(&author) {
+        if amended.is_some() && self.workers.contains(&author) {
             self.after_ask(&author);
         }
     }
@@ -93,7 +93,7 @@ impl State {
     fn amend_answer(&mut self, number: Number, path: String, hash: String, envelope: Envelope) {
         self.touch_message(number);
         let record = self.seq;
-        let Some(held) = self.held.get_mut(&number) else {
+        let Some(held) = self.messages.get_mut(number) else {
             return;
         };
         held.facts.headline = envelope.headline.clone();
@@ -102,7 +102,7 @@ impl State {
     }
 
     fn says_the_same_to_the_same(&self, number: Number, new: &Envelope) -> bool {
-        let old = self.held.get(&number).and_then(|h| h.envelope.as_deref());
+        let old = self.messages.envelope(number);
         old.is_some_and(|old| {
             let whom = |e: &Envelope| (e.from.clone(), e.to.clone(), e.in_reply_to.clone());
             let what = |e: &Envelope| (e.id.clone(), e.kind, e.status.clone());
@@ -153,7 +153,7 @@ impl State {
 
     /// May it write? An agent that was removed from its mesh ends what it has in hand.
     pub(super) fn is_somebody(&self, from: &Address) -> bool {
-        self.index.directory.knows(from) || self.work_of(from).is_some()
+        self.meshes.directory().knows(from) || self.work_of(from).is_some()
     }
 
     /// The first message of what an agent was given.
@@ -359,7 +359,7 @@ impl State {
     }
 
     fn deliveries(&self, number: Number) -> Vec<(Address, Kind)> {
-        let held = self.held.get(&number).into_iter();
+        let held = self.messages.get(number).into_iter();
         let deliveries = held.flat_map(|held| &held.facts.deliveries);
         deliveries.map(|d| (d.to.clone(), d.kind)).collect()
     }
@@ -378,7 +378,7 @@ impl State {
     /// A message has reached the human.
     pub(super) fn reach_core(&mut self, number: Number, kind: Kind) {
         let inject = kind == Kind::TaskComplete && self.is_wanted_in_core(number);
-        if let Some(held) = self.held.get_mut(&number) {
+        if let Some(held) = self.messages.get_mut(number) {
             held.facts.wanted |= inject;
         }
         self.effect(Effect::NotifyHuman {
@@ -399,7 +399,7 @@ impl State {
         answers: &[Number],
         why: &str,
     ) {
-        if let Some(held) = self.held.get_mut(&number) {
+        if let Some(held) = self.messages.get_mut(number) {
             held.facts.way.clone_from(&way);
         }
         let body = format!("{from}: {why}");
@@ -425,7 +425,7 @@ impl State {
 
     /// Nothing comes of an outcome. What of it did not wait for its work is on its way.
     pub(super) fn end_outcome(&mut self, number: Number, step: Step, why: &str) {
-        let held = self.held.get(&number).into_iter();
+        let held = self.messages.get(number).into_iter();
         let deliveries = held.flat_map(|held| &held.facts.deliveries);
         let waits = deliveries.filter(|delivery| delivery.waits_for_work());
         let to: Vec<Address> = waits.map(|delivery| delivery.to.clone()).collect();
@@ -435,7 +435,7 @@ impl State {
     }
 
     pub(super) fn end_all(&mut self, number: Number, step: Step, why: &str) {
-        let Some(held) = self.held.get(&number) else {
+        let Some(held) = self.messages.get(number) else {
             return;
         };
         let to: Vec<Address> = held.facts.deliveries.iter().map(|d| d.to.clone()).collect();

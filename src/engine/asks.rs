@@ -4,6 +4,8 @@
 //! out of time. It is keyed by the message and by who was asked. Its asker goes on
 //! when none of its asks is open, with all the answers together.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::event::Timer;
@@ -39,10 +41,43 @@ impl Ask {
     }
 }
 
+/// The open asks, by the message and by who was asked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Asks(BTreeMap<Number, BTreeMap<Address, Ask>>);
+
+impl Asks {
+    fn open(&mut self, number: Number, asked: &Address, ask: Ask) {
+        self.0.entry(number).or_default().insert(asked.clone(), ask);
+    }
+
+    fn close(&mut self, number: Number, asked: &Address) -> Option<Ask> {
+        let asked_of = self.0.get_mut(&number)?;
+        let ask = asked_of.remove(asked)?;
+        if asked_of.is_empty() {
+            self.0.remove(&number);
+        }
+        Some(ask)
+    }
+
+    pub(super) fn get(&self, number: Number, asked: &Address) -> Option<&Ask> {
+        self.0.get(&number)?.get(asked)
+    }
+
+    fn get_mut(&mut self, number: Number, asked: &Address) -> Option<&mut Ask> {
+        self.0.get_mut(&number)?.get_mut(asked)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Number, &Address, &Ask)> {
+        let asks = self.0.iter();
+        asks.flat_map(|(number, asked)| asked.iter().map(|(who, ask)| (*number, who, ask)))
+    }
+}
+
 impl State {
     pub(super) fn open_ask(&mut self, number: Number, asked: &Address, asker: &Address) {
         let due = if asked.is_core() {
-            let envelope = self.held.get(&number).and_then(|h| h.envelope.as_ref());
+            let envelope = self.messages.envelope(number);
             let expires = envelope.and_then(|envelope| envelope.expires);
             expires.map(|time| time.timestamp_millis())
         } else {
@@ -57,9 +92,8 @@ impl State {
             due,
             left: 0,
         };
-        self.set_timer(ask.timer(number, asked), None, due);
-        let asked_of = self.asks.entry(number).or_default();
-        asked_of.insert(asked.clone(), ask);
+        self.timers.change(ask.timer(number, asked), None, due);
+        self.asks.open(number, asked, ask);
         self.touch_agent(asker);
         let at = self.at;
         let worker = self.worker_mut(asker);
@@ -73,7 +107,7 @@ impl State {
         if busy {
             worker.pause = Some(at + PAUSE_AFTER);
             let timer = Timer::Pause(asker.clone());
-            self.set_timer(timer, before, Some(at + PAUSE_AFTER));
+            self.timers.change(timer, before, Some(at + PAUSE_AFTER));
         }
         self.wait_by_itself(asker);
         self.break_circle(asker);
@@ -158,12 +192,8 @@ impl State {
 
     /// Close an ask. What becomes of the message asked, and who is told, is the caller's.
     pub(super) fn close_ask(&mut self, number: Number, asked: &Address) -> Option<Ask> {
-        let asked_of = self.asks.get_mut(&number)?;
-        let ask = asked_of.remove(asked)?;
-        if asked_of.is_empty() {
-            self.asks.remove(&number);
-        }
-        self.set_timer(ask.timer(number, asked), ask.due, None);
+        let ask = self.asks.close(number, asked)?;
+        self.timers.change(ask.timer(number, asked), ask.due, None);
         self.touch_agent(&ask.asker);
         let worker = self.worker_mut(&ask.asker);
         worker
@@ -171,8 +201,7 @@ impl State {
             .retain(|(known, who)| (*known, who) != (number, asked));
         let paused_mesh = self.mesh(&ask.asker.mesh).filter(|_| asked.is_core());
         if paused_mesh.is_some_and(|mesh| mesh.on_ask == OnAsk::Mesh) {
-            let mesh = &ask.asker.mesh;
-            let workers = self.workers.keys().filter(|worker| worker.mesh == *mesh);
+            let workers = self.workers.of_mesh(&ask.asker.mesh);
             self.now.ready.extend(workers.cloned());
         }
         Some(ask)
@@ -185,7 +214,7 @@ impl State {
         };
         if asked.is_core() {
             // Who answers has read it.
-            if let Some(held) = self.held.get_mut(&ask) {
+            if let Some(held) = self.messages.get_mut(ask) {
                 held.facts.read.get_or_insert(self.at);
             }
             self.end(ask, asked, Step::Finished, Some("answered".into()));
@@ -308,7 +337,7 @@ impl State {
             .collect();
         for number in asks {
             let at = self.at;
-            let ask = self.asks.get_mut(&number).and_then(|a| a.get_mut(asked));
+            let ask = self.asks.get_mut(number, asked);
             let Some(ask) = ask else { continue };
             let old = ask.due;
             match (at_work, ask.due) {
@@ -320,13 +349,14 @@ impl State {
                 (true, None) | (false, Some(_)) => {}
             }
             let new = ask.due;
-            self.set_timer(Timer::Ask(number, asked.clone()), old, new);
+            self.timers
+                .change(Timer::Ask(number, asked.clone()), old, new);
         }
     }
 
     /// Nobody worked on an ask in time.
     pub(super) fn ask_due(&mut self, number: Number, asked: &Address, due: i64) {
-        let ask = self.asks.get(&number).and_then(|asks| asks.get(asked));
+        let ask = self.asks.get(number, asked);
         if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
             return;
         }
@@ -345,11 +375,11 @@ impl State {
     /// The time for the human is over: the default is the answer.
     pub(super) fn ask_expires(&mut self, number: Number, due: i64) {
         let core = Address::core();
-        let ask = self.asks.get(&number).and_then(|asks| asks.get(&core));
+        let ask = self.asks.get(number, &core);
         if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
             return;
         }
-        let envelope = self.held.get(&number).and_then(|h| h.envelope.as_ref());
+        let envelope = self.messages.envelope(number);
         match envelope.and_then(|envelope| envelope.default.clone()) {
             Some(default) => {
                 let headline = "nobody answered: the default is taken";

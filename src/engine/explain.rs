@@ -9,7 +9,7 @@ use crate::model::Address;
 impl State {
     /// What an unfinished message waits for, one line a delivery; nothing if it waits for nothing.
     pub fn waiting_for(&self, number: Number) -> Vec<String> {
-        let Some(held) = self.held.get(&number) else {
+        let Some(held) = self.messages.get(number) else {
             return Vec::new();
         };
         let open = held.facts.deliveries.iter().filter(|d| !d.is_over());
@@ -20,7 +20,7 @@ impl State {
     fn delivery_waits_for(&self, number: Number, from: &Address, delivery: &Delivery) -> String {
         let to = &delivery.to;
         if to.is_core() && delivery.is_ask() {
-            let ask = self.asks.get(&number).and_then(|asks| asks.get(to));
+            let ask = self.asks.get(number, to);
             if ask.is_some() {
                 return "an answer of the human".into();
             }
@@ -30,13 +30,8 @@ impl State {
         if work(from).is_some_and(outcome) {
             return format!("the end of the turn of {from}, whose outcome it is");
         }
-        let joins = |set: &super::fanout::Set| {
-            let mut seats = set.places.values();
-            seats.any(|seat| seat.results.contains(&number))
-        };
-        if let Some(set) = self.sets.values().find(|set| joins(set)) {
-            let open = set.places.iter().filter(|(_, seat)| seat.open > 0);
-            let open: Vec<String> = open.map(|(who, _)| who.to_string()).collect();
+        if let Some(fan_out) = self.fan_outs.with_result(number) {
+            let open: Vec<String> = fan_out.at_work().map(Address::to_string).collect();
             return format!("the others of its fan-out: {}", open.join(", "));
         }
         let Some(worker) = self.workers.get(to) else {
@@ -140,7 +135,7 @@ impl State {
     }
 
     fn name_of(&self, number: Number) -> String {
-        match self.held.get(&number) {
+        match self.messages.get(number) {
             Some(held) => format!("`{}`", held.facts.id),
             None => format!("message {}", number.0),
         }
@@ -149,14 +144,14 @@ impl State {
     /// Every agent of every mesh, in order, and those that have had something to do since
     /// they were removed.
     pub fn agents(&self) -> impl Iterator<Item = Address> {
-        let named = self.meshes.values().flat_map(|loaded| {
+        let named = self.meshes.iter().flat_map(|loaded| {
             let agents = loaded.mesh.agents.keys();
             agents.map(|agent| Address {
                 mesh: loaded.mesh.name.clone(),
                 agent: agent.clone(),
             })
         });
-        let workers = self.workers.keys().cloned();
+        let workers = self.workers.addresses().cloned();
         let all: std::collections::BTreeSet<Address> = named.chain(workers).collect();
         all.into_iter()
             .filter(|agent| !agent.is_core() && !agent.is_system())
@@ -164,10 +159,8 @@ impl State {
 
     /// How many deliveries stand at each step, of what is unfinished.
     pub fn at_steps(&self) -> Vec<(Step, usize)> {
-        let steps = self
-            .held
-            .values()
-            .flat_map(|held| held.facts.deliveries.iter().map(Delivery::step));
+        let deliveries = self.messages.iter().flat_map(|held| &held.facts.deliveries);
+        let steps = deliveries.map(Delivery::step);
         let mut counts: std::collections::BTreeMap<Step, usize> = std::collections::BTreeMap::new();
         for step in steps {
             *counts.entry(step).or_default() += 1;

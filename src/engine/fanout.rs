@@ -12,26 +12,104 @@ use super::state::State;
 use super::worker::{Item, Member, Owes};
 use crate::model::{Address, Kind, Priority, Target};
 
+/// The fan-outs whose results are not all there, by the outcomes that opened them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct FanOuts(BTreeMap<Number, FanOut>);
+
 /// A fan-out whose results are not all there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Set {
+pub(super) struct FanOut {
     /// Who gets the results.
-    pub(super) join: Target,
+    join: Target,
     /// The run that it belongs to: two runs never mix.
-    pub(super) run: Option<Number>,
-    /// The members.
-    pub(super) places: BTreeMap<Address, Seat>,
+    run: Option<Number>,
+    #[serde(rename = "places")]
+    members: BTreeMap<Address, Progress>,
 }
 
-/// The place of a member in a fan-out.
+/// How far a member of a fan-out is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Seat {
+struct Progress {
     /// The items of it that are not finished.
-    pub(super) open: u32,
+    open: u32,
     /// What came of it.
-    pub(super) results: Vec<Number>,
+    results: Vec<Number>,
     /// What did not.
-    pub(super) failures: Vec<String>,
+    failures: Vec<String>,
+}
+
+impl FanOuts {
+    fn open(&mut self, opener: Number, run: Option<Number>, members: &[Address], join: Target) {
+        let members = members.iter().map(|member| {
+            let progress = Progress {
+                open: 1,
+                ..Progress::default()
+            };
+            (member.clone(), progress)
+        });
+        let fan_out = FanOut {
+            join,
+            run,
+            members: members.collect(),
+        };
+        self.0.insert(opener, fan_out);
+    }
+
+    pub(super) fn is_open(&self, opener: Number) -> bool {
+        self.0.contains_key(&opener)
+    }
+
+    /// The fan-out whose join will get this result.
+    pub(super) fn with_result(&self, result: Number) -> Option<&FanOut> {
+        self.0.values().find(|fan_out| {
+            let mut members = fan_out.members.values();
+            members.any(|member| member.results.contains(&result))
+        })
+    }
+
+    fn member(&mut self, opener: Number, member: &Address) -> Option<&mut Progress> {
+        self.0.get_mut(&opener)?.members.get_mut(member)
+    }
+
+    /// Take a fan-out out whose members are all done.
+    fn take_complete(&mut self, opener: Number) -> Option<FanOut> {
+        let complete = self.0.get(&opener)?.at_work().next().is_none();
+        complete.then(|| self.0.remove(&opener))?
+    }
+
+    /// New work for a member of a fan-out of the same run re-opens its place there.
+    fn reopen(&mut self, run: Number, member: &Address) -> Option<Member> {
+        let mut all = self.0.iter_mut();
+        let (opener, fan_out) = all.find(|(_, fan_out)| {
+            fan_out.run == Some(run) && fan_out.members.contains_key(member)
+        })?;
+        fan_out.members.get_mut(member)?.open += 1;
+        Some(Member {
+            set: *opener,
+            join: fan_out.join.clone(),
+        })
+    }
+}
+
+impl FanOut {
+    /// The members that are not done.
+    pub(super) fn at_work(&self) -> impl Iterator<Item = &Address> {
+        let open = self.members.iter().filter(|(_, member)| member.open > 0);
+        open.map(|(address, _)| address)
+    }
+
+    /// What the join is told of members without a result: a line each.
+    fn failures(&self) -> Vec<String> {
+        let members = self.members.iter();
+        let failures = members.flat_map(|(who, member)| {
+            let nothing = member.results.is_empty() && member.failures.is_empty();
+            let nothing = nothing.then(|| "it has no result".to_owned());
+            let failures = member.failures.iter().cloned().chain(nothing);
+            failures.map(move |why| format!("- {who}: {why}"))
+        });
+        failures.collect()
+    }
 }
 
 impl State {
@@ -42,19 +120,7 @@ impl State {
         members: &[Address],
         join: Target,
     ) {
-        let seats = members.iter().map(|member| {
-            let seat = Seat {
-                open: 1,
-                ..Seat::default()
-            };
-            (member.clone(), seat)
-        });
-        let set = Set {
-            join: join.clone(),
-            run,
-            places: seats.collect(),
-        };
-        self.sets.insert(opener, set);
+        self.fan_outs.open(opener, run, members, join.clone());
         for member in members {
             if member.is_core() {
                 self.reach_core(opener, Kind::TaskComplete);
@@ -72,13 +138,9 @@ impl State {
 
     /// The result of a member: for the join, with the others or after them.
     pub(super) fn result(&mut self, from: &Address, member: &Member, number: Number) {
-        match self
-            .sets
-            .get_mut(&member.set)
-            .and_then(|set| set.places.get_mut(from))
-        {
-            Some(seat) => {
-                seat.results.push(number);
+        match self.fan_outs.member(member.set, from) {
+            Some(progress) => {
+                progress.results.push(number);
                 let to = Address::from(member.join.clone());
                 let why = Cow::Borrowed("waits for the others of its fan-out");
                 self.rung(number, &to, Step::Queued, Some(why));
@@ -92,37 +154,22 @@ impl State {
 
     /// An item of a member has come to its end.
     pub(super) fn vacate(&mut self, set: Number, member: &Address, end: Result<(), String>) {
-        let seat = self
-            .sets
-            .get_mut(&set)
-            .and_then(|s| s.places.get_mut(member));
-        let Some(seat) = seat else { return };
-        seat.open = seat.open.saturating_sub(1);
-        seat.failures.extend(end.err());
+        let Some(progress) = self.fan_outs.member(set, member) else {
+            return;
+        };
+        progress.open = progress.open.saturating_sub(1);
+        progress.failures.extend(end.err());
         self.join_if_complete(set);
     }
 
     fn join_if_complete(&mut self, number: Number) {
-        let complete = |set: &Set| set.places.values().all(|seat| seat.open == 0);
-        if !self.sets.get(&number).is_some_and(complete) {
-            return;
-        }
-        let Some(set) = self.sets.remove(&number) else {
+        let Some(fan_out) = self.fan_outs.take_complete(number) else {
             return;
         };
-        let join = Address::from(set.join);
-        let failures: Vec<String> = set
-            .places
-            .iter()
-            .flat_map(|(who, seat)| {
-                let none = (seat.results.is_empty() && seat.failures.is_empty())
-                    .then(|| "it has no result".to_owned());
-                let failures = seat.failures.iter().cloned().chain(none);
-                failures.map(move |why| format!("- {who}: {why}"))
-            })
-            .collect();
-        let results = set.places.values().flat_map(|seat| &seat.results);
-        let mut messages: Vec<Number> = results.copied().collect();
+        let failures = fan_out.failures();
+        let join = Address::from(fan_out.join);
+        let results = fan_out.members.into_values();
+        let mut messages: Vec<Number> = results.flat_map(|member| member.results).collect();
         if !failures.is_empty() || messages.is_empty() {
             let body = match failures.is_empty() {
                 true => "There are no results.".to_owned(),
@@ -139,7 +186,7 @@ impl State {
         }
         if join.is_core() {
             for message in messages {
-                let from = self.held.get(&message).map(|held| held.facts.from.clone());
+                let from = self.messages.facts(message).map(|facts| facts.from.clone());
                 if let Some(from) = from {
                     self.complete_at_core(message, &from);
                 }
@@ -159,29 +206,20 @@ impl State {
     /// A member's work was parked, and is given another chance: its place is open again,
     /// and what was said of it no longer so.
     pub(super) fn reopen(&mut self, member: &Member, who: &Address, parked: Option<&Rung>) {
-        let seat = self
-            .sets
-            .get_mut(&member.set)
-            .and_then(|set| set.places.get_mut(who));
-        let Some(seat) = seat else { return };
-        seat.open += 1;
+        let Some(progress) = self.fan_outs.member(member.set, who) else {
+            return;
+        };
+        progress.open += 1;
         let why = parked.and_then(|rung| rung.why.as_deref());
-        let said = seat.failures.iter().position(|f| Some(f.as_str()) == why);
-        if let Some(said) = said {
-            seat.failures.remove(said);
+        let mut failures = progress.failures.iter();
+        if let Some(said) = failures.position(|failure| Some(failure.as_str()) == why) {
+            progress.failures.remove(said);
         }
     }
 
     /// New work for a member of a fan-out of the same run re-opens its place.
     pub(super) fn reopened(&mut self, member: &Address, number: Number) -> Option<Member> {
-        let run = self.held.get(&number)?.facts.run?;
-        let mut sets = self.sets.iter_mut();
-        let (opener, set) =
-            sets.find(|(_, set)| set.run == Some(run) && set.places.contains_key(member))?;
-        set.places.get_mut(member)?.open += 1;
-        Some(Member {
-            set: *opener,
-            join: set.join.clone(),
-        })
+        let run = self.messages.facts(number)?.run?;
+        self.fan_outs.reopen(run, member)
     }
 }

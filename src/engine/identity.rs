@@ -1,8 +1,6 @@
 //! Which message it is: new, the same again, or another of the same name; and what it
 //! follows from.
 
-use std::collections::BTreeSet;
-
 use super::facts::{Facts, Number, Source};
 use super::plan::Plan;
 use super::state::State;
@@ -32,10 +30,7 @@ pub(super) struct Ancestry {
 impl State {
     /// The newest message of a path.
     pub(super) fn newest_at<'k>(&'k self, path: &str, known: &'k [Facts]) -> Option<&'k Facts> {
-        let held = self.index.paths.get(path).and_then(BTreeSet::last);
-        let held = held
-            .and_then(|number| self.held.get(number))
-            .map(|h| &h.facts);
+        let held = self.messages.newest_at(path);
         let past = known.iter().filter(|facts| facts.path() == Some(path));
         past.chain(held).max_by_key(|facts| facts.number)
     }
@@ -57,8 +52,7 @@ impl State {
                 && names.contains(&Some(id))
                 && amended != Some(facts.number)
         };
-        let held = self.index.ids.get(id).into_iter().flatten();
-        let held = held.filter_map(|number| Some(&self.held.get(number)?.facts));
+        let held = self.messages.named(id);
         let newest = held.chain(known).filter(same).max_by_key(|f| f.number);
         let Some(newest) = newest else {
             return match from.is_system() {
@@ -119,16 +113,10 @@ impl State {
         known: &[Facts],
     ) -> Ancestry {
         let from = &envelope.from;
-        let held = |number: &Number| self.held.get(number).map(|held| &held.facts);
+        let held = |number: &Number| self.messages.facts(*number);
         let mut causes: Vec<&Facts> = plan.answers.iter().filter_map(held).collect();
         for id in &envelope.in_reply_to {
-            let here = self
-                .index
-                .ids
-                .get(id)
-                .into_iter()
-                .flatten()
-                .filter_map(held);
+            let here = self.messages.named(id);
             let past = known
                 .iter()
                 .filter(|f| f.id == *id || f.written.as_ref() == Some(id));

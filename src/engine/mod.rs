@@ -13,8 +13,10 @@ mod facts;
 mod fanout;
 mod identity;
 mod infer;
+mod meshes;
 mod moves;
 mod notes;
+mod open_messages;
 mod outcomes;
 mod panes;
 mod plan;
@@ -31,6 +33,7 @@ mod tests;
 mod timers;
 mod turns;
 mod worker;
+mod workers;
 
 pub use asks::Ask;
 pub use effect::{Effect, Letter, Turn};

@@ -56,7 +56,7 @@ impl State {
         let from = system("dispatcher");
         let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, note.about);
         let hops = (hops + note.hops).min(HOPS);
-        let about = note.about.and_then(|about| self.held.get(&about));
+        let about = note.about.and_then(|about| self.messages.get(about));
         let about = about.map(|held| held.facts.id.clone());
         self.hold(Held {
             facts: Facts {
@@ -160,8 +160,8 @@ impl State {
         let worker = self.workers.get(to);
         let work = worker.and_then(|worker| worker.status.work());
         let hops = work.map_or(0, |work| work.hops);
-        let about = about.and_then(|about| self.held.get(&about));
-        let in_hand = work.and_then(|work| self.held.get(&work.messages().next()?));
+        let about = about.and_then(|about| self.messages.get(about));
+        let in_hand = work.and_then(|work| self.messages.get(work.messages().next()?));
         match about.or(in_hand) {
             Some(held) => {
                 let facts = &held.facts;
@@ -214,7 +214,7 @@ impl State {
             about,
             hops: 0,
         });
-        if let Some(held) = self.held.get_mut(&number) {
+        if let Some(held) = self.messages.get_mut(number) {
             held.facts.wanted = news == News::Wanted;
             held.facts.read = (news == News::Known).then_some(self.at);
         }
@@ -307,7 +307,7 @@ impl State {
                 about: None,
                 hops: 1,
             });
-            if let Some(held) = self.held.get_mut(&number) {
+            if let Some(held) = self.messages.get_mut(number) {
                 held.repair = true;
             }
             self.attach(author, number);
@@ -343,7 +343,7 @@ impl State {
             return self.enqueue_item(author, item, Priority::High);
         }
         for number in notes {
-            let held = self.held.get(&number);
+            let held = self.messages.get(number);
             let body = held.and_then(|held| match &held.facts.source {
                 Source::Own { body, .. } => Some(body.clone()),
                 Source::File { .. } | Source::Output { .. } => None,
@@ -357,7 +357,7 @@ impl State {
 
     /// Was a repair note not given to its author?
     pub(super) fn is_untold_note(&self, author: &Address, number: Number) -> bool {
-        let held = self.held.get(&number).filter(|held| held.repair);
+        let held = self.messages.get(number).filter(|held| held.repair);
         let delivery = held.and_then(|held| held.facts.delivery(author));
         delivery.is_some_and(|delivery| {
             let mut ladder = delivery.ladder.iter();
@@ -373,7 +373,7 @@ impl State {
         }
         let author = rejected
             .author
-            .filter(|author| self.index.directory.knows(author));
+            .filter(|author| self.meshes.directory().knows(author));
         self.refuse(Refused {
             path: &rejected.path,
             hash: &rejected.hash,

@@ -48,7 +48,7 @@ impl State {
 
     /// Does an outcome speak of what was parked, and not of what is in hand?
     fn is_of_parked(&self, from: &Address, number: Number, parked: &[Number]) -> bool {
-        let (Some(worker), Some(held)) = (self.workers.get(from), self.held.get(&number)) else {
+        let (Some(worker), Some(held)) = (self.workers.get(from), self.messages.get(number)) else {
             return false;
         };
         let cause = &held.facts.cause;
@@ -59,10 +59,10 @@ impl State {
     /// What an outcome follows from, as far as its author was given it and it was parked,
     /// however long ago.
     fn parked_causes(&self, from: &Address, number: Number, known: &[Facts]) -> Vec<Number> {
-        let held = self.held.get(&number);
+        let held = self.messages.get(number);
         let causes = held.map_or(&[][..], |held| &held.facts.cause);
         let parked = |number: &&Number| {
-            let held = self.held.get(number).map(|held| &held.facts);
+            let held = self.messages.facts(**number);
             let facts = held.or_else(|| known.iter().find(|facts| facts.number == **number));
             facts.is_some_and(|facts| facts.is_parked_at(from))
         };
@@ -105,7 +105,7 @@ impl State {
 
     /// An ask in hand was answered: that may be all that was owed, outside of a turn.
     pub(super) fn settle_if_answered(&mut self, from: &Address) {
-        if from.is_core() || !self.workers.contains_key(from) {
+        if from.is_core() || !self.workers.contains(from) {
             return;
         }
         match self.take_status(from) {
@@ -122,7 +122,7 @@ impl State {
     /// Route an outcome on.
     pub(super) fn release(&mut self, from: &Address, routed: Routed) {
         let Routed { number, way } = routed;
-        let Some(held) = self.held.get(&number) else {
+        let Some(held) = self.messages.get(number) else {
             return;
         };
         let run = held.facts.run;
@@ -146,7 +146,7 @@ impl State {
 
     /// An outcome reaches core, which may be the end of its run.
     pub(super) fn complete_at_core(&mut self, number: Number, from: &Address) {
-        let facts = self.held.get(&number).map(|held| &held.facts);
+        let facts = self.messages.facts(number);
         let run = facts.and_then(|facts| facts.run);
         let failed = facts.is_some_and(Facts::is_error);
         self.completed(run, from, failed);

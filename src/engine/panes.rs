@@ -466,7 +466,10 @@ impl State {
             return;
         };
         for number in work.turn.clone() {
-            let delivery = self.held.get(&number).and_then(|h| h.facts.delivery(who));
+            let delivery = self
+                .messages
+                .get(number)
+                .and_then(|h| h.facts.delivery(who));
             if delivery.is_some_and(|delivery| delivery.step() == Step::Delivered) {
                 self.rung(number, who, Step::Acknowledged, None);
             }
@@ -481,7 +484,8 @@ impl State {
         let old = worker.silence;
         let silence = old.map(|_| at + SILENCE);
         worker.silence = silence;
-        self.set_timer(Timer::Silence(who.clone()), old, silence);
+        self.timers
+            .change(Timer::Silence(who.clone()), old, silence);
         if was_silent {
             self.run_ask_clocks(who);
         }

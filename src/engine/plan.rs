@@ -111,7 +111,7 @@ impl State {
                         false => (kind, row),
                     };
                     if row == Row::CoreAnswers
-                        && let Some(ask) = plan.answers.last().and_then(|n| self.held.get(n))
+                        && let Some(ask) = plan.answers.last().and_then(|n| self.messages.get(*n))
                     {
                         plan.warnings.push(format!(
                             "it answers `{}` of {to}; `type: task` would make it new work",
@@ -168,32 +168,33 @@ impl State {
         kind: Kind,
         answers: Option<MsgId>,
     ) -> Result<Address, String> {
-        let asks = |number: Number| {
-            let asked = self.asks.get(&number);
-            asked.and_then(|asked| asked.get(from))
+        let asked_by = |number: Number, who: &Address| {
+            let ask = self.asks.get(number, from);
+            ask.is_some_and(|ask| ask.asker == *who)
         };
-        let asked_by =
-            |number: &Number, who: &Address| asks(*number).is_some_and(|ask| ask.asker == *who);
         let named = match &to {
-            Some(to) => plan.answers.iter().any(|ask| asked_by(ask, to)),
+            Some(to) => plan.answers.iter().any(|ask| asked_by(*ask, to)),
             None => !plan.answers.is_empty(),
         };
         if let (Some(id), false) = (&answers, named) {
             // Rows 2 and 3: the ask was not named.
-            let numbered = self.index.ids.get(id).into_iter().flatten();
-            let open = numbered.filter(|number| match &to {
-                Some(to) if from.is_core() => asked_by(number, to),
-                Some(_) | None => asks(**number).is_some(),
+            let numbers = self.messages.named(id).map(|facts| facts.number);
+            let open = numbers.filter(|number| match &to {
+                Some(to) if from.is_core() => asked_by(*number, to),
+                Some(_) | None => self.asks.get(*number, from).is_some(),
             });
-            plan.answers.extend(open.min().copied());
+            plan.answers.extend(open.min());
         }
         match (kind, to) {
             // An answer goes to who asked, whatever its `to` says.
-            (Kind::AskResponse, Some(to)) if plan.answers.iter().any(|ask| asked_by(ask, &to)) => {
+            (Kind::AskResponse, Some(to)) if plan.answers.iter().any(|ask| asked_by(*ask, &to)) => {
                 Ok(to)
             }
             (Kind::AskResponse, to) => {
-                let asker = plan.answers.iter().find_map(|ask| asks(*ask));
+                let asker = plan
+                    .answers
+                    .iter()
+                    .find_map(|ask| self.asks.get(*ask, from));
                 let asker = asker.map(|ask| ask.asker.clone());
                 asker.or(to).ok_or_else(nobody)
             }
@@ -206,7 +207,7 @@ impl State {
         let from = &envelope.from;
         let mut recipients = Vec::with_capacity(envelope.to.len().max(1));
         for written in &envelope.to {
-            let directory = &self.index.directory;
+            let directory = self.meshes.directory();
             let to = match directory.resolve(written, from, envelope.status.as_ref()) {
                 Ok(Resolved::To(address)) => Some(address),
                 Ok(Resolved::Dispatch) => None,
@@ -227,8 +228,7 @@ impl State {
 
     /// What has this id, of what is held and of what is known to have left.
     fn named<'k>(&'k self, id: &MsgId, known: &'k [Facts]) -> impl Iterator<Item = &'k Facts> {
-        let held = self.index.ids.get(id).into_iter().flatten();
-        let held = held.filter_map(|number| Some(&self.held.get(number)?.facts));
+        let held = self.messages.named(id);
         let id = id.clone();
         let past = known.iter();
         held.chain(past.filter(move |f| f.id == id || f.written.as_ref() == Some(&id)))
@@ -250,10 +250,10 @@ impl State {
                     continue;
                 }
                 let by_recipient = to.is_none_or(|to| facts.from == *to);
-                let open = self.asks.get(&facts.number).and_then(|asks| asks.get(from));
+                let open = self.asks.get(facts.number, from);
                 let one_asker = to.is_some()
                     || answers.iter().all(|ask| {
-                        let first = self.held.get(ask).map(|held| &held.facts.from);
+                        let first = self.messages.get(*ask).map(|held| &held.facts.from);
                         first == Some(&facts.from)
                     });
                 let found = match open {
@@ -290,7 +290,7 @@ impl State {
         let worker = self.workers.get(recipient);
         let asking = worker.map_or(&[][..], |worker| &worker.asking);
         let open = asking.iter().filter(|(_, asked)| asked == asker);
-        let open = open.filter_map(|(number, _)| self.held.get(number));
+        let open = open.filter_map(|(number, _)| self.messages.get(*number));
         let open: Vec<String> = open.map(|held| format!("`{}`", held.facts.id)).collect();
         match open.is_empty() {
             true => format!("; {recipient} waits for no answer of yours"),
@@ -302,8 +302,7 @@ impl State {
     fn asker(&self, envelope: &Envelope, known: &[Facts]) -> Option<Address> {
         let from = &envelope.from;
         let named = envelope.in_reply_to.iter().find_map(|id| {
-            let held = self.index.ids.get(id).into_iter().flatten();
-            let held = held.filter_map(|number| Some(&self.held.get(number)?.facts));
+            let held = self.messages.named(id);
             let past = known.iter().filter(|facts| facts.id == *id);
             let mut asks = held.chain(past).filter(|facts| facts.asked(from));
             asks.next().map(|facts| facts.from.clone())
@@ -322,14 +321,11 @@ impl State {
         let named = |ask: &Number| match envelope.in_reply_to.as_slice() {
             [] => work.only_ask() == Some(*ask),
             ids => {
-                let id = self.held.get(ask).map(|held| &held.facts.id);
+                let id = self.messages.get(*ask).map(|held| &held.facts.id);
                 id.is_some_and(|id| ids.contains(id))
             }
         };
-        let open = |ask: &Number| {
-            let asked = self.asks.get(ask);
-            asked.is_some_and(|asked| asked.contains_key(&envelope.from))
-        };
+        let open = |ask: &Number| self.asks.get(*ask, &envelope.from).is_some();
         let asks = work.items.iter().filter_map(|(_, item)| item.ask());
         asks.filter(|ask| named(ask) && !open(ask)).collect()
     }
@@ -338,14 +334,14 @@ impl State {
     pub fn asks_core(&self, agent: &Address) -> Option<MsgId> {
         let worker = self.workers.get(agent)?;
         let (oldest, _) = worker.asking.iter().find(|(_, asked)| asked.is_core())?;
-        Some(self.held.get(oldest)?.facts.id.clone())
+        Some(self.messages.get(*oldest)?.facts.id.clone())
     }
 
     fn in_hand(&self, agent: &Address) -> InHand {
         let Some(work) = self.given(agent).filter(|work| work.owes()) else {
             return InHand::Nothing;
         };
-        let Some(ask) = work.only_ask().and_then(|ask| self.held.get(&ask)) else {
+        let Some(ask) = work.only_ask().and_then(|ask| self.messages.get(ask)) else {
             return InHand::Task;
         };
         InHand::Ask {
@@ -399,7 +395,7 @@ impl State {
         };
         let mut all = work.messages().chain(work.turn.iter().copied());
         all.any(|number| {
-            let id = self.held.get(&number).map(|held| &held.facts.id);
+            let id = self.messages.get(number).map(|held| &held.facts.id);
             id.is_some_and(|id| envelope.in_reply_to.contains(id))
         })
     }
@@ -458,7 +454,7 @@ impl State {
         };
         let route_to = match &envelope.route_to {
             None => None,
-            Some(written) => match self.index.directory.resolve(written, from, None) {
+            Some(written) => match self.meshes.directory().resolve(written, from, None) {
                 Ok(Resolved::To(address)) => Some(wanted(&address)),
                 Ok(Resolved::Dispatch) => None,
                 Err(why) => return Err(format!("route_to: {why}; {}", why.hint())),

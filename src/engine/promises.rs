@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::event::Timer;
 use super::facts::{Delivery, Number, Step};
-use super::fanout::Set;
+use super::fanout::FanOut;
 use super::state::{Held, State};
 use super::worker::{Giving, Owes, Status, Why, Worker};
 use crate::model::Address;
@@ -26,7 +25,7 @@ impl State {
         let touched = &self.now.touched;
         let messages = touched.messages.iter().map(|(number, _)| *number);
         messages
-            .filter_map(|number| self.held.get(&number))
+            .filter_map(|number| self.messages.get(number))
             .find_map(|held| self.message_lost(held))
             .or_else(|| touched.agents.iter().find_map(|who| self.worker_wrong(who)))
             .or_else(|| self.counts_wrong())
@@ -34,8 +33,8 @@ impl State {
 
     /// Check everything.
     pub fn any_broken_promise(&self) -> Option<Broken> {
-        let messages = self.held.values();
-        let workers = self.workers.keys();
+        let messages = self.messages.iter();
+        let workers = self.workers.addresses();
         messages
             .into_iter()
             .find_map(|held| self.message_lost(held))
@@ -47,32 +46,25 @@ impl State {
     /// 7: when no timer is set and no process lives, whatever is unfinished waits for a
     /// named act of a human.
     pub fn stuck(&self) -> Option<Broken> {
-        if !self.index.timers.is_empty() || self.workers.values().any(|worker| worker.live) {
+        if !self.timers.is_empty() || self.workers.iter().any(|(_, worker)| worker.live) {
             return None;
         }
         let waiting = self.waiting_for_a_human();
-        let seats = |set: &Set| {
-            let mut open = set.places.iter().filter(|(_, seat)| seat.open > 0);
-            open.any(|(member, _)| waiting.contains(member))
-        };
+        let member_waits =
+            |fan_out: &FanOut| fan_out.at_work().any(|member| waiting.contains(member));
         let waits = |held: &Held, delivery: &Delivery| {
             let number = held.facts.number;
             let to = &delivery.to;
-            let asked = self.asks.get(&number);
-            let asked = asked.is_some_and(|asks| asks.contains_key(to));
+            let asked = self.asks.get(number, to).is_some();
             let news = self.workers.get(to);
             let news = news.is_some_and(|worker| worker.updates.contains(&number));
-            let joins = |set: &&Set| {
-                let mut seats = set.places.values();
-                seats.any(|seat| seat.results.contains(&number))
-            };
             (to.is_core() && asked)
                 || news
                 || waiting.contains(to)
                 || waiting.contains(&held.facts.from)
-                || self.sets.values().find(joins).is_some_and(seats)
+                || self.fan_outs.with_result(number).is_some_and(member_waits)
         };
-        let idle = self.held.values().find(|held| {
+        let idle = self.messages.iter().find(|held| {
             let mut open = held.facts.deliveries.iter().filter(|d| !d.is_over());
             open.any(|delivery| !waits(held, delivery))
         })?;
@@ -114,8 +106,8 @@ impl State {
     fn message_lost(&self, held: &Held) -> Option<Broken> {
         let facts = &held.facts;
         let number = facts.number;
-        let run_goes_on = facts.run == Some(number) && self.runs.contains_key(&number);
-        if facts.is_over() && !run_goes_on && !self.sets.contains_key(&number) {
+        let run_goes_on = facts.run == Some(number) && self.runs.contains(number);
+        if facts.is_over() && !run_goes_on && !self.fan_outs.is_open(number) {
             return broken(1, format!("`{}` is over, and has not left", facts.id));
         }
         let lost = facts
@@ -136,16 +128,10 @@ impl State {
 
     fn is_somewhere(&self, number: Number, from: &Address, delivery: &Delivery) -> bool {
         let to = &delivery.to;
-        let asked = self
-            .asks
-            .get(&number)
-            .is_some_and(|asks| asks.contains_key(to));
+        let asked = self.asks.get(number, to).is_some();
         let author = self.workers.get(from).and_then(|w| w.status.work());
         let outcome = author.is_some_and(|work| work.outcomes.iter().any(|o| o.number == number));
-        let result = || {
-            let seats = self.sets.values().flat_map(|set| set.places.values());
-            seats.into_iter().any(|seat| seat.results.contains(&number))
-        };
+        let result = || self.fan_outs.with_result(number).is_some();
         let there = self.workers.get(to).is_some_and(|worker| {
             let work = worker.status.work();
             let in_hand = work.is_some_and(|work| {
@@ -169,7 +155,10 @@ impl State {
         // 2: what is being given, or was given, says so on its ladder.
         if let Status::Starting { work, .. } | Status::Working { work } = status {
             for number in &work.turn {
-                let delivery = self.held.get(number).and_then(|h| h.facts.delivery(who));
+                let delivery = self
+                    .messages
+                    .get(*number)
+                    .and_then(|h| h.facts.delivery(who));
                 if let Some(delivery) = delivery {
                     let mut ladder = delivery.ladder.windows(2);
                     let twice = ladder.any(|pair| {
@@ -272,7 +261,7 @@ impl State {
     /// 1: what came in is here, or has left.
     fn counts_wrong(&self) -> Option<Broken> {
         let counts = self.counts;
-        let held = u64::try_from(self.held.len()).unwrap_or(u64::MAX);
+        let held = u64::try_from(self.messages.len()).unwrap_or(u64::MAX);
         (counts.accepted != counts.left + held)
             .then(|| broken(1, format!("{counts:?}, and {held} are held")))?
     }
@@ -280,15 +269,8 @@ impl State {
     /// 4: the times that are set are those that the state says.
     fn timers_wrong(&self) -> Option<Broken> {
         let folded = State::restore(&self.snapshot()).ok()?;
-        let missing = |a: &State, b: &State| -> Vec<(i64, Timer)> {
-            a.index
-                .timers
-                .difference(&b.index.timers)
-                .cloned()
-                .collect()
-        };
-        let (here, there) = (missing(self, &folded), missing(&folded, self));
-        if !here.is_empty() || !there.is_empty() {
+        if folded.timers != self.timers {
+            let (here, there) = (&self.timers, &folded.timers);
             return broken(4, format!("times differ: {here:?} and {there:?}"));
         }
         (folded != *self).then(|| broken(4, "a restored state differs".into()))?

@@ -33,7 +33,7 @@ impl State {
         owes: Owes,
         set: Option<Member>,
     ) {
-        let envelope = self.held.get(&number).and_then(|h| h.envelope.as_ref());
+        let envelope = self.messages.envelope(number);
         let priority = match owes {
             Owes::Nothing => Priority::High,
             Owes::Outcome | Owes::Answer(_) => {
@@ -58,7 +58,7 @@ impl State {
         }
         for number in &item.messages {
             self.rung(*number, to, Step::Queued, None);
-            let held = self.held.get_mut(number);
+            let held = self.messages.get_mut(*number);
             let mut deliveries = held.into_iter().flat_map(|h| &mut h.facts.deliveries);
             if let Some(delivery) = deliveries.find(|delivery| delivery.to == *to) {
                 delivery.set.clone_from(&item.set);
@@ -140,7 +140,7 @@ impl State {
 
     /// May its author still change a message, since nobody has it yet?
     pub(super) fn is_retractable(&self, number: Number) -> bool {
-        let Some(held) = self.held.get(&number) else {
+        let Some(held) = self.messages.get(number) else {
             return false;
         };
         let work = self
@@ -164,7 +164,7 @@ impl State {
 
     /// Is it an answer that waits for the others that its asker wants?
     pub(super) fn is_waiting_answer(&self, number: Number) -> bool {
-        let Some(held) = self.held.get(&number) else {
+        let Some(held) = self.messages.get(number) else {
             return false;
         };
         held.facts.deliveries.iter().all(|delivery| {
@@ -181,7 +181,7 @@ impl State {
     /// Undo a message that its author has changed. Its places in inboxes are kept for
     /// what it says now.
     pub(super) fn retract(&mut self, number: Number) {
-        let Some(held) = self.held.remove(&number) else {
+        let Some(held) = self.messages.remove(number) else {
             return;
         };
         let facts = held.facts;
@@ -199,11 +199,10 @@ impl State {
                 worker.updates.retain(|update| *update != number);
             }
         }
-        self.index.unlist(number, &facts);
         self.counts.accepted -= 1;
         match facts.run {
             Some(run) if run == number => {
-                self.runs.remove(&run);
+                self.runs.remove(run);
             }
             Some(run) => self.run_lost_one(run),
             None => {}
@@ -268,7 +267,7 @@ impl State {
     fn fit(&self, first: &Item, other: &Item) -> bool {
         let overrides = |item: &Item| {
             let number = item.messages.first()?;
-            let envelope = self.held.get(number)?.envelope.as_ref()?;
+            let envelope = self.messages.get(*number)?.envelope.as_ref()?;
             Some((
                 envelope.model.as_ref(),
                 envelope.feature.as_ref(),
@@ -308,7 +307,7 @@ impl State {
         let first = !work.begun;
         self.fill_turn(to, &mut work, new, why);
         let overrides = self.overrides(to, &work);
-        let traits = self.traits(to);
+        let traits = self.meshes.traits(to);
         let worker = self.worker_mut(to);
         worker.turn += 1;
         if first {
@@ -381,14 +380,14 @@ impl State {
 
     /// What the messages of work want instead of what their agent has of its own.
     fn overrides(&self, to: &Address, work: &Work) -> Overrides {
-        let resumes = self.traits(to).resumes;
+        let resumes = self.meshes.traits(to).resumes;
         let last = self.workers.get(to).map(|worker| &worker.overrides);
         if let Some(last) = last.filter(|_| !work.owes()) {
             // A note or an answer wants nothing of its own: it is for who has written.
             return last.clone();
         }
         let first = work.messages().next();
-        let held = first.and_then(|number| self.held.get(&number));
+        let held = first.and_then(|number| self.messages.get(number));
         let envelope = held.and_then(|held| held.envelope.as_ref());
         envelope.map_or_else(Overrides::default, |envelope| Overrides {
             model: envelope.model.clone(),
@@ -406,12 +405,12 @@ impl State {
         new: Vec<Number>,
         mut why: Option<Cow<'static, str>>,
     ) {
-        let resumes = self.traits(to).resumes;
+        let resumes = self.meshes.traits(to).resumes;
         let feature = self.overrides(to, work).feature;
         let news = std::mem::take(&mut self.worker_mut(to).updates);
         // News of another feature wait for a process that works for it.
         let fits = |number: &Number| {
-            let held = self.held.get(number);
+            let held = self.messages.get(*number);
             let envelope = held.and_then(|held| held.envelope.as_ref());
             let of = envelope.and_then(|envelope| envelope.feature.as_ref());
             of.is_none() || of == feature.as_ref()
@@ -439,7 +438,9 @@ impl State {
                 work.given.push(number);
             }
         }
-        let held = messages.iter().filter_map(|number| self.held.get(number));
+        let held = messages
+            .iter()
+            .filter_map(|number| self.messages.get(*number));
         let hops = held.map(|held| held.facts.hops).max();
         work.hops = work.hops.max(hops.unwrap_or(0));
         work.turn = messages.into_iter().collect();
@@ -501,9 +502,12 @@ impl State {
                 open: dialog,
             });
         }
-        self.set_timer(Timer::State(address.clone()), old.0, due);
-        self.set_timer(Timer::Pause(address.clone()), old.1, pause);
-        self.set_timer(Timer::Silence(address.clone()), old.2, silence);
+        self.timers
+            .change(Timer::State(address.clone()), old.0, due);
+        self.timers
+            .change(Timer::Pause(address.clone()), old.1, pause);
+        self.timers
+            .change(Timer::Silence(address.clone()), old.2, silence);
         self.run_ask_clocks(address);
         self.touch_agent(address);
     }

@@ -157,7 +157,7 @@ impl State {
     }
 
     fn stop(&mut self, who: &Address) {
-        if self.agent(who).is_none() && !self.workers.contains_key(who) {
+        if self.agent(who).is_none() && !self.workers.contains(who) {
             return;
         }
         self.worker_mut(who).stopped = true;
@@ -178,7 +178,7 @@ impl State {
     }
 
     fn restart(&mut self, who: &Address) {
-        if !self.workers.contains_key(who) {
+        if !self.workers.contains(who) {
             return;
         }
         self.worker_mut(who).stopped = false;
@@ -234,7 +234,7 @@ impl State {
     /// A dead letter gets another chance, whatever the budgets say.
     fn retry(&mut self, facts: Facts, envelope: Box<Envelope>, known: &[Facts]) {
         let number = facts.number;
-        let facts = match self.held.get(&number) {
+        let facts = match self.messages.get(number) {
             Some(held) => held.facts.clone(),
             None => facts,
         };
@@ -249,7 +249,7 @@ impl State {
         }
         self.forget_parked(number);
         let (from, way) = (facts.from.clone(), facts.way.clone());
-        if !self.held.contains_key(&number) {
+        if !self.messages.contains(number) {
             self.hold_again(facts, envelope, known);
         }
         for delivery in &parked {
@@ -339,7 +339,7 @@ impl State {
         let number = facts.number;
         self.forget_parked(number);
         let why = "a person dropped it";
-        let held = self.held.get(&number).map(|held| &held.facts);
+        let held = self.messages.facts(number);
         let parked = held.unwrap_or(&facts).deliveries.iter();
         let parked = parked.filter(|delivery| delivery.step() == Step::Parked);
         let parked: Vec<Address> = parked.map(|delivery| delivery.to.clone()).collect();
@@ -368,7 +368,7 @@ impl State {
     fn read_by_human(&mut self, mut facts: Facts) {
         let at = self.at;
         self.touch_message(facts.number);
-        let held = self.held.get_mut(&facts.number);
+        let held = self.messages.get_mut(facts.number);
         let is_held = held.is_some();
         let known = held.map_or(&mut facts, |held| &mut held.facts);
         if known.reached_core().is_none() || known.read.is_some() {

@@ -11,19 +11,17 @@ use crate::model::{Address, Name};
 impl State {
     pub(super) fn mesh_loaded(&mut self, loaded: Loaded) {
         let name = loaded.mesh.name.clone();
-        self.meshes.insert(name.clone(), loaded);
+        self.meshes.insert(loaded);
         self.after_reload(&name);
     }
 
     pub(super) fn mesh_removed(&mut self, name: &Name) {
-        self.meshes.shift_remove(name);
+        self.meshes.remove(name);
         self.after_reload(name);
     }
 
     fn after_reload(&mut self, mesh: &Name) {
-        self.list_meshes();
-        let workers = self.workers.keys().filter(|who| who.mesh == *mesh);
-        let workers: Vec<Address> = workers.cloned().collect();
+        let workers: Vec<Address> = self.workers.of_mesh(mesh).cloned().collect();
         for who in workers {
             if self.agent(&who).is_some() {
                 self.now.ready.insert(who);
@@ -41,7 +39,7 @@ impl State {
             self.after_ask(&who);
             self.end_if_removed(&who);
         }
-        for run in self.runs_in(mesh) {
+        for run in self.runs.of_mesh(mesh) {
             self.end_run_if_complete(run);
         }
     }

@@ -33,7 +33,7 @@ impl State {
         };
         let held = self
             .work_of(agent)
-            .and_then(|number| self.held.get(&number));
+            .and_then(|number| self.messages.get(number));
         let last = worker.last.as_ref().map(|last| &last.thread);
         let threads = held.map(|held| &held.facts.thread).or(last);
         threads.cloned().unwrap_or_default()
@@ -41,14 +41,12 @@ impl State {
 
     /// Is this core or an agent of a mesh that is loaded?
     pub fn knows(&self, address: &Address) -> bool {
-        self.index.directory.knows(address)
+        self.meshes.directory().knows(address)
     }
 
     /// Put a mesh in the place of the one of its name, for judging alone: nothing that
     /// a reload would do is done. Gives back the one that was there.
     pub fn exchange_mesh(&mut self, loaded: Loaded) -> Option<Loaded> {
-        let before = self.meshes.insert(loaded.mesh.name.clone(), loaded);
-        self.list_meshes();
-        before
+        self.meshes.insert(loaded)
     }
 }

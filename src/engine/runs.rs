@@ -8,11 +8,16 @@ use super::facts::{Facts, Number, Totals};
 use super::state::State;
 use crate::model::{Address, Mesh, Name};
 
+/// The runs that are under way, by their first messages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Runs(BTreeMap<Number, Run>);
+
 /// A run that is under way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Run {
+struct Run {
     /// Its messages that are held.
-    pub(super) open: u32,
+    open: u32,
     /// The mesh that was given the task.
     mesh: Option<Name>,
     /// The messages of agents in it.
@@ -38,44 +43,93 @@ pub(super) enum Budget {
     Over(String),
 }
 
+/// What a run and an agent have sent.
+struct Sent {
+    messages: u32,
+    by_agent: u32,
+}
+
+impl Runs {
+    pub(super) fn contains(&self, number: Number) -> bool {
+        self.0.contains_key(&number)
+    }
+
+    pub(super) fn remove(&mut self, number: Number) {
+        self.0.remove(&number);
+    }
+
+    /// One more message of a run is held.
+    pub(super) fn add_one(&mut self, number: Number) {
+        self.0.entry(number).or_default().open += 1;
+    }
+
+    /// Are messages of a run held besides its first?
+    pub(super) fn has_others(&self, number: Number) -> bool {
+        self.0.get(&number).is_some_and(|run| run.open > 1)
+    }
+
+    /// The runs that were begun in a mesh.
+    pub(super) fn of_mesh(&self, mesh: &Name) -> Vec<Number> {
+        let runs = self.0.iter();
+        let runs = runs.filter(|(_, run)| run.mesh.as_ref() == Some(mesh));
+        runs.map(|(number, _)| *number).collect()
+    }
+
+    fn mesh_of(&self, number: Number) -> Option<&Name> {
+        self.0.get(&number)?.mesh.as_ref()
+    }
+
+    /// What is known of the first message of a run that goes on after that was finished.
+    fn first_of(&self, number: Number) -> Option<&Facts> {
+        self.0.get(&number)?.first.as_deref()
+    }
+
+    /// The first message of a run that goes on again has got further.
+    pub(super) fn update_first(&mut self, facts: &Facts) {
+        let run = self.0.get_mut(&facts.number);
+        if let Some(first) = run.and_then(|run| run.first.as_mut()) {
+            **first = facts.clone();
+        }
+    }
+
+    /// Count a message of an agent.
+    fn count(&mut self, number: Number, from: &Address) -> Option<Sent> {
+        let run = self.0.get_mut(&number)?;
+        run.messages += 1;
+        let by_agent = run.by_agent.entry(from.clone()).or_default();
+        *by_agent += 1;
+        Some(Sent {
+            messages: run.messages,
+            by_agent: *by_agent,
+        })
+    }
+}
+
 impl State {
     /// Has a run that is still held come to its end? What is left of it is only cleared.
     pub fn run_has_ended(&self, run: Number) -> bool {
-        self.runs.get(&run).is_some_and(|run| run.ended)
+        self.runs.0.get(&run).is_some_and(|run| run.ended)
     }
 
     /// Has a run that is still held come to its end by an `error`?
     pub fn run_has_failed(&self, run: Number) -> bool {
-        let run = self.runs.get(&run).filter(|run| run.ended);
+        let run = self.runs.0.get(&run).filter(|run| run.ended);
         let mesh = run.and_then(|run| self.mesh(run.mesh.as_ref()?));
         run.zip(mesh)
             .is_some_and(|(run, mesh)| run.has_failed(mesh))
     }
 
     /// A run begins, or is found again in what is known of the past.
-    pub(super) fn open_run(&mut self, run: Number, mesh: Option<&Name>, known: &[Facts]) {
-        let is_held = self.held.contains_key(&run);
-        let open = self.runs.entry(run).or_default();
-        open.mesh = open.mesh.take().or_else(|| mesh.cloned());
+    pub(super) fn open_run(&mut self, number: Number, mesh: Option<&Name>, known: &[Facts]) {
+        let is_held = self.messages.contains(number);
+        let run = self.runs.0.entry(number).or_default();
+        run.mesh = run.mesh.take().or_else(|| mesh.cloned());
+        let first = known.iter().find(|facts| facts.number == number);
         // What its first message left with counts on. A note that came after that may have
         // opened it again, with nothing known of it.
-        if is_held || open.first.is_some() {
-            return;
+        if let Some(first) = first.filter(|_| !is_held && run.first.is_none()) {
+            run.go_on(first);
         }
-        let Some(facts) = known.iter().find(|facts| facts.number == run) else {
-            return;
-        };
-        let to = facts.deliveries.first().map(|delivery| &delivery.to.mesh);
-        open.mesh = to.cloned();
-        if let Some(totals) = &facts.totals {
-            open.messages += totals.messages;
-            for (agent, sent) in &totals.by_agent {
-                *open.by_agent.entry(agent.clone()).or_default() += sent;
-            }
-            open.completed.extend(totals.completed.iter().cloned());
-            open.ended |= totals.ended;
-        }
-        open.first = Some(Box::new(facts.clone()));
     }
 
     /// Count a message of an agent.
@@ -85,28 +139,23 @@ impl State {
             let own = agent.and_then(|agent| agent.max_messages);
             (own.or(mesh.guardrails.max_messages), mesh.guardrails.strict)
         });
-        let Some(run) = run.and_then(|run| self.runs.get_mut(&run)) else {
+        let Some((run, sent)) = run.and_then(|run| Some((run, self.runs.count(run, from)?))) else {
             return Budget::Within;
         };
-        run.messages += 1;
-        let messages = run.messages;
-        let sent = run.by_agent.entry(from.clone()).or_default();
-        *sent += 1;
-        let sent = *sent;
-        let mesh = run.mesh.clone();
-        let all = mesh.and_then(|mesh| self.mesh(&mesh)?.max_mesh_messages);
-        if let Some(limit) = all.filter(|limit| messages > *limit) {
+        let mesh = self.runs.mesh_of(run).and_then(|mesh| self.mesh(mesh));
+        let all = mesh.and_then(|mesh| mesh.max_mesh_messages);
+        if let Some(limit) = all.filter(|limit| sent.messages > *limit) {
             return Budget::Over(format!(
                 "the run has its {limit} messages (max_mesh_messages)"
             ));
         }
         match own {
-            Some((Some(limit), strict)) if sent > limit => {
+            Some((Some(limit), strict)) if sent.by_agent > limit => {
                 let why =
                     format!("{from} has sent its {limit} messages of this run (max_messages)");
                 match strict {
                     true => Budget::Over(why),
-                    false if sent == limit + 1 => Budget::Warned(why),
+                    false if sent.by_agent == limit + 1 => Budget::Warned(why),
                     false => Budget::Within,
                 }
             }
@@ -116,27 +165,26 @@ impl State {
 
     /// An agent's outcome has reached core: is the run over?
     pub(super) fn completed(&mut self, run: Option<Number>, agent: &Address, failed: bool) {
-        let Some((number, run)) = run.and_then(|n| self.runs.get_mut(&n).map(|run| (n, run)))
-        else {
+        let Some((number, mesh)) = run.and_then(|run| Some((run, self.runs.mesh_of(run)?))) else {
             return;
         };
-        let mesh = run.mesh.clone();
-        let named = mesh.as_ref().and_then(|mesh| self.mesh(mesh));
-        let anybody = named.is_some_and(|mesh| mesh.completion_agents.is_empty());
-        if !agent.is_system() && (anybody || mesh.as_ref() == Some(&agent.mesh)) {
-            if let Some(run) = self.runs.get_mut(&number) {
-                run.completed.insert(agent.agent.clone());
-                match failed {
-                    true => run.failed.insert(agent.agent.clone()),
-                    false => run.failed.remove(&agent.agent),
-                };
-            }
-            self.end_run_if_complete(number);
+        let named = self.mesh(mesh).map(|mesh| &mesh.completion_agents);
+        let anybody = named.is_some_and(Vec::is_empty);
+        if agent.is_system() || !(anybody || *mesh == agent.mesh) {
+            return;
         }
+        if let Some(run) = self.runs.0.get_mut(&number) {
+            run.completed.insert(agent.agent.clone());
+            match failed {
+                true => run.failed.insert(agent.agent.clone()),
+                false => run.failed.remove(&agent.agent),
+            };
+        }
+        self.end_run_if_complete(number);
     }
 
     pub(super) fn end_run_if_complete(&mut self, number: Number) {
-        let Some(run) = self.runs.get(&number).filter(|run| !run.ended) else {
+        let Some(run) = self.runs.0.get(&number).filter(|run| !run.ended) else {
             return;
         };
         let Some(mesh) = run.mesh.as_ref().and_then(|mesh| self.mesh(mesh)) else {
@@ -150,55 +198,39 @@ impl State {
             true => "a run has failed",
             false => "a run is complete",
         };
-        let run = self.runs.get_mut(&number).expect("it was there just now");
-        run.ended = true;
+        if let Some(run) = self.runs.0.get_mut(&number) {
+            run.ended = true;
+        }
         self.tell_core_again(headline, body, Some(number));
     }
 
     /// Does a message of this run wait for an agent of its mesh?
     fn has_queued(&self, number: Number) -> bool {
-        let mesh = self.runs.get(&number).and_then(|run| run.mesh.as_ref());
-        let mut queues = self
-            .workers
-            .iter()
-            .filter(|(address, _)| Some(&address.mesh) == mesh);
+        let mesh = self.runs.mesh_of(number);
+        let of_mesh = |(address, _): &(&Address, _)| Some(&address.mesh) == mesh;
+        let mut queues = self.workers.iter().filter(of_mesh);
         queues.any(|(_, worker)| {
-            let mut waiting = worker.inbox.values().flat_map(|item| &item.messages);
-            waiting.any(|message| self.held.get(message).and_then(|h| h.facts.run) == Some(number))
+            let waiting = worker.inbox.values().flat_map(|item| &item.messages);
+            let mut waiting = waiting.filter_map(|message| self.messages.facts(*message));
+            waiting.any(|facts| facts.run == Some(number))
         })
-    }
-
-    /// The first message of a run that goes on again has got further.
-    pub(super) fn update_first(&mut self, facts: &Facts) {
-        let run = self.runs.get_mut(&facts.number);
-        if let Some(first) = run.and_then(|run| run.first.as_mut()) {
-            **first = facts.clone();
-        }
     }
 
     /// Does a message belong to a run whose result is wanted in the core session?
     pub(super) fn is_wanted_in_core(&self, number: Number) -> bool {
-        let run = self.held.get(&number).and_then(|held| held.facts.run);
+        let run = self.messages.facts(number).and_then(|facts| facts.run);
         let first = run.and_then(|run| {
-            let held = self.held.get(&run).map(|held| &held.facts);
-            held.or_else(|| self.runs.get(&run)?.first.as_deref())
+            let held = self.messages.facts(run);
+            held.or_else(|| self.runs.first_of(run))
         });
         first.is_some_and(|first| first.inject_response)
-    }
-
-    /// The runs that were begun in a mesh.
-    pub(super) fn runs_in(&self, mesh: &Name) -> Vec<Number> {
-        let runs = self.runs.iter();
-        runs.filter(|(_, run)| run.mesh.as_ref() == Some(mesh))
-            .map(|(number, _)| *number)
-            .collect()
     }
 
     /// A message of a run has left: the first one follows when it is the last.
     pub(super) fn run_lost_one(&mut self, number: Number) {
         // What leaves may have been the last that kept it from its end.
         self.end_run_if_complete(number);
-        let Some(run) = self.runs.get_mut(&number) else {
+        let Some(run) = self.runs.0.get_mut(&number) else {
             return;
         };
         run.open -= 1;
@@ -212,12 +244,12 @@ impl State {
                 }
             }
             1 => self.leave_if_over(number),
-            _ => {}
+            2.. => {}
         }
     }
 
     pub(super) fn run_over(&mut self, number: Number) -> Option<Totals> {
-        let run = self.runs.remove(&number)?;
+        let run = self.runs.0.remove(&number)?;
         let mesh = run.mesh.as_ref().and_then(|mesh| self.mesh(mesh));
         let failed = mesh.is_some_and(|mesh| run.has_failed(mesh));
         Some(Totals {
@@ -231,6 +263,21 @@ impl State {
 }
 
 impl Run {
+    /// It goes on though its first message was finished: what that left with counts on.
+    fn go_on(&mut self, first: &Facts) {
+        let to = first.deliveries.first().map(|delivery| &delivery.to.mesh);
+        self.mesh = to.cloned();
+        if let Some(totals) = &first.totals {
+            self.messages += totals.messages;
+            for (agent, sent) in &totals.by_agent {
+                *self.by_agent.entry(agent.clone()).or_default() += sent;
+            }
+            self.completed.extend(totals.completed.iter().cloned());
+            self.ended |= totals.ended;
+        }
+        self.first = Some(Box::new(first.clone()));
+    }
+
     /// Did it end by an `error`, as far as it has ended?
     fn has_failed(&self, mesh: &Mesh) -> bool {
         let named = &mesh.completion_agents;

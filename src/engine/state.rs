@@ -1,24 +1,27 @@
 //! The state: everything unfinished, folded from the events of the past.
 //!
-//! [`State::step`] is the only way to change it. What is decided is spread over this
-//! room by subject; this file has what they share: the record of what is held, the
-//! ladder, the times that are set.
+//! [`State::step`] is the only way to change it. Its parts own their data; rules that span
+//! several parts are spread over this room by subject. This file has what they share: how a
+//! message is held, how far it has got, and how it leaves.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::asks::Ask;
+use super::asks::{Ask, Asks};
 use super::effect::Effect;
 use super::event::{Event, Loaded, Timer, Traits};
 use super::facts::{Facts, Number, Rung, Step};
-use super::fanout::Set;
+use super::fanout::FanOuts;
+use super::meshes::Meshes;
 use super::moves::{Happened, Move};
-use super::runs::Run;
+use super::open_messages::OpenMessages;
+use super::runs::Runs;
+use super::timers::Timers;
 use super::worker::{Is, Place, Status, Work, Worker};
-use crate::model::{Address, Agent, Directory, Envelope, Mesh, Mode, MsgId, Name};
+use super::workers::Workers;
+use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name};
 
 /// Everything unfinished. What is finished has left it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,15 +35,17 @@ pub struct State {
     /// The place that was given last in any inbox.
     pub(super) places: u64,
     pub(super) counts: Counts,
-    pub(super) meshes: IndexMap<Name, Loaded>,
-    pub(super) held: BTreeMap<Number, Held>,
-    pub(super) workers: BTreeMap<Address, Worker>,
-    pub(super) asks: BTreeMap<Number, BTreeMap<Address, Ask>>,
-    pub(super) sets: BTreeMap<Number, Set>,
-    pub(super) runs: BTreeMap<Number, Run>,
-    /// What follows from the rest, so that it is found quickly.
+    pub(super) meshes: Meshes,
+    #[serde(rename = "held")]
+    pub(super) messages: OpenMessages,
+    pub(super) workers: Workers,
+    pub(super) asks: Asks,
+    #[serde(rename = "sets")]
+    pub(super) fan_outs: FanOuts,
+    pub(super) runs: Runs,
+    /// They follow from the workers and the asks.
     #[serde(skip)]
-    pub(super) index: Index,
+    pub(super) timers: Timers,
     /// What the step under way has come to.
     #[serde(skip)]
     pub(super) now: Now,
@@ -71,14 +76,6 @@ pub struct Counts {
     pub refused: u64,
     /// Files that said again what was known.
     pub duplicates: u64,
-}
-
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Index {
-    pub(super) directory: Directory,
-    pub(super) paths: BTreeMap<String, BTreeSet<Number>>,
-    pub(super) ids: BTreeMap<MsgId, BTreeSet<Number>>,
-    pub(super) timers: BTreeSet<(i64, Timer)>,
 }
 
 /// What the step under way has come to.
@@ -198,7 +195,7 @@ impl State {
 
     /// The next time that something is due.
     pub fn next_timer(&self) -> Option<(i64, Timer)> {
-        self.index.timers.first().cloned()
+        self.timers.next()
     }
 
     /// What the last step had to do with.
@@ -213,12 +210,12 @@ impl State {
 
     /// The unfinished messages, in the order of their numbers.
     pub fn held(&self) -> impl Iterator<Item = &Held> {
-        self.held.values()
+        self.messages.iter()
     }
 
     /// An unfinished message.
     pub fn message(&self, number: Number) -> Option<&Held> {
-        self.held.get(&number)
+        self.messages.get(number)
     }
 
     /// The workers that have ever had something to do.
@@ -233,13 +230,12 @@ impl State {
 
     /// The meshes.
     pub fn meshes(&self) -> impl Iterator<Item = &Loaded> {
-        self.meshes.values()
+        self.meshes.iter()
     }
 
     /// The open asks: the message, who is asked, and the ask.
     pub fn asks(&self) -> impl Iterator<Item = (Number, &Address, &Ask)> {
-        let asks = self.asks.iter();
-        asks.flat_map(|(number, asked)| asked.iter().map(|(who, ask)| (*number, who, ask)))
+        self.asks.iter()
     }
 
     /// What a message may speak of without naming it: what its sender had in hand last,
@@ -253,13 +249,13 @@ impl State {
         let work = worker.and_then(|worker| worker.status.work());
         let in_hand = work.into_iter().flat_map(Work::messages);
         let ids = message.in_reply_to.iter();
-        let named = ids.filter_map(|id| self.index.ids.get(id)).flatten();
-        let held = in_hand.chain(named.copied());
-        let runs = held.filter_map(|number| self.held.get(&number)?.facts.run);
+        let named = ids.flat_map(|id| self.messages.named(id));
+        let in_hand = in_hand.filter_map(|number| self.messages.facts(number));
+        let runs = in_hand.chain(named).filter_map(|facts| facts.run);
         let numbers: BTreeSet<Number> = parked.into_iter().chain(last).chain(runs).collect();
         numbers
             .into_iter()
-            .filter(|number| !self.held.contains_key(number))
+            .filter(|number| !self.messages.contains(*number))
             .collect()
     }
 
@@ -273,77 +269,43 @@ impl State {
         serde_json::from_slice(snapshot).map(State::restored)
     }
 
-    /// With the indexes that no snapshot has.
-    pub fn restored(self) -> State {
-        let mut state = self;
-        state.list_meshes();
-        for (number, held) in &state.held {
-            state.index.list(*number, &held.facts);
-        }
-        for (address, worker) in &state.workers {
+    /// With the timers that no snapshot has.
+    pub fn restored(mut self) -> State {
+        for (address, worker) in self.workers.iter() {
             let times = [
                 (worker.due, Timer::State(address.clone())),
                 (worker.pause, Timer::Pause(address.clone())),
                 (worker.silence, Timer::Silence(address.clone())),
             ];
             for (due, timer) in times {
-                state.index.timers.extend(due.map(|due| (due, timer)));
+                self.timers.change(timer, None, due);
             }
         }
-        for (number, asked) in &state.asks {
-            for (who, ask) in asked {
-                let timer = ask.timer(*number, who);
-                state.index.timers.extend(ask.due.map(|due| (due, timer)));
-            }
+        for (number, asked, ask) in self.asks.iter() {
+            self.timers.change(ask.timer(number, asked), None, ask.due);
         }
-        state
+        self
     }
 
     // What the rooms share.
 
-    pub(super) fn list_meshes(&mut self) {
-        let meshes = self.meshes.values().map(|loaded| &loaded.mesh);
-        self.index.directory = meshes.collect();
-    }
-
     pub(super) fn mesh(&self, name: &Name) -> Option<&Mesh> {
-        self.meshes.get(name).map(|loaded| &loaded.mesh)
+        self.meshes.get(name)
     }
 
     pub(super) fn agent(&self, address: &Address) -> Option<&Agent> {
-        self.mesh(&address.mesh)?.agents.get(&address.agent)
+        self.meshes.agent(address)
     }
 
     /// How the last process of an agent was started.
     pub(super) fn process(&self, address: &Address) -> Traits {
         let worker = self.workers.get(address);
         let started = worker.and_then(|worker| worker.traits);
-        started.unwrap_or_else(|| self.traits(address))
-    }
-
-    /// How an agent runs, as its mesh says. One that is no longer in it can only be ended.
-    pub(super) fn traits(&self, address: &Address) -> Traits {
-        let loaded = self.meshes.get(&address.mesh);
-        let place = loaded.and_then(|loaded| loaded.mesh.agents.get_index_of(&address.agent));
-        let known = loaded.and_then(|loaded| loaded.traits.get(place?));
-        known.copied().unwrap_or(Traits {
-            mode: Mode::Turn,
-            prints: false,
-            resumes: false,
-        })
+        started.unwrap_or_else(|| self.meshes.traits(address))
     }
 
     pub(super) fn worker_mut(&mut self, address: &Address) -> &mut Worker {
-        if !self.workers.contains_key(address) {
-            let worker = Worker {
-                since: self.at,
-                ..Worker::default()
-            };
-            self.workers.insert(address.clone(), worker);
-        }
-        self.workers
-            .get_mut(address)
-            .expect("it was put there just now")
+        self.workers.get_or_idle(address, self.at)
     }
 
     /// Set a worker's status aside, to be changed and put back by [`State::set`].
@@ -352,7 +314,7 @@ impl State {
     }
 
     pub(super) fn touch_message(&mut self, number: Number) {
-        let Some(held) = self.held.get(&number) else {
+        let Some(held) = self.messages.get(number) else {
             return;
         };
         let touched = &mut self.now.touched;
@@ -383,10 +345,9 @@ impl State {
         let number = held.facts.number;
         self.counts.accepted += 1;
         if let Some(run) = held.facts.run {
-            self.runs.entry(run).or_default().open += 1;
+            self.runs.add_one(run);
         }
-        self.index.list(number, &held.facts);
-        self.held.insert(number, held);
+        self.messages.insert(held);
         self.touch_message(number);
     }
 
@@ -400,7 +361,7 @@ impl State {
     ) {
         self.touch_message(number);
         let (at, record) = (self.at, self.seq);
-        let Some(held) = self.held.get_mut(&number) else {
+        let Some(held) = self.messages.get_mut(number) else {
             return;
         };
         let delivery = held.facts.deliveries.iter_mut().find(|d| d.to == *to);
@@ -423,7 +384,7 @@ impl State {
         why: Option<Cow<'static, str>>,
     ) {
         let open = |held: &Held| held.facts.delivery(to).is_some_and(|d| !d.is_over());
-        if !self.held.get(&number).is_some_and(open) {
+        if !self.messages.get(number).is_some_and(open) {
             return;
         }
         self.rung(number, to, step, why);
@@ -437,21 +398,22 @@ impl State {
     /// the run is over, since what the run may still cost is counted with it, and the one
     /// that opened a fan-out until that is joined, since what follows follows from it.
     pub(super) fn leave_if_over(&mut self, number: Number) {
-        let Some(held) = self.held.get(&number) else {
+        let Some(held) = self.messages.get(number) else {
             return;
         };
         if !held.facts.is_over() {
             return;
         }
         let run = held.facts.run;
-        if run == Some(number) && self.runs.get(&number).is_some_and(|run| run.open > 1) {
+        if run == Some(number) && self.runs.has_others(number) {
             return;
         }
-        if self.sets.contains_key(&number) {
+        if self.fan_outs.is_open(number) {
             return;
         }
-        let held = self.held.remove(&number).expect("it was there just now");
-        self.index.unlist(number, &held.facts);
+        let Some(held) = self.messages.remove(number) else {
+            return;
+        };
         self.counts.left += 1;
         let mut facts = held.facts;
         match run {
@@ -468,52 +430,5 @@ impl State {
 
     pub(super) fn effect(&mut self, effect: Effect) {
         self.now.effects.push(effect);
-    }
-
-    pub(super) fn set_timer(&mut self, timer: Timer, old: Option<i64>, new: Option<i64>) {
-        if old == new {
-            return;
-        }
-        if let Some(old) = old {
-            self.index.timers.remove(&(old, timer.clone()));
-        }
-        self.index.timers.extend(new.map(|new| (new, timer)));
-    }
-}
-
-impl Index {
-    pub(super) fn list(&mut self, number: Number, facts: &Facts) {
-        if let Some(path) = facts.path() {
-            let numbers = self.paths.entry(path.to_owned()).or_default();
-            numbers.insert(number);
-        }
-        for id in [Some(&facts.id), facts.written.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            self.ids.entry(id.clone()).or_default().insert(number);
-        }
-    }
-
-    pub(super) fn unlist(&mut self, number: Number, facts: &Facts) {
-        if let Some(path) = facts.path()
-            && let Some(numbers) = self.paths.get_mut(path)
-        {
-            numbers.remove(&number);
-            if numbers.is_empty() {
-                self.paths.remove(path);
-            }
-        }
-        for id in [Some(&facts.id), facts.written.as_ref()]
-            .into_iter()
-            .flatten()
-        {
-            if let Some(numbers) = self.ids.get_mut(id) {
-                numbers.remove(&number);
-                if numbers.is_empty() {
-                    self.ids.remove(id);
-                }
-            }
-        }
     }
 }

@@ -1,5 +1,7 @@
 //! Times that have come: a status that lasts too long or long enough, a pause, a silence.
 
+use std::collections::BTreeSet;
+
 use super::effect::Effect;
 use super::event::{Timer, Verdict};
 use super::facts::Step;
@@ -9,6 +11,30 @@ use super::queue::SILENCE;
 use super::state::State;
 use super::worker::{Is, Shows, Status};
 use crate::model::{Address, Kind, Mode};
+
+/// When something is due: what each time was set for is kept with that.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Timers(BTreeSet<(i64, Timer)>);
+
+impl Timers {
+    pub(super) fn change(&mut self, timer: Timer, old: Option<i64>, new: Option<i64>) {
+        if old == new {
+            return;
+        }
+        if let Some(old) = old {
+            self.0.remove(&(old, timer.clone()));
+        }
+        self.0.extend(new.map(|new| (new, timer)));
+    }
+
+    pub(super) fn next(&self) -> Option<(i64, Timer)> {
+        self.0.first().cloned()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 impl State {
     pub(super) fn timer_fired(&mut self, timer: Timer, due: i64) {
@@ -116,7 +142,8 @@ impl State {
         worker.pause = None;
         let asks = !worker.asking.is_empty() && worker.status.is() == Is::Working;
         let pane = worker.pane(who);
-        self.set_timer(Timer::Pause(who.clone()), Some(due), None);
+        self.timers
+            .change(Timer::Pause(who.clone()), Some(due), None);
         if asks {
             let note =
                 "You have asked, and are paused: end your turn. You go on when you are answered.";
@@ -140,7 +167,8 @@ impl State {
         let works = worker.status.is() == Is::Working;
         let known = std::mem::replace(&mut worker.silent, works);
         let about = worker.status.work().and_then(|work| work.messages().next());
-        self.set_timer(Timer::Silence(who.clone()), Some(due), next);
+        self.timers
+            .change(Timer::Silence(who.clone()), Some(due), next);
         self.touch_agent(who);
         self.look(who);
         if works && !known {

@@ -63,7 +63,7 @@ impl State {
             return self.wait(who, work);
         }
         if work.is_done() {
-            return match self.has_gates(who) && !work.outcomes.is_empty() {
+            return match self.meshes.has_gates(who) && !work.outcomes.is_empty() {
                 true => self.check(who, work),
                 false => self.finish(who, work),
             };
@@ -126,7 +126,10 @@ impl State {
             .filter(|(_, item)| !work.is_paid(item))
             .flat_map(|(_, item)| item.messages.iter().map(|number| (item.owes, *number)))
             .map(|(owes, number)| {
-                let id = self.held.get(&number).map(|held| held.facts.id.to_string());
+                let id = self
+                    .messages
+                    .get(number)
+                    .map(|held| held.facts.id.to_string());
                 let id = id.unwrap_or_default();
                 match owes {
                     Owes::Answer(_) => format!("- an answer to `{id}` (in-reply-to: {id})"),
@@ -273,7 +276,7 @@ impl State {
             let body = format!("{who}: {why}");
             self.tell_core_of_parked("work was parked", body, about);
         }
-        if self.has_gates(who) {
+        if self.meshes.has_gates(who) {
             for outcome in std::mem::take(&mut work.outcomes) {
                 self.end_outcome(outcome.number, Step::Parked, why);
             }
@@ -288,17 +291,12 @@ impl State {
         self.over(who, &work, &ended, &unpaid, why);
     }
 
-    pub(super) fn has_gates(&self, who: &Address) -> bool {
-        let loaded = self.meshes.get(&who.mesh);
-        loaded.is_some_and(|loaded| loaded.gates)
-    }
-
     /// The outcomes of work, for who asked and gets them as the end of its question.
     fn in_words(&self, work: &Work) -> String {
         let held = work
             .outcomes
             .iter()
-            .filter_map(|o| self.held.get(&o.number));
+            .filter_map(|o| self.messages.get(o.number));
         let said: Vec<String> = held
             .map(|held| {
                 let facts = &held.facts;
@@ -352,7 +350,9 @@ impl State {
     }
 
     pub(super) fn runs_of(&self, work: &Work) -> BTreeSet<Number> {
-        let facts = work.messages().filter_map(|number| self.held.get(&number));
+        let facts = work
+            .messages()
+            .filter_map(|number| self.messages.get(number));
         facts.filter_map(|held| held.facts.run).collect()
     }
 
@@ -360,7 +360,7 @@ impl State {
         let Some(first) = work.messages().next() else {
             return;
         };
-        let Some(held) = self.held.get(&first).filter(|_| work.owes()) else {
+        let Some(held) = self.messages.get(first).filter(|_| work.owes()) else {
             return;
         };
         let facts = &held.facts;
@@ -383,7 +383,7 @@ impl State {
             last.parked = false;
         }
         let why = "an outcome came after all";
-        if self.held.contains_key(&number) {
+        if self.messages.contains(number) {
             self.rung(number, who, Step::Finished, Some(why.into()));
             return true;
         }
@@ -401,7 +401,7 @@ impl State {
                 why: Some(why.into()),
             });
         }
-        self.update_first(&facts);
+        self.runs.update_first(&facts);
         self.remember(facts);
         true
     }

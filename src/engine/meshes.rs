@@ -1,0 +1,80 @@
+//! The meshes as they were loaded last, and who is in them.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::event::{Loaded, Traits};
+use crate::model::{Address, Agent, Directory, Mesh, Mode, Name};
+
+/// The meshes, in the order in which they came.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(super) struct Meshes {
+    all: IndexMap<Name, Loaded>,
+    #[serde(skip)]
+    directory: Directory,
+}
+
+impl Meshes {
+    /// Put a mesh in the place of the one of its name, which is given back.
+    pub(super) fn insert(&mut self, loaded: Loaded) -> Option<Loaded> {
+        let before = self.all.insert(loaded.mesh.name.clone(), loaded);
+        self.list();
+        before
+    }
+
+    pub(super) fn remove(&mut self, name: &Name) {
+        self.all.shift_remove(name);
+        self.list();
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Loaded> {
+        self.all.values()
+    }
+
+    pub(super) fn get(&self, name: &Name) -> Option<&Mesh> {
+        self.all.get(name).map(|loaded| &loaded.mesh)
+    }
+
+    pub(super) fn agent(&self, address: &Address) -> Option<&Agent> {
+        self.get(&address.mesh)?.agents.get(&address.agent)
+    }
+
+    /// How an agent runs. One that is no longer in its mesh can only be ended.
+    pub(super) fn traits(&self, address: &Address) -> Traits {
+        let loaded = self.all.get(&address.mesh);
+        let place = loaded.and_then(|loaded| loaded.mesh.agents.get_index_of(&address.agent));
+        let known = loaded.and_then(|loaded| loaded.traits.get(place?));
+        known.copied().unwrap_or(Traits {
+            mode: Mode::Turn,
+            prints: false,
+            resumes: false,
+        })
+    }
+
+    /// Must the outcomes of an agent pass gates?
+    pub(super) fn has_gates(&self, agent: &Address) -> bool {
+        let loaded = self.all.get(&agent.mesh);
+        loaded.is_some_and(|loaded| loaded.gates)
+    }
+
+    /// The addresses of all agents.
+    pub(super) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    fn list(&mut self) {
+        self.directory = self.all.values().map(|loaded| &loaded.mesh).collect();
+    }
+}
+
+impl<'de> Deserialize<'de> for Meshes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut meshes = Meshes {
+            all: IndexMap::deserialize(deserializer)?,
+            directory: Directory::default(),
+        };
+        meshes.list();
+        Ok(meshes)
+    }
+}

@@ -1,0 +1,113 @@
+//! The unfinished messages, found by number, path and id.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::facts::{Facts, Number};
+use super::state::Held;
+use crate::model::{Envelope, MsgId};
+
+/// The unfinished messages. The path and the ids of a message do not change while it is here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub(super) struct OpenMessages {
+    all: BTreeMap<Number, Held>,
+    #[serde(skip)]
+    paths: BTreeMap<String, BTreeSet<Number>>,
+    #[serde(skip)]
+    ids: BTreeMap<MsgId, BTreeSet<Number>>,
+}
+
+impl OpenMessages {
+    pub(super) fn insert(&mut self, message: Held) {
+        let number = message.facts.number;
+        if let Some(path) = message.facts.path() {
+            let numbers = self.paths.entry(path.to_owned()).or_default();
+            numbers.insert(number);
+        }
+        for id in ids(&message.facts) {
+            self.ids.entry(id.clone()).or_default().insert(number);
+        }
+        self.all.insert(number, message);
+    }
+
+    pub(super) fn remove(&mut self, number: Number) -> Option<Held> {
+        let message = self.all.remove(&number)?;
+        if let Some(path) = message.facts.path() {
+            forget(&mut self.paths, path, number);
+        }
+        for id in ids(&message.facts) {
+            forget(&mut self.ids, id, number);
+        }
+        Some(message)
+    }
+
+    pub(super) fn get(&self, number: Number) -> Option<&Held> {
+        self.all.get(&number)
+    }
+
+    pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut Held> {
+        self.all.get_mut(&number)
+    }
+
+    pub(super) fn facts(&self, number: Number) -> Option<&Facts> {
+        self.get(number).map(|message| &message.facts)
+    }
+
+    /// What the frontmatter of a message says; `None` for what tx wrote.
+    pub(super) fn envelope(&self, number: Number) -> Option<&Envelope> {
+        self.get(number)?.envelope.as_deref()
+    }
+
+    pub(super) fn contains(&self, number: Number) -> bool {
+        self.all.contains_key(&number)
+    }
+
+    /// All of them, in the order of their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
+        self.all.values()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The newest message that came in a file of this name.
+    pub(super) fn newest_at(&self, path: &str) -> Option<&Facts> {
+        self.facts(*self.paths.get(path)?.last()?)
+    }
+
+    /// The messages of this id, as they are known or as their authors wrote it.
+    pub(super) fn named(&self, id: &MsgId) -> impl Iterator<Item = &Facts> {
+        let numbers = self.ids.get(id).into_iter().flatten();
+        numbers.filter_map(|number| self.facts(*number))
+    }
+}
+
+fn ids(facts: &Facts) -> impl Iterator<Item = &MsgId> {
+    std::iter::once(&facts.id).chain(&facts.written)
+}
+
+fn forget<K, Q>(index: &mut BTreeMap<K, BTreeSet<Number>>, key: &Q, number: Number)
+where
+    K: Ord + std::borrow::Borrow<Q>,
+    Q: Ord + ?Sized,
+{
+    if let Some(numbers) = index.get_mut(key) {
+        numbers.remove(&number);
+        if numbers.is_empty() {
+            index.remove(key);
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for OpenMessages {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut messages = OpenMessages::default();
+        for message in BTreeMap::<Number, Held>::deserialize(deserializer)?.into_values() {
+            messages.insert(message);
+        }
+        Ok(messages)
+    }
+}
