@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::effect::Effect;
 use super::event::Arrived;
 use super::facts::{Facts, Number, Source, Step};
-use super::identity::Named;
+use super::identity::{Ancestry, Named};
 use super::notes::Refused;
 use super::plan::{Plan, ends_in_spite_of_asks};
 use super::runs::Budget;
@@ -174,11 +174,30 @@ impl State {
         known: &[Facts],
         costs: bool,
     ) {
+        let Plan {
+            deliveries,
+            ancestry,
+            answers,
+            late,
+            way,
+            warnings,
+            fallback,
+        } = plan;
         let from = envelope.from.clone();
-        let ancestry = self.ancestry(number, &envelope, &plan, known);
-        let hops = ancestry.hops;
-        if let Some(run) = ancestry.run {
-            let mesh = plan.deliveries.first().map(|delivery| &delivery.to.mesh);
+        let Ancestry {
+            cause,
+            mut thread,
+            hops,
+            mut run,
+        } = ancestry;
+        if thread.is_empty() {
+            thread.push(number);
+        }
+        if from.is_core() && deliveries.iter().any(|d| d.kind == Kind::Task) {
+            run = Some(number);
+        }
+        if let Some(run) = run {
+            let mesh = deliveries.first().map(|delivery| &delivery.to.mesh);
             self.open_run(run, mesh.filter(|_| run == number), known);
         }
         let budget = match from.is_core() {
@@ -188,16 +207,8 @@ impl State {
             }
             // What it says now was paid for by what it said before.
             false if !costs => Budget::Within,
-            false => self.spend(ancestry.run, &from),
+            false => self.spend(run, &from),
         };
-        let Plan {
-            deliveries,
-            answers,
-            late,
-            way,
-            warnings,
-            fallback,
-        } = plan;
         let status = envelope.status.clone();
         let names_it = self.names_what_it_has(&envelope);
         let (headless, inject_response) = (envelope.headless, envelope.inject_response);
@@ -211,10 +222,10 @@ impl State {
                 status: status.clone(),
                 source,
                 at: self.at,
-                cause: ancestry.cause,
-                thread: ancestry.thread,
+                cause,
+                thread,
                 hops,
-                run: ancestry.run,
+                run,
                 work: self.work_of(&from),
                 deliveries,
                 refused: None,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Timer;
 use super::facts::{Number, Step};
+use super::moves::{Happened, Move};
 use super::notes::Note;
 use super::state::State;
 use super::worker::{Owes, Status, Why, Work};
@@ -154,24 +155,16 @@ impl State {
                 | Status::Stopping { .. } => status,
             }
         }
-        let status = self.take_status(asker);
-        let status = with_own_work(status);
-        match status {
-            Status::Awaiting { work }
-            | Status::AwaitingHuman {
-                why: Why::Asks { work },
-            } => {
-                self.wait(asker, work);
+        self.happens(asker, Happened::Asks, |state, by| {
+            let status = with_own_work(state.take_status(asker));
+            match status {
+                Status::Awaiting { work }
+                | Status::AwaitingHuman {
+                    why: Why::Asks { work },
+                } if by == Move::Waits => state.wait(asker, work),
+                status => state.worker_mut(asker).status = status,
             }
-            Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => self.worker_mut(asker).status = status,
-        }
+        });
     }
 
     /// Wait for the open asks: for the human, if one of them is to core.
@@ -247,21 +240,26 @@ impl State {
 
     /// An ask of this worker has closed: it goes on if none is open.
     pub(super) fn after_ask(&mut self, asker: &Address) {
+        self.happens(asker, Happened::Answered, |state, by| {
+            if by == Move::GoesOn
+                && let Some(work) = state.take_waiting(asker)
+            {
+                state.go_on(asker, work);
+            }
+        });
+    }
+
+    /// The work that waits for answers, if nothing else holds it.
+    pub(super) fn take_waiting(&mut self, asker: &Address) -> Option<Box<Work>> {
         match self.take_status(asker) {
             Status::Awaiting { work }
             | Status::AwaitingHuman {
                 why: Why::Asks { work },
-            } => {
-                self.go_on(asker, work);
+            } => Some(work),
+            status => {
+                self.worker_mut(asker).status = status;
+                None
             }
-            status @ (Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. }) => self.worker_mut(asker).status = status,
         }
     }
 

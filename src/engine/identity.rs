@@ -2,10 +2,9 @@
 //! follows from.
 
 use super::facts::{Facts, Number, Source};
-use super::plan::Plan;
 use super::state::State;
 use super::worker::Worker;
-use crate::model::{Envelope, Kind, MsgId};
+use crate::model::{Envelope, MsgId};
 
 /// Which id a message is known by.
 pub(super) enum Named {
@@ -20,8 +19,10 @@ pub(super) enum Named {
 }
 
 /// What a message follows from.
+#[derive(Default)]
 pub(super) struct Ancestry {
     pub(super) cause: Vec<Number>,
+    /// Empty if it begins one.
     pub(super) thread: Vec<Number>,
     pub(super) hops: u32,
     pub(super) run: Option<Number>,
@@ -107,14 +108,13 @@ impl State {
     /// What a message follows from: what it answers, else what its author has or had in hand.
     pub(super) fn ancestry(
         &self,
-        number: Number,
         envelope: &Envelope,
-        plan: &Plan,
+        answers: &[Number],
         known: &[Facts],
     ) -> Ancestry {
         let from = &envelope.from;
         let held = |number: &Number| self.messages.facts(*number);
-        let mut causes: Vec<&Facts> = plan.answers.iter().filter_map(held).collect();
+        let mut causes: Vec<&Facts> = answers.iter().filter_map(held).collect();
         for id in &envelope.in_reply_to {
             let here = self.messages.named(id);
             let past = known
@@ -133,10 +133,8 @@ impl State {
             causes.extend(work.messages().filter_map(|number| held(&number)));
         }
         let mut ancestry = Ancestry {
-            cause: Vec::new(),
-            thread: Vec::new(),
             hops: work.map_or(0, |work| work.hops),
-            run: None,
+            ..Ancestry::default()
         };
         let last = worker.and_then(|worker: &Worker| worker.last.as_ref());
         match last.filter(|_| causes.is_empty()) {
@@ -161,17 +159,10 @@ impl State {
                 }
             }
         }
-        if ancestry.thread.is_empty() {
-            ancestry.thread.push(number);
-        }
-        ancestry.hops += 1;
-        if from.is_core() {
-            ancestry.hops = 0;
-            let task = plan.deliveries.iter().any(|d| d.kind == Kind::Task);
-            if task {
-                ancestry.run = Some(number);
-            }
-        }
+        ancestry.hops = match from.is_core() {
+            true => 0,
+            false => ancestry.hops + 1,
+        };
         ancestry
     }
 }

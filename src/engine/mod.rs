@@ -5,12 +5,14 @@
 //! and matches name every variant.
 
 mod accept;
+mod act;
 mod asks;
 mod effect;
 mod event;
 mod explain;
 mod facts;
 mod fanout;
+mod holds;
 mod identity;
 mod infer;
 mod meshes;
@@ -18,7 +20,6 @@ mod moves;
 mod notes;
 mod open_messages;
 mod outcomes;
-mod panes;
 mod plan;
 mod promises;
 mod queue;
@@ -27,10 +28,13 @@ mod reload;
 mod replay;
 mod route;
 mod runs;
+mod signals;
 mod state;
+mod table;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod told;
 mod turns;
 mod worker;
 mod workers;
@@ -43,11 +47,12 @@ pub use event::{
 };
 pub use facts::{Delivery, Facts, Number, Rung, Source, Step, Totals};
 pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};
-pub use moves::{BY_MESSAGES, Happened, Move, decide};
+pub use moves::{Happened, Move};
 pub use promises::Broken;
 pub use replay::Judged;
 pub use route::{Outcome, Refusal, Route, Rule, Wanted, route};
 pub use state::{Counts, Held, Moved, State, Touched};
+pub use table::decide;
 pub use worker::{
     Giving, Is, Item, Last, Member, Owes, Place, Routed, Shows, Status, Way, Why, Work as InHand,
     Worker,

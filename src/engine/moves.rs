@@ -1,9 +1,7 @@
-//! The worker's state machine as a table: what each thing that can happen to a worker
-//! does in each status. Every pair is named, those that do nothing too.
+//! What can happen to a worker, and what can come of it. [`super::decide`] says which of
+//! these goes with which.
 
 use serde::{Deserialize, Serialize};
-
-use super::worker::Is;
 
 /// What can happen to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -35,6 +33,28 @@ pub enum Happened {
     Due,
     /// Its outcomes are checked.
     Checked,
+    /// Something waits for it.
+    WorkWaits,
+    /// It has sent a message.
+    Spoke,
+    /// It has asked something.
+    Asks,
+    /// One of its asks has closed.
+    Answered,
+    /// Something that it owes has come.
+    Paid,
+    /// Its work is given up.
+    GivenUp,
+    /// A person stops it.
+    StoppedByPerson,
+    /// A person restarts it.
+    RestartedByPerson,
+    /// A person gives a dead letter of its another chance.
+    Retried,
+    /// tx has started, and found its process.
+    Found,
+    /// tx has started, and its process is gone.
+    NotFound,
 }
 
 /// What comes of it.
@@ -83,12 +103,34 @@ pub enum Move {
     KillAgain,
     /// The checks are heard.
     Judged,
+    /// It is given what waits for it.
+    TakesWork,
+    /// It waits for answers.
+    Waits,
+    /// It goes on, with what has come.
+    GoesOn,
+    /// Its outcomes are checked once more, the new one among them.
+    CheckAgain,
+    /// Its work is parked, and its process ended if that is at it.
+    Abandoned,
+    /// Its process is ended, and its work waits for a person.
+    Held,
+    /// It goes on, in a new process.
+    Restarted,
+    /// It is no longer left alone.
+    NotAlone,
+    /// It goes on in the process that was found.
+    Adopted,
+    /// It starts over in a new process, which is no failure of its.
+    StartedOver,
     /// Nothing: it is known already.
     AlreadyKnown,
     /// Nothing: it comes too early to mean anything.
     TooEarly,
     /// Nothing: it comes too late to matter.
     TooLate,
+    /// Nothing: it counts when the turn has ended, or what holds the worker.
+    Later,
     /// Nothing: the worker is still held.
     StillHeld,
     /// Nothing: the hand-over waits for an idle pane by itself.
@@ -105,50 +147,9 @@ pub enum Move {
     OldCheck,
 }
 
-/// What messages and people do to a worker, besides what happens to its process: from
-/// which status, by what, to which. What is given up or stopped in a turn is ended.
-pub const BY_MESSAGES: &[(Is, &str, &[Is])] = &[
-    (Is::Idle, "work waits", &[Is::Starting]),
-    (Is::Idle, "it asks", &[Is::Awaiting, Is::AwaitingHuman]),
-    (Is::Idle, "stopped", &[Is::Stopping]),
-    (Is::Starting, "a message of its own", &[Is::Working]),
-    (Is::Starting, "given up", &[Is::Stopping]),
-    (Is::Working, "given up", &[Is::Stopping]),
-    (
-        Is::Awaiting,
-        "answered",
-        &[Is::Starting, Is::Checking, Is::Idle],
-    ),
-    (Is::Awaiting, "it asks the human", &[Is::AwaitingHuman]),
-    (
-        Is::AwaitingHuman,
-        "answered",
-        &[Is::Starting, Is::Awaiting, Is::Checking, Is::Idle],
-    ),
-    (Is::AwaitingHuman, "given up", &[Is::Stopping]),
-    (Is::Limited, "given up", &[Is::Stopping]),
-    (Is::Checking, "given up", &[Is::Idle, Is::Starting]),
-    (
-        Is::Backoff,
-        "its last word came",
-        &[
-            Is::Idle,
-            Is::Starting,
-            Is::Awaiting,
-            Is::AwaitingHuman,
-            Is::Checking,
-        ],
-    ),
-    (
-        Is::Backoff,
-        "a dead letter is retried",
-        &[Is::Idle, Is::Starting],
-    ),
-];
-
 impl Happened {
     /// Everything that can happen.
-    pub const ALL: [Happened; 13] = [
+    pub const ALL: [Happened; 24] = [
         Happened::Started,
         Happened::Ready,
         Happened::Delivered,
@@ -162,6 +163,17 @@ impl Happened {
         Happened::Exited,
         Happened::Due,
         Happened::Checked,
+        Happened::WorkWaits,
+        Happened::Spoke,
+        Happened::Asks,
+        Happened::Answered,
+        Happened::Paid,
+        Happened::GivenUp,
+        Happened::StoppedByPerson,
+        Happened::RestartedByPerson,
+        Happened::Retried,
+        Happened::Found,
+        Happened::NotFound,
     ];
 
     /// The word that people read.
@@ -180,243 +192,65 @@ impl Happened {
             Happened::Exited => "exited",
             Happened::Due => "due",
             Happened::Checked => "checked",
+            Happened::WorkWaits => "work waits",
+            Happened::Spoke => "a message of its own",
+            Happened::Asks => "it asks",
+            Happened::Answered => "answered",
+            Happened::Paid => "what it owes came",
+            Happened::GivenUp => "given up",
+            Happened::StoppedByPerson => "stopped by a person",
+            Happened::RestartedByPerson => "restarted by a person",
+            Happened::Retried => "a dead letter is retried",
+            Happened::Found => "found after a restart",
+            Happened::NotFound => "gone after a restart",
         }
-    }
-}
-
-/// The table. It speaks of the process that the worker has now, of the newest that was
-/// told of it, of the time that was set last, and of the check that is under way: what is
-/// older does nothing.
-pub fn decide(is: Is, happened: Happened) -> Move {
-    use Happened as H;
-    match is {
-        Is::Idle => match happened {
-            H::Busy | H::BusyBefore => Move::OwnTurn,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Exited => Move::PaneGone,
-            H::Idle | H::IdleBefore | H::Started | H::Ready => Move::AlreadyKnown,
-            H::Delivered | H::DeliveryFailed => Move::TooLate,
-            H::Due => Move::NotDue,
-            H::Checked => Move::OldCheck,
-        },
-        Is::Starting => match happened {
-            H::Started => Move::Began,
-            H::Ready | H::IdleBefore => Move::HandOver,
-            H::Delivered | H::Busy => Move::TakenUp,
-            H::DeliveryFailed => Move::NotTakenUp,
-            H::BusyBefore => Move::Holding,
-            H::Idle => Move::TurnEnded,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Exited => Move::Failed,
-            H::Due => Move::TimedOut,
-            H::Checked => Move::OldCheck,
-        },
-        Is::Working => match happened {
-            H::Busy => Move::Acknowledged,
-            H::BusyBefore => Move::SignOfLife,
-            H::Idle | H::Exited => Move::TurnEnded,
-            // Unless it was silent: then this is what a look at it has found.
-            H::IdleBefore => Move::TooEarly,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Started | H::Ready | H::Delivered => Move::AlreadyKnown,
-            H::DeliveryFailed => Move::TooLate,
-            H::Due => Move::TimedOut,
-            H::Checked => Move::OldCheck,
-        },
-        Is::Awaiting => match happened {
-            H::Busy | H::BusyBefore => Move::OwnTurn,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Exited => Move::PaneGone,
-            H::Idle | H::IdleBefore | H::Started | H::Ready => Move::AlreadyKnown,
-            H::Delivered | H::DeliveryFailed => Move::TooLate,
-            H::Due => Move::NotDue,
-            H::Checked => Move::OldCheck,
-        },
-        Is::AwaitingHuman => match happened {
-            H::Ready
-            | H::Busy
-            | H::BusyBefore
-            | H::Idle
-            | H::IdleBefore
-            | H::Limited
-            | H::Exited => Move::AsBefore,
-            H::Started | H::Delivered | H::DeliveryFailed | H::Checked => Move::Behind,
-            H::Asked => Move::DialogOpened,
-            H::Due => Move::NotDue,
-        },
-        Is::Limited => match happened {
-            H::Busy | H::BusyBefore | H::Exited => Move::AsBefore,
-            H::Started | H::Delivered | H::DeliveryFailed | H::Idle | H::Checked => Move::Behind,
-            H::Ready | H::IdleBefore => Move::StillHeld,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Due => Move::LimitOver,
-        },
-        Is::Checking => match happened {
-            H::Busy | H::BusyBefore => Move::NotOurs,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Exited => Move::PaneGone,
-            H::Idle | H::IdleBefore | H::Started | H::Ready => Move::AlreadyKnown,
-            H::Delivered | H::DeliveryFailed => Move::TooLate,
-            H::Due => Move::TimedOut,
-            H::Checked => Move::Judged,
-        },
-        Is::Backoff => match happened {
-            H::Due => Move::TryAgain,
-            H::Started
-            | H::Ready
-            | H::Delivered
-            | H::DeliveryFailed
-            | H::Busy
-            | H::BusyBefore
-            | H::Idle
-            | H::IdleBefore
-            | H::Asked
-            | H::Limited
-            | H::Exited => Move::NoPane,
-            H::Checked => Move::OldCheck,
-        },
-        Is::Stopping => match happened {
-            H::Exited => Move::Stopped,
-            H::Due => Move::KillAgain,
-            H::Started
-            | H::Ready
-            | H::Delivered
-            | H::DeliveryFailed
-            | H::Busy
-            | H::BusyBefore
-            | H::Idle
-            | H::IdleBefore
-            | H::Asked
-            | H::Limited => Move::TooLate,
-            H::Checked => Move::OldCheck,
-        },
     }
 }
 
 impl Move {
-    /// Where it can lead from a status, besides staying there. What waits in the inbox
-    /// is given at once, so that what leads to idle may lead on to starting.
-    pub fn leads_to(self, from: Is) -> &'static [Is] {
-        /// What can follow when a turn has ended, or work is over. A process that is in the
-        /// way of what comes next is ended; a worker that a person stopped waits.
-        const SETTLED: &[Is] = &[
-            Is::Idle,
-            Is::Starting,
-            Is::Awaiting,
-            Is::AwaitingHuman,
-            Is::Checking,
-            Is::Backoff,
-            Is::Stopping,
-        ];
-        /// What can follow when that leaves no process, or a failed one.
-        const WITHOUT_PANE: &[Is] = &[
-            Is::Idle,
-            Is::Starting,
-            Is::Awaiting,
-            Is::AwaitingHuman,
-            Is::Checking,
-            Is::Backoff,
-        ];
-        match self {
-            Move::TakenUp | Move::OwnTurn => &[Is::Working],
-            Move::NotTakenUp => &[Is::Stopping],
-            Move::TurnEnded | Move::Judged => SETTLED,
-            Move::DialogOpened => &[Is::AwaitingHuman],
-            Move::LimitReached => &[Is::Limited],
-            Move::LimitOver => &[
-                Is::Idle,
-                Is::Starting,
-                Is::Working,
-                Is::Awaiting,
-                Is::AwaitingHuman,
-                Is::Checking,
-                Is::Backoff,
-                Is::Stopping,
-            ],
-            Move::TimedOut => match from {
-                Is::Checking => SETTLED,
-                Is::Idle
-                | Is::Starting
-                | Is::Working
-                | Is::Awaiting
-                | Is::AwaitingHuman
-                | Is::Limited
-                | Is::Backoff
-                | Is::Stopping => &[Is::Stopping],
-            },
-            Move::Failed | Move::Stopped | Move::TryAgain => WITHOUT_PANE,
-            // It depends on what the status was before; see that one's row.
-            Move::AsBefore => &[
-                Is::Idle,
-                Is::Starting,
-                Is::Working,
-                Is::Awaiting,
-                Is::AwaitingHuman,
-                Is::Limited,
-                Is::Checking,
-                Is::Backoff,
-                Is::Stopping,
-            ],
-            Move::HandOver | Move::Holding => &[],
-            Move::Began
-            | Move::Acknowledged
-            | Move::SignOfLife
-            | Move::Behind
-            | Move::PaneGone
-            | Move::KillAgain
-            | Move::AlreadyKnown
-            | Move::TooEarly
-            | Move::TooLate
-            | Move::StillHeld
-            | Move::NotOurs
-            | Move::OldAttempt
-            | Move::OldNews
-            | Move::NoPane
-            | Move::NotDue
-            | Move::OldCheck => &[],
-        }
-    }
-
-    /// Does it do nothing?
-    pub fn is_nothing(self) -> bool {
-        match self {
-            Move::AlreadyKnown
-            | Move::TooEarly
-            | Move::TooLate
-            | Move::StillHeld
-            | Move::NotOurs
-            | Move::OldAttempt
-            | Move::OldNews
-            | Move::NoPane
-            | Move::NotDue
-            | Move::OldCheck => true,
-            Move::Began
-            | Move::HandOver
-            | Move::TakenUp
-            | Move::NotTakenUp
-            | Move::Holding
-            | Move::OwnTurn
-            | Move::Acknowledged
-            | Move::SignOfLife
-            | Move::TurnEnded
-            | Move::DialogOpened
-            | Move::AsBefore
-            | Move::Behind
-            | Move::LimitReached
-            | Move::LimitOver
-            | Move::PaneGone
-            | Move::Failed
-            | Move::TimedOut
-            | Move::TryAgain
-            | Move::Stopped
-            | Move::KillAgain
-            | Move::Judged => false,
-        }
-    }
+    /// Everything that can come of it.
+    pub const ALL: [Move; 42] = [
+        Move::Began,
+        Move::HandOver,
+        Move::TakenUp,
+        Move::NotTakenUp,
+        Move::Holding,
+        Move::OwnTurn,
+        Move::Acknowledged,
+        Move::SignOfLife,
+        Move::TurnEnded,
+        Move::DialogOpened,
+        Move::AsBefore,
+        Move::Behind,
+        Move::LimitReached,
+        Move::LimitOver,
+        Move::PaneGone,
+        Move::Failed,
+        Move::TimedOut,
+        Move::TryAgain,
+        Move::Stopped,
+        Move::KillAgain,
+        Move::Judged,
+        Move::TakesWork,
+        Move::Waits,
+        Move::GoesOn,
+        Move::CheckAgain,
+        Move::Abandoned,
+        Move::Held,
+        Move::Restarted,
+        Move::NotAlone,
+        Move::Adopted,
+        Move::StartedOver,
+        Move::AlreadyKnown,
+        Move::TooEarly,
+        Move::TooLate,
+        Move::Later,
+        Move::StillHeld,
+        Move::NotOurs,
+        Move::OldAttempt,
+        Move::OldNews,
+        Move::NoPane,
+        Move::NotDue,
+        Move::OldCheck,
+    ];
 }

@@ -1,8 +1,9 @@
 //! Outcomes: kept until their work is finished, then routed on.
 
 use super::facts::{Facts, Number};
+use super::moves::{Happened, Move};
 use super::state::State;
-use super::worker::{Owes, Routed, Status, Way, Why, Work};
+use super::worker::{Is, Owes, Routed, Status, Way, Work};
 use crate::model::{Address, Kind};
 
 impl State {
@@ -71,35 +72,33 @@ impl State {
 
     /// What is owed may have come when no turn is under way.
     pub(super) fn settle_outside_of_a_turn(&mut self, from: &Address) {
-        match self.take_status(from) {
-            Status::Awaiting { work }
-            | Status::AwaitingHuman {
-                why: Why::Asks { work },
-            } => match (self.worker_mut(from).asking.is_empty(), work.is_done()) {
-                (true, true) => self.settle(from, work, None),
+        self.happens(from, Happened::Paid, |state, by| {
+            if by == Move::GoesOn {
+                state.go_on_if_paid(from);
+            } else if by == Move::CheckAgain
+                && let Some(work) = state.take_status(from).into_work()
+            {
+                state.check(from, work);
+            }
+        });
+    }
+
+    fn go_on_if_paid(&mut self, from: &Address) {
+        let asks = !self.worker_mut(from).asking.is_empty();
+        if let Some(work) = self.take_waiting(from) {
+            return match (asks, work.is_done()) {
+                (false, true) => self.settle(from, work, None),
                 // What it waited for is withdrawn, and something else still owed.
-                (true, false) => self.go_on(from, work),
-                (false, _) => self.wait(from, work),
-            },
-            // The process is gone, but its last word has come after it.
+                (false, false) => self.go_on(from, work),
+                (true, _) => self.wait(from, work),
+            };
+        }
+        // The process is gone, but its last word has come after it.
+        match self.take_status(from) {
             Status::Backoff {
-                work: Some(work),
-                until,
-            } => match self.worker_mut(from).asking.is_empty() && work.is_done() {
-                true => self.settle(from, work, None),
-                false => {
-                    let work = Some(work);
-                    self.worker_mut(from).status = Status::Backoff { work, until };
-                }
-            },
-            Status::Checking { work, .. } => self.check(from, work),
-            status @ (Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. }) => self.worker_mut(from).status = status,
+                work: Some(work), ..
+            } if !asks && work.is_done() => self.settle(from, work, None),
+            status => self.worker_mut(from).status = status,
         }
     }
 
@@ -108,14 +107,8 @@ impl State {
         if from.is_core() || !self.workers.contains(from) {
             return;
         }
-        match self.take_status(from) {
-            Status::Checking { work, verdict } => {
-                self.worker_mut(from).status = Status::Checking { work, verdict };
-            }
-            status => {
-                self.worker_mut(from).status = status;
-                self.settle_outside_of_a_turn(from);
-            }
+        if self.worker_mut(from).status.is() != Is::Checking {
+            self.settle_outside_of_a_turn(from);
         }
     }
 

@@ -4,6 +4,7 @@
 use indexmap::IndexSet;
 
 use super::facts::{Delivery, Facts, Number};
+use super::identity::Ancestry;
 use super::infer::{
     Context, Inferred, NotAccepted, Reply, Row, Work as InHand, infer, kind_of_outcome,
 };
@@ -19,6 +20,8 @@ const EXPIRES_AFTER: i64 = 60_000;
 #[derive(Default)]
 pub(super) struct Plan {
     pub(super) deliveries: Vec<Delivery>,
+    /// What it follows from, known before it is routed.
+    pub(super) ancestry: Ancestry,
     /// The open asks that it answers.
     pub(super) answers: Vec<Number>,
     /// The asks in its author's hand that it answers too late.
@@ -67,8 +70,14 @@ impl State {
             return Err(format!("there is no agent `{from}`"));
         }
         let mut plan = Plan::default();
+        let mut recipients = Vec::new();
         for to in self.recipients(envelope)? {
             let reply = self.reply(envelope, to.as_ref(), known, &mut plan.answers);
+            recipients.push((to, reply));
+        }
+        plan.ancestry = self.ancestry(envelope, &plan.answers, known);
+        let named = plan.answers.len();
+        for (to, reply) in recipients {
             let context = Context {
                 from,
                 to: to.as_ref(),
@@ -138,6 +147,10 @@ impl State {
         let asks_human = |delivery: &Delivery| delivery.kind == Kind::AskHuman;
         if plan.deliveries.iter().any(asks_human) {
             self.may_answer_itself(envelope)?;
+        }
+        if plan.answers.len() > named {
+            // It answers what it does not name.
+            plan.ancestry = self.ancestry(envelope, &plan.answers, known);
         }
         Ok(plan)
     }

@@ -7,8 +7,11 @@ use indexmap::IndexSet;
 use super::effect::{Effect, Turn};
 use super::event::{Pane, Timer};
 use super::facts::{Number, Step};
+use super::moves::{Happened, Move};
 use super::state::State;
-use super::worker::{Giving, Is, Item, Member, Overrides, Owes, Place, Shows, Status, Why, Work};
+use super::worker::{
+    Giving, Is, Item, Member, Overrides, Owes, Place, Shows, Status, Why, Work, Worker,
+};
 use crate::model::{Address, Kind, Mode, OnAsk, Priority};
 
 /// How long work may take to be given.
@@ -225,20 +228,22 @@ impl State {
     }
 
     fn give(&mut self, to: &Address) {
-        let Some(worker) = self.workers.get(to) else {
+        let worker = self.workers.get(to);
+        let waits = |worker: &Worker| !worker.stopped && !worker.inbox.is_empty();
+        let enabled = self.mesh(&to.mesh).is_some_and(|mesh| !mesh.disabled);
+        let may_take = worker.is_some_and(waits) && enabled && !self.is_paused(to);
+        let Some(batch) = self.agent(to).filter(|_| may_take).map(|agent| agent.batch) else {
             return;
         };
-        let free = worker.status == Status::Idle && !worker.stopped && !worker.inbox.is_empty();
-        let Some(mesh) = self.mesh(&to.mesh).filter(|mesh| free && !mesh.disabled) else {
-            return;
-        };
-        let Some(agent) = mesh.agents.get(&to.agent) else {
-            return;
-        };
-        if self.is_paused(to) {
-            return;
-        }
-        let batch = agent.batch;
+        self.happens(to, Happened::WorkWaits, |state, by| {
+            if by == Move::TakesWork {
+                state.take_work(to, batch);
+            }
+        });
+    }
+
+    /// Take what waits: the first item, or all that fit together.
+    fn take_work(&mut self, to: &Address, batch: bool) {
         let mut work = Box::new(Work::default());
         while let Some((place, next)) = self.worker_mut(to).inbox.pop_first() {
             // As far as they agree, and in order: what does not fit waits, with all after it.

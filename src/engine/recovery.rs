@@ -6,8 +6,9 @@
 
 use super::accept::HOPS;
 use super::effect::Effect;
-use super::event::{Alive, Command, Exit};
+use super::event::{Alive, Command};
 use super::facts::{Delivery, Facts, Number, Rung, Step};
+use super::moves::{Happened, Move};
 use super::state::{Held, State};
 use super::worker::{Giving, Is, Owes, Routed, Shows, Status, Why, Work};
 use crate::model::{Address, Envelope, Kind, Mode};
@@ -43,8 +44,14 @@ impl State {
             let worker = self.worker_mut(&who);
             let moved_on = (worker.attempt, worker.turn) != (attempt, turn);
             match is_found(&who, attempt) {
-                Some(found) if live && !moved_on => self.adopt(&who, found.turn),
-                None if live && !moved_on => self.lost(&who),
+                Some(found) if live && !moved_on => {
+                    self.happens(&who, Happened::Found, |state, by| {
+                        state.found(&who, by, found.turn);
+                    });
+                }
+                None if live && !moved_on => {
+                    self.happens(&who, Happened::NotFound, |state, _| state.lost(&who));
+                }
                 Some(_) | None => {}
             }
             self.check_again(&who);
@@ -52,43 +59,46 @@ impl State {
         }
     }
 
-    /// Its process lives: what it was being given has arrived, or has not.
-    fn adopt(&mut self, who: &Address, turn: u32) {
+    /// Its process lives.
+    fn found(&mut self, who: &Address, by: Move, turn: u32) {
+        if by == Move::KillAgain {
+            self.kill(who);
+        }
+        if by == Move::Adopted
+            && let Some((work, giving)) = self.take_starting(who)
+        {
+            return self.found_starting(who, work, giving, turn);
+        }
+        // Its times begin again.
+        let status = self.take_status(who);
+        self.set(who, status);
+    }
+
+    /// What it was being given has arrived, or has not.
+    fn found_starting(&mut self, who: &Address, work: Box<Work>, giving: Giving, turn: u32) {
         // A process that lives for one turn was started with it.
         let one_turn = self.process(who).mode == Mode::Turn;
-        let given = one_turn || self.worker_mut(who).turn == turn;
-        match self.take_status(who) {
-            Status::Starting { work, .. } if given => self.taken_up(who, work),
-            Status::Starting {
-                work,
-                giving: Giving::Delivering | Giving::Unconfirmed,
-            } => {
+        if one_turn || self.worker_mut(who).turn == turn {
+            return self.taken_up(who, work);
+        }
+        match giving {
+            Giving::Spawning => self.set(who, Status::Starting { work, giving }),
+            Giving::Delivering | Giving::Unconfirmed => {
                 for number in &work.turn {
                     let why = "a restart found that it had not arrived";
                     self.rung(*number, who, Step::Leased, Some(why.into()));
                 }
                 self.hand_over(who, work);
             }
-            Status::Stopping { work, why, failed } => {
-                let pane = self.worker_mut(who).pane(who);
-                self.effect(Effect::Kill { pane });
-                self.set(who, Status::Stopping { work, why, failed });
-            }
-            status @ (Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }) => self.set(who, status),
         }
     }
 
     /// Its process is gone, and nobody saw it go.
     fn lost(&mut self, who: &Address) {
         match self.take_status(who) {
-            Status::Starting { work, .. } | Status::Working { work } => self.start_over(who, work),
+            Status::Starting { work, .. } | Status::Working { work } => {
+                self.try_again(who, work, "its process was gone after a restart");
+            }
             Status::AwaitingHuman {
                 why: Why::Dialog { before, .. },
             }
@@ -100,13 +110,9 @@ impl State {
                 work,
                 verdict: Some(verdict),
             } => self.judge(who, work, verdict),
-            Status::Stopping { work, why, failed } => {
-                self.worker_mut(who).live = true;
-                self.worker_mut(who).status = Status::Stopping { work, why, failed };
-                let pane = self.worker_mut(who).pane(who);
-                let why = "it was gone after a restart".into();
-                let exit = Exit::Lost { why };
-                self.pane_event(super::event::Event::PaneExited { pane, exit });
+            status @ Status::Stopping { .. } => {
+                self.worker_mut(who).status = status;
+                self.stopped(who);
             }
             Status::Awaiting { work }
             | Status::AwaitingHuman {
@@ -118,10 +124,6 @@ impl State {
                 self.set(who, status);
             }
         }
-    }
-
-    fn start_over(&mut self, who: &Address, work: Box<Work>) {
-        self.try_again(who, work, "its process was gone after a restart");
     }
 
     /// A check that was under way is begun again.
@@ -160,42 +162,38 @@ impl State {
         if self.agent(who).is_none() && !self.workers.contains(who) {
             return;
         }
-        self.worker_mut(who).stopped = true;
-        self.end_process(who, "a person stopped it");
-        // What waits to be tried again waits for a person now.
-        let status = self.take_status(who);
-        match status.is() {
-            Is::Backoff => self.set(who, status),
-            Is::Idle
-            | Is::Starting
-            | Is::Working
-            | Is::Awaiting
-            | Is::AwaitingHuman
-            | Is::Limited
-            | Is::Checking
-            | Is::Stopping => self.worker_mut(who).status = status,
-        }
+        self.happens(who, Happened::StoppedByPerson, |state, _| {
+            state.worker_mut(who).stopped = true;
+            state.end_process(who, "a person stopped it");
+            // What waits to be tried again waits for a person now.
+            if state.worker_mut(who).status.is() == Is::Backoff {
+                let status = state.take_status(who);
+                state.set(who, status);
+            }
+        });
     }
 
     fn restart(&mut self, who: &Address) {
         if !self.workers.contains(who) {
             return;
         }
-        self.worker_mut(who).stopped = false;
-        self.end_process(who, "a person restarted it");
-        match self.take_status(who) {
-            Status::Backoff {
-                work: Some(work), ..
-            } => self.try_again(who, work, "a person restarted it"),
-            Status::Backoff { work: None, .. } | Status::Idle => self.set(who, Status::Idle),
-            status @ (Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Stopping { .. }) => self.worker_mut(who).status = status,
-        }
+        self.happens(who, Happened::RestartedByPerson, |state, _| {
+            state.worker_mut(who).stopped = false;
+            state.end_process(who, "a person restarted it");
+            match state.take_status(who) {
+                Status::Backoff {
+                    work: Some(work), ..
+                } => state.try_again(who, work, "a person restarted it"),
+                Status::Backoff { work: None, .. } | Status::Idle => state.set(who, Status::Idle),
+                status @ (Status::Starting { .. }
+                | Status::Working { .. }
+                | Status::Awaiting { .. }
+                | Status::AwaitingHuman { .. }
+                | Status::Limited { .. }
+                | Status::Checking { .. }
+                | Status::Stopping { .. }) => state.worker_mut(who).status = status,
+            }
+        });
     }
 
     /// End a process that is in nobody's way; its work is kept.
@@ -303,11 +301,13 @@ impl State {
     /// An agent that is left alone after failures is tried at once, for a person who has
     /// seen to it. Its failures stay counted: another one, and it is left alone again.
     fn no_longer_alone(&mut self, who: &Address) {
-        let worker = self.workers.get(who).filter(|worker| !worker.stopped);
-        let status = worker.map(|worker| &worker.status);
-        if let Some(Status::Backoff { work: None, .. }) = status {
-            self.set(who, Status::Idle);
-        }
+        self.happens(who, Happened::Retried, |state, by| {
+            let worker = state.worker_mut(who);
+            let alone = worker.status.work().is_none() && !worker.stopped;
+            if by == Move::NotAlone && alone {
+                state.set(who, Status::Idle);
+            }
+        });
     }
 
     /// A message that had left is held again: one more, as far as hops go.

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::effect::Effect;
-use super::event::{Timer, Verdict};
+use super::event::Timer;
 use super::facts::Step;
-use super::moves::{Happened, Move, decide};
 use super::notes::Note;
 use super::queue::SILENCE;
 use super::state::State;
@@ -47,53 +46,13 @@ impl State {
         }
     }
 
-    fn state_due(&mut self, who: &Address, due: i64) {
-        let Some(worker) = self.workers.get(who) else {
-            return;
-        };
-        let from = worker.status.is();
-        let by = match worker.due == Some(due) && self.at >= due {
-            true => decide(from, Happened::Due),
-            false => Move::NotDue,
-        };
-        if !by.is_nothing() {
-            self.overdue(who);
-        }
-        self.moved(who.clone(), from, Happened::Due, by);
-    }
-
-    fn overdue(&mut self, who: &Address) {
-        match self.take_status(who) {
-            Status::Starting { work, .. } => {
-                self.fail(who, work, "its work could not be given in time".into());
-            }
-            Status::Working { work } => self.fail(who, work, "it took too long".into()),
-            Status::Checking { work, .. } => {
-                let why = "they took too long".to_owned();
-                self.judge(who, work, Verdict::Error { why });
-            }
-            Status::Limited { before, .. } => self.limit_over(who, *before),
-            Status::Backoff {
-                work: Some(work), ..
-            } => self.try_again(who, work, "another attempt"),
-            Status::Backoff { work: None, .. } => self.set(who, Status::Idle),
-            Status::Stopping { work, why, failed } => {
-                let worker = self.worker_mut(who);
-                let pane = worker.pane(who);
-                self.effect(Effect::Kill { pane });
-                let body = format!("{who} does not end ({why}); it is killed once more.");
-                self.tell_core("a process does not end", body, None);
-                self.set(who, Status::Stopping { work, why, failed });
-            }
-            status @ (Status::Idle | Status::Awaiting { .. } | Status::AwaitingHuman { .. }) => {
-                self.worker_mut(who).status = status;
-            }
-        }
-    }
-
     /// There is room again: a worker that was cut off in its turn is told to go on.
-    fn limit_over(&mut self, who: &Address, before: Status) {
+    pub(super) fn limit_over(&mut self, who: &Address) {
         let turn = self.worker_mut(who).turn;
+        let before = match self.take_status(who) {
+            Status::Limited { before, .. } => *before,
+            status => status,
+        };
         match before {
             // A process that lives for one turn goes on by itself, or ends.
             Status::Working { work } if self.process(who).mode == Mode::Turn => {

@@ -7,9 +7,10 @@ use indexmap::IndexSet;
 use super::effect::Effect;
 use super::event::{Exit, Traits, Verdict, exited_with};
 use super::facts::{Facts, Number, Rung, Source, Step};
+use super::moves::{Happened, Move};
 use super::notes::Note;
 use super::state::State;
-use super::worker::{Last, Owes, Place, Status, Why, Work};
+use super::worker::{Is, Last, Owes, Place, Status, Why, Work};
 use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, Status as Word};
 
 /// Attempts before work is parked.
@@ -471,30 +472,39 @@ impl State {
 
     /// Work that is given up while it may be in hand: the process ends with it.
     pub(super) fn give_up(&mut self, who: &Address, why: String) {
+        self.happens(who, Happened::GivenUp, |state, by| {
+            if by == Move::Abandoned {
+                state.abandon(who, why);
+            }
+        });
+    }
+
+    fn abandon(&mut self, who: &Address, why: String) {
         let status = self.take_status(who);
         let in_turn = match &status {
-            Status::Starting { .. } | Status::Working { .. } | Status::Limited { .. } => true,
-            Status::AwaitingHuman { why } => match why {
-                Why::Asks { .. } => false,
-                Why::Dialog { .. } => true,
-            },
+            Status::Starting { .. }
+            | Status::Working { .. }
+            | Status::Limited { .. }
+            | Status::AwaitingHuman {
+                why: Why::Dialog { .. },
+            }
+            | Status::Stopping { .. } => true,
             Status::Idle
             | Status::Awaiting { .. }
+            | Status::AwaitingHuman {
+                why: Why::Asks { .. },
+            }
             | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => false,
+            | Status::Backoff { .. } => false,
         };
-        let stopping = status.is() == super::worker::Is::Stopping;
         if let Some(work) = status.into_work() {
             self.park(who, *work, &why);
         }
         let worker = self.worker_mut(who);
-        let ends = worker.status.is() == super::worker::Is::Stopping;
-        if worker.live && (in_turn || stopping) && !ends {
-            let pane = worker.pane(who);
-            self.effect(Effect::Kill { pane });
-            let failed = false;
-            let work = None;
+        let ends = worker.status.is() == Is::Stopping;
+        if worker.live && in_turn && !ends {
+            self.kill(who);
+            let (work, failed) = (None, false);
             self.set(who, Status::Stopping { work, why, failed });
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tx::engine::{BY_MESSAGES, Happened, Is, Move, decide};
+use tx::engine::{Happened, Is, Move, decide};
 
 use crate::pages::same_in_page;
 
@@ -29,11 +29,6 @@ fn edges() -> BTreeMap<(Is, Is), Vec<&'static str>> {
             }
         }
     }
-    for (from, what, to) in BY_MESSAGES {
-        for to in *to {
-            edges.entry((*from, *to)).or_default().push(what);
-        }
-    }
     edges
 }
 
@@ -48,7 +43,7 @@ fn drawn() -> String {
             labels.join(", ")
         );
     }
-    text += "```\n\nWhat each thing that can happen to its process does in each state; in brackets, what does\nnothing and why:\n\n| |";
+    text += "```\n\nWhat each thing that can happen to it does in each state; in brackets, what does\nnothing and why:\n\n| |";
     for is in Is::ALL {
         let _ = write!(text, " {} |", name(is));
     }

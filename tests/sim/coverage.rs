@@ -35,40 +35,6 @@ const REFUSALS: [&str; 22] = [
     "it asks for a permission",
 ];
 
-const MOVES: [Move; 31] = [
-    Move::Began,
-    Move::HandOver,
-    Move::TakenUp,
-    Move::NotTakenUp,
-    Move::Holding,
-    Move::OwnTurn,
-    Move::Acknowledged,
-    Move::SignOfLife,
-    Move::TurnEnded,
-    Move::DialogOpened,
-    Move::AsBefore,
-    Move::Behind,
-    Move::LimitReached,
-    Move::LimitOver,
-    Move::PaneGone,
-    Move::Failed,
-    Move::TimedOut,
-    Move::TryAgain,
-    Move::Stopped,
-    Move::KillAgain,
-    Move::Judged,
-    Move::AlreadyKnown,
-    Move::TooEarly,
-    Move::TooLate,
-    Move::StillHeld,
-    Move::NotOurs,
-    Move::OldAttempt,
-    Move::OldNews,
-    Move::NoPane,
-    Move::NotDue,
-    Move::OldCheck,
-];
-
 /// What was seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
@@ -190,7 +156,7 @@ impl Seen {
         none_of("row", &self.rows, &Row::ALL, &mut missing);
         none_of("rule", &self.rules, &Rule::ALL, &mut missing);
         none_of("refusal", &self.refusals, &REFUSALS, &mut missing);
-        none_of("move", &self.moves, &MOVES, &mut missing);
+        none_of("move", &self.moves, &Move::ALL, &mut missing);
         none_of("fault", &self.faults, Fault::ALL, &mut missing);
         none_of("act", &self.acts, Act::ALL, &mut missing);
         let pairs = Is::ALL
@@ -215,9 +181,9 @@ impl Seen {
         rows(&mut text, "rules", &self.rules);
         rows(&mut text, "refusals", &self.refusals);
         rows(&mut text, "moves", &self.moves);
-        let pairs = self.pairs.len();
-        writeln!(text, "pairs of status and what happened: {pairs} of 117").unwrap();
-        let unled = MOVES.iter().flat_map(|by| {
+        let (pairs, all) = (self.pairs.len(), Is::ALL.len() * Happened::ALL.len());
+        writeln!(text, "pairs of status and what happened: {pairs} of {all}").unwrap();
+        let unled = Move::ALL.iter().flat_map(|by| {
             let from = Is::ALL.iter();
             from.flat_map(move |from| by.leads_to(*from).iter().map(move |to| (*by, *from, *to)))
         });

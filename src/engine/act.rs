@@ -1,0 +1,410 @@
+//! What the table says, done.
+
+use super::effect::Effect;
+use super::event::{Exit, Sent, Timer, Verdict};
+use super::facts::Step;
+use super::moves::{Happened, Move};
+use super::queue::SILENCE;
+use super::state::State;
+use super::told::Told;
+use super::worker::{Giving, Status, Why, Work};
+use crate::model::{Address, Mode};
+
+impl State {
+    /// Do what the table says, which has seen to it that the status is one of those that can
+    /// do it and that what is told has what it needs.
+    pub(super) fn act(&mut self, who: &Address, by: Move, told: Told) {
+        if matches!(told, Told::Exited(_)) && !by.is_nothing() {
+            let worker = self.worker_mut(who);
+            (worker.live, worker.dying) = (false, false);
+        }
+        match by {
+            Move::Began => self.began(who, told),
+            Move::HandOver => self.hand_over_if_ready(who),
+            Move::TakenUp => self.has_its_work(who, &told),
+            Move::NotTakenUp => self.not_taken_up(who, told),
+            Move::Holding => {
+                // Its time begins again.
+                let status = self.take_status(who);
+                self.set(who, status);
+            }
+            Move::OwnTurn => {
+                let work = self.take_status(who).into_work().unwrap_or_default();
+                self.set(who, Status::Working { work });
+            }
+            Move::Acknowledged => self.acknowledge(who),
+            Move::TurnEnded => self.turn_ended(who, told),
+            Move::DialogOpened => self.dialog_opened(who, told),
+            Move::AsBefore => self.as_before(who, told),
+            Move::Behind => {
+                let held = self.take_status(who);
+                let held = self.behind(who, held, told);
+                self.worker_mut(who).status = held;
+            }
+            Move::LimitReached => self.limit_reached(who, &told),
+            Move::LimitOver => self.limit_over(who),
+            Move::Failed => self.failed(who, told),
+            Move::TimedOut => self.timed_out(who),
+            Move::TryAgain => self.retry_after_backoff(who),
+            Move::Stopped => self.stopped(who),
+            Move::KillAgain => self.kill_again(who),
+            Move::Judged => self.judged(who, told),
+            // What shows that it lives is seen to where it is heard.
+            Move::SignOfLife | Move::PaneGone => {}
+            // Of messages, people and starts of tx: acted on where they are met.
+            Move::TakesWork
+            | Move::Waits
+            | Move::GoesOn
+            | Move::CheckAgain
+            | Move::Abandoned
+            | Move::Held
+            | Move::Restarted
+            | Move::NotAlone
+            | Move::Adopted
+            | Move::StartedOver => {}
+            Move::AlreadyKnown
+            | Move::TooEarly
+            | Move::TooLate
+            | Move::Later
+            | Move::StillHeld
+            | Move::NotOurs
+            | Move::OldAttempt
+            | Move::OldNews
+            | Move::NoPane
+            | Move::NotDue
+            | Move::OldCheck => {}
+        }
+    }
+
+    /// The work that is being given, if any is.
+    pub(super) fn take_starting(&mut self, who: &Address) -> Option<(Box<Work>, Giving)> {
+        match self.take_status(who) {
+            Status::Starting { work, giving } => Some((work, giving)),
+            status => {
+                self.worker_mut(who).status = status;
+                None
+            }
+        }
+    }
+
+    /// It can be given something. A hand-over that is under way is left alone.
+    fn hand_over_if_ready(&mut self, who: &Address) {
+        match self.take_starting(who) {
+            Some((work, Giving::Spawning)) => self.hand_over(who, work),
+            Some((work, giving @ (Giving::Delivering | Giving::Unconfirmed))) => {
+                self.worker_mut(who).status = Status::Starting { work, giving };
+            }
+            None => {}
+        }
+    }
+
+    /// It has its work: it was told so, or is busy with it.
+    fn has_its_work(&mut self, who: &Address, told: &Told) {
+        if let Some((work, _)) = self.take_starting(who) {
+            self.taken_up(who, work);
+        }
+        if matches!(told, Told::Busy(_)) {
+            self.acknowledge(who);
+        }
+    }
+
+    /// Its process is there.
+    fn began(&mut self, who: &Address, told: Told) {
+        let Told::Started(session) = told else {
+            return;
+        };
+        if let Some((work, giving)) = self.take_starting(who) {
+            let giving = self.began_giving(who, giving, session);
+            self.set(who, Status::Starting { work, giving });
+        }
+    }
+
+    /// It was not delivered: try again, or look for evidence that it was after all. Or it was
+    /// thought to work, and a look at it has found that it was never given its work.
+    fn not_taken_up(&mut self, who: &Address, told: Told) {
+        match (self.take_status(who), told) {
+            (Status::Starting { work, giving }, Told::NotDelivered(_, sent, why)) => {
+                self.not_delivered(who, work, giving, sent, why);
+            }
+            (Status::Working { work }, _) => {
+                let why = "its pane is idle, and was never given it";
+                self.fail(who, work, why.into());
+            }
+            (status, _) => self.worker_mut(who).status = status,
+        }
+    }
+
+    fn not_delivered(
+        &mut self,
+        who: &Address,
+        work: Box<Work>,
+        giving: Giving,
+        sent: Sent,
+        why: String,
+    ) {
+        let giving = match (sent, giving) {
+            (Sent::Nothing, _) => return self.fail(who, work, why),
+            (Sent::Perhaps, Giving::Spawning) => Giving::Spawning,
+            (Sent::Perhaps, Giving::Delivering | Giving::Unconfirmed) => {
+                self.look(who);
+                Giving::Unconfirmed
+            }
+        };
+        self.set(who, Status::Starting { work, giving });
+    }
+
+    /// Have its pane looked at, and told of again.
+    pub(super) fn look(&mut self, who: &Address) {
+        let pane = self.worker_mut(who).pane(who);
+        self.effect(Effect::Look { pane });
+    }
+
+    /// Its turn has ended, with its process or without.
+    fn turn_ended(&mut self, who: &Address, told: Told) {
+        // It names what it was given, and has ended that: so it had it.
+        if let Some((work, _)) = self.take_starting(who) {
+            self.taken_up(who, work);
+        }
+        let exit = match told {
+            Told::Exited(exit) => Some(exit),
+            Told::Started(_)
+            | Told::Ready
+            | Told::Delivered(_)
+            | Told::NotDelivered(..)
+            | Told::Busy(_)
+            | Told::Idle(_)
+            | Told::Asked(_)
+            | Told::Limited(_)
+            | Told::Due
+            | Told::Checked(_) => None,
+        };
+        if let Some(work) = self.take_working(who) {
+            self.end_turn(who, work, exit);
+        }
+    }
+
+    /// The work that is under way, if any is.
+    fn take_working(&mut self, who: &Address) -> Option<Box<Work>> {
+        match self.take_status(who) {
+            Status::Working { work } => Some(work),
+            status => {
+                self.worker_mut(who).status = status;
+                None
+            }
+        }
+    }
+
+    /// The process is gone before it was known to have its work.
+    fn failed(&mut self, who: &Address, told: Told) {
+        let one_turn = self.process(who).mode == Mode::Turn;
+        let Told::Exited(exit) = told else {
+            return;
+        };
+        let Some((work, _)) = self.take_starting(who) else {
+            return;
+        };
+        match (one_turn, exit) {
+            // So quick that its exit has overtaken the news that it had its work.
+            (true, exit @ Exit::Code { .. }) => {
+                self.taken_up(who, work);
+                self.turn_ended(who, Told::Exited(exit));
+            }
+            (_, Exit::Lost { why } | Exit::NotStarted { why }) => self.fail(who, work, why),
+            (_, Exit::CutOff { why }) => self.cut_off(who, work, why),
+            (_, Exit::Unstartable { why }) => self.park(who, *work, &why),
+            (false, Exit::Code { code, .. }) => {
+                let why = format!("it exited with {code} before it had its work");
+                self.fail(who, work, why);
+            }
+        }
+    }
+
+    /// The process is ended, as it should be.
+    pub(super) fn stopped(&mut self, who: &Address) {
+        match self.take_status(who) {
+            Status::Stopping {
+                work: Some(work),
+                why,
+                failed: true,
+            } => self.after_failure(who, work, &why),
+            Status::Stopping {
+                work: Some(work),
+                failed: false,
+                ..
+            } => {
+                let (work, until) = (Some(work), self.at);
+                self.set(who, Status::Backoff { work, until });
+            }
+            Status::Stopping { work: None, .. } => self.set(who, Status::Idle),
+            status => self.worker_mut(who).status = status,
+        }
+    }
+
+    /// The process does not end.
+    fn kill_again(&mut self, who: &Address) {
+        let status = self.take_status(who);
+        if let Status::Stopping { why, .. } = &status {
+            let body = format!("{who} does not end ({why}); it is killed once more.");
+            self.tell_core("a process does not end", body, None);
+        }
+        self.kill(who);
+        self.set(who, status);
+    }
+
+    pub(super) fn kill(&mut self, who: &Address) {
+        let pane = self.worker_mut(who).pane(who);
+        self.effect(Effect::Kill { pane });
+    }
+
+    /// It took too long.
+    fn timed_out(&mut self, who: &Address) {
+        match self.take_status(who) {
+            Status::Starting { work, .. } => {
+                self.fail(who, work, "its work could not be given in time".into());
+            }
+            Status::Working { work } => self.fail(who, work, "it took too long".into()),
+            Status::Checking { work, .. } => {
+                let why = "they took too long".to_owned();
+                self.judge(who, work, Verdict::Error { why });
+            }
+            status => self.worker_mut(who).status = status,
+        }
+    }
+
+    /// It was left alone long enough.
+    fn retry_after_backoff(&mut self, who: &Address) {
+        match self.take_status(who).into_work() {
+            Some(work) => self.try_again(who, work, "another attempt"),
+            None => self.set(who, Status::Idle),
+        }
+    }
+
+    fn judged(&mut self, who: &Address, told: Told) {
+        match (self.take_status(who), told) {
+            (Status::Checking { work, .. }, Told::Checked(verdict)) => {
+                self.judge(who, work, verdict);
+            }
+            (status, _) => self.worker_mut(who).status = status,
+        }
+    }
+
+    fn limit_reached(&mut self, who: &Address, told: &Told) {
+        if let Told::Limited(until) = *told {
+            let before = match self.take_status(who) {
+                Status::Limited { before, .. } => before,
+                other => Box::new(other),
+            };
+            self.set(who, Status::Limited { before, until });
+        }
+    }
+
+    fn dialog_opened(&mut self, who: &Address, told: Told) {
+        if let Told::Asked(dialog) = told {
+            let before = match self.take_status(who) {
+                Status::AwaitingHuman {
+                    why: Why::Dialog { before, .. },
+                } => before,
+                other => Box::new(other),
+            };
+            let why = Why::Dialog { dialog, before };
+            self.set(who, Status::AwaitingHuman { why });
+        }
+    }
+
+    /// Its process is there. How far is its work?
+    pub(super) fn began_giving(
+        &mut self,
+        who: &Address,
+        giving: Giving,
+        session: Option<String>,
+    ) -> Giving {
+        let worker = self.worker_mut(who);
+        // The session of one message is not the agent's own.
+        if session.is_some() && worker.overrides.session.is_none() {
+            worker.session = session;
+        }
+        // A process that lives for one turn was started with what it is given.
+        match giving {
+            Giving::Spawning if self.process(who).mode == Mode::Turn => Giving::Delivering,
+            giving @ (Giving::Spawning | Giving::Delivering | Giving::Unconfirmed) => giving,
+        }
+    }
+
+    pub(super) fn hand_over(&mut self, who: &Address, work: Box<Work>) {
+        let worker = self.worker_mut(who);
+        let pane = worker.pane(who);
+        let turn = super::effect::Turn {
+            turn: worker.turn,
+            messages: work.turn.clone(),
+        };
+        self.effect(Effect::Deliver { pane, turn });
+        let giving = Giving::Delivering;
+        self.set(who, Status::Starting { work, giving });
+    }
+
+    pub(super) fn taken_up(&mut self, who: &Address, work: Box<Work>) {
+        let work = self.given_up_to_now(who, work);
+        self.set(who, Status::Working { work });
+    }
+
+    /// It has what it was given in this turn.
+    pub(super) fn given_up_to_now(&mut self, who: &Address, mut work: Box<Work>) -> Box<Work> {
+        work.taken = true;
+        for number in &work.turn {
+            self.rung(*number, who, Step::Delivered, None);
+        }
+        work
+    }
+
+    /// A message of its own: that is a sign of life, and of what it names it is known that
+    /// it has it.
+    pub(super) fn acknowledge_by_message(&mut self, who: &Address, names_it: bool) {
+        self.happens(who, Happened::Spoke, |state, by| {
+            let unconfirmed =
+                state.worker_mut(who).status.giving() == Some(Giving::Unconfirmed) && names_it;
+            if by == Move::TakenUp
+                && unconfirmed
+                && let Some((work, _)) = state.take_starting(who)
+            {
+                state.taken_up(who, work);
+            }
+        });
+        let turn = self.worker_mut(who).turn;
+        let before = self.now.written.is_some_and(|written| written < turn);
+        if names_it || !before {
+            self.acknowledge(who);
+        }
+        self.hear(who);
+    }
+
+    /// A sign that it works on what it was given.
+    fn acknowledge(&mut self, who: &Address) {
+        let Some(work) = self.worker_mut(who).status.work() else {
+            return;
+        };
+        for number in work.turn.clone() {
+            let delivery = self
+                .messages
+                .get(number)
+                .and_then(|h| h.facts.delivery(who));
+            if delivery.is_some_and(|delivery| delivery.step() == Step::Delivered) {
+                self.rung(number, who, Step::Acknowledged, None);
+            }
+        }
+    }
+
+    /// A sign of life restarts the clock of its silence.
+    pub(super) fn hear(&mut self, who: &Address) {
+        let at = self.at;
+        let worker = self.worker_mut(who);
+        let was_silent = std::mem::take(&mut worker.silent);
+        let old = worker.silence;
+        let silence = old.map(|_| at + SILENCE);
+        worker.silence = silence;
+        self.timers
+            .change(Timer::Silence(who.clone()), old, silence);
+        if was_silent {
+            self.run_ask_clocks(who);
+        }
+    }
+}

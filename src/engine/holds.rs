@@ -1,0 +1,155 @@
+//! Dialogs and limits hold a worker up: what is told meanwhile, and what follows when the
+//! hold is over.
+
+use super::event::Sent;
+use super::state::State;
+use super::table::decide;
+use super::told::Told;
+use super::worker::{Giving, Is, Shows, Status, Why};
+use crate::model::Address;
+
+impl State {
+    /// What is told behind a dialog or a limit changes what they hold up, not the hold.
+    pub(super) fn behind(&mut self, who: &Address, status: Status, told: Told) -> Status {
+        match status {
+            Status::AwaitingHuman {
+                why: Why::Dialog { dialog, before },
+            } => {
+                let before = Box::new(self.behind(who, *before, told));
+                let why = Why::Dialog { dialog, before };
+                Status::AwaitingHuman { why }
+            }
+            Status::Limited { before, until } => {
+                let before = Box::new(self.behind(who, *before, told));
+                Status::Limited { before, until }
+            }
+            Status::Starting { work, giving } => {
+                let giving = match told {
+                    Told::Delivered(_) | Told::Idle(_) => {
+                        let work = self.given_up_to_now(who, work);
+                        return Status::Working { work };
+                    }
+                    Told::Started(session) => self.began_giving(who, giving, session),
+                    Told::NotDelivered(_, Sent::Perhaps, _) => match giving {
+                        Giving::Spawning => Giving::Spawning,
+                        Giving::Delivering | Giving::Unconfirmed => Giving::Unconfirmed,
+                    },
+                    // It is handed over when the pane can be given something again.
+                    Told::NotDelivered(_, Sent::Nothing, _) => Giving::Spawning,
+                    Told::Ready
+                    | Told::Busy(_)
+                    | Told::Asked(_)
+                    | Told::Limited(_)
+                    | Told::Exited(_)
+                    | Told::Due
+                    | Told::Checked(_) => giving,
+                };
+                Status::Starting { work, giving }
+            }
+            Status::Checking { work, verdict } => {
+                let verdict = match told {
+                    Told::Checked(verdict) => Some(verdict),
+                    Told::Started(_)
+                    | Told::Ready
+                    | Told::Delivered(_)
+                    | Told::NotDelivered(..)
+                    | Told::Busy(_)
+                    | Told::Idle(_)
+                    | Told::Asked(_)
+                    | Told::Limited(_)
+                    | Told::Exited(_)
+                    | Told::Due => verdict,
+                };
+                Status::Checking { work, verdict }
+            }
+            status @ (Status::Idle
+            | Status::Working { .. }
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. }) => status,
+        }
+    }
+
+    /// A hold is over by itself: what the pane showed meanwhile counts now. If that is not
+    /// known, it is looked at.
+    pub(super) fn act_on_what_it_shows(&mut self, who: &Address) {
+        let worker = self.worker_mut(who);
+        if !worker.live || worker.status.is() != Is::Starting {
+            return;
+        }
+        let told = match worker.shows {
+            Shows::Ready => Told::Ready,
+            Shows::Busy(turn) => Told::Busy(turn),
+            Shows::Idle(turn) => Told::Idle(turn),
+            Shows::Unknown | Shows::Dialog | Shows::Limited => return self.look(who),
+        };
+        let by = decide(worker.status.is(), told.happened(worker));
+        self.act(who, by, told);
+    }
+
+    /// What held the worker is over: it does again what it did before, and what happened
+    /// is seen from there. Who waits for the human's answer is seen as waiting for any.
+    pub(super) fn as_before(&mut self, who: &Address, told: Told) {
+        let waits = match self.take_status(who) {
+            Status::AwaitingHuman {
+                why: Why::Dialog { before, .. },
+            }
+            | Status::Limited { before, .. } => {
+                self.restore_status(who, *before);
+                false
+            }
+            Status::AwaitingHuman {
+                why: Why::Asks { work },
+            } => {
+                self.worker_mut(who).status = Status::Awaiting { work };
+                true
+            }
+            status @ (Status::Idle
+            | Status::Starting { .. }
+            | Status::Working { .. }
+            | Status::Awaiting { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. }) => {
+                self.worker_mut(who).status = status;
+                return;
+            }
+        };
+        let worker = self.worker_mut(who);
+        // What it did before may have started another process, which has not exited.
+        if !(worker.live && matches!(told, Told::Exited(_))) {
+            let by = decide(worker.status.is(), told.happened(worker));
+            self.act(who, by, told);
+        }
+        if waits {
+            match self.take_status(who) {
+                Status::Awaiting { work } => self.wait(who, work),
+                status => self.worker_mut(who).status = status,
+            }
+        }
+    }
+
+    pub(super) fn restore_status(&mut self, who: &Address, before: Status) {
+        match before {
+            Status::Checking {
+                work,
+                verdict: Some(verdict),
+            } => self.judge(who, work, verdict),
+            Status::Awaiting { work }
+            | Status::AwaitingHuman {
+                why: Why::Asks { work },
+            } => {
+                self.go_on(who, work);
+            }
+            Status::Idle
+            | Status::Starting { .. }
+            | Status::Working { .. }
+            | Status::AwaitingHuman { .. }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => self.set(who, before),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What happened to a worker, heard or passed over: what speaks of an older process, of
+//! something that was told before, of an older check or of a time that is over does nothing.
+//! What is heard is acted on by the table.
+
+use super::event::{Event, Pane, Verdict};
+use super::moves::{Happened, Move};
+use super::state::{Moved, State};
+use super::table::decide;
+use super::told::Told;
+use super::worker::Is;
+use crate::model::{Address, Mode};
+
+impl State {
+    pub(super) fn pane_event(&mut self, event: Event) {
+        let mut alive = true;
+        let (pane, no, mut told) = match event {
+            Event::PaneStarted { pane, session } => (pane, 0, Told::Started(session)),
+            Event::PaneReady { pane, no } => (pane, no, Told::Ready),
+            Event::PaneIdle { pane, turn, no } => (pane, no, Told::Idle(turn)),
+            Event::PaneBusy {
+                pane,
+                turn,
+                unchanged,
+                no,
+            } => {
+                alive = !unchanged;
+                (pane, no, Told::Busy(turn))
+            }
+            Event::PaneAsked { pane, dialog, no } => (pane, no, Told::Asked(dialog)),
+            Event::PaneLimited { pane, until, no } => (pane, no, Told::Limited(until)),
+            Event::PaneExited { pane, exit } => (pane, 0, Told::Exited(exit)),
+            Event::Delivered { pane, turn } => (pane, 0, Told::Delivered(turn)),
+            Event::DeliveryFailed {
+                pane,
+                turn,
+                sent,
+                why,
+            } => (pane, 0, Told::NotDelivered(turn, sent, why)),
+            Event::Arrived(_)
+            | Event::Rejected(_)
+            | Event::TimerFired { .. }
+            | Event::HookFinished { .. }
+            | Event::MeshLoaded(_)
+            | Event::MeshRemoved { .. }
+            | Event::Command(_)
+            | Event::Recovered { .. } => return,
+        };
+        let Pane { worker, attempt } = pane;
+        let Some(known) = self.workers.get(&worker) else {
+            return;
+        };
+        if let (Told::Busy(turn @ None), 0) = (&mut told, no) {
+            // When nobody counted, it was taken for the turn in hand.
+            *turn = Some(known.turn);
+        }
+        let from = known.status.is();
+        let happened = told.happened(known);
+        let idle = matches!(
+            happened,
+            Happened::Ready | Happened::Idle | Happened::IdleBefore
+        );
+        let heard = if attempt != known.attempt {
+            Err(Move::OldAttempt)
+        } else if !known.live {
+            Err(Move::NoPane)
+        } else if no != 0 && no <= known.seen {
+            Err(Move::OldNews)
+        } else if told.turn().is_some_and(|turn| turn != known.turn) {
+            Err(Move::TooEarly)
+        } else if idle && self.process(&worker).mode == Mode::Turn {
+            // A process that lives for one turn begins with it, and ends it by its exit.
+            Err(Move::NotOurs)
+        } else if known.silent && (from, happened) == (Is::Working, Happened::IdleBefore) {
+            // It was looked at, and does not have what it is thought to work on.
+            Ok(Move::NotTakenUp)
+        } else {
+            Ok(decide(from, happened))
+        };
+        let by = match heard {
+            Ok(by) => {
+                let known = self.worker_mut(&worker);
+                known.seen = known.seen.max(no);
+                known.shows = told.shows(known.shows);
+                self.act(&worker, by, told);
+                if alive {
+                    self.hear(&worker);
+                }
+                by
+            }
+            Err(nothing) => nothing,
+        };
+        self.moved(worker, from, happened, by);
+    }
+
+    pub(super) fn moved(&mut self, worker: Address, from: Is, happened: Happened, by: Move) {
+        self.touch_agent(&worker);
+        let to = self.worker_mut(&worker).status.is();
+        self.now.moves.push(Moved {
+            worker,
+            from,
+            happened,
+            by,
+            to,
+        });
+    }
+
+    /// The time of a worker's status has come.
+    pub(super) fn state_due(&mut self, who: &Address, due: i64) {
+        let Some(worker) = self.workers.get(who) else {
+            return;
+        };
+        let from = worker.status.is();
+        let by = match worker.due == Some(due) && self.at >= due {
+            true => decide(from, Happened::Due),
+            false => Move::NotDue,
+        };
+        self.act(who, by, Told::Due);
+        self.moved(who.clone(), from, Happened::Due, by);
+    }
+
+    pub(super) fn hook_finished(&mut self, who: &Address, check: u32, verdict: Verdict) {
+        let Some(worker) = self.workers.get(who) else {
+            return;
+        };
+        let from = worker.status.is();
+        let work = worker.status.work();
+        let by = match work.is_some_and(|work| work.checks == check) {
+            true => decide(from, Happened::Checked),
+            false => Move::OldCheck,
+        };
+        self.act(who, by, Told::Checked(verdict));
+        self.moved(who.clone(), from, Happened::Checked, by);
+    }
+
+    /// Something that a message, a person or a start of tx brings about. `act` does what the
+    /// table says of it.
+    pub(super) fn happens(
+        &mut self,
+        who: &Address,
+        happened: Happened,
+        act: impl FnOnce(&mut State, Move),
+    ) {
+        let from = self.worker_mut(who).status.is();
+        let by = decide(from, happened);
+        act(self, by);
+        self.moved(who.clone(), from, happened, by);
+    }
+}
