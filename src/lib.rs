@@ -4,18 +4,17 @@
 //! in reading order, each importing only from those before it:
 //!
 //! - [`model`]: the nouns. Addresses, messages, meshes, diagnostics.
+//! - [`runtime`]: agent programs as data. How one is called, and what its screen tells.
 //! - [`mod@format`]: text to nouns and back. Message files, mesh YAML, reports.
 //! - [`engine`]: decisions. What happened goes in, what is to be done comes out.
 //! - [`journal`]: memory. What happened, durable and in order, and the state it comes to.
 //! - [`project`]: the folder. Where a project's files are, read and written.
-//! - [`agents`]: agents as data. How a program is called, and what it is given.
 //! - [`tmux`]: the multiplexer. One private server, reached through one client.
 //! - [`daemon`]: the world. The loop, and everything that waits.
 //! - [`cli`]: the verbs.
 //!
 //! `docs/architecture.md` has the picture and the rules of the rooms.
 
-pub mod agents;
 pub mod cli;
 pub mod daemon;
 pub mod engine;
@@ -23,4 +22,5 @@ pub mod format;
 pub mod journal;
 pub mod model;
 pub mod project;
+pub mod runtime;
 pub mod tmux;

@@ -363,10 +363,13 @@ fn programs(project: &Project, catalogue: &Catalogue) -> Vec<Check> {
             continue;
         };
         for agent in mesh.agents.values() {
-            let need = match agent.runtime.as_str() {
-                "command" if agent.shell => Needed::Program("sh"),
-                "command" => Needed::Program(agent.run.first().map_or("", String::as_str)),
-                runtime => Needed::Runtime(runtime),
+            let need = match catalogue.runtimes.of(agent) {
+                Some(_) if agent.shell => Needed::Program("sh"),
+                Some(runtime) => {
+                    let program = runtime.run_of(agent).first();
+                    Needed::Program(program.map_or("", String::as_str))
+                }
+                None => Needed::Runtime(&agent.runtime),
             };
             // What is filled in later cannot be looked for now.
             if matches!(need, Needed::Program(name) if name.is_empty() || name.contains('{')) {

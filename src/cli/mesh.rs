@@ -186,10 +186,11 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Fail
     let mut catalogue = context.catalogue()?;
     let project = context.project().ok();
     let path = project.as_ref().map(daemon_path);
+    let runtimes = catalogue.runtimes.clone();
     let check_runnable = |entry: &mut Entry| {
         // What was only shipped is nobody's choice yet.
         if let (Some(project), Some(path), Place::File(_)) = (&project, &path, &entry.place) {
-            entry.check_runnable(project, path);
+            entry.check_runnable(project, &runtimes, path);
         }
     };
     catalogue.entries.iter_mut().for_each(check_runnable);
@@ -269,7 +270,7 @@ fn read_paths(names: &[String], catalogue: &Catalogue) -> Vec<Option<Entry>> {
             true => config_in(&path)?,
             false => path.exists().then_some(path)?,
         };
-        let mut entry = Entry::read(&config);
+        let mut entry = Entry::read(&config, &catalogue.runtimes);
         entry.check_targets(&directory);
         Some(entry)
     };

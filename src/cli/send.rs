@@ -245,7 +245,7 @@ fn check_recipients(
         };
         let agent = mesh.agents.get(&address.agent);
         if let Some(agent) = agent
-            && let Some(why) = cannot_run(project, &entry.place, agent, &path)
+            && let Some(why) = cannot_run(project, &catalogue.runtimes, &entry.place, agent, &path)
         {
             let message = format!("{address} cannot be run here: {why}");
             let hint = format!(

@@ -279,10 +279,12 @@ fn quarantined(record: &Quarantined) -> Value {
 /// The project's own meshes with problems, as they are now in its files.
 fn problems(project: &Project) -> Vec<Entry> {
     let path = daemon_path(project);
-    let entries = Catalogue::load(Some(project)).entries.into_iter();
-    let own = entries.filter(|entry| entry.place != Place::BuiltIn);
+    let Catalogue { entries, runtimes } = Catalogue::load(Some(project));
+    let own = entries
+        .into_iter()
+        .filter(|entry| entry.place != Place::BuiltIn);
     let checked = own.map(|mut entry| {
-        entry.check_runnable(project, &path);
+        entry.check_runnable(project, &runtimes, &path);
         entry
     });
     checked

@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::attempt::{Attempt, Order};
-use super::meshes::{Meshes, mode_of};
+use super::meshes::Meshes;
 use super::processes::Start;
-use crate::agents::{Values, arguments, uses_session};
 use crate::engine::{Arrived, Event, Exit, Facts, Number, Pane, State, Turn};
 use crate::format::message::MAX_FILE;
 use crate::format::prompt::{Given, output_folder, prompt, with_feature};
 use crate::journal::{Error, Ledger, Reader, StoredMessage};
-use crate::model::{Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Status};
+use crate::model::{Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Runtime, Status};
 use crate::project::{
     Place, Project, Task, briefing, cannot_run, make_workspace, read_regular, workspace,
     write_private,
 };
+use crate::runtime::{Values, arguments, uses_session};
 
 /// Where everything is that is handed over.
 pub(super) struct Handover<'a> {
@@ -52,6 +52,14 @@ struct Whose<'a> {
     mesh: &'a Mesh,
     agent: &'a Agent,
     place: &'a Place,
+    runtime: Option<&'a Runtime>,
+}
+
+impl<'a> Whose<'a> {
+    fn runtime(&self) -> Result<&'a Runtime, String> {
+        let unknown = || format!("there is no runtime `{}`", self.agent.runtime);
+        self.runtime.ok_or_else(unknown)
+    }
 }
 
 /// A message as it is given.
@@ -98,16 +106,19 @@ impl Handover<'_> {
         let whose = self.whose(worker)?;
         let agent = whose.agent;
         let path = std::env::var_os("PATH").unwrap_or_default();
-        if let Some(why) = cannot_run(self.project, whose.place, agent, &path) {
+        let runtimes = self.meshes.runtimes();
+        if let Some(why) = cannot_run(self.project, runtimes, whose.place, agent, &path) {
             return Err(Unready::Never(why));
         }
+        let runtime = whose.runtime()?;
+        let run = runtime.run_of(agent);
         let contents = match &turn {
             Some(turn) => self.contents(worker, &turn.messages)?,
             None => Vec::new(),
         };
         let feature = contents.iter().find_map(|content| content.feature.as_ref());
         let resumed = session.is_some();
-        let session = session.or_else(|| uses_session(&agent.run).then(|| self.new_session(pane)));
+        let session = session.or_else(|| uses_session(run).then(|| self.new_session(pane)));
         let folder = self.project.root.clone();
         let output = self.workspace(worker, &whose, turn.as_ref(), feature)?;
         let attempt = Attempt::of(&self.project.run(), pane);
@@ -128,7 +139,8 @@ impl Handover<'_> {
         let name = worker.to_string();
         let model = model.or_else(|| agent.model.clone());
         let program = arguments(
-            agent,
+            run,
+            agent.shell,
             &Values {
                 mesh_dir: mesh_dir.as_deref(),
                 prompt_file: prompt_file.as_deref(),
@@ -165,7 +177,7 @@ impl Handover<'_> {
                 folder,
                 passed: env.map(|env| env.passed.clone()),
                 environment: set.into_iter().chain(own).collect(),
-                mode: mode_of(agent),
+                mode: runtime.mode_of(agent),
             },
             prompt,
             session,
@@ -226,7 +238,12 @@ impl Handover<'_> {
         let agent = mesh.and_then(|mesh| mesh.agents.get(&worker.agent));
         let place = self.meshes.place(&worker.mesh);
         match (mesh, agent, place) {
-            (Some(mesh), Some(agent), Some(place)) => Ok(Whose { mesh, agent, place }),
+            (Some(mesh), Some(agent), Some(place)) => Ok(Whose {
+                mesh,
+                agent,
+                place,
+                runtime: self.meshes.runtimes().of(agent),
+            }),
             (_, _, _) => Err(format!("{worker} is in no mesh that loads")),
         }
     }
@@ -239,9 +256,14 @@ impl Handover<'_> {
         output: Option<&Path>,
         resumed: bool,
     ) -> Result<String, String> {
-        let Whose { mesh, agent, place } = whose;
+        let Whose {
+            mesh, agent, place, ..
+        } = whose;
+        let prints = whose
+            .runtime
+            .is_some_and(|runtime| runtime.prints_outcome(agent));
         let briefing = match (resumed, output) {
-            (false, output) => briefing(self.project, place, mesh, agent, feature, output)
+            (false, output) => briefing(self.project, place, mesh, agent, prints, feature, output)
                 .map_err(|error| error.to_string())?,
             // It may be another task's.
             (true, Some(output)) if contents.iter().any(Content::is_work) => {

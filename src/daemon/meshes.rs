@@ -10,11 +10,11 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
-use crate::agents::uses_session;
 use crate::engine::{Event, Loaded, Rejected, State, Traits};
 use crate::format::report::report;
 use crate::model::{Agent, Diagnostic, Mode, Name};
 use crate::project::{Catalogue, Entry, Place, Project};
+use crate::runtime::{Runtimes, uses_session};
 
 /// An editor writes a file in several steps: they are waited for.
 const STEPS: Duration = Duration::from_millis(50);
@@ -26,6 +26,8 @@ const UNWATCHED: Duration = Duration::from_secs(5);
 pub(super) struct Meshes {
     project: Project,
     places: HashMap<Name, Place>,
+    /// What runs their agents.
+    runtimes: Runtimes,
     /// The broken configs that were told of: the last text of each place.
     told: HashMap<String, String>,
     /// The problems that were told of: the last report of each place.
@@ -53,6 +55,7 @@ impl Meshes {
         Meshes {
             project: project.clone(),
             places: HashMap::new(),
+            runtimes: Runtimes::builtin().clone(),
             told: HashMap::new(),
             told_problems: HashMap::new(),
             problems: 0,
@@ -83,8 +86,9 @@ impl Meshes {
         let mut catalogue = Catalogue::load(Some(&self.project));
         let path = std::env::var_os("PATH").unwrap_or_default();
         for entry in &mut catalogue.entries {
-            entry.check_runnable(&self.project, &path);
+            entry.check_runnable(&self.project, &catalogue.runtimes, &path);
         }
+        self.runtimes = catalogue.runtimes;
         let bad =
             |entry: &&Entry| entry.place != Place::BuiltIn && entry.problems().next().is_some();
         self.problems = catalogue.entries.iter().filter(bad).count();
@@ -109,7 +113,11 @@ impl Meshes {
             }
             self.places.insert(mesh.name.clone(), entry.place.clone());
             let loaded = Loaded {
-                traits: mesh.agents.values().map(traits).collect(),
+                traits: mesh
+                    .agents
+                    .values()
+                    .map(|agent| self.traits(agent))
+                    .collect(),
                 mesh: mesh.clone(),
                 text: entry.text.clone(),
                 gates: false,
@@ -138,6 +146,27 @@ impl Meshes {
     /// Where a mesh comes from.
     pub(super) fn place(&self, mesh: &Name) -> Option<&Place> {
         self.places.get(mesh)
+    }
+
+    /// What runs their agents.
+    pub(super) fn runtimes(&self) -> &Runtimes {
+        &self.runtimes
+    }
+
+    /// How an agent runs, as far as decisions depend on it.
+    fn traits(&self, agent: &Agent) -> Traits {
+        let Some(runtime) = self.runtimes.of(agent) else {
+            return Traits {
+                mode: agent.mode.unwrap_or(Mode::Turn),
+                prints: false,
+                resumes: false,
+            };
+        };
+        Traits {
+            mode: runtime.mode_of(agent),
+            prints: runtime.prints_outcome(agent),
+            resumes: uses_session(runtime.run_of(agent)),
+        }
     }
 
     /// What the human is told of a mesh of the project's that does not load, cannot work or
@@ -208,25 +237,6 @@ impl Meshes {
         }
         self.watched = folders;
     }
-}
-
-/// How an agent runs, as far as decisions depend on it.
-fn traits(agent: &Agent) -> Traits {
-    let mode = mode_of(agent);
-    let command = agent.runtime == COMMAND;
-    Traits {
-        mode,
-        prints: command && mode == Mode::Turn,
-        resumes: command && uses_session(&agent.run),
-    }
-}
-
-/// The runtime that is any program.
-const COMMAND: &str = "command";
-
-/// How its process lives: a program that nobody said it of lives for one turn.
-pub(super) fn mode_of(agent: &Agent) -> Mode {
-    agent.mode.unwrap_or(Mode::Turn)
 }
 
 fn folders_in(folder: &std::path::Path) -> Vec<PathBuf> {

@@ -11,6 +11,7 @@ mod mesh;
 mod message;
 mod nearest;
 mod placeholder;
+mod runtime;
 mod settings;
 
 pub use address::{Address, BadName, Name, Recipient};
@@ -26,4 +27,5 @@ pub use message::{
 };
 pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
+pub use runtime::{Runtime, ScreenRules, TitleRules};
 pub use settings::{Core, Notify, Pattern, Settings};

@@ -1,7 +1,11 @@
 //! The settings of a project, each with its default.
 
+use std::collections::BTreeMap;
+
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
+
+use super::Runtime;
 
 /// `.ai/tx/config.yaml`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -11,6 +15,8 @@ pub struct Settings {
     pub core: Core,
     /// How the human is told what has come.
     pub notify: Notify,
+    /// Runtimes of the project's own, by name.
+    pub runtimes: BTreeMap<String, Runtime>,
 }
 
 /// The human's own session.

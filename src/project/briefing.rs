@@ -25,12 +25,14 @@ pub struct BadPrompt {
     pub why: String,
 }
 
-/// What an agent is told before its first message, its prompt and files read in.
+/// What an agent is told before its first message, its prompt and files read in. `prints`: what
+/// it prints is its outcome.
 pub fn briefing(
     project: &Project,
     place: &Place,
     mesh: &Mesh,
     agent: &Agent,
+    prints: bool,
     feature: Option<&Feature>,
     workspace: Option<&Path>,
 ) -> Result<String, BadPrompt> {
@@ -48,6 +50,7 @@ pub fn briefing(
     Ok(brief(&Briefing {
         mesh,
         agent,
+        prints,
         prompt: prompt.as_deref(),
         messages_folder: &project.messages().to_string_lossy(),
         workdir: &project.root.to_string_lossy(),

@@ -10,16 +10,19 @@ use std::path::{Path, PathBuf};
 use super::runnable::missing_prompt;
 use super::{BUILTIN, Project, cannot_run, read_regular, unreadable};
 use crate::format::mesh::{self, Loaded, MAX_FILE, Part, Remark};
-use crate::model::{Address, Code, Diagnostic, Directory, Mesh, Recipient};
+use crate::model::{Address, Agent, Code, Diagnostic, Directory, Mesh, Recipient};
+use crate::runtime::Runtimes;
 
 /// The file names of a mesh config, in order of preference.
 const CONFIGS: [&str; 3] = ["config.yaml", "config.yml", "config.json"];
 
 /// Every mesh config found, in order of name. Broken ones too.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Catalogue {
     /// The configs.
     pub entries: Vec<Entry>,
+    /// What runs their agents.
+    pub runtimes: Runtimes,
 }
 
 /// One mesh config.
@@ -51,27 +54,35 @@ pub enum Place {
 impl Catalogue {
     /// All meshes of a project and the shipped ones; a project's own wins over a shipped one.
     pub fn load(project: Option<&Project>) -> Catalogue {
+        let runtimes = runtimes_of(project);
         let mut entries = match project {
-            Some(project) => own_entries(&project.meshes()),
+            Some(project) => own_entries(&project.meshes(), &runtimes),
             None => Vec::new(),
         };
         for (path, text) in BUILTIN {
             if let Some(folder) = path.strip_suffix("/config.yaml")
                 && !entries.iter().any(|entry: &Entry| entry.name == folder)
             {
-                entries.push(Entry::parse(folder, Place::BuiltIn, text.as_bytes()));
+                let place = Place::BuiltIn;
+                entries.push(Entry::parse(folder, place, text.as_bytes(), &runtimes));
             }
         }
         // Of two that have one name, one that loads, and whose folder has that name
         // too, comes first and is used: a copy never takes over its original.
         entries.sort_by_cached_key(|entry| (entry.name.clone(), !entry.is_ok(), !entry.is_home()));
-        let mut catalogue = Catalogue { entries };
+        let mut catalogue = Catalogue { entries, runtimes };
         catalogue.note_twins();
         let directory = catalogue.directory();
         for entry in &mut catalogue.entries {
             entry.check_targets(&directory);
         }
         catalogue
+    }
+
+    /// Is what an agent prints its outcome?
+    pub fn prints(&self, agent: &Agent) -> bool {
+        let runtime = self.runtimes.of(agent);
+        runtime.is_some_and(|runtime| runtime.prints_outcome(agent))
     }
 
     /// The entry of this name; of two, the one that is used.
@@ -103,14 +114,14 @@ impl Catalogue {
 
 impl Entry {
     /// Read a config file.
-    pub fn read(path: &Path) -> Entry {
+    pub fn read(path: &Path, runtimes: &Runtimes) -> Entry {
         let place = Place::File(path.into());
         // A link to a config is its author's choice: what it leads to is read.
         let real = path.canonicalize().unwrap_or_else(|_| path.into());
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
         let folder = folder.to_string_lossy().to_ascii_lowercase();
         let mut entry = match read_regular(&real, MAX_FILE) {
-            Ok((bytes, _)) => Entry::parse(&folder, place, &bytes),
+            Ok((bytes, _)) => Entry::parse(&folder, place, &bytes, runtimes),
             Err(diagnostic) => Entry::unreadable(folder.clone(), place, diagnostic),
         };
         // Only a config in its place has a folder that is its own.
@@ -121,12 +132,12 @@ impl Entry {
         entry
     }
 
-    fn parse(folder: &str, place: Place, bytes: &[u8]) -> Entry {
+    fn parse(folder: &str, place: Place, bytes: &[u8], runtimes: &Runtimes) -> Entry {
         let Loaded {
             mesh,
             diagnostics,
             elsewhere,
-        } = mesh::parse(bytes);
+        } = mesh::parse_with(bytes, runtimes);
         let name = mesh.as_ref().map(|mesh| mesh.name.to_string());
         let text = String::from_utf8_lossy(bytes);
         Entry {
@@ -167,7 +178,7 @@ impl Entry {
     }
 
     /// Find the agents that cannot be run on this machine, by the PATH of the daemon.
-    pub fn check_runnable(&mut self, project: &Project, path: &OsStr) {
+    pub fn check_runnable(&mut self, project: &Project, runtimes: &Runtimes, path: &OsStr) {
         let Some(mesh) = self.mesh.as_ref().filter(|mesh| !mesh.disabled) else {
             return;
         };
@@ -179,7 +190,7 @@ impl Entry {
         };
         let mut remarks = Vec::new();
         for (index, agent) in mesh.agents.values().enumerate() {
-            let why = cannot_run(project, &self.place, agent, path);
+            let why = cannot_run(project, runtimes, &self.place, agent, path);
             if let Some(why) = why.filter(|_| !said(index)) {
                 remarks.push(Remark {
                     part: Part::Agent(index),
@@ -272,17 +283,24 @@ impl std::fmt::Display for Place {
     }
 }
 
+/// The runtimes of a project. While its settings are wrong, which everybody says who needs
+/// them, there are tx's own.
+fn runtimes_of(project: Option<&Project>) -> Runtimes {
+    let settings = project.and_then(|project| project.settings().ok());
+    Runtimes::with(&settings.unwrap_or_default())
+}
+
 /// The configs below `meshes/`: `name/config.yaml`, or `category/name/config.yaml`.
 /// A folder that cannot be read is an entry that says so.
-fn own_entries(meshes: &Path) -> Vec<Entry> {
+fn own_entries(meshes: &Path, runtimes: &Runtimes) -> Vec<Entry> {
     let mut entries = Vec::new();
     for folder in folders(meshes, &mut entries) {
         match config_in(&folder) {
-            Some(config) => entries.push(Entry::read(&config)),
+            Some(config) => entries.push(Entry::read(&config, runtimes)),
             None => {
                 let within = folders(&folder, &mut entries);
                 let configs = within.iter().filter_map(|folder| config_in(folder));
-                entries.extend(configs.map(|config| Entry::read(&config)));
+                entries.extend(configs.map(|config| Entry::read(&config, runtimes)));
             }
         }
     }

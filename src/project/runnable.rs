@@ -7,13 +7,17 @@ use std::path::Path;
 
 use super::{Place, Project};
 use crate::model::{Agent, Prompt};
-
-/// The runtime that is any program.
-const COMMAND: &str = "command";
+use crate::runtime::Runtimes;
 
 /// Why an agent cannot be run, by the PATH of the daemon; `None` if nothing is known to be
 /// in the way.
-pub fn cannot_run(project: &Project, place: &Place, agent: &Agent, path: &OsStr) -> Option<String> {
+pub fn cannot_run(
+    project: &Project,
+    runtimes: &Runtimes,
+    place: &Place,
+    agent: &Agent,
+    path: &OsStr,
+) -> Option<String> {
     let folder = match place {
         Place::File(config) => config.parent(),
         Place::BuiltIn => None,
@@ -21,15 +25,15 @@ pub fn cannot_run(project: &Project, place: &Place, agent: &Agent, path: &OsStr)
     if let Some(file) = folder.and_then(|folder| missing_prompt(folder, agent)) {
         return Some(format!("its prompt file {file} is not there"));
     }
-    if agent.runtime != COMMAND {
+    let Some(runtime) = runtimes.of(agent) else {
         return Some(format!(
             "its runtime `{}` is not supported yet: give it `runtime: command` and a `run`",
             agent.runtime
         ));
-    }
+    };
     let program = match agent.shell {
         true => "sh",
-        false => agent.run.first()?,
+        false => runtime.run_of(agent).first()?,
     };
     let program = match folder {
         Some(folder) => program.replace("{mesh_dir}", &folder.to_string_lossy()),

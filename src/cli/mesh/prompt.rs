@@ -34,6 +34,7 @@ pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Failure> {
         &entry.place,
         mesh,
         agent,
+        catalogue.prints(agent),
         None,
         workspace(&project, mesh, agent, None).as_deref(),
     )?;

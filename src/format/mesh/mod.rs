@@ -23,6 +23,7 @@ use serde_json::Value;
 use super::findings::{Findings, too_large};
 use super::yaml;
 use crate::model::{Address, Code, Diagnostic, Mesh};
+use crate::runtime::Runtimes;
 use document::{Document, at};
 
 pub use graph::{Drawing, draw, in_words};
@@ -68,8 +69,13 @@ pub enum Part {
     Span(Range<usize>),
 }
 
-/// Parse a mesh config.
+/// Parse a mesh config, where there are tx's own runtimes.
 pub fn parse(bytes: &[u8]) -> Loaded {
+    parse_with(bytes, Runtimes::builtin())
+}
+
+/// The same in a project, which may have more.
+pub fn parse_with(bytes: &[u8], runtimes: &Runtimes) -> Loaded {
     let failed = |diagnostics| Loaded {
         diagnostics,
         ..Loaded::default()
@@ -99,7 +105,7 @@ pub fn parse(bytes: &[u8]) -> Loaded {
     yaml::merge(&mut value);
     let mut document = Document::new(text);
     let raw = document.raw(value);
-    let mesh = resolve::resolve(&mut document, raw);
+    let mesh = resolve::resolve(&mut document, raw, runtimes);
     if let Some(mesh) = &mesh {
         lint::lint(&mut document, mesh);
     }

@@ -3,23 +3,27 @@
 use super::document::{Document, at};
 use super::shapes::OneOrMany;
 use crate::format::yaml::Step;
-use crate::model::{Code, Piece, Placeholder, did_you_mean, pieces};
+use crate::model::{Agent, Code, Piece, Placeholder, Runtime, did_you_mean, pieces};
+use crate::runtime::Runtimes;
 
-/// The runtimes that tx has; a project may add its own.
-const RUNTIMES: [&str; 7] = [
-    "claude", "codex", "gemini", "opencode", "pi", "aider", "command",
-];
-
-pub(super) fn check_runtime(document: &mut Document, index: usize, runtime: &str, run: &[String]) {
+pub(super) fn check_runtime(
+    document: &mut Document,
+    index: usize,
+    agent: &Agent,
+    runtimes: &Runtimes,
+) {
     let at = at!["agents", index, "runtime"];
-    if runtime == "command" && run.is_empty() {
-        let message = "a `command` agent needs a program";
+    let name = &agent.runtime;
+    let nothing_runs = |runtime: &Runtime| runtime.run_of(agent).is_empty();
+    if runtimes.of(agent).is_some_and(nothing_runs) {
+        let message = format!("a `{name}` agent needs a program");
         let hint = "add `run: [program, argument]`";
         document.about_value(Code::Runtime, &at, message, hint);
-    } else if !RUNTIMES.contains(&runtime) {
-        let message = format!("`{runtime}` is not a runtime that tx has");
-        let hint = did_you_mean(runtime, RUNTIMES, || {
-            format!("tx has {}; a project may add its own", RUNTIMES.join(", "))
+    } else if !runtimes.names().any(|known| known == name) {
+        let message = format!("`{name}` is not a runtime that tx has");
+        let hint = did_you_mean(name, runtimes.names(), || {
+            let names: Vec<&str> = runtimes.names().collect();
+            format!("tx has {}; a project may add its own", names.join(", "))
         });
         document.about_value(Code::Runtime, &at, message, hint);
     }

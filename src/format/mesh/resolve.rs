@@ -12,15 +12,16 @@ use crate::model::{
     Agent, Code, Grade, Guardrails, Iteration, Mesh, Name, Prompt, RearmatterRules, Routing,
     RoutingError, RoutingMode, Seconds, Variables, Workspace, did_you_mean,
 };
+use crate::runtime::Runtimes;
 
 /// What is filled into the path of a workspace.
 const IN_WORKSPACE: [&str; 4] = ["task-id", "topic", "feature", "mesh"];
 
 /// The mesh, or `None` if something keeps it from loading.
-pub(super) fn resolve(document: &mut Document, raw: RawMesh) -> Option<Mesh> {
+pub(super) fn resolve(document: &mut Document, raw: RawMesh, runtimes: &Runtimes) -> Option<Mesh> {
     check_thresholds(document, raw.rearmatter.as_ref());
     let name = mesh_name(document, raw.mesh);
-    let agents = agents(document, raw.agents);
+    let agents = agents(document, raw.agents, runtimes);
     let env = raw.env.map(|env| variables(document, &at!["env"], env));
     let (name, mut agents) = (name?, agents?);
     for agent in agents.values_mut() {
@@ -94,6 +95,7 @@ fn mesh_name(document: &mut Document, name: Option<Scalar>) -> Option<Name> {
 fn agents(
     document: &mut Document,
     raw: Option<Vec<Option<RawAgent>>>,
+    runtimes: &Runtimes,
 ) -> Option<IndexMap<Name, Agent>> {
     let raw = raw.unwrap_or_default();
     let mut agents = IndexMap::new();
@@ -137,6 +139,7 @@ fn agents(
             continue;
         }
         let agent = agent(document, index, name.clone(), raw);
+        check_runtime(document, index, &agent, runtimes);
         agents.insert(name, agent);
     }
     if agents.is_empty() && !document.findings.failed() {
@@ -166,7 +169,6 @@ fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Ag
         None if !run.is_empty() => "command".into(),
         None => "claude".into(),
     };
-    check_runtime(document, index, &runtime, &run);
     let timeout_at = at!["agents", index, "timeout"];
     Agent {
         description: text(raw.description),

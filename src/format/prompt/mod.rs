@@ -12,7 +12,7 @@ mod tests;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::model::{Agent, Feature, Mesh, Mode, Name, Workspace};
+use crate::model::{Agent, Feature, Mesh, Name, Workspace};
 
 pub use given::{Given, prompt};
 
@@ -23,6 +23,8 @@ pub struct Briefing<'a> {
     pub mesh: &'a Mesh,
     /// The agent of it.
     pub agent: &'a Agent,
+    /// What it prints is its outcome.
+    pub prints: bool,
     /// The text of its prompt.
     pub prompt: Option<&'a str>,
     /// The folder that messages are dropped into.
@@ -149,7 +151,7 @@ fn messages(text: &mut String, briefing: &Briefing) {
         mesh = mesh.name,
     );
     *text += "\n## Your outcome\n\n";
-    if agent.runtime == "command" && agent.mode != Some(Mode::Pane) {
+    if briefing.prints {
         *text += "What you print is your outcome: `complete`, or `error` if you exit with another code than 0. \
                   Or you write one:\n\n";
     }

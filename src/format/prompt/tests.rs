@@ -9,15 +9,20 @@ use super::*;
 use crate::format::mesh;
 use crate::format::message::{Origin, Parsed, parse};
 use crate::model::{Address, Code, Kind, Message, MsgId, Rearmatter};
+use crate::runtime::Runtimes;
 
 fn load(text: &str) -> Mesh {
     mesh::parse(text.as_bytes()).mesh.expect("the mesh loads")
 }
 
 fn told(mesh: &Mesh, agent: &str, loaded: &[Loaded]) -> String {
+    let agent = &mesh.agents[&agent.parse::<Name>().unwrap()];
     brief(&Briefing {
         mesh,
-        agent: &mesh.agents[&agent.parse::<Name>().unwrap()],
+        agent,
+        prints: Runtimes::builtin()
+            .of(agent)
+            .is_some_and(|runtime| runtime.prints_outcome(agent)),
         prompt: Some("Be kind.\n"),
         messages_folder: "/p/.ai/tx/msgs",
         workdir: "/p",

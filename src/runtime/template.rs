@@ -4,7 +4,7 @@
 //! value is never looked at again. So a value cannot become several arguments,
 //! nor a placeholder, nor an option: one that begins with `-` is refused.
 
-use crate::model::{Agent, Piece, Placeholder, did_you_mean, pieces};
+use crate::model::{Piece, Placeholder, did_you_mean, pieces};
 
 /// What the placeholders stand for in one call. A text that is empty is no value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,11 +45,11 @@ pub enum Unfilled {
 }
 
 /// What starts an agent's program: its arguments, or a shell and its text.
-pub fn arguments(agent: &Agent, values: &Values) -> Result<Vec<String>, Unfilled> {
-    if agent.shell {
-        super::shell(&agent.run, values)
+pub fn arguments(run: &[String], shell: bool, values: &Values) -> Result<Vec<String>, Unfilled> {
+    if shell {
+        super::shell(run, values)
     } else {
-        fill(&agent.run, values)
+        fill(run, values)
     }
 }
 

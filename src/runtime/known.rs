@@ -1,0 +1,93 @@
+//! The runtimes there are: tx's own, one YAML file each, and those of the project's settings.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use crate::model::{Agent, Runtime, Settings};
+
+/// The definitions that tx comes with.
+const BUILTIN: [(&str, &str); 1] = [("command", include_str!("builtin/command.yaml"))];
+
+/// Names that meshes may use already, though this tx cannot run them.
+const COMING: [&str; 6] = ["claude", "codex", "gemini", "opencode", "pi", "aider"];
+
+/// Every runtime of a project, by name.
+#[derive(Clone, Debug)]
+pub struct Runtimes {
+    known: BTreeMap<String, Runtime>,
+}
+
+static OWN: LazyLock<Runtimes> = LazyLock::new(|| {
+    let read = |(name, text): (&str, &str)| {
+        let runtime = serde_yaml::from_str(text);
+        (name.to_owned(), runtime.expect("a test reads each of them"))
+    };
+    Runtimes {
+        known: BUILTIN.into_iter().map(read).collect(),
+    }
+});
+
+impl Runtimes {
+    /// Those that tx comes with.
+    pub fn builtin() -> &'static Runtimes {
+        &OWN
+    }
+
+    /// The same and those of a project; its own win.
+    pub fn with(settings: &Settings) -> Runtimes {
+        let mut runtimes = OWN.clone();
+        let own = settings.runtimes.iter();
+        runtimes
+            .known
+            .extend(own.map(|(name, runtime)| (name.clone(), runtime.clone())));
+        runtimes
+    }
+
+    /// The definition of this name.
+    pub fn get(&self, name: &str) -> Option<&Runtime> {
+        self.known.get(name)
+    }
+
+    /// What runs an agent; `None`: this tx cannot.
+    pub fn of(&self, agent: &Agent) -> Option<&Runtime> {
+        self.get(&agent.runtime)
+    }
+
+    /// Every name that a mesh may use.
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
+        let defined = self.known.keys().map(String::as_str);
+        let coming = COMING.iter().copied();
+        coming
+            .filter(|name| !self.known.contains_key(*name))
+            .chain(defined)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Mode;
+
+    #[test]
+    fn every_definition_of_ours_can_be_read() {
+        let command = Runtimes::builtin().get("command").unwrap();
+        assert!(command.prints && command.run.is_empty());
+        assert_eq!(command.mode, Mode::Turn);
+    }
+
+    #[test]
+    fn a_project_adds_its_own_and_may_replace_ours() {
+        let text = "runtimes:\n  mine: { run: [x], mode: pane }\n  command: { prints: false }\n";
+        let settings = crate::format::settings::parse(text).unwrap();
+        let runtimes = Runtimes::with(&settings);
+        assert_eq!(runtimes.get("mine").unwrap().mode, Mode::Pane);
+        assert!(!runtimes.get("command").unwrap().prints);
+        let names: Vec<&str> = runtimes.names().collect();
+        assert_eq!(
+            names,
+            [
+                "claude", "codex", "gemini", "opencode", "pi", "aider", "command", "mine"
+            ]
+        );
+    }
+}
