@@ -7,6 +7,7 @@
 //! - [`runtime`]: agent programs as data. How one is called, and what its screen tells.
 //! - [`mod@format`]: text to nouns and back. Message files, mesh YAML, reports.
 //! - [`engine`]: decisions. What happened goes in, what is to be done comes out.
+//! - [`pane`]: decisions about one pane. What was seen goes in, what is to be done comes out.
 //! - [`journal`]: memory. What happened, durable and in order, and the state it comes to.
 //! - [`project`]: the folder. Where a project's files are, read and written.
 //! - [`tmux`]: the multiplexer. One private server, reached through one client.
@@ -21,6 +22,7 @@ pub mod engine;
 pub mod format;
 pub mod journal;
 pub mod model;
+pub mod pane;
 pub mod project;
 pub mod runtime;
 pub mod tmux;

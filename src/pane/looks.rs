@@ -1,0 +1,265 @@
+//! What a pane shows: what is made of each look at it, and when it is looked at again.
+
+use super::act::Act;
+use super::saw::{Hook, Saw};
+use super::step::{Pane, State};
+use super::texts::Delivering;
+use crate::engine::{Dialog, DialogKind};
+use crate::runtime::screen::{Look, classify};
+
+/// A sign of life is a record for ever: one in so many seconds.
+const LIVES: i64 = 60;
+/// How long a limit without a time is taken to last, in milliseconds: it doubles up to an hour.
+const LIMITED: i64 = 300_000;
+const MOST_LIMITED: i64 = 3_600_000;
+
+impl Pane {
+    /// Somebody wants to know what it shows.
+    pub(super) fn tell_again(&mut self, acts: &mut Vec<Act>) {
+        let looks = match &self.state {
+            State::Starting { runs } => *runs,
+            State::Busy => true,
+            State::Ready | State::Dialog(_) | State::Limited { .. } => self.is_typed_to(),
+            // The next look at the text tells.
+            State::Delivering(_) | State::Submitted(_) => false,
+            State::Ending { .. } | State::Gone { .. } => false,
+        };
+        match looks {
+            true => {
+                self.asked = true;
+                acts.push(Act::Look);
+            }
+            false => self.tell_level(false, acts),
+        }
+    }
+
+    /// Whoever wanted to know is told what was found, unless that was told anyway.
+    pub(super) fn answer(&mut self, shown: i64, acts: &mut Vec<Act>) {
+        if !std::mem::take(&mut self.asked) {
+            return;
+        }
+        let is_level = |act: &Act| match act {
+            Act::Tell(report) => report.is_level(),
+            Act::Start
+            | Act::Revoke
+            | Act::Look
+            | Act::Paste { .. }
+            | Act::Enter
+            | Act::Interrupt
+            | Act::Signal(_)
+            | Act::FindTerminal
+            | Act::Fence => false,
+        };
+        if !acts.iter().any(is_level) {
+            let lives = shown > self.shown;
+            self.shown = self.shown.max(shown);
+            self.tell_level(lives, acts);
+        }
+    }
+
+    /// A time has come, or its title says that something may have changed.
+    pub(super) fn look_closer(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
+        let due = matches!(saw, Saw::Due);
+        if due && self.next_look.is_none_or(|at| self.at < at) {
+            return;
+        }
+        let looks = match &self.state {
+            State::Starting { runs } => *runs,
+            State::Delivering(Delivering::Looking) | State::Submitted(_) => due,
+            State::Delivering(Delivering::Pasting { .. } | Delivering::FindingOut { .. }) => false,
+            State::Ready | State::Busy | State::Dialog(_) | State::Limited { .. } => {
+                due || !self.is_unchanged(saw)
+            }
+            State::Ending { .. } | State::Gone { .. } => false,
+        };
+        if looks {
+            self.next_look = None;
+            acts.push(Act::Look);
+        }
+    }
+
+    /// It seems idle. One that is typed to has to seem so twice: what was typed while it
+    /// worked may show long after its prompt.
+    pub(super) fn seems_idle(&mut self, saw: Saw, acts: &mut Vec<Act>) {
+        if !self.is_typed_to() {
+            return self.turn_is_over(true, acts);
+        }
+        let Saw::Screen(view) = saw else { return };
+        if self.was_idle(&view) {
+            let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
+            let known = matches!(self.state, State::Ready);
+            self.state = State::Ready;
+            // Who was interrupted is told why before anybody is told that it has stopped.
+            if !known && !note {
+                self.ours = false;
+                acts.push(Act::Fence);
+                self.tell_level(true, acts);
+            }
+            self.deliver(Some(view), acts);
+        } else {
+            self.look_soon();
+        }
+    }
+
+    /// Was it idle before, in the same way and long enough ago? If not, it is from now on.
+    pub(super) fn was_idle(&mut self, view: &super::View) -> bool {
+        let since = match &self.idle {
+            Some((since, before)) if before.is_like(view) => *since,
+            Some(_) | None => self.at,
+        };
+        self.idle = Some((since, view.clone()));
+        self.why = "it did not wait for long enough";
+        self.at - since >= self.setup.apart
+    }
+
+    /// Its turn has ended, as its outcome or its program says. If nobody knew whether it had
+    /// that turn at all, that is proof.
+    pub(super) fn end_turn(&mut self, turn: Option<u32>, acts: &mut Vec<Act>) {
+        let perhaps = std::mem::take(&mut self.perhaps);
+        if turn.is_some_and(|turn| turn > self.turn && turn == perhaps) {
+            self.turn = perhaps;
+            if matches!(self.state, State::Ready) {
+                self.tell_level(true, acts);
+            }
+        }
+        self.turn_is_over(false, acts);
+    }
+
+    fn turn_is_over(&mut self, fence: bool, acts: &mut Vec<Act>) {
+        match &self.state {
+            State::Busy | State::Dialog(_) | State::Limited { .. } => {}
+            State::Starting { .. }
+            | State::Ready
+            | State::Delivering(_)
+            | State::Submitted(_)
+            | State::Ending { .. }
+            | State::Gone { .. } => return,
+        }
+        (self.state, self.ours) = (State::Ready, false);
+        if fence {
+            acts.push(Act::Fence);
+        }
+        self.tell_level(true, acts);
+        self.deliver(None, acts);
+    }
+
+    /// It is at work.
+    pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
+        self.idle = None;
+        self.why = "it is at work";
+        if matches!(self.state, State::Busy) {
+            self.sign_of_life(saw, acts);
+        } else {
+            self.state = State::Busy;
+            self.tell_level(true, acts);
+        }
+        self.look_if_wanted();
+    }
+
+    /// A person is asked.
+    pub(super) fn ask(&mut self, saw: Saw, acts: &mut Vec<Act>) {
+        self.idle = None;
+        self.why = "it shows a dialog";
+        let dialog = if let Saw::Hook(Hook::Asked(dialog)) = saw {
+            dialog
+        } else if let Saw::Screen(view) = &saw
+            && let Look::Dialog(text) = classify(&self.setup.screen, &view.screen)
+        {
+            let kind = DialogKind::Permission;
+            Dialog { kind, text }
+        } else {
+            return;
+        };
+        let known = matches!(&self.state, State::Dialog(shown) if *shown == dialog);
+        if !known {
+            self.state = State::Dialog(dialog);
+            self.tell_level(true, acts);
+        }
+        self.look_if_wanted();
+    }
+
+    /// There is no room.
+    pub(super) fn limit(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
+        self.idle = None;
+        self.why = "its account has no room";
+        let (until, wait) = match self.state {
+            State::Limited { until, wait } => (until, wait),
+            State::Starting { .. }
+            | State::Ready
+            | State::Delivering(_)
+            | State::Submitted(_)
+            | State::Busy
+            | State::Dialog(_)
+            | State::Ending { .. }
+            | State::Gone { .. } => (0, LIMITED / 2),
+        };
+        let (now, wait) = if let Saw::Hook(Hook::Limited(now)) = saw {
+            (*now, wait)
+        } else if self.at < until {
+            (until, wait)
+        } else {
+            let wait = (wait * 2).min(MOST_LIMITED);
+            (self.at + wait, wait)
+        };
+        if now != until {
+            self.state = State::Limited { until: now, wait };
+            self.tell_level(true, acts);
+        }
+        self.look_if_wanted();
+    }
+
+    /// Nobody can tell.
+    pub(super) fn hold(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
+        self.idle = None;
+        self.say_why(saw);
+        if matches!(self.state, State::Busy) {
+            self.sign_of_life(saw, acts);
+        }
+        self.look_if_wanted();
+    }
+
+    /// Remember what is in the way of a text.
+    pub(super) fn say_why(&mut self, saw: &Saw) {
+        let Saw::Screen(view) = saw else {
+            self.why = "it cannot be looked at";
+            return;
+        };
+        self.why = match classify(&self.setup.screen, &view.screen) {
+            Look::Unknown(why) => why,
+            Look::Dead => "its program is gone",
+            Look::Dialog(_) | Look::Limited | Look::Busy | Look::Idle if !view.quiet => {
+                "somebody types, or reads back in it"
+            }
+            Look::Dialog(_) | Look::Limited | Look::Busy | Look::Idle => {
+                "another program has its terminal, or it is a shell"
+            }
+        };
+    }
+
+    /// It shows something new: that is told now and then.
+    fn sign_of_life(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
+        // Whoever wants to know is told anyway.
+        let Some(shown) = saw.shown().filter(|_| !self.asked) else {
+            return;
+        };
+        let first = self.shown == 0;
+        if first || shown >= self.shown + LIVES {
+            self.shown = shown.max(1);
+            if !first {
+                self.tell_level(true, acts);
+            }
+        }
+    }
+
+    pub(super) fn look_soon(&mut self) {
+        self.next_look = Some(self.at + self.setup.apart);
+    }
+
+    /// It is looked at again if something waits for it.
+    pub(super) fn look_if_wanted(&mut self) {
+        self.next_look = None;
+        if self.wanted.is_some() && self.is_typed_to() {
+            self.look_soon();
+        }
+    }
+}

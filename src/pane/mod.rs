@@ -1,0 +1,37 @@
+//! Decisions about one pane: when it is idle, may be typed into, has taken a text, shows a
+//! dialog, and how it is ended. What was seen goes in, what is to be done comes out.
+//!
+//! ```text
+//!   Saw                        Pane::step(at, Saw)              Act
+//!   the process runs, ended    ┌──────────────────────────┐     start it, signal it
+//!   the title, the screen ────►│ Seen: what that means    │────► look again
+//!   a hook of the agent CLI    │ decide(Phase, Seen)      │     paste, press Enter
+//!   a text to deliver, orders  │ Move: what follows       │     interrupt
+//!   what came of an act        └──────────────────────────┘     tell what became of it
+//! ```
+//!
+//! Phases: Starting → Ready → Delivering → Submitted → Busy → Ready …, with Dialog and Limited
+//! beside Busy, and Ending → Gone from anywhere.
+//!
+//! There are two ways to be given a text. A program with a prompt is *typed* to: its prompt is
+//! seen empty twice, apart, with nobody typing; the text is pasted in one step with looking
+//! again; Enter is pressed while the text is seen there; and it counts when it has left the
+//! prompt. A program without one *reads lines*: it says itself, or its outcome does, that it is
+//! idle, and the text is pasted at once. The human's own pane is typed to like any other.
+//!
+//! Pure: nothing here looks at a terminal, waits, or knows whose pane it is.
+
+mod act;
+
+mod looks;
+mod saw;
+mod step;
+mod table;
+#[cfg(test)]
+mod tests;
+mod texts;
+
+pub use act::{Act, Force, Report};
+pub use saw::{Content, Hook, Pasted, Saw, Text, View};
+pub use step::{Pane, STEPS, Setup};
+pub use table::{Move, Phase, Seen, decide};

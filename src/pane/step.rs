@@ -1,0 +1,477 @@
+//! One pane, and what each thing that is seen of it leads to. Its process from the start to
+//! the end is here; what it shows and what it is given have files of their own.
+
+use super::act::{Act, Force, Report};
+use super::saw::{Hook, Pasted, Saw, Text, View};
+use super::table::{Move, Phase, Seen, decide};
+use super::texts::Delivering;
+use crate::engine::{Dialog, Exit};
+use crate::model::ScreenRules;
+use crate::runtime::screen::{Look, classify};
+
+/// The steps to the end of a process, and how long it is given after each, in milliseconds.
+pub const STEPS: [(Force, i64); 3] = [
+    (Force::Interrupt, 2_000),
+    (Force::Terminate, 3_000),
+    (Force::Kill, 2_000),
+];
+/// How often its wrapper is killed after that.
+const AGAIN: i64 = 5_000;
+
+/// What a pane is to tx, as long as it lives.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// What its program shows.
+    pub screen: ScreenRules,
+    /// Its process lives for one turn, and is given it with its start.
+    pub one_turn: bool,
+    /// How far apart two looks are that both find it idle, in milliseconds.
+    pub apart: i64,
+}
+
+/// One pane.
+#[derive(Clone, Debug)]
+pub struct Pane {
+    pub(super) setup: Setup,
+    pub(super) state: State,
+    pub(super) at: i64,
+    /// The last turn that it was given; 0 if none.
+    pub(super) turn: u32,
+    /// The turn whose text may be in it; 0 if none.
+    pub(super) perhaps: u32,
+    /// What it does is that turn.
+    pub(super) ours: bool,
+    /// How often it was told what it shows.
+    told: u32,
+    /// What waits for it to be idle.
+    pub(super) wanted: Option<Text>,
+    /// When it was seen idle, and how, if that was the last that was seen of it.
+    pub(super) idle: Option<(i64, View)>,
+    /// When it last showed something new, as far as that was told; 0: not looked at.
+    pub(super) shown: i64,
+    /// Somebody wants to know what the next look finds.
+    pub(super) asked: bool,
+    /// When it is looked at again.
+    pub(super) next_look: Option<i64>,
+    /// What kept a text from being given.
+    pub(super) why: &'static str,
+    has_terminal: bool,
+    /// What it is started with.
+    start: Option<u32>,
+    /// The last title and time of a change, and how often they were the same.
+    title: (String, i64, u32),
+    moved: Option<(Phase, Seen, Move)>,
+}
+
+/// A phase, with what belongs to it.
+#[derive(Clone, Debug)]
+pub(super) enum State {
+    Starting { runs: bool },
+    Ready,
+    Delivering(Delivering),
+    Submitted(super::texts::Submitted),
+    Busy,
+    Dialog(Dialog),
+    Limited { until: i64, wait: i64 },
+    Ending { step: usize, due: Option<i64> },
+    Gone { untold: Option<Exit> },
+}
+
+impl Pane {
+    /// A pane that is to be started, or was found alive.
+    pub fn new(setup: Setup) -> Pane {
+        Pane {
+            setup,
+            state: State::Starting { runs: false },
+            at: 0,
+            turn: 0,
+            perhaps: 0,
+            ours: false,
+            told: 0,
+            wanted: None,
+            idle: None,
+            shown: 0,
+            asked: false,
+            next_look: None,
+            why: "it was never seen to wait",
+            has_terminal: true,
+            start: None,
+            title: (String::new(), 0, 0),
+            moved: None,
+        }
+    }
+
+    /// Take in what was seen, and say what is to be done, in order. The time never runs
+    /// backwards.
+    pub fn step(&mut self, at: i64, saw: Saw) -> Vec<Act> {
+        self.at = self.at.max(at);
+        let (phase, seen) = (self.phase(), self.seen(&saw));
+        let by = decide(phase, seen);
+        self.moved = Some((phase, seen, by));
+        let shown = saw.shown();
+        let looked = shown.is_some() || matches!(saw, Saw::NotSeen(_));
+        let mut acts = Vec::new();
+        self.act(by, seen, saw, &mut acts);
+        // A title of one that is typed to is only a reason to look.
+        if looked && seen != Seen::Changed {
+            self.answer(shown.unwrap_or(0), &mut acts);
+            self.give_up(&mut acts);
+        }
+        acts
+    }
+
+    /// Its phase.
+    pub fn phase(&self) -> Phase {
+        match &self.state {
+            State::Starting { .. } => Phase::Starting,
+            State::Ready => Phase::Ready,
+            State::Delivering(_) => Phase::Delivering,
+            State::Submitted(_) => Phase::Submitted,
+            State::Busy => Phase::Busy,
+            State::Dialog(_) => Phase::Dialog,
+            State::Limited { .. } => Phase::Limited,
+            State::Ending { .. } => Phase::Ending,
+            State::Gone { .. } => Phase::Gone,
+        }
+    }
+
+    /// What the last step was.
+    pub fn moved(&self) -> Option<(Phase, Seen, Move)> {
+        self.moved
+    }
+
+    /// The last turn that it was given; 0 if none.
+    pub fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    /// When [`Saw::Due`] is to be seen.
+    pub fn due(&self) -> Option<i64> {
+        match &self.state {
+            State::Ending { due, .. } => *due,
+            State::Gone { .. } => None,
+            State::Starting { .. }
+            | State::Ready
+            | State::Delivering(_)
+            | State::Submitted(_)
+            | State::Busy
+            | State::Dialog(_)
+            | State::Limited { .. } => self.next_look,
+        }
+    }
+
+    /// Is it typed to, so that a look has to show its screen?
+    pub fn is_typed_to(&self) -> bool {
+        self.setup.screen.prompt.is_some() && !self.setup.one_turn
+    }
+
+    /// Does it want its title to be told once a second?
+    pub fn is_watched(&self) -> bool {
+        match &self.state {
+            State::Busy => true,
+            State::Starting { runs: true } | State::Dialog(_) | State::Limited { .. } => {
+                self.is_typed_to()
+            }
+            State::Starting { runs: false }
+            | State::Ready
+            | State::Delivering(_)
+            | State::Submitted(_)
+            | State::Ending { .. }
+            | State::Gone { .. } => false,
+        }
+    }
+
+    /// What something means, by what its program shows and the turn that it has.
+    fn seen(&self, saw: &Saw) -> Seen {
+        match saw {
+            Saw::Start { .. } => Seen::Start,
+            Saw::Started => Seen::Started,
+            Saw::Adopted { .. } => Seen::Adopted,
+            Saw::Title { .. } if self.is_typed_to() => Seen::Changed,
+            Saw::Title {
+                title, shown, mark, ..
+            } => {
+                let mut view = View {
+                    shown: *shown,
+                    mark: mark.clone(),
+                    quiet: true,
+                    free: true,
+                    ..View::default()
+                };
+                view.screen.title.clone_from(title);
+                self.look(&view)
+            }
+            Saw::Screen(view) => self.look(view),
+            Saw::NotSeen(_) => Seen::Unknown,
+            Saw::Hook(Hook::TakenUp) => Seen::TakenUp,
+            Saw::Hook(Hook::Ended(turn)) => {
+                let own = turn.is_none_or(|turn| turn == self.turn || turn == self.perhaps);
+                match own && !self.setup.one_turn {
+                    true => Seen::Ended,
+                    // A process of one turn ends it by its exit, and an older one is over.
+                    false => Seen::Unknown,
+                }
+            }
+            Saw::Hook(Hook::Asked(_)) => Seen::Dialog,
+            Saw::Hook(Hook::Limited(_)) => Seen::Limited,
+            Saw::Deliver(_) => Seen::Wanted,
+            Saw::Interrupt(_) => Seen::Interrupt,
+            Saw::Look => Seen::Look,
+            Saw::End => Seen::End,
+            Saw::Pasted(Pasted::There) => Seen::Pasted,
+            Saw::Pasted(Pasted::Changed | Pasted::Refused(_) | Pasted::NoPane) => Seen::NotPasted,
+            Saw::Pasted(Pasted::Unknown) => Seen::PasteUnknown,
+            Saw::Pressed(true) => Seen::Pressed,
+            Saw::Pressed(false) => Seen::NotPressed,
+            Saw::Due => Seen::Due,
+            Saw::Terminal(true) => Seen::Terminal,
+            Saw::Terminal(false) => Seen::NoTerminal,
+            Saw::Exited { .. } => Seen::Exited,
+        }
+    }
+
+    /// What a look means: its screen, unless somebody uses the pane or it shows an older turn.
+    fn look(&self, view: &View) -> Seen {
+        match classify(&self.setup.screen, &view.screen) {
+            Look::Dialog(_) => Seen::Dialog,
+            Look::Limited => Seen::Limited,
+            Look::Busy => Seen::Busy,
+            Look::Idle if self.is_typed_to() => match view.quiet && view.free {
+                true => Seen::Idle,
+                false => Seen::Unknown,
+            },
+            // What it called itself before it was given something says nothing of that.
+            Look::Idle => match view.mark.parse() == Ok(self.turn) && !self.setup.one_turn {
+                true => Seen::Idle,
+                false => Seen::Unknown,
+            },
+            // Its end is told by its process.
+            Look::Dead | Look::Unknown(_) => Seen::Unknown,
+        }
+    }
+
+    /// Do what the table says, which has seen to it that the phase is one that can do it.
+    fn act(&mut self, by: Move, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
+        match by {
+            Move::Start => {
+                if let Saw::Start { turn } = saw {
+                    self.start = turn;
+                    acts.push(Act::Start);
+                }
+            }
+            Move::Run => self.run(acts),
+            Move::Adopt => {
+                if let Saw::Adopted { turn, told, busy } = saw {
+                    self.adopt(turn, told, busy, acts);
+                }
+            }
+            Move::Keep | Move::Deliver => {
+                if let Saw::Deliver(text) = saw {
+                    self.want(text, acts);
+                }
+            }
+            Move::Interrupt => {
+                if let Saw::Interrupt(note) = saw {
+                    self.interrupt(note, acts);
+                }
+            }
+            Move::TellAgain => self.tell_again(acts),
+            Move::LookCloser => self.look_closer(&saw, acts),
+            Move::SeemsIdle => self.seems_idle(saw, acts),
+            Move::GoesOn => self.goes_on(&saw, acts),
+            Move::Ask => self.ask(saw, acts),
+            Move::Limit => self.limit(&saw, acts),
+            Move::Hold => self.hold(&saw, acts),
+            Move::Judge => self.judge(seen, saw, acts),
+            Move::Confirm => self.confirm(seen, saw, acts),
+            Move::TakeUp => self.take_up(acts),
+            Move::EndTurn => {
+                if let Saw::Hook(Hook::Ended(turn)) = saw {
+                    self.end_turn(turn, acts);
+                }
+            }
+            Move::Given => self.given(acts),
+            Move::NotGiven => {
+                if let Saw::Pasted(pasted) = saw {
+                    self.not_given(pasted, acts);
+                }
+            }
+            Move::FindOut => self.find_out(acts),
+            Move::Enter => self.entered(),
+            Move::Unsure => self.unsure(acts),
+            Move::BeginEnding => self.begin_ending(acts),
+            Move::NextSignal => self.next_signal(acts),
+            Move::LoseTerminal => self.lose_terminal(acts),
+            Move::Exit => {
+                if let Saw::Exited { exit, by_itself } = saw {
+                    self.exit(exit, by_itself, acts);
+                }
+            }
+            Move::TellExit => self.tell_exit(seen == Seen::Terminal, acts),
+            Move::AlreadyKnown | Move::TooEarly | Move::TooLate | Move::NotUnderWay => {}
+        }
+    }
+
+    /// It runs, and has what it was started with.
+    fn run(&mut self, acts: &mut Vec<Act>) {
+        acts.push(Act::Tell(Report::Started));
+        if let Some(turn) = self.start {
+            (self.turn, self.ours) = (turn, true);
+            acts.push(Act::Tell(Report::Delivered { turn }));
+        }
+        if let State::Ending { due, .. } = &mut self.state {
+            *due = Some(self.at);
+            return;
+        }
+        if self.start.is_some() {
+            self.state = State::Busy;
+        } else if self.is_typed_to() {
+            self.state = State::Starting { runs: true };
+            acts.push(Act::Look);
+        } else {
+            // A program that reads lines is idle when it has started.
+            self.state = State::Ready;
+            self.tell_level(true, acts);
+            self.deliver(None, acts);
+        }
+    }
+
+    fn adopt(&mut self, turn: u32, told: u32, busy: bool, acts: &mut Vec<Act>) {
+        (self.turn, self.told, self.ours) = (turn, told, busy);
+        if self.is_typed_to() {
+            // What it shows counts, and not what was known of it.
+            self.state = State::Starting { runs: true };
+            self.asked = true;
+            acts.push(Act::Look);
+            return;
+        }
+        self.state = match busy || self.setup.one_turn {
+            true => State::Busy,
+            false => State::Ready,
+        };
+        // Whether it has shown anything since, nobody knows.
+        self.tell_level(false, acts);
+    }
+
+    /// A program that is typed to is told why when it shows that it has stopped; one that reads
+    /// lines reads it when it wants to.
+    fn interrupt(&mut self, note: Option<Text>, acts: &mut Vec<Act>) {
+        acts.push(Act::Interrupt);
+        let Some(note) = note.filter(|_| !self.setup.one_turn) else {
+            return;
+        };
+        if self.is_typed_to() {
+            self.wanted.get_or_insert(note);
+            self.look_soon();
+        } else {
+            let as_seen = false;
+            let text = note;
+            acts.push(Act::Paste { text, as_seen });
+        }
+    }
+
+    fn begin_ending(&mut self, acts: &mut Vec<Act>) {
+        let begins = matches!(self.state, State::Starting { runs: false });
+        let due = (!begins).then_some(self.at);
+        self.state = State::Ending { step: 0, due };
+        match begins {
+            true => acts.push(Act::Revoke),
+            false => self.next_signal(acts),
+        }
+    }
+
+    /// The next step to its end.
+    fn next_signal(&mut self, acts: &mut Vec<Act>) {
+        let State::Ending { step, due } = &mut self.state else {
+            return;
+        };
+        let (force, patience) = STEPS.get(*step).map_or((Force::KillWrapper, AGAIN), |s| *s);
+        *step = (*step + 1).min(STEPS.len());
+        *due = Some(self.at + patience);
+        acts.push(Act::Signal(force));
+    }
+
+    /// A program that stays is of no use without its terminal; a turn goes on without.
+    fn lose_terminal(&mut self, acts: &mut Vec<Act>) {
+        self.has_terminal = false;
+        let ends = match &self.state {
+            State::Starting { runs } => *runs,
+            State::Ending { .. } | State::Gone { .. } => false,
+            State::Ready
+            | State::Delivering(_)
+            | State::Submitted(_)
+            | State::Busy
+            | State::Dialog(_)
+            | State::Limited { .. } => true,
+        };
+        if ends && !self.setup.one_turn {
+            let due = Some(self.at);
+            self.state = State::Ending { step: 1, due };
+            self.next_signal(acts);
+        }
+    }
+
+    /// It is gone. What went with its terminal is no failure of its own.
+    fn exit(&mut self, exit: Exit, by_itself: bool, acts: &mut Vec<Act>) {
+        // One that tx has ended itself need not ask for the terminal, which may be what is wrong.
+        let was_ended = matches!(self.state, State::Ending { .. }) && self.has_terminal;
+        if by_itself || was_ended {
+            self.state = State::Gone { untold: None };
+            acts.extend([Act::Fence, Act::Tell(Report::Exited(exit))]);
+        } else {
+            self.state = State::Gone { untold: Some(exit) };
+            acts.push(Act::FindTerminal);
+        }
+    }
+
+    fn tell_exit(&mut self, has_terminal: bool, acts: &mut Vec<Act>) {
+        let State::Gone { untold } = &mut self.state else {
+            return;
+        };
+        let Some(exit) = untold.take() else { return };
+        let exit = match has_terminal {
+            true => exit,
+            false => Exit::CutOff {
+                why: "the tmux server went away".into(),
+            },
+        };
+        acts.extend([Act::Fence, Act::Tell(Report::Exited(exit))]);
+    }
+
+    /// Tell what it shows, if that is known: a newer number than all that was told before. Is
+    /// that a sign of life?
+    pub(super) fn tell_level(&mut self, lives: bool, acts: &mut Vec<Act>) {
+        let (no, turn) = (self.told + 1, self.turn);
+        let report = match &self.state {
+            State::Ready | State::Delivering(_) if turn == 0 => Report::Ready { no },
+            State::Ready | State::Delivering(_) => Report::Idle { turn, no },
+            State::Submitted(_) | State::Busy => Report::Busy {
+                turn: (turn > 0 && self.ours).then_some(turn),
+                unchanged: !lives,
+                no,
+            },
+            State::Dialog(dialog) => Report::Asked {
+                dialog: dialog.clone(),
+                no,
+            },
+            State::Limited { until, .. } => Report::Limited { until: *until, no },
+            State::Starting { .. } | State::Ending { .. } | State::Gone { .. } => return,
+        };
+        self.told = no;
+        acts.push(Act::Tell(report));
+    }
+
+    /// Has its title, or the time of its last change, been the same for the last two times?
+    pub(super) fn is_unchanged(&mut self, saw: &Saw) -> bool {
+        let Saw::Title { title, shown, .. } = saw else {
+            return false;
+        };
+        let (known, at, times) = &mut self.title;
+        if (&*known, *at) == (title, *shown) {
+            *times += 1;
+        } else {
+            self.title = (title.clone(), *shown, 0);
+        }
+        self.title.2 > 2
+    }
+}

@@ -1,0 +1,526 @@
+//! What each thing that is seen of a pane leads to.
+
+use std::path::PathBuf;
+
+use super::*;
+use crate::engine::{Dialog, DialogKind, Exit, Sent};
+use crate::model::ScreenRules;
+use crate::runtime::Runtimes;
+use crate::runtime::screen::Screen;
+
+/// A pane, and a clock that is moved by hand.
+struct Play {
+    pane: Pane,
+    at: i64,
+}
+
+impl Play {
+    fn of(screen: ScreenRules, one_turn: bool) -> Play {
+        let setup = Setup {
+            screen,
+            one_turn,
+            apart: 500,
+        };
+        Play {
+            pane: Pane::new(setup),
+            at: 1_000_000,
+        }
+    }
+
+    /// One that reads lines, as `command` does.
+    fn reads_lines() -> Play {
+        let command = Runtimes::builtin().get("command").unwrap();
+        Play::of(command.screen.clone(), false)
+    }
+
+    /// One that is typed to.
+    fn typed_to() -> Play {
+        let rules = "{ prompt: '^> $', busy: working, dialog: 'Allow .*', limited: no room }";
+        Play::of(serde_yaml::from_str(rules).unwrap(), false)
+    }
+
+    fn see(&mut self, saw: Saw) -> Vec<Act> {
+        self.pane.step(self.at, saw)
+    }
+
+    fn later(&mut self, milliseconds: i64) {
+        self.at += milliseconds;
+    }
+
+    /// Seen idle twice, when it has started.
+    fn idle() -> Play {
+        let mut play = Play::typed_to();
+        play.see(Saw::Start { turn: None });
+        assert_eq!(play.see(Saw::Started), [told(Report::Started), Act::Look]);
+        assert_eq!(play.see(screen("> ")), []);
+        play.later(500);
+        let acts = play.see(screen("> "));
+        assert_eq!(acts, [Act::Fence, told(Report::Ready { no: 1 })]);
+        play
+    }
+
+    /// Turn 1 was pasted just now.
+    fn pasted() -> Play {
+        let mut play = Play::idle();
+        assert_eq!(play.see(Saw::Deliver(text(1))), [Act::Look]);
+        assert_eq!(play.see(screen("> ")), [paste(1, true)]);
+        assert_eq!(play.see(Saw::Pasted(Pasted::There)), []);
+        assert_eq!(play.pane.phase(), Phase::Submitted);
+        play.later(200);
+        assert_eq!(play.see(Saw::Due), [Act::Look]);
+        play
+    }
+
+    /// Enter was pressed on turn 1.
+    fn entered() -> Play {
+        let mut play = Play::pasted();
+        assert_eq!(play.see(holds(1)), [Act::Enter]);
+        assert_eq!(play.see(Saw::Pressed(true)), []);
+        play.later(200);
+        assert_eq!(play.see(Saw::Due), [Act::Look]);
+        play
+    }
+}
+
+fn told(report: Report) -> Act {
+    Act::Tell(report)
+}
+
+fn text(turn: u32) -> Text {
+    Text {
+        turn: Some(turn),
+        mark: turn.to_string(),
+        content: Content::File(PathBuf::from("given")),
+        last_line: format!("read the message number {turn}"),
+        until: None,
+    }
+}
+
+fn note() -> Text {
+    Text {
+        turn: None,
+        mark: String::new(),
+        ..text(0)
+    }
+}
+
+fn paste(turn: u32, as_seen: bool) -> Act {
+    let text = text(turn);
+    Act::Paste { text, as_seen }
+}
+
+fn view(line: &str) -> View {
+    View {
+        screen: Screen {
+            lines: vec![line.trim_end().to_owned()],
+            cursor: [line.chars().count(), 0],
+            ..Screen::default()
+        },
+        pid: 7,
+        quiet: true,
+        free: true,
+        ..View::default()
+    }
+}
+
+fn screen(line: &str) -> Saw {
+    Saw::Screen(view(line))
+}
+
+/// The text of a turn stands in its prompt.
+fn holds(turn: u32) -> Saw {
+    screen(&format!("> {}", text(turn).last_line))
+}
+
+fn unsure(turn: u32) -> Act {
+    told(Report::NotDelivered {
+        turn,
+        sent: Sent::Perhaps,
+        why: "it may have been typed, and was not sent off".into(),
+    })
+}
+
+fn title(title: &str, shown: i64, mark: &str) -> Saw {
+    Saw::Title {
+        title: title.into(),
+        shown,
+        mark: mark.into(),
+    }
+}
+
+#[test]
+fn a_program_that_reads_lines_is_given_its_text_at_once_and_has_it_then() {
+    let mut play = Play::reads_lines();
+    assert_eq!(play.see(Saw::Start { turn: None }), [Act::Start]);
+    let ready = [told(Report::Started), told(Report::Ready { no: 1 })];
+    assert_eq!(play.see(Saw::Started), ready);
+    assert_eq!(play.see(Saw::Deliver(text(1))), [paste(1, false)]);
+    let acts = play.see(Saw::Pasted(Pasted::There));
+    assert_eq!(acts, [told(Report::Delivered { turn: 1 })]);
+    assert_eq!((play.pane.phase(), play.pane.turn()), (Phase::Busy, 1));
+    // What comes meanwhile waits for the end of the turn, by its outcome or its title.
+    assert_eq!(play.see(Saw::Deliver(text(2))), []);
+    let acts = play.see(Saw::Hook(Hook::Ended(Some(1))));
+    let idle = told(Report::Idle { turn: 1, no: 2 });
+    assert_eq!(acts, [idle, paste(2, false)]);
+    play.see(Saw::Pasted(Pasted::There));
+    assert_eq!(play.see(title("idle", 5, "1")), [], "that was before");
+    let acts = play.see(title("idle", 5, "2"));
+    let idle = told(Report::Idle { turn: 2, no: 3 });
+    assert_eq!(acts, [Act::Fence, idle]);
+    assert_eq!(play.see(Saw::Hook(Hook::Ended(Some(1)))), []);
+}
+
+#[test]
+fn a_paste_that_nobody_can_tell_of_is_found_out_by_its_mark() {
+    for (mark, acts) in [
+        ("1", vec![told(Report::Delivered { turn: 1 })]),
+        ("0", vec![paste(1, false)]),
+    ] {
+        let mut play = Play::reads_lines();
+        play.see(Saw::Started);
+        play.see(Saw::Deliver(text(1)));
+        assert_eq!(play.see(Saw::Pasted(Pasted::Unknown)), [Act::Look]);
+        assert_eq!(play.see(title("busy", 1, mark)), acts);
+    }
+    let mut play = Play::reads_lines();
+    play.see(Saw::Started);
+    play.see(Saw::Deliver(text(1)));
+    let why = || "no room".to_owned();
+    let acts = play.see(Saw::Pasted(Pasted::Refused(why())));
+    let sent = Sent::Nothing;
+    let failed = Report::NotDelivered {
+        turn: 1,
+        sent,
+        why: why(),
+    };
+    assert_eq!(acts, [told(failed)]);
+    assert_eq!(play.pane.phase(), Phase::Ready);
+}
+
+#[test]
+fn a_process_of_one_turn_has_it_from_the_start_and_ends_it_by_its_exit() {
+    let mut play = Play::of(ScreenRules::default(), true);
+    play.see(Saw::Start { turn: Some(4) });
+    let acts = play.see(Saw::Started);
+    assert_eq!(
+        acts,
+        [told(Report::Started), told(Report::Delivered { turn: 4 })]
+    );
+    assert_eq!(play.see(Saw::Hook(Hook::Ended(Some(4)))), []);
+    assert_eq!(play.see(Saw::Terminal(false)), [], "it goes on without");
+    assert_eq!(play.see(Saw::Interrupt(Some(note()))), [Act::Interrupt]);
+    let exit = Exit::Code {
+        code: 0,
+        stdout: "done".into(),
+        stderr: String::new(),
+    };
+    let acts = play.see(Saw::Exited {
+        exit: exit.clone(),
+        by_itself: true,
+    });
+    assert_eq!(acts, [Act::Fence, told(Report::Exited(exit))]);
+    assert_eq!(play.pane.phase(), Phase::Gone);
+}
+
+#[test]
+fn an_exit_that_may_have_come_of_a_lost_terminal_is_told_when_that_is_known() {
+    let exit = || Exit::Lost {
+        why: "it was ended by signal 1".into(),
+    };
+    for (there, told_exit) in [
+        (true, exit()),
+        (
+            false,
+            Exit::CutOff {
+                why: "the tmux server went away".into(),
+            },
+        ),
+    ] {
+        let mut play = Play::reads_lines();
+        play.see(Saw::Started);
+        let by_itself = false;
+        let exit = exit();
+        let acts = play.see(Saw::Exited { exit, by_itself });
+        assert_eq!(acts, [Act::FindTerminal]);
+        let acts = play.see(Saw::Terminal(there));
+        assert_eq!(acts, [Act::Fence, told(Report::Exited(told_exit))]);
+    }
+}
+
+#[test]
+fn it_is_ended_in_steps_and_one_that_has_not_begun_is_revoked() {
+    let mut play = Play::reads_lines();
+    play.see(Saw::Started);
+    let mut steps = play.see(Saw::End);
+    for _ in 0..4 {
+        play.at = play.pane.due().unwrap();
+        steps.extend(play.see(Saw::Due));
+    }
+    let expected = [
+        Force::Interrupt,
+        Force::Terminate,
+        Force::Kill,
+        Force::KillWrapper,
+        Force::KillWrapper,
+    ];
+    assert_eq!(steps, expected.map(Act::Signal));
+
+    let mut play = Play::reads_lines();
+    play.see(Saw::Start { turn: None });
+    assert_eq!(play.see(Saw::End), [Act::Revoke]);
+    assert_eq!(play.pane.due(), None);
+    assert_eq!(play.see(Saw::Started), [told(Report::Started)]);
+    assert_eq!(play.see(Saw::Due), [Act::Signal(Force::Interrupt)]);
+}
+
+#[test]
+fn a_text_is_typed_where_it_is_idle_twice_and_nobody_types() {
+    let mut play = Play::idle();
+    assert_eq!(play.see(Saw::Deliver(text(1))), [Act::Look]);
+    for busy in ["> half a thought", ">    "] {
+        assert_eq!(play.see(screen(busy)), [], "{busy}");
+        play.later(500);
+        assert_eq!(play.see(Saw::Due), [Act::Look]);
+    }
+    let somebody = |quiet, free| {
+        Saw::Screen(View {
+            quiet,
+            free,
+            ..view("> ")
+        })
+    };
+    for in_use in [somebody(false, true), somebody(true, false)] {
+        assert_eq!(play.see(in_use), []);
+        play.later(500);
+        assert_eq!(play.see(Saw::Due), [Act::Look]);
+    }
+    assert_eq!(play.see(screen("> ")), [], "once may be a flicker");
+    play.later(500);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    assert_eq!(play.see(screen("> ")), [paste(1, true)]);
+    // It changed in the last moment.
+    assert_eq!(play.see(Saw::Pasted(Pasted::Changed)), []);
+    assert_eq!(play.pane.phase(), Phase::Delivering);
+    play.later(500);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    assert_eq!(play.see(screen("> ")), [], "all over again");
+}
+
+#[test]
+fn enter_is_pressed_while_the_text_is_seen_and_it_counts_when_that_has_left() {
+    let mut play = Play::entered();
+    assert_eq!(play.see(holds(1)), [], "it is slow");
+    play.later(200);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    let acts = play.see(screen("working"));
+    assert_eq!(acts, [told(Report::Delivered { turn: 1 })]);
+    assert_eq!(play.pane.phase(), Phase::Busy);
+    // A hook says so sooner.
+    let mut play = Play::entered();
+    let acts = play.see(Saw::Hook(Hook::TakenUp));
+    assert_eq!(acts, [told(Report::Delivered { turn: 1 })]);
+}
+
+#[test]
+fn a_lost_enter_is_pressed_once_more_and_not_if_anything_has_moved() {
+    let mut play = Play::entered();
+    play.later(3_000);
+    assert_eq!(play.see(holds(1)), [Act::Enter]);
+    play.see(Saw::Pressed(true));
+    play.later(3_000);
+    assert_eq!(play.see(holds(1)), [unsure(1)], "not a third time");
+
+    let mut play = Play::entered();
+    play.later(3_000);
+    let mut moved = view(&format!("> {}", text(1).last_line));
+    moved.screen.lines.push("something".into());
+    assert_eq!(play.see(Saw::Screen(moved)), [unsure(1)]);
+}
+
+#[test]
+fn what_came_between_paste_and_enter_has_the_text() {
+    let typed = |keys, line: &str| Saw::Screen(View { keys, ..view(line) });
+    let line = format!("> {}", text(1).last_line);
+    for between in [typed(9, &line), screen("> "), Saw::NotSeen(None)] {
+        let mut play = Play::pasted();
+        assert_eq!(play.see(between.clone()), [unsure(1)], "{between:?}");
+    }
+    let mut play = Play::pasted();
+    let acts = play.see(screen("Allow rm?"));
+    let dialog = Dialog {
+        kind: DialogKind::Permission,
+        text: "Allow rm?".into(),
+    };
+    let asked = told(Report::Asked { dialog, no: 2 });
+    assert_eq!(acts, [unsure(1), asked]);
+    assert_eq!(play.pane.phase(), Phase::Dialog);
+    let mut play = Play::pasted();
+    assert_eq!(play.see(holds(1)), [Act::Enter]);
+    assert_eq!(play.see(Saw::Pressed(false)), [unsure(1)]);
+}
+
+#[test]
+fn what_was_put_there_in_an_earlier_life_is_not_put_there_again() {
+    let mut play = Play::idle();
+    play.see(Saw::Deliver(text(1)));
+    let had = Saw::Screen(View {
+        mark: "3 1".into(),
+        ..view("> ")
+    });
+    assert_eq!(play.see(had), [unsure(1)]);
+}
+
+#[test]
+fn the_outcome_of_a_turn_proves_that_it_was_sent_off_after_all() {
+    let mut play = Play::pasted();
+    assert_eq!(play.see(screen("> ")), [unsure(1)]);
+    assert_eq!(play.see(screen("> ")), []);
+    play.later(500);
+    assert_eq!(
+        play.see(screen("> ")),
+        [Act::Fence, told(Report::Ready { no: 2 })]
+    );
+    let idle = told(Report::Idle { turn: 1, no: 3 });
+    assert_eq!(play.see(Saw::Hook(Hook::Ended(Some(1)))), [idle]);
+    assert_eq!(play.see(Saw::Hook(Hook::Ended(Some(1)))), []);
+}
+
+#[test]
+fn a_text_that_finds_no_moment_is_given_up() {
+    let mut play = Play::idle();
+    let until = Some(play.at + 1_000);
+    play.see(Saw::Deliver(Text { until, ..text(1) }));
+    assert_eq!(play.see(screen("> draft")), []);
+    play.later(1_000);
+    play.see(Saw::Due);
+    let failed = Report::NotDelivered {
+        turn: 1,
+        sent: Sent::Nothing,
+        why: "its prompt is not at its cursor, or something is typed there".into(),
+    };
+    assert_eq!(play.see(screen("> draft")), [told(failed)]);
+    assert_eq!((play.pane.phase(), play.pane.due()), (Phase::Ready, None));
+}
+
+#[test]
+fn dialogs_limits_and_work_are_told_and_hold_a_text() {
+    let mut play = Play::idle();
+    play.see(Saw::Deliver(text(1)));
+    let busy = told(Report::Busy {
+        turn: None,
+        unchanged: false,
+        no: 2,
+    });
+    assert_eq!(play.see(screen("working")), [busy], "a person's own turn");
+    play.later(500);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    assert!(matches!(
+        play.see(screen("Allow rm?"))[..],
+        [Act::Tell(Report::Asked { no: 3, .. })]
+    ));
+    assert_eq!(play.see(screen("Allow rm?")), [], "known");
+    let until = play.at + 300_000;
+    let limited = told(Report::Limited { until, no: 4 });
+    assert_eq!(play.see(screen("no room")), [limited]);
+    assert_eq!(play.see(screen("no room")), [], "known");
+    play.at = until;
+    let until = until + 600_000;
+    let limited = told(Report::Limited { until, no: 5 });
+    assert_eq!(play.see(screen("no room")), [limited], "it lasts longer");
+    assert_eq!(play.see(screen("> ")), []);
+    play.later(500);
+    let acts = play.see(screen("> "));
+    assert_eq!(
+        acts,
+        [Act::Fence, told(Report::Ready { no: 6 }), paste(1, true)]
+    );
+}
+
+#[test]
+fn who_is_interrupted_is_told_why_and_idle_is_told_after_that() {
+    let mut play = Play::reads_lines();
+    play.see(Saw::Started);
+    play.see(Saw::Deliver(text(1)));
+    play.see(Saw::Pasted(Pasted::There));
+    let text = note();
+    let as_seen = false;
+    let pasted = Act::Paste { text, as_seen };
+    let acts = play.see(Saw::Interrupt(Some(note())));
+    assert_eq!(acts, [Act::Interrupt, pasted]);
+    assert_eq!(play.see(Saw::Pasted(Pasted::There)), []);
+
+    let mut play = Play::entered();
+    play.see(screen("working"));
+    assert_eq!(play.see(Saw::Interrupt(Some(note()))), [Act::Interrupt]);
+    assert_eq!(play.see(screen("> ")), []);
+    play.later(500);
+    let (text, as_seen) = (note(), true);
+    assert_eq!(play.see(screen("> ")), [Act::Paste { text, as_seen }]);
+    play.see(Saw::Pasted(Pasted::There));
+    let typed = || screen(&format!("> {}", note().last_line));
+    assert_eq!(play.see(typed()), [Act::Enter]);
+    play.see(Saw::Pressed(true));
+    assert_eq!(play.see(screen("working")), [], "nobody is told of a note");
+    assert_eq!(play.see(screen("> ")), []);
+    play.later(500);
+    let idle = told(Report::Idle { turn: 1, no: 2 });
+    assert_eq!(play.see(screen("> ")), [Act::Fence, idle]);
+}
+
+#[test]
+fn one_that_was_found_alive_goes_by_what_it_shows_or_else_by_what_was_known() {
+    let adopted = |busy| Saw::Adopted {
+        turn: 3,
+        told: 8,
+        busy,
+    };
+    let mut play = Play::reads_lines();
+    let (turn, no) = (3, 9);
+    assert_eq!(play.see(adopted(false)), [told(Report::Idle { turn, no })]);
+    let mut play = Play::reads_lines();
+    let (turn, unchanged) = (Some(3), true);
+    let busy = told(Report::Busy {
+        turn,
+        unchanged,
+        no,
+    });
+    assert_eq!(play.see(adopted(true)), [busy]);
+    let mut play = Play::typed_to();
+    assert_eq!(play.see(adopted(false)), [Act::Look]);
+    assert!(matches!(
+        play.see(screen("Allow rm?"))[..],
+        [Act::Tell(Report::Asked { no: 9, .. })]
+    ));
+}
+
+#[test]
+fn a_look_tells_what_is_shown_and_whether_that_is_new() {
+    let mut play = Play::reads_lines();
+    play.see(Saw::Started);
+    assert_eq!(play.see(Saw::Look), [told(Report::Ready { no: 2 })]);
+    play.see(Saw::Deliver(text(1)));
+    play.see(Saw::Pasted(Pasted::There));
+    let busy = |unchanged, no| {
+        told(Report::Busy {
+            turn: Some(1),
+            unchanged,
+            no,
+        })
+    };
+    for (shown, unchanged, no) in [(100, false, 3), (100, true, 4), (101, false, 5)] {
+        assert_eq!(play.see(Saw::Look), [Act::Look]);
+        assert_eq!(play.see(title("busy", shown, "1")), [busy(unchanged, no)]);
+    }
+    // Unasked, one a minute.
+    assert_eq!(play.see(title("busy", 120, "1")), []);
+    assert_eq!(play.see(title("busy", 161, "1")), [busy(false, 6)]);
+}
+
+#[test]
+fn a_program_that_stays_is_ended_when_its_terminal_is_gone() {
+    let mut play = Play::idle();
+    let acts = play.see(Saw::Terminal(false));
+    assert_eq!(acts, [Act::Signal(Force::Terminate)]);
+    assert_eq!(play.pane.phase(), Phase::Ending);
+}

@@ -1,0 +1,332 @@
+//! Giving a pane a text: the one procedure for everybody who types. It is idle twice, nobody
+//! types, the text is pasted if nothing has changed, Enter is pressed while the text is seen,
+//! and then it is watched until the text is taken.
+//!
+//! What was pasted is never pasted again. Where somebody came between, it is left to them.
+
+use super::act::{Act, Report};
+use super::saw::{Pasted, Saw, Text, View};
+use super::step::{Pane, State};
+use super::table::Seen;
+use crate::engine::Sent;
+
+/// Programs lose an Enter that comes sooner after a paste, or take it for a part of it. In
+/// milliseconds.
+const BEFORE_ENTER: i64 = 200;
+/// How often Enter is pressed, if the text stays where it is.
+const ENTERS: u32 = 2;
+/// How long a program may take to take a text up.
+const TAKES: i64 = 3_000;
+
+/// How far a text is that waits.
+#[derive(Clone, Debug)]
+pub(super) enum Delivering {
+    /// The moment is looked for.
+    Looking,
+    /// It is being pasted.
+    Pasting { text: Text, then: Option<View> },
+    /// It may be there.
+    FindingOut { text: Text },
+}
+
+/// A text that is in the pane.
+#[derive(Clone, Debug)]
+pub(super) struct Submitted {
+    text: Text,
+    /// How it was when the text was pasted.
+    then: View,
+    /// How it was when Enter was pressed last.
+    pressed: Option<View>,
+    enters: u32,
+    /// When that was long enough ago.
+    until: i64,
+}
+
+impl Pane {
+    /// A text is wanted in it, in place of one that waits.
+    pub(super) fn want(&mut self, text: Text, acts: &mut Vec<Act>) {
+        self.wanted = Some(text);
+        match &self.state {
+            State::Ready => self.deliver(None, acts),
+            State::Delivering(_) | State::Submitted(_) => {}
+            State::Starting { runs: true }
+            | State::Busy
+            | State::Dialog(_)
+            | State::Limited { .. } => {
+                if self.is_typed_to() && self.next_look.is_none() {
+                    acts.push(Act::Look);
+                }
+            }
+            State::Starting { runs: false } | State::Ending { .. } | State::Gone { .. } => {}
+        }
+    }
+
+    /// It is idle: what waits is given, at once if it was just seen so twice.
+    pub(super) fn deliver(&mut self, seen: Option<View>, acts: &mut Vec<Act>) {
+        if self.wanted.is_none() {
+            self.next_look = None;
+            return;
+        }
+        match seen {
+            Some(view) => self.paste(Some(view), acts),
+            None if self.is_typed_to() => {
+                self.state = State::Delivering(Delivering::Looking);
+                acts.push(Act::Look);
+            }
+            None => self.paste(None, acts),
+        }
+    }
+
+    fn paste(&mut self, then: Option<View>, acts: &mut Vec<Act>) {
+        let Some(text) = self.wanted.take() else {
+            return;
+        };
+        (self.idle, self.next_look) = (None, None);
+        if then.as_ref().is_some_and(|view| view.has_mark(&text.mark)) {
+            // A tx that was killed has put it there; whether it was sent off nobody knows.
+            self.state = State::Starting { runs: true };
+            return self.tell_unsure(&text, acts);
+        }
+        acts.push(Act::Paste {
+            text: text.clone(),
+            as_seen: then.is_some(),
+        });
+        self.state = State::Delivering(Delivering::Pasting { text, then });
+    }
+
+    /// Is it the moment for the text that waits?
+    pub(super) fn judge(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
+        match std::mem::replace(&mut self.state, State::Ready) {
+            State::Delivering(Delivering::FindingOut { text }) => self.found_out(text, &saw, acts),
+            State::Delivering(Delivering::Looking) => match seen {
+                Seen::Busy => self.goes_on(&saw, acts),
+                Seen::Dialog => self.ask(saw, acts),
+                Seen::Limited => self.limit(&saw, acts),
+                Seen::Idle => {
+                    self.seems_idle(saw, acts);
+                    self.go_on_looking();
+                }
+                // The table has no other here.
+                Seen::Unknown
+                | Seen::Start
+                | Seen::Started
+                | Seen::Adopted
+                | Seen::Wanted
+                | Seen::Interrupt
+                | Seen::Look
+                | Seen::End
+                | Seen::Changed
+                | Seen::TakenUp
+                | Seen::Ended
+                | Seen::Pasted
+                | Seen::NotPasted
+                | Seen::PasteUnknown
+                | Seen::Pressed
+                | Seen::NotPressed
+                | Seen::Due
+                | Seen::Terminal
+                | Seen::NoTerminal
+                | Seen::Exited => {
+                    self.hold(&saw, acts);
+                    self.go_on_looking();
+                }
+            },
+            state => self.state = state,
+        }
+    }
+
+    /// Unless something has come of it.
+    fn go_on_looking(&mut self) {
+        if matches!(self.state, State::Ready) && self.wanted.is_some() {
+            self.state = State::Delivering(Delivering::Looking);
+        }
+    }
+
+    /// The text is there. A program that reads lines has it then.
+    pub(super) fn given(&mut self, acts: &mut Vec<Act>) {
+        match std::mem::replace(&mut self.state, State::Busy) {
+            State::Delivering(Delivering::Pasting {
+                text,
+                then: Some(then),
+            }) => {
+                self.next_look = Some(self.at + BEFORE_ENTER);
+                self.state = State::Submitted(Submitted {
+                    text,
+                    then,
+                    pressed: None,
+                    enters: 0,
+                    until: 0,
+                });
+            }
+            State::Delivering(Delivering::Pasting { text, then: None }) => self.has(&text, acts),
+            state => self.state = state,
+        }
+    }
+
+    /// It has a text.
+    fn has(&mut self, text: &Text, acts: &mut Vec<Act>) {
+        (self.state, self.ours, self.shown, self.idle) = (State::Busy, true, 0, None);
+        self.perhaps = 0;
+        if let Some(turn) = text.turn {
+            self.turn = turn;
+            acts.push(Act::Tell(Report::Delivered { turn }));
+        }
+        self.look_if_wanted();
+    }
+
+    /// Nothing was touched.
+    pub(super) fn not_given(&mut self, pasted: Pasted, acts: &mut Vec<Act>) {
+        let state = std::mem::replace(&mut self.state, State::Ready);
+        let State::Delivering(Delivering::Pasting { text, then }) = state else {
+            self.state = state;
+            return;
+        };
+        match pasted {
+            // Its end is told soon.
+            Pasted::NoPane => {}
+            Pasted::Refused(why) if then.is_none() => {
+                self.tell_failed(&text, Sent::Nothing, why, acts);
+            }
+            Pasted::Changed | Pasted::Refused(_) | Pasted::There | Pasted::Unknown => {
+                self.why = "it changed in the last moment";
+                self.wanted.get_or_insert(text);
+                self.state = State::Delivering(Delivering::Looking);
+                self.look_soon();
+            }
+        }
+    }
+
+    /// Nobody can tell whether the text is there. Of a program that reads lines its pane can.
+    pub(super) fn find_out(&mut self, acts: &mut Vec<Act>) {
+        match std::mem::replace(&mut self.state, State::Ready) {
+            State::Delivering(Delivering::Pasting { text, then: None }) => {
+                self.state = State::Delivering(Delivering::FindingOut { text });
+                acts.push(Act::Look);
+            }
+            State::Delivering(Delivering::Pasting { text, .. }) => {
+                self.state = State::Starting { runs: true };
+                self.tell_unsure(&text, acts);
+            }
+            state => self.state = state,
+        }
+    }
+
+    fn found_out(&mut self, text: Text, saw: &Saw, acts: &mut Vec<Act>) {
+        if let Saw::Title { mark, .. } = saw {
+            if *mark == text.mark {
+                return self.has(&text, acts);
+            }
+            self.wanted.get_or_insert(text);
+            return self.paste(None, acts);
+        }
+        // If there is no pane, its end is told soon.
+        if let Saw::NotSeen(Some(why)) = saw {
+            self.tell_failed(&text, Sent::Nothing, why.clone(), acts);
+        }
+    }
+
+    /// Is the text still there? Enter is pressed on it, if it is as it was and nobody types.
+    /// Once more if nothing at all came of it: a program that is slow must not find a second
+    /// one that it takes for something else.
+    pub(super) fn confirm(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
+        let at = self.at;
+        let State::Submitted(submitted) = &mut self.state else {
+            return;
+        };
+        let Saw::Screen(now) = saw else {
+            if let Saw::NotSeen(_) = saw {
+                self.unsure(acts);
+            }
+            return;
+        };
+        let Submitted {
+            text,
+            then,
+            pressed,
+            enters,
+            until,
+        } = submitted;
+        let holds = now.screen.holds(&text.last_line);
+        if *enters > 0 && now.pid == then.pid && !holds {
+            self.take_up(acts);
+            return self.shows_besides(seen, now, acts);
+        }
+        if *enters > 0 && holds && at < *until {
+            self.next_look = Some(at + BEFORE_ENTER);
+            return;
+        }
+        let is_ours = (now.pid, now.keys) == (then.pid, then.keys)
+            && holds
+            && pressed.as_ref().is_none_or(|before| before.is_same(&now));
+        if *enters == ENTERS || !is_ours {
+            self.unsure(acts);
+            return self.shows_besides(seen, now, acts);
+        }
+        *pressed = Some(now);
+        self.next_look = None;
+        acts.push(Act::Enter);
+    }
+
+    /// What it shows besides.
+    fn shows_besides(&mut self, seen: Seen, now: View, acts: &mut Vec<Act>) {
+        if seen == Seen::Dialog {
+            self.ask(Saw::Screen(now), acts);
+        } else if seen == Seen::Limited {
+            self.limit(&Saw::Screen(now), acts);
+        }
+    }
+
+    /// Enter was pressed.
+    pub(super) fn entered(&mut self) {
+        let at = self.at;
+        if let State::Submitted(submitted) = &mut self.state {
+            submitted.enters += 1;
+            submitted.until = at + TAKES;
+            self.next_look = Some(at + BEFORE_ENTER);
+        }
+    }
+
+    /// It has taken the text.
+    pub(super) fn take_up(&mut self, acts: &mut Vec<Act>) {
+        match std::mem::replace(&mut self.state, State::Busy) {
+            State::Submitted(Submitted { text, .. }) => self.has(&text, acts),
+            state => self.state = state,
+        }
+    }
+
+    /// The text is in the line of a person, or was: nobody knows.
+    pub(super) fn unsure(&mut self, acts: &mut Vec<Act>) {
+        match std::mem::replace(&mut self.state, State::Starting { runs: true }) {
+            State::Submitted(Submitted { text, .. }) => {
+                self.look_if_wanted();
+                self.tell_unsure(&text, acts);
+            }
+            state => self.state = state,
+        }
+    }
+
+    fn tell_unsure(&mut self, text: &Text, acts: &mut Vec<Act>) {
+        let why = "it may have been typed, and was not sent off";
+        self.perhaps = text.turn.unwrap_or(self.perhaps);
+        self.tell_failed(text, Sent::Perhaps, why.into(), acts);
+    }
+
+    fn tell_failed(&mut self, text: &Text, sent: Sent, why: String, acts: &mut Vec<Act>) {
+        if let Some(turn) = text.turn {
+            acts.push(Act::Tell(Report::NotDelivered { turn, sent, why }));
+        }
+    }
+
+    /// What has waited for too long is given up.
+    pub(super) fn give_up(&mut self, acts: &mut Vec<Act>) {
+        let late = |text: &mut Text| text.until.is_some_and(|until| self.at >= until);
+        let Some(text) = self.wanted.take_if(late) else {
+            return;
+        };
+        if matches!(self.state, State::Delivering(Delivering::Looking)) {
+            self.state = State::Ready;
+        }
+        self.next_look = None;
+        self.tell_failed(&text, Sent::Nothing, self.why.into(), acts);
+    }
+}
