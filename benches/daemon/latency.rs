@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use notify::{RecursiveMode, Watcher};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
-use tx::tmux::{Client, Server, Window};
+use tx::tmux::{Client, Mark, Put, Server, What, Window};
 
 use crate::project::{Project, wait_for};
 use crate::ratio::judge;
@@ -155,9 +155,13 @@ impl Floor {
             .expect("there is room");
         let text = self.folder.path().join("text");
         fs::write(&text, format!("{}\n", path.display())).expect("it is ours");
-        let turn = u32::try_from(sample).unwrap_or(0);
+        let turn = sample.to_string();
+        let put = Put {
+            what: What::File(&text),
+            mark: Some(Mark::Turn(&turn)),
+        };
         self.runtime
-            .block_on(self.client.paste(&self.pane, &text, turn))
+            .block_on(self.client.paste(&self.pane, put))
             .expect("tmux is there");
         heard(&self.told);
         closed.elapsed()

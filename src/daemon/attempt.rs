@@ -55,6 +55,14 @@ pub struct Order {
     pub environment: Vec<(String, String)>,
     /// For one turn it reads its prompt and its output is kept; else the pane is its own.
     pub mode: Mode,
+    /// The runtime that it is of.
+    #[serde(default = "command")]
+    pub runtime: String,
+}
+
+/// What every process was of before its order named it.
+fn command() -> String {
+    "command".into()
 }
 
 /// How far an attempt has come.
@@ -501,6 +509,7 @@ mod tests {
             passed: None,
             environment: Vec::new(),
             mode: Mode::Turn,
+            runtime: command(),
         };
         attempt.order(&order, "do it").unwrap();
         assert_eq!(attempt.ordered().unwrap(), order);

@@ -5,6 +5,7 @@
 use std::time::{Instant, SystemTime};
 
 /// A clock that goes forward.
+#[derive(Clone, Copy)]
 pub(super) struct Clock {
     wall: i64,
     started: Instant,
@@ -41,6 +42,14 @@ impl Clock {
         // A day is as good as for ever: it is asked again by then.
         let left = left.min(24 * 60 * 60 * 1000);
         Instant::now() + std::time::Duration::from_millis(left)
+    }
+}
+
+/// Wait until then; for ever, if there is no such time.
+pub(super) async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
     }
 }
 

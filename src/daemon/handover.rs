@@ -6,12 +6,16 @@ use sha2::{Digest, Sha256};
 
 use super::attempt::{Attempt, Order};
 use super::meshes::Meshes;
+use super::process::Manner;
 use super::processes::Start;
 use crate::engine::{Arrived, Event, Exit, Facts, Number, Pane, State, Turn};
 use crate::format::message::MAX_FILE;
 use crate::format::prompt::{Given, output_folder, prompt, with_feature};
 use crate::journal::{Error, Ledger, Reader, StoredMessage};
-use crate::model::{Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Runtime, Status};
+use crate::model::{
+    Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Runtime, Status,
+};
+use crate::pane::{self, Text};
 use crate::project::{
     Place, Project, Task, briefing, cannot_run, make_workspace, read_regular, workspace,
     write_private,
@@ -56,6 +60,29 @@ struct Whose<'a> {
 }
 
 impl<'a> Whose<'a> {
+    /// Is Enter pressed after what it is given? Else it is given lines.
+    fn is_typed_to(&self) -> bool {
+        self.runtime
+            .is_some_and(|runtime| runtime.screen.prompt.is_some())
+    }
+
+    /// A text for its pane, in a file.
+    fn given(&self, file: PathBuf, text: &str, turn: Option<u32>) -> Result<Text, String> {
+        let mut text = printable(text);
+        if self.is_typed_to() {
+            text.truncate(text.trim_end().len());
+        } else {
+            text.push('\n');
+        }
+        Ok(Text {
+            turn,
+            mark: turn.map_or_else(String::new, |turn| turn.to_string()),
+            last_line: text.lines().last().unwrap_or_default().to_owned(),
+            content: pane::Content::File(write(file, &text)?),
+            until: None,
+        })
+    }
+
     fn runtime(&self) -> Result<&'a Runtime, String> {
         let unknown = || format!("there is no runtime `{}`", self.agent.runtime);
         self.runtime.ok_or_else(unknown)
@@ -111,7 +138,7 @@ impl Handover<'_> {
             return Err(Unready::Never(why));
         }
         let runtime = whose.runtime()?;
-        let run = runtime.run_of(agent);
+        let (run, mode) = (runtime.run_of(agent), runtime.mode_of(agent));
         let contents = match &turn {
             Some(turn) => self.contents(worker, &turn.messages)?,
             None => Vec::new(),
@@ -177,25 +204,21 @@ impl Handover<'_> {
                 folder,
                 passed: env.map(|env| env.passed.clone()),
                 environment: set.into_iter().chain(own).collect(),
-                mode: runtime.mode_of(agent),
+                mode,
+                runtime: agent.runtime.clone(),
             },
+            manner: Manner::of(runtime, mode),
             prompt,
             session,
             turn: turn.map(|turn| turn.turn),
         })
     }
 
-    /// The file whose text goes into a pane: one line with the path of the message, or the
-    /// message itself.
-    pub(super) fn text(&self, pane: &Pane, turn: &Turn) -> Result<PathBuf, String> {
+    /// What goes into a pane: one line with the path of the message, or the message itself.
+    pub(super) fn text(&self, pane: &Pane, turn: &Turn) -> Result<Text, String> {
         let whose = self.whose(&pane.worker)?;
         let contents = self.contents(&pane.worker, &turn.messages)?;
         let attempt = Attempt::of(&self.project.run(), pane);
-        let write = |path: PathBuf, text: &str| {
-            let written = write_private(&path, text);
-            let failed = |error| format!("{} cannot be written: {error}", path.display());
-            written.map_err(failed).map(|()| path)
-        };
         let message = attempt.folder().join(format!("turn-{}.md", turn.turn));
         let feature = contents.iter().find_map(|content| content.feature.as_ref());
         let output = self.workspace(&pane.worker, &whose, Some(turn), feature)?;
@@ -227,8 +250,22 @@ impl Handover<'_> {
                 path.to_string_lossy().into_owned()
             }
         };
-        let text = printable(&text);
-        write(attempt.given(turn.turn), &(text + "\n"))
+        let given = attempt.given(turn.turn);
+        whose.given(given, &text, Some(turn.turn))
+    }
+
+    /// What somebody is told who is interrupted: as a message is, but of no turn.
+    pub(super) fn note(&self, pane: &Pane, note: &str) -> Result<Text, String> {
+        let whose = self.whose(&pane.worker)?;
+        let folder = Attempt::of(&self.project.run(), pane).folder().to_owned();
+        let text = match (whose.agent.deliver, whose.is_typed_to()) {
+            (Deliver::Text, _) | (Deliver::Path, true) => note.to_owned(),
+            (Deliver::Path, false) => {
+                let path = write(folder.join("note.md"), &format!("{note}\n"))?;
+                path.to_string_lossy().into_owned()
+            }
+        };
+        whose.given(folder.join("note"), &text, None)
     }
 
     fn whose(&self, worker: &Address) -> Result<Whose<'_>, String> {
@@ -439,6 +476,12 @@ fn content(reader: &Reader, facts: &Facts, to: &Address) -> Result<Content, Erro
         }
     }
     Ok(content)
+}
+
+fn write(path: PathBuf, text: &str) -> Result<PathBuf, String> {
+    let written = write_private(&path, text);
+    let failed = |error| format!("{} cannot be written: {error}", path.display());
+    written.map_err(failed).map(|()| path)
 }
 
 /// What may go into a terminal: no control characters but line breaks and tabs.

@@ -1,31 +1,29 @@
-//! Results that their task wanted in the core session: one line there points at the files,
-//! once the program waits and nobody types. What somebody has begun to type is never
-//! touched; a result that finds no moment stays in the inbox, and the human is told.
+//! Results that their task wanted in the core session: one line there points at the files. The
+//! human's pane is a pane like any other, which decides when that line is typed; a result that
+//! finds no moment stays in the inbox, and the human is told.
 
 use std::collections::VecDeque;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use tokio::sync::mpsc;
 
 use super::Input;
-use super::notices::{Notice, Notices, is_still};
+use super::clock::{Clock, until};
+use super::notices::{Notice, Notices};
 use super::signals::at_terminal_of;
-use crate::engine::Number;
-use crate::model::Pattern;
-use crate::tmux::{Client, Error, Moment};
+use super::terminal::Terminal;
+use crate::engine::{Number, Sent};
+use crate::model::ScreenRules;
+use crate::pane::{Act, Content, Pane, Pasted, Phase, Report, Saw, Setup, Text};
+use crate::tmux::{Client, PaneId};
 
-/// How often a moment is looked for, and how far apart. It is one if all was the same at
-/// the try before: what was typed while the program worked may show long after its prompt.
-const TRIES: u32 = 10;
-const APART: Duration = Duration::from_secs(3);
-/// Programs lose an Enter that comes sooner after a paste, or take it for a part of it.
-const BEFORE_ENTER: Duration = Duration::from_millis(200);
-/// How often Enter is pressed, if the line stays where it is.
-const ENTERS: u32 = 2;
+/// How far apart two looks are that both find the program waiting, in milliseconds.
+const APART: i64 = 3_000;
+/// How long a moment is looked for.
+const PATIENCE: i64 = 9 * APART;
 /// More files than these are for the next line: programs fold up what is very long.
 const MOST_FILES: usize = 5;
 /// They would run the line. So do those in `/etc/shells`.
@@ -44,51 +42,49 @@ pub(super) struct Response {
 
 /// Puts results into the core pane.
 pub(super) struct Injector {
-    /// Without a bound: each is a message that the journal has, and leaves within tries.
+    /// Without a bound: each is a message that the journal has, and leaves when its time is up.
     responses: mpsc::UnboundedSender<Response>,
-}
-
-/// What the program there shows when it waits and nothing is typed.
-pub(super) struct Waits {
-    pub(super) idle: Pattern,
-    pub(super) busy: Option<Pattern>,
 }
 
 /// What it takes.
 struct Task {
     client: Client,
-    waits: Waits,
+    clock: Clock,
+    pane: Pane,
+    terminal: Terminal,
+    /// The pane of the human's program, where it was looked at last.
+    at: Option<PaneId>,
+    /// What waits, and until when; the first has waited longest.
+    waiting: VecDeque<(Response, i64)>,
+    /// The line that the pane was given last, by its number, and how many of those it has.
+    offered: (u32, usize),
     notices: Arc<Notices>,
     inputs: mpsc::Sender<Input>,
-    /// How it was at the last try, if the program waited then.
-    before: Option<Moment>,
-}
-
-/// What became of a try.
-#[derive(Debug, PartialEq, Eq)]
-enum Tried {
-    /// The line was sent off.
-    Sent,
-    /// Nothing was touched.
-    NotNow(&'static str),
-    /// It is in the line of the human, or was: nobody knows.
-    Unsure,
 }
 
 impl Injector {
     pub(super) fn new(
         client: Client,
-        waits: Waits,
+        clock: Clock,
+        screen: ScreenRules,
         notices: Arc<Notices>,
         inputs: mpsc::Sender<Input>,
     ) -> Injector {
         let (responses, wanted) = mpsc::unbounded_channel();
         let task = Task {
+            terminal: Terminal::new(client.clone()),
             client,
-            waits,
+            clock,
+            pane: Pane::new(Setup {
+                screen,
+                one_turn: false,
+                apart: APART,
+            }),
+            at: None,
+            waiting: VecDeque::new(),
+            offered: (0, 0),
             notices,
             inputs,
-            before: None,
         };
         tokio::spawn(task.run(wanted));
         Injector { responses }
@@ -103,153 +99,139 @@ impl Injector {
 
 impl Task {
     async fn run(mut self, mut responses: mpsc::UnboundedReceiver<Response>) {
-        let mut waiting: VecDeque<(Response, u32)> = VecDeque::new();
+        // Nobody looks there before there is something to say.
+        let Some(first) = responses.recv().await else {
+            return;
+        };
+        self.wait(first);
+        let (turn, told, busy) = (0, 0, false);
+        self.take(Saw::Adopted { turn, told, busy }).await;
+        self.offer().await;
         loop {
-            if waiting.is_empty() {
-                let Some(response) = responses.recv().await else {
-                    return;
-                };
-                waiting.push_back((response, 0));
-            }
-            while let Ok(response) = responses.try_recv() {
-                waiting.push_back((response, 0));
-            }
-            let together = waiting.len().min(MOST_FILES);
-            let chosen = waiting.iter().take(together).map(|(response, _)| response);
-            let chosen: Vec<&Response> = chosen.collect();
-            let tried = match self.attempt(&chosen).await {
-                Ok(tried) => tried,
-                Err(error) => {
-                    tracing::debug!(%error, "the core pane cannot be looked at");
-                    Tried::NotNow("it cannot be looked at")
-                }
-            };
-            match tried {
-                Tried::Sent => {
-                    let done = waiting
-                        .drain(..together)
-                        .map(|(response, _)| response.number);
-                    // If nobody hears it, they stay unread.
-                    let _ = self.inputs.send(Input::Read(done.collect())).await;
-                }
-                Tried::Unsure => {
-                    for (response, _) in waiting.drain(..together) {
-                        self.give_up(&response, "it may have been typed, and was not sent off");
+            let due = self.pane.due().map(|due| self.clock.instant(due));
+            tokio::select! {
+                response = responses.recv() => {
+                    let Some(response) = response else { return };
+                    self.wait(response);
+                    while let Ok(response) = responses.try_recv() {
+                        self.wait(response);
                     }
+                    self.offer().await;
                 }
-                Tried::NotNow(why) => {
-                    for (_, tries) in &mut waiting {
-                        *tries += 1;
-                    }
-                    // The first has waited longest.
-                    while let Some((response, _)) =
-                        waiting.pop_front_if(|(_, tries)| *tries >= TRIES)
-                    {
-                        self.give_up(&response, why);
-                    }
-                }
-            }
-            if !waiting.is_empty() {
-                tokio::time::sleep(APART).await;
+                () = until(due) => self.take(Saw::Due).await,
             }
         }
     }
 
-    fn give_up(&self, response: &Response, why: &str) {
-        tracing::info!(message = response.number.0, why, "stays in the inbox");
-        self.notices.tell(&response.notice);
+    fn wait(&mut self, response: Response) {
+        let until = self.clock.now() + PATIENCE;
+        self.waiting.push_back((response, until));
     }
 
-    /// Put a line into the core pane and send it off, if this is the moment.
-    async fn attempt(&mut self, responses: &[&Response]) -> Result<Tried, Error> {
-        let now = match self.client.core().await? {
-            Some(now) => self.waits.why_not(&now).map_or(Ok(now), Err),
-            None => Err("there is no core session, or somebody reads back in it"),
-        };
-        let before = self.before.take();
-        let now = match now {
-            Ok(now) if before.is_some_and(|before| before.is_like(&now)) => now,
-            Ok(now) => {
-                self.before = Some(now);
-                return Ok(Tried::NotNow("it did not wait for long enough"));
-            }
-            Err(why) => return Ok(Tried::NotNow(why)),
-        };
-        let numbers = responses
+    /// Have a line typed about what waits, in place of the one that waits. One that is being
+    /// typed is waited for.
+    async fn offer(&mut self) {
+        let chosen: Vec<&Response> = self
+            .waiting
             .iter()
-            .map(|response| response.number.0.to_string());
-        let note = numbers.collect::<Vec<_>>().join(" ");
-        // A tx that was killed may have put it there.
-        let mut put_before = now.put.split(' ');
-        if put_before.any(|put| note.split(' ').any(|number| number == put)) {
-            return Ok(Tried::Unsure);
+            .take(MOST_FILES)
+            .map(|(r, _)| r)
+            .collect();
+        let Some((_, until)) = self.waiting.front() else {
+            return;
+        };
+        if self.pane.phase() == Phase::Submitted {
+            return;
         }
-        let line = line_for(responses);
-        match self.client.put(&now, &line, &note).await {
-            Ok(true) => {}
-            Ok(false) => return Ok(Tried::NotNow("it changed in the last moment")),
-            Err(Error::Gone) => return Ok(Tried::Unsure),
-            Err(error) => return Err(error),
-        }
-        // From here on it is on the screen: it is never put there again.
-        let sent = self.send_off(&now, &line).await;
-        Ok(sent.unwrap_or(Tried::Unsure))
+        let line = line_for(&chosen);
+        let numbers = chosen.iter().map(|response| response.number.0.to_string());
+        let turn = self.offered.0 + 1;
+        let text = Text {
+            turn: Some(turn),
+            mark: numbers.collect::<Vec<_>>().join(" "),
+            last_line: line.clone(),
+            content: Content::Line(line),
+            until: Some(*until),
+        };
+        self.offered = (turn, chosen.len());
+        Box::pin(self.take(Saw::Deliver(text))).await;
     }
 
-    /// Press Enter on the line, if it is there and nobody types. Once more if nothing at all
-    /// came of it: a program that is slow must not find a second one that it takes for
-    /// something else.
-    async fn send_off(&self, then: &Moment, line: &str) -> Result<Tried, Error> {
-        let mut pressed: Option<Moment> = None;
-        let mut enters = 0;
-        tokio::time::sleep(BEFORE_ENTER).await;
-        loop {
-            let Some(now) = self.client.core().await? else {
-                return Ok(Tried::Unsure);
+    /// Take in what was seen, and do what it leads to.
+    async fn take(&mut self, saw: Saw) {
+        let mut acts: VecDeque<Act> = self.pane.step(self.clock.now(), saw).into();
+        let mut is_free = false;
+        while let Some(act) = acts.pop_front() {
+            let saw = match act {
+                Act::Look => self.look().await,
+                Act::Paste { text, as_seen } => match &self.at {
+                    Some(at) => self.terminal.paste(at, &text, as_seen).await,
+                    None => Saw::Pasted(Pasted::NoPane),
+                },
+                Act::Enter => self.terminal.enter().await,
+                Act::Tell(report) => {
+                    is_free |= self.hear(report).await;
+                    continue;
+                }
+                // It is the human's own program: nobody starts, interrupts or ends it here.
+                Act::Start
+                | Act::Revoke
+                | Act::Interrupt
+                | Act::Signal(_)
+                | Act::FindTerminal
+                | Act::Fence => continue,
             };
-            if enters > 0 && now.pid == then.pid && !still_holds(now.line(), line) {
-                return Ok(Tried::Sent);
-            }
-            let is_ours = (now.pid, now.active) == (then.pid, then.active)
-                && still_holds(now.line(), line)
-                && pressed.is_none_or(|before| before == now);
-            if enters == ENTERS || !is_ours || !self.client.enter(&now).await? {
-                return Ok(Tried::Unsure);
-            }
-            enters += 1;
-            self.wait_until_taken(line).await?;
-            pressed = Some(now);
+            acts.extend(self.pane.step(self.clock.now(), saw));
+        }
+        if is_free {
+            self.offer().await;
         }
     }
 
-    /// Wait for a while until the line is gone.
-    async fn wait_until_taken(&self, line: &str) -> Result<(), Error> {
-        let until = Instant::now() + APART;
-        while Instant::now() < until {
-            tokio::time::sleep(BEFORE_ENTER).await;
-            let now = self.client.core().await?;
-            if !now.is_some_and(|now| still_holds(now.line(), line)) {
-                break;
-            }
+    async fn look(&mut self) -> Saw {
+        self.at = match self.client.core().await {
+            Ok(at) => at,
+            Err(error) => return Saw::NotSeen(Some(error.to_string())),
+        };
+        match &self.at {
+            Some(at) => self.terminal.look(at, has_terminal).await,
+            None => Saw::NotSeen(None),
         }
-        Ok(())
     }
-}
 
-impl Waits {
-    /// Why this is no moment to type, if it is none.
-    fn why_not(&self, core: &Moment) -> Option<&'static str> {
-        let (before, behind) = core.around_cursor();
-        if !self.idle.ends(&before) || !behind.trim_matches(is_frame).is_empty() {
-            Some("it does not show `core.idle` at its cursor")
-        } else if self.busy.as_ref().is_some_and(|b| b.is_in(&core.screen())) {
-            Some("it shows `core.busy`")
-        } else if !is_still(core.active) {
-            Some("somebody types")
-        } else if !has_terminal(core.pid) {
-            Some("another program has its terminal, or it is a shell")
-        } else {
-            None
+    /// What became of a line. Is it over, so that the next can be offered?
+    async fn hear(&mut self, report: Report) -> bool {
+        match report {
+            Report::Delivered { .. } => {
+                let done = self.waiting.drain(..self.offered.1);
+                let done = done.map(|(response, _)| response.number).collect();
+                // If nobody hears it, they stay unread.
+                let _ = self.inputs.send(Input::Read(done)).await;
+                true
+            }
+            Report::NotDelivered { sent, why, .. } => {
+                let now = self.clock.now();
+                let late = match sent {
+                    Sent::Perhaps => self.offered.1,
+                    Sent::Nothing => self
+                        .waiting
+                        .iter()
+                        .filter(|(_, until)| now >= *until)
+                        .count(),
+                };
+                for (response, _) in self.waiting.drain(..late) {
+                    tracing::info!(message = response.number.0, why, "stays in the inbox");
+                    self.notices.tell(&response.notice);
+                }
+                true
+            }
+            Report::Started
+            | Report::Ready { .. }
+            | Report::Idle { .. }
+            | Report::Busy { .. }
+            | Report::Asked { .. }
+            | Report::Limited { .. }
+            | Report::Exited(_) => false,
         }
     }
 }
@@ -301,41 +283,9 @@ fn harmless(text: &str) -> Option<&str> {
     (text.chars().all(is) && !text.starts_with('-')).then_some(text)
 }
 
-/// Blanks, and what some draw around the line that is typed.
-fn is_frame(c: char) -> bool {
-    c.is_whitespace() || c == '|' || ('\u{2500}'..='\u{259f}').contains(&c)
-}
-
-/// Is the end of a text still in the line of the cursor?
-fn still_holds(line: &str, text: &str) -> bool {
-    const TAIL: usize = 12;
-    let tail = text.char_indices().rev().nth(TAIL - 1);
-    let from = tail.map_or(0, |(at, _)| at);
-    let line = line.trim_matches(is_frame);
-    // A long text is wrapped, and the last line of it may be short.
-    !line.is_empty() && (line.contains(&text[from..]) || text.ends_with(line))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_that_was_not_sent_off_is_known_also_when_it_is_wrapped_or_framed() {
-        let text = "tx: a result has come: dev/a complete .ai/tx/msgs/a.md";
-        for (line, holds) in [
-            (format!("> {text}"), true),
-            (format!("│ > {text}  │"), true),
-            ("sgs/a.md".into(), true),
-            ("│ sgs/a.md │".into(), true),
-            (">".into(), false),
-            ("│ >        │".into(), false),
-            (String::new(), false),
-            ("working".into(), false),
-        ] {
-            assert_eq!(still_holds(&line, text), holds, "{line:?}");
-        }
-    }
 
     #[test]
     fn a_line_has_nothing_in_it_that_a_program_could_take_for_its_own() {

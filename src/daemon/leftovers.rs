@@ -8,11 +8,12 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 
 use super::attempt::{Attempt, Stand};
-use super::signals::{STEPS, kill_all, signal_session};
+use super::signals::{force, kill_all};
 use crate::model::Address;
+use crate::pane::{Force, STEPS};
 
 /// How often it is looked whether they have.
 const LOOK: Duration = Duration::from_millis(20);
@@ -35,8 +36,8 @@ pub fn end_leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
             Stand::Revoked | Stand::Ended(_) | Stand::Vanished => {}
         }
     }
-    for (signal, patience) in STEPS {
-        let deadline = Instant::now() + patience;
+    for (step, patience) in STEPS {
+        let deadline = Instant::now() + Duration::from_millis(patience.unsigned_abs());
         let mut told = BTreeSet::new();
         loop {
             let running = running(run)?;
@@ -47,11 +48,11 @@ pub fn end_leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
                 break;
             }
             for (_, attempt, pid) in running {
-                if signal == Signal::KILL {
+                if step == Force::Kill {
                     // What it starts while it is being killed is killed too.
                     kill_all(&attempt.holders());
                 } else if told.insert(attempt.folder().to_owned()) {
-                    signal_session(pid, signal);
+                    force(pid, step);
                 }
             }
             sleep(LOOK);

@@ -6,10 +6,12 @@
 mod answering;
 mod attempt;
 mod bar;
+mod beginning;
 mod begun;
 mod clock;
 mod consumer;
 mod control;
+mod ending;
 mod handover;
 mod injector;
 mod leftovers;
@@ -29,6 +31,7 @@ mod signals;
 mod stopped;
 mod survivors;
 mod tag;
+mod terminal;
 mod turn;
 
 pub use answering::Answering;

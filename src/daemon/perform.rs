@@ -32,7 +32,10 @@ impl Daemon {
             Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
             Effect::Interrupt { pane, note } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, note, "interrupt");
-                self.processes.interrupt(&pane);
+                let note = self.handover().note(&pane, &note).inspect_err(|error| {
+                    tracing::warn!(worker = %pane.worker, error, "it is not told why");
+                });
+                self.processes.interrupt(&pane, note.ok());
             }
             Effect::Look { pane } => {
                 tracing::debug!(worker = %pane.worker, attempt = pane.attempt, "look");

@@ -14,11 +14,13 @@ use tokio::task::{JoinError, JoinSet};
 use super::Input;
 use super::attempt::{Attempt, Order};
 use super::begun::Begun;
+use super::clock::Clock;
 use super::consumer::Fence;
-use super::process::{Do, Left, Process, Seen, level};
+use super::process::{Left, Manner, Process, Seen};
 use super::screens::Screens;
 use crate::engine::{Alive, Event, Exit, Pane, Sent};
 use crate::model::{Address, Mode};
+use crate::pane::{Hook, Saw, Text};
 use crate::tmux::{Client, Found, PaneId};
 
 /// A process to be started.
@@ -30,6 +32,8 @@ pub(super) struct Start {
     pub(super) session: Option<String>,
     /// What it is given at once, where it lives for one turn.
     pub(super) turn: Option<u32>,
+    /// How its pane is dealt with.
+    pub(super) manner: Manner,
 }
 
 /// All processes of workers.
@@ -42,7 +46,7 @@ pub(super) struct Processes {
 }
 
 struct Live {
-    orders: mpsc::UnboundedSender<Do>,
+    orders: mpsc::UnboundedSender<Saw>,
     seen: Arc<Seen>,
 }
 
@@ -54,6 +58,7 @@ pub(super) struct World {
     pub(super) fence: Fence,
     pub(super) begun: Begun,
     pub(super) inputs: mpsc::Sender<Input>,
+    pub(super) clock: Clock,
     /// This program.
     pub(super) program: String,
     /// The folder for what runs.
@@ -64,6 +69,7 @@ pub(super) struct World {
 pub(super) struct Survivor {
     pub(super) pane: Pane,
     pub(super) mode: Mode,
+    pub(super) manner: Manner,
     pub(super) pid: Pid,
     pub(super) found: Option<Found>,
     /// Is it in the middle of something?
@@ -74,20 +80,6 @@ pub(super) struct Survivor {
     pub(super) turn: u32,
     /// When that began to be given.
     pub(super) began: Option<SystemTime>,
-}
-
-impl Survivor {
-    /// What it shows: what was on its way when the last tx ended is lost. Whether it has
-    /// shown anything since, nobody knows.
-    pub(super) fn shows(&self) -> Event {
-        let pane = self.pane.clone();
-        level(pane, self.busy, self.turn, false, self.next_no())
-    }
-
-    /// The number of that.
-    pub(super) fn next_no(&self) -> u32 {
-        self.told + 1
-    }
 }
 
 impl Processes {
@@ -103,22 +95,21 @@ impl Processes {
     /// Start the process of a worker.
     pub(super) fn start(&mut self, start: Start) {
         let dead = self.dead.remove(&start.pane.worker);
-        let process = Process::new(&self.world, start.pane.clone(), start.order.mode);
+        let process = Process::new(&self.world, start, dead);
         process.seen.to_do.fetch_add(1, Ordering::Relaxed);
-        self.watch(process, |process, orders| {
-            process.start(start, dead, orders)
-        });
+        self.watch(process);
     }
 
-    /// Take a process over that was found alive.
-    pub(super) fn adopt(&mut self, survivor: Survivor) {
-        let pid = survivor.pid;
+    /// Take a process over that was found alive. What it shows comes back, as far as that is
+    /// known: what was on its way when the last tx ended is lost.
+    pub(super) fn adopt(&mut self, survivor: Survivor) -> Vec<Event> {
         if let Some(at) = survivor.began {
             let worker = &survivor.pane.worker;
             self.world.begun.note(worker, survivor.turn, at);
         }
-        let process = Process::found(&self.world, survivor);
-        self.watch(process, move |process, orders| process.live(pid, orders));
+        let (process, events) = Process::found(&self.world, survivor);
+        self.watch(process);
+        events
     }
 
     /// A dead pane of a worker, which its next process may have.
@@ -126,24 +117,18 @@ impl Processes {
         self.dead.insert(worker, pane);
     }
 
-    fn watch<F>(
-        &mut self,
-        process: Process,
-        live: impl FnOnce(Process, mpsc::UnboundedReceiver<Do>) -> F,
-    ) where
-        F: Future<Output = Left> + Send + 'static,
-    {
+    fn watch(&mut self, process: Process) {
         // The engine has at most one delivery and a few kills of a process under way.
         let (orders, todo) = mpsc::unbounded_channel();
         let seen = Arc::clone(&process.seen);
         self.live
             .insert(process.pane.clone(), Live { orders, seen });
-        self.tasks.spawn(live(process, todo));
+        self.tasks.spawn(process.live(todo));
     }
 
-    /// Give a pane the text of a file, as soon as it is idle.
-    pub(super) fn deliver(&mut self, pane: &Pane, turn: u32, text: PathBuf) -> Result<(), Event> {
-        match self.tell(pane, Do::Deliver { turn, text }) {
+    /// Give a pane a text, as soon as it is idle.
+    pub(super) fn deliver(&mut self, pane: &Pane, turn: u32, text: Text) -> Result<(), Event> {
+        match self.tell(pane, Saw::Deliver(text)) {
             true => Ok(()),
             false => Err(Event::DeliveryFailed {
                 pane: pane.clone(),
@@ -156,25 +141,26 @@ impl Processes {
 
     /// What a pane was given is done.
     pub(super) fn turn_is_over(&mut self, pane: &Pane, turn: u32) {
-        self.tell(pane, Do::TurnIsOver(turn));
+        self.tell(pane, Saw::Hook(Hook::Ended(Some(turn))));
     }
 
     /// Tell once more what a pane shows. Of one that nobody knows, its end is all that can
     /// be told.
     pub(super) fn look(&mut self, pane: &Pane) -> Result<(), Event> {
-        self.tell_or_exit(pane, Do::Look)
+        self.tell_or_exit(pane, Saw::Look)
     }
 
-    pub(super) fn interrupt(&mut self, pane: &Pane) {
-        self.tell(pane, Do::Interrupt);
+    /// Interrupt what a pane does, and tell it why.
+    pub(super) fn interrupt(&mut self, pane: &Pane, note: Option<Text>) {
+        self.tell(pane, Saw::Interrupt(note));
     }
 
     /// End a process. Of one that nobody knows, its end is all that can be told.
     pub(super) fn kill(&mut self, pane: &Pane) -> Result<(), Event> {
-        self.tell_or_exit(pane, Do::Kill)
+        self.tell_or_exit(pane, Saw::End)
     }
 
-    fn tell_or_exit(&mut self, pane: &Pane, what: Do) -> Result<(), Event> {
+    fn tell_or_exit(&mut self, pane: &Pane, what: Saw) -> Result<(), Event> {
         match self.tell(pane, what) {
             true => Ok(()),
             false => Err(Event::PaneExited {
@@ -186,7 +172,7 @@ impl Processes {
         }
     }
 
-    fn tell(&mut self, pane: &Pane, what: Do) -> bool {
+    fn tell(&mut self, pane: &Pane, what: Saw) -> bool {
         let Some(live) = self.live.get(pane) else {
             return false;
         };
@@ -246,7 +232,7 @@ impl Processes {
         for (pane, live) in &self.live {
             // Without the mark it is taken for an end of its own.
             let _ = Attempt::of(&self.world.run, pane).mark_stopped();
-            let _ = live.orders.send(Do::Kill);
+            let _ = live.orders.send(Saw::End);
         }
         while self.tasks.join_next().await.is_some() {}
     }

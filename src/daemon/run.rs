@@ -14,10 +14,10 @@ use tokio::time::MissedTickBehavior;
 
 use super::bar::Bar;
 use super::begun::Begun;
-use super::clock::Clock;
+use super::clock::{Clock, until};
 use super::consumer::Consumer;
 use super::control::{self, Reply};
-use super::injector::{Injector, Waits};
+use super::injector::Injector;
 use super::lock::{DaemonLock, Ground, Lost};
 use super::meshes::Meshes;
 use super::notices::{Notices, Reach};
@@ -28,8 +28,9 @@ use super::stopped::Stopped;
 use super::{Input, survivors};
 use crate::engine::{Event, Letter, Pane, Status, Worker};
 use crate::journal::{Ledger, Untaken};
-use crate::model::{Address, Core, Envelope, Mode, MsgId, Name, Recipient};
+use crate::model::{Address, Core, Envelope, Mode, MsgId, Name, Recipient, ScreenRules};
 use crate::project::{Project, close_all_in, create_private};
+use crate::runtime::Runtimes;
 use crate::tmux::{Client, Server};
 
 /// How much may wait for the loop; who has more to tell waits.
@@ -141,6 +142,7 @@ impl Daemon {
         inputs: mpsc::Sender<Input>,
     ) -> Result<Daemon, Stopped> {
         let settings = project.settings()?;
+        let clock = Clock::start(ledger.state().at());
         let socket = project.tmux_socket();
         let path = project.root.clone();
         let socket = socket.map_err(|error| Stopped::File { path, error })?;
@@ -151,7 +153,9 @@ impl Daemon {
             path: project.run(),
             error,
         };
-        let left = survivors::find(&project.run(), ledger.state(), found).map_err(failed)?;
+        let runtimes = Runtimes::with(&settings);
+        let left = survivors::find(&project.run(), ledger.state(), &runtimes, found);
+        let left = left.map_err(failed)?;
         for stray in &left.strays {
             tracing::warn!(pane = stray.as_str(), "a pane without evidence is closed");
             client.close(stray).await?;
@@ -172,8 +176,13 @@ impl Daemon {
         let notices = Arc::new(Notices::new(reach, settings.notify));
         let Core { run, idle, busy } = settings.core;
         let injector = idle.map(|idle| {
-            let (waits, notices) = (Waits { idle, busy }, Arc::clone(&notices));
-            Injector::new(client.clone(), waits, notices, inputs.clone())
+            let screen = ScreenRules {
+                prompt: Some(idle),
+                busy,
+                ..ScreenRules::default()
+            };
+            let (client, notices) = (client.clone(), Arc::clone(&notices));
+            Injector::new(client, clock, screen, notices, inputs.clone())
         });
         let begun = Begun::default();
         let mut processes = Processes::new(World {
@@ -182,6 +191,7 @@ impl Daemon {
             client,
             fence: consumer.fence(),
             inputs,
+            clock,
             program: program.to_string_lossy().into(),
             run: project.run(),
         });
@@ -190,9 +200,8 @@ impl Daemon {
         }
         let mut found = VecDeque::new();
         for survivor in left.alive {
-            found.push_back(survivor.shows());
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
-            processes.adopt(survivor);
+            found.extend(processes.adopt(survivor));
         }
         let (commits, _) = watch::channel(ledger.state().seq());
         Ok(Daemon {
@@ -200,7 +209,7 @@ impl Daemon {
             ground,
             lost: None,
             watching: true,
-            clock: Clock::start(ledger.state().at()),
+            clock,
             meshes: Meshes::new(project),
             written_before,
             unknown: HashSet::new(),
@@ -287,12 +296,12 @@ impl Daemon {
                     break end;
                 },
                 () = tokio::time::sleep(TRY_AGAIN), if again => {}
-                () = sleep_until(wake), if !stalled => if let Some((due, timer)) = due
+                () = until(wake), if !stalled => if let Some((due, timer)) = due
                     && self.clock.now() >= due
                 {
                     self.own.push_back(Event::TimerFired { timer, due });
                 },
-                () = sleep_until(self.news) => {
+                () = until(self.news) => {
                     self.news = None;
                     self.show_news();
                 }
@@ -622,13 +631,6 @@ fn make(folder: &Path) -> Result<(), Stopped> {
         path: folder.into(),
         error,
     })
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at.into()).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// What ends this process from outside.

@@ -5,13 +5,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process};
 
-/// The steps to the end of a process, and how long it is given after each: it is
-/// interrupted, asked to end, and killed.
-pub(super) const STEPS: [(Signal, Duration); 3] = [
-    (Signal::INT, Duration::from_secs(2)),
-    (Signal::TERM, Duration::from_secs(3)),
-    (Signal::KILL, Duration::from_secs(2)),
-];
+use crate::pane::Force;
+
 /// How often a process is looked at where the kernel cannot tell of its end.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -40,9 +35,19 @@ pub(super) async fn gone(pid: Pid) {
     }
 }
 
+/// Bring a wrapped process one step nearer to its end.
+pub(super) fn force(wrapper: Pid, force: Force) {
+    match force {
+        Force::Interrupt => signal_session(wrapper, Signal::INT),
+        Force::Terminate => signal_session(wrapper, Signal::TERM),
+        Force::Kill => signal_session(wrapper, Signal::KILL),
+        Force::KillWrapper => signal_wrapper(wrapper, Signal::KILL),
+    }
+}
+
 /// Send a signal to everything in a session but the wrapper that leads it, which then
 /// tells how it ended.
-pub(super) fn signal_session(leader: Pid, signal: Signal) {
+fn signal_session(leader: Pid, signal: Signal) {
     if cfg!(not(target_os = "linux")) {
         // Nobody tells who is in it. The wrapper is hit too, and minds only the last.
         let _ = kill_process_group(leader, signal);
@@ -67,7 +72,7 @@ pub(super) fn kill_all(processes: &[Pid]) {
 }
 
 /// Send a signal to a process, and never to this one, whatever the files of an agent say.
-pub(super) fn signal_wrapper(pid: Pid, signal: Signal) {
+fn signal_wrapper(pid: Pid, signal: Signal) {
     if pid != rustix::process::getpid() {
         let _ = kill_process(pid, signal);
     }

@@ -7,12 +7,14 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-use super::attempt::{self, Attempt, Ended, Stand};
+use super::attempt::{self, Attempt, Ended, Order, Stand};
+use super::process::Manner;
 use super::processes::Survivor;
 use super::signals::kill_all;
 use super::tag::pane_of;
 use crate::engine::{Event, Is, Pane, State};
 use crate::model::{Address, Mode};
+use crate::runtime::Runtimes;
 use crate::tmux::{Found, PaneId};
 
 /// What was found.
@@ -31,7 +33,12 @@ pub(super) struct Leftovers {
 
 /// Look at everything that the last life of tx may have left. What has not begun by now
 /// never will.
-pub(super) fn find(run: &Path, state: &State, panes: Vec<Found>) -> io::Result<Leftovers> {
+pub(super) fn find(
+    run: &Path,
+    state: &State,
+    runtimes: &Runtimes,
+    panes: Vec<Found>,
+) -> io::Result<Leftovers> {
     let mut left = Leftovers::default();
     let mut tagged = Vec::new();
     for found in panes {
@@ -65,8 +72,8 @@ pub(super) fn find(run: &Path, state: &State, panes: Vec<Found>) -> io::Result<L
             };
             let place = tagged.iter().position(|(tagged, _)| *tagged == pane);
             let found = place.map(|place| tagged.swap_remove(place).1);
-            left.alive
-                .extend(survivor(state, &attempt, pane, pid, found));
+            let alive = survivor(state, runtimes, &attempt, pane, pid, found);
+            left.alive.extend(alive);
         }
     }
     left.strays = tagged.into_iter().map(|(_, found)| found.id).collect();
@@ -105,20 +112,21 @@ fn is_signal(ended: &Ended) -> bool {
 
 fn survivor(
     state: &State,
+    runtimes: &Runtimes,
     attempt: &Attempt,
     pane: Pane,
     pid: Pid,
     found: Option<Found>,
 ) -> Option<Survivor> {
     // A program that stays is of no use without its pane, nor one that nobody knows.
-    let mode = attempt.ordered().map(|order| order.mode);
-    let mode = mode
-        .ok()
-        .filter(|mode| *mode == Mode::Turn || found.is_some());
-    let Some(mode) = mode else {
+    let order = attempt.ordered().ok();
+    let order = order.filter(|order| order.mode == Mode::Turn || found.is_some());
+    let Some(Order { mode, runtime, .. }) = order else {
         kill_all(&attempt.holders());
         return None;
     };
+    // One of a runtime that is no more is ended as soon as its mesh is loaded.
+    let runtime = runtimes.get(&runtime).cloned().unwrap_or_default();
     let known = state.worker(&pane.worker);
     let known = known.filter(|worker| worker.attempt == pane.attempt);
     let turn = match mode {
@@ -145,6 +153,7 @@ fn survivor(
     Some(Survivor {
         pane,
         mode,
+        manner: Manner::of(&runtime, mode),
         pid,
         found,
         busy: busy || mode == Mode::Turn,

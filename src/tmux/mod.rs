@@ -14,4 +14,4 @@ pub use client::{Client, Error, Reply, Server, ServerId};
 pub use environment::is_of_tx;
 pub use panes::{Found, PaneId, Person, Window, session_name};
 pub use quote::literal;
-pub use typing::{CORE, Moment};
+pub use typing::{CORE, Mark, Moment, Put, What};

@@ -1,17 +1,12 @@
-//! What tx does with panes: open one, look at all, give one something, close it.
-
-use std::path::Path;
+//! What tx does with panes: open one, list all, close one.
 
 use tmux_interface::{
-    KillPane, ListPanes, LoadBuffer, NewSession, NewWindow, PasteBuffer, RespawnPane, SelectPane,
-    SendKeys, SetOption, TmuxCommand,
+    KillPane, ListPanes, NewSession, NewWindow, RespawnPane, SetOption, TmuxCommand,
 };
 
 use super::client::{Client, Error, Reply, ServerId};
 use super::quote::literal;
-
-/// The last turn that a pane was given, as an option of it.
-const TURN: &str = "@tx-turn";
+use super::typing::Mark;
 
 /// A pane, by the id that its server gave it. Nothing else names one for sure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,7 +63,7 @@ impl Client {
     pub async fn open(&self, window: Window<'_>, dead: Option<&PaneId>) -> Result<PaneId, Error> {
         if let Some(pane) = dead {
             let unset = SetOption::new().pane().unset().quiet();
-            let unset = unset.target_pane(pane.as_str()).option(TURN).build();
+            let unset = unset.target_pane(pane.as_str()).option(Mark::TURN).build();
             // tmux may not have noticed yet that its process is gone.
             let again = RespawnPane::new().kill().target_pane(pane.as_str()).build();
             let again = with_command(&again, window.command);
@@ -126,33 +121,6 @@ impl Client {
         Ok(reply.iter().filter_map(|line| found(line)).collect())
     }
 
-    /// Put the text of a file into a pane, and note which turn that was: both or neither,
-    /// whatever becomes of tx meanwhile. What its program called the pane before is over.
-    pub async fn paste(&self, pane: &PaneId, file: &Path, turn: u32) -> Result<(), Error> {
-        // It would be read as a format, and what is in `#(…)` would be run.
-        let file = literal(file.to_str().ok_or(Error::NotText)?);
-        let target = pane.as_str();
-        let buffer = format!("tx-{}", target.trim_start_matches('%'));
-        let load = LoadBuffer::new()
-            .buffer_name(buffer.as_str())
-            .path(file.as_str());
-        let rename = SelectPane::new().target_pane(target).title("busy");
-        let paste = PasteBuffer::new().delete().bracket_codes().no_replacement();
-        let paste = paste.buffer_name(buffer.as_str()).target_pane(target);
-        let note = SetOption::new().pane().target_pane(target);
-        let note = note.option(TURN).value(turn.to_string());
-        // A person may have scrolled up.
-        let leave = ["copy-mode", "-q", "-t", target].map(String::from);
-        let commands = [
-            words(&load.build()),
-            leave.into(),
-            words(&rename.build()),
-            words(&paste.build()),
-            words(&note.build()),
-        ];
-        self.run_on(&pane.server, &commands).await.map(drop)
-    }
-
     /// Say something at the foot of every window, in tmux's own words for colours.
     pub async fn show_status(&self, line: &str) -> Result<(), Error> {
         let show = SetOption::new().global().option("status-right").value(line);
@@ -172,12 +140,6 @@ impl Client {
         let fields = fields.join("\t");
         let reply = self.run(&["list-clients", "-F", &fields]).await?;
         Ok(reply.iter().filter_map(|line| person(line)).collect())
-    }
-
-    /// Press a key in a pane.
-    pub async fn press(&self, pane: &PaneId, key: &str) -> Result<(), Error> {
-        let press = SendKeys::new().target_pane(pane.as_str()).key(key).build();
-        self.run_on(&pane.server, &[words(&press)]).await.map(drop)
     }
 
     /// Close a pane. One that is gone is as good as closed.

@@ -18,6 +18,7 @@ mod lost;
 #[path = "../cli/pages.rs"]
 mod pages;
 mod popups;
+mod runtimes;
 mod single;
 mod stage;
 mod starts;

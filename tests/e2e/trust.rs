@@ -226,10 +226,11 @@ async fn text_on_the_screen_is_not_taken_for_the_end_of_a_reply() {
         tmux(stage.socket(), &show).contains("ready").then_some(())
     });
     for _ in 0..20 {
-        let look = tokio::time::timeout(Duration::from_secs(30), client.core());
+        let look = tokio::time::timeout(Duration::from_secs(30), client.look(&pane));
         let core = look.await.expect("an answer").unwrap().unwrap();
-        assert!(core.screen().starts_with("%end 1 1 1\n%end 1 2 1\n"));
-        assert!(core.screen().contains("%end 1 900 1\nready"));
+        let screen = core.lines.join("\n");
+        assert!(screen.starts_with("%end 1 1 1\n%end 1 2 1\n"));
+        assert!(screen.contains("%end 1 900 1\nready"));
         // What else is asked is answered with what was asked.
         let found = client.panes().await.unwrap();
         assert!(found.iter().any(|found| found.id == pane));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tx::daemon::{Attempt, Order, Stand};
 use tx::engine::Pane;
 use tx::model::Mode;
-use tx::tmux::{Client, Server, Window};
+use tx::tmux::{Client, Mark, Put, Server, What, Window};
 
 use crate::stage::{Stage, TX, tmux, wait_for};
 
@@ -289,7 +289,12 @@ async fn tell_turns(client: Client, folder: PathBuf) {
         fs::rename(folder.join("new-told"), &noted).unwrap();
         let text = folder.join("text");
         fs::write(&text, format!("{turn}\n")).unwrap();
-        let _ = client.paste(&found.id, &text, turn).await;
+        let turn = turn.to_string();
+        let put = Put {
+            what: What::File(&text),
+            mark: Some(Mark::Turn(&turn)),
+        };
+        let _ = client.paste(&found.id, put).await;
     }
 }
 
@@ -311,6 +316,7 @@ async fn open(
         folder: folder.into(),
         environment: Vec::new(),
         mode,
+        runtime: "command".into(),
     };
     attempt.order(&order, "").unwrap();
     let command = [

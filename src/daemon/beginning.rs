@@ -1,0 +1,157 @@
+//! The beginning of a process: what is laid out for it, and whether its wrapper has begun.
+
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::attempt::{self, Attempt, Ended, Stand};
+use super::processes::{Start, World};
+use super::signals::kill_all;
+use crate::engine::{Exit, Pane};
+use crate::project::is_passing;
+use crate::tmux::{Client, Error, PaneId, Window};
+
+/// How long a wrapper may take to begin.
+const BEGINS: Duration = Duration::from_secs(20);
+/// How often something that a full disk keeps from being done is tried.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// How long what is left of an earlier process may take to go when it is killed.
+const LEFTOVERS: Duration = Duration::from_secs(5);
+
+/// Something that is waited for beside everything else.
+pub(super) type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// Wait for it; for ever, if there is nothing to wait for.
+pub(super) async fn wait<T>(waiting: &mut Option<Waiting<T>>) -> T {
+    match waiting {
+        Some(waiting) => waiting.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Order a process, and open a window for it, in place of a dead pane if there is one.
+pub(super) async fn order(
+    world: &World,
+    attempt: &Attempt,
+    start: &Start,
+    dead: Option<&PaneId>,
+) -> Result<PaneId, Exit> {
+    let not_started = |why: String| Exit::NotStarted { why };
+    be_alone(world, &start.pane).await.map_err(not_started)?;
+    // If they cannot be removed they take up room.
+    let _ = attempt::clear_old(&world.run, &start.pane);
+    let laid_out = attempt.order(&start.order, &start.prompt);
+    let failed = |error: io::Error| format!("its order cannot be written: {error}");
+    laid_out.map_err(|error| not_started(failed(error)))?;
+    let opened = open(world, attempt, &start.pane, dead).await;
+    opened.map_err(|error| match error {
+        Error::Gone | Error::OtherServer => cut_off(),
+        Error::NotStarted(_) | Error::Refused(_) | Error::LineBreak | Error::NotText => {
+            not_started(error.to_string())
+        }
+    })
+}
+
+/// Wait until its wrapper has begun. Nobody tells; it takes some milliseconds.
+pub(super) async fn has_begun(attempt: Attempt, client: Client, at: PaneId) -> Result<Stand, Exit> {
+    let not_started = |why: String| Exit::NotStarted { why };
+    let deadline = Instant::now() + BEGINS;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        let stand = match attempt.stand() {
+            Err(error) if is_passing(&error) && Instant::now() < deadline => {
+                sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+            stand => stand.map_err(|error| not_started(error.to_string()))?,
+        };
+        match stand {
+            Stand::Ended(Ended::NotStarted(why)) => return Err(not_started(why)),
+            Stand::Running(_)
+            | Stand::Ended(Ended::Code(_) | Ended::Signal(_) | Ended::NotKept(_))
+            | Stand::Vanished => return Ok(stand),
+            Stand::NotBegun if is_lost(&client, &at) => return Err(cut_off()),
+            Stand::NotBegun if Instant::now() < deadline => {}
+            Stand::NotBegun | Stand::Revoked => {
+                return Err(not_started("its wrapper did not begin".into()));
+            }
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+}
+
+/// See to it that it never begins. False: it has. Where nobody can tell, because the disk is
+/// full, another must not be started either.
+pub(super) async fn revoke(attempt: &Attempt, pane: &Pane) -> bool {
+    loop {
+        match attempt.revoke() {
+            Ok(revoked) => return revoked,
+            Err(error) => {
+                tracing::error!(worker = %pane.worker, %error, "cannot be revoked: it is tried again");
+                sleep(TRY_AGAIN).await;
+            }
+        }
+    }
+}
+
+/// Is the server that a pane is in no longer there, as far as is known?
+pub(super) fn is_lost(client: &Client, at: &PaneId) -> bool {
+    Some(at.server()) != client.server().borrow().as_ref()
+}
+
+/// Open its window, with the wrapper in it.
+async fn open(
+    world: &World,
+    attempt: &Attempt,
+    pane: &Pane,
+    dead: Option<&PaneId>,
+) -> Result<PaneId, Error> {
+    let worker = &pane.worker;
+    let folder = attempt.folder().to_str().ok_or(Error::NotText)?;
+    let command = [
+        world.program.clone(),
+        "turn".into(),
+        worker.to_string(),
+        pane.attempt.to_string(),
+        "--folder".into(),
+        folder.into(),
+    ];
+    let window = Window {
+        session: worker.mesh.as_str(),
+        name: worker.agent.as_str(),
+        command: &command,
+    };
+    world.client.open(window, dead).await
+}
+
+/// See to it that nothing of an earlier process of this worker runs.
+async fn be_alone(world: &World, pane: &Pane) -> Result<(), String> {
+    let deadline = Instant::now() + LEFTOVERS;
+    loop {
+        let remains = match attempt::remains(&world.run, &pane.worker) {
+            Ok(remains) if remains.is_empty() => return Ok(()),
+            Ok(remains) => remains,
+            Err(error) if is_passing(&error) && Instant::now() < deadline => {
+                sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        if Instant::now() >= deadline {
+            let pids: Vec<String> = remains.iter().map(ToString::to_string).collect();
+            let pids = pids.join(", ");
+            return Err(format!("an earlier process of it cannot be ended: {pids}"));
+        }
+        kill_all(&remains);
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn cut_off() -> Exit {
+    Exit::CutOff {
+        why: "the tmux server went away".into(),
+    }
+}

@@ -1,0 +1,64 @@
+//! The end of a process: what its record says, or what is to be assumed without one.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::attempt::{Attempt, Ended, Stand};
+use super::signals::kill_all;
+use crate::engine::{Exit, Pane};
+use crate::model::Mode;
+use crate::pane::Saw;
+use crate::project::is_passing;
+
+/// How often a record that cannot be read now is read again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// How long what is left of it may take to go when it is killed.
+const LEFTOVERS: Duration = Duration::from_secs(5);
+
+/// How a process ended whose wrapper is gone. What keeps its record from being read passes: its
+/// end is not made up meanwhile.
+pub(super) async fn of(attempt: &Attempt, pane: &Pane, mode: Mode) -> Saw {
+    let deadline = Instant::now() + LEFTOVERS;
+    let lost = |why: String| Saw::Exited {
+        exit: Exit::Lost { why },
+        by_itself: true,
+    };
+    loop {
+        match attempt.stand() {
+            Ok(Stand::Ended(ended)) => {
+                let by_itself = is_by_itself(&ended, mode);
+                match attempt.exit(ended) {
+                    Ok(exit) => return Saw::Exited { exit, by_itself },
+                    Err(error) if is_passing(&error) => try_later(pane, &error).await,
+                    Err(error) => return lost(format!("what it printed cannot be read: {error}")),
+                }
+            }
+            Err(error) if is_passing(&error) => try_later(pane, &error).await,
+            // Its wrapper was killed, and something of it goes on.
+            Ok(Stand::Running(_)) if Instant::now() < deadline => {
+                kill_all(&attempt.remains());
+                sleep(Duration::from_millis(20)).await;
+            }
+            Ok(Stand::Running(_) | Stand::Vanished | Stand::NotBegun | Stand::Revoked) => {
+                return lost("it was killed".into());
+            }
+            Err(error) => return lost(format!("the record of its end cannot be read: {error}")),
+        }
+    }
+}
+
+/// Can it not have come of losing its terminal?
+fn is_by_itself(ended: &Ended, mode: Mode) -> bool {
+    match (ended, mode) {
+        (Ended::NotStarted(_) | Ended::NotKept(_), _) => true,
+        (Ended::Code(code), Mode::Turn) => *code == 0,
+        (Ended::Code(_), Mode::Pane) | (Ended::Signal(_), _) => false,
+    }
+}
+
+async fn try_later(pane: &Pane, error: &io::Error) {
+    tracing::warn!(worker = %pane.worker, %error, "how it ended cannot be read: it is tried again");
+    sleep(TRY_AGAIN).await;
+}

@@ -1,0 +1,109 @@
+//! One terminal of tmux, as a pane sees it and acts on it.
+
+use super::notices::is_still;
+use crate::pane::{Content, Pasted, Saw, Text, View};
+use crate::runtime::screen::Screen;
+use crate::tmux::{Client, Error, Found, Mark, Moment, PaneId, Put, What};
+
+/// A pane of tmux, and how it was when it was last looked at.
+pub(super) struct Terminal {
+    client: Client,
+    moment: Option<Moment>,
+}
+
+impl Terminal {
+    pub(super) fn new(client: Client) -> Terminal {
+        Terminal {
+            client,
+            moment: None,
+        }
+    }
+
+    /// Look at its screen. `is_free`: has the program of this process its terminal for itself?
+    pub(super) async fn look(&mut self, at: &PaneId, is_free: fn(i32) -> bool) -> Saw {
+        match self.client.look(at).await {
+            Ok(moment) => {
+                self.moment = moment;
+                let view = self.moment.as_ref().map(|moment| view(moment, is_free));
+                view.map_or(Saw::NotSeen(None), Saw::Screen)
+            }
+            Err(error) => Saw::NotSeen(Some(error.to_string())),
+        }
+    }
+
+    /// Look at its title alone.
+    pub(super) async fn title(&self, at: &PaneId) -> Saw {
+        match self.client.panes().await {
+            Ok(panes) => {
+                let found = panes.iter().find(|found| found.id == *at);
+                found.map_or(Saw::NotSeen(None), title)
+            }
+            Err(error) => Saw::NotSeen(Some(error.to_string())),
+        }
+    }
+
+    /// Put a text into it; `as_seen`: if it is as it was when it was last looked at.
+    pub(super) async fn paste(&self, at: &PaneId, text: &Text, as_seen: bool) -> Saw {
+        let what = match &text.content {
+            Content::File(file) => What::File(file),
+            Content::Line(line) => What::Line(line),
+        };
+        let mark = match &text.content {
+            Content::File(_) => text.turn.map(|_| Mark::Turn(&text.mark)),
+            Content::Line(_) => text.turn.map(|_| Mark::Messages(&text.mark)),
+        };
+        let put = Put { what, mark };
+        let pasted = match (as_seen, &self.moment) {
+            (false, _) => self.client.paste(at, put).await.map(|()| true),
+            (true, Some(moment)) => self.client.paste_if(moment, put).await,
+            (true, None) => Ok(false),
+        };
+        Saw::Pasted(match pasted {
+            Ok(true) => Pasted::There,
+            Ok(false) => Pasted::Changed,
+            Err(Error::Gone) => Pasted::Unknown,
+            Err(Error::OtherServer) => Pasted::NoPane,
+            Err(
+                error @ (Error::NotStarted(_)
+                | Error::Refused(_)
+                | Error::LineBreak
+                | Error::NotText),
+            ) => Pasted::Refused(error.to_string()),
+        })
+    }
+
+    /// Press Enter, if it is as it was when it was last looked at.
+    pub(super) async fn enter(&self) -> Saw {
+        let pressed = match &self.moment {
+            Some(moment) => self.client.enter(moment).await.unwrap_or(false),
+            None => false,
+        };
+        Saw::Pressed(pressed)
+    }
+}
+
+/// What a list of all panes says of one.
+pub(super) fn title(found: &Found) -> Saw {
+    Saw::Title {
+        title: found.title.clone(),
+        shown: found.active,
+        mark: found.turn.to_string(),
+    }
+}
+
+fn view(moment: &Moment, is_free: fn(i32) -> bool) -> View {
+    View {
+        screen: Screen {
+            title: moment.title.clone(),
+            lines: moment.lines.clone(),
+            cursor: moment.cursor,
+            dead: moment.dead,
+        },
+        shown: moment.shown,
+        mark: moment.mark.clone(),
+        pid: moment.pid,
+        keys: moment.keys,
+        quiet: is_still(moment.keys) && !moment.scrolled,
+        free: is_free(moment.pid),
+    }
+}
