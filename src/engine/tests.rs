@@ -5,6 +5,7 @@ mod answers;
 mod asks;
 mod batches;
 mod checks;
+mod details;
 mod evidence;
 mod fanout;
 mod found;

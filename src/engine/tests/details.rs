@@ -1,0 +1,109 @@
+//! Details that no other test depends on.
+
+use super::play::{Play, from, mesh, who};
+use crate::engine::{Event, Is, Timer};
+use crate::model::{Address, Kind};
+
+#[test]
+fn a_file_that_says_the_same_again_is_counted_as_a_duplicate() {
+    let mut play = Play::team(&["a"]);
+    for count in 1..=3 {
+        play.drop(from("core/core").to("dev/a").id("t").path("t.md"));
+        assert_eq!(play.state.counts().duplicates, count - 1);
+    }
+}
+
+#[test]
+fn a_changed_message_of_core_makes_no_worker_of_core() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "first");
+    play.drop(from("core/core").to("dev/a").id("t").path("t.md"));
+    play.drop(
+        from("core/core")
+            .to("dev/a")
+            .id("t")
+            .path("t.md")
+            .text("more"),
+    );
+    assert!(play.state.worker(&Address::core()).is_none());
+}
+
+#[test]
+fn what_was_wanted_in_the_core_session_stays_wanted() {
+    let mut play = Play::team(&["a"]);
+    play.drop(
+        from("core/core")
+            .to("dev/a")
+            .id("t")
+            .with(|said| said.inject_response = true),
+    );
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    assert!(play.facts("o").wanted);
+}
+
+#[test]
+fn a_time_that_comes_early_closes_no_ask() {
+    let mut play = Play::team(&["a", "b"]);
+    play.task("dev/b", "other");
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    play.idle("dev/a");
+    let (number, asked, ask) = play.state.asks().next().unwrap();
+    let (due, timer) = (ask.due.unwrap(), Timer::Ask(number, asked.clone()));
+    play.at = due - 2;
+    play.happen(Event::TimerFired { timer, due });
+    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    let expires = chrono::DateTime::from_timestamp_millis(play.at + 100_000);
+    let expires = expires.unwrap().fixed_offset();
+    play.drop(
+        from("dev/a")
+            .to("core")
+            .id("q")
+            .with(|said| said.expires = Some(expires)),
+    );
+    play.idle("dev/a");
+    let (number, _, ask) = play.state.asks().next().unwrap();
+    let (due, timer) = (ask.due.unwrap(), Timer::Expires(number));
+    play.at = due - 2;
+    play.happen(Event::TimerFired {
+        timer: timer.clone(),
+        due,
+    });
+    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    play.at = due - 1;
+    play.happen(Event::TimerFired { timer, due });
+    assert_eq!(play.is("dev/a"), Is::Starting, "just in time");
+}
+
+#[test]
+fn an_ask_may_be_open_for_longer_than_anybody_lives() {
+    let rails = "guardrails: {ask_timeout: 99999999999999999}\n";
+    let mut play = Play::new(&[&mesh("dev", &["a", "b"], rails)]);
+    play.task("dev/b", "other");
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    let (_, _, ask) = play.state.asks().next().unwrap();
+    assert!(ask.due.unwrap() > play.at + 1_000_000_000_000);
+}
+
+#[test]
+fn core_may_hand_a_result_to_an_agent() {
+    let mut play = Play::team(&["a"]);
+    play.drop(
+        from("core/core")
+            .to("dev/a")
+            .id("t")
+            .kind(Kind::TaskComplete),
+    );
+    assert_eq!(play.kind("t", "dev/a"), Kind::TaskComplete);
+    assert_eq!(
+        play.state.worker(&who("dev/a")).unwrap().status.is(),
+        Is::Starting
+    );
+}
