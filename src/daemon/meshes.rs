@@ -189,9 +189,9 @@ impl Meshes {
         if told.as_ref() == Some(&report) {
             return None;
         }
-        let hash = Sha256::digest(&report);
+        let hash = base16ct::lower::encode_string(&Sha256::digest(&report));
         Some(Event::Rejected(Box::new(Rejected {
-            hash: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            hash,
             path,
             author: None,
             report,

@@ -188,7 +188,7 @@ fn fits(path: &Path) -> bool {
 
 fn folder_of_sockets(base: &Path, root: &Path) -> PathBuf {
     let hash = Sha256::digest(root.as_os_str().as_bytes());
-    let hash: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = base16ct::lower::encode_string(&hash[..8]);
     let user = rustix::process::getuid().as_raw();
     base.join(format!("tx-{user}-{hash}"))
 }

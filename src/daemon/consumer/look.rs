@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use base16ct::lower::encode_string;
 use chrono::{DateTime, FixedOffset};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
@@ -58,7 +59,7 @@ fn judge(name: String, bytes: &[u8], modified: DateTime<FixedOffset>, waited: bo
         name: name.clone(),
         modified,
     };
-    let hash = || hex(&Sha256::digest(bytes));
+    let hash = || encode_string(&Sha256::digest(bytes));
     let text = || String::from_utf8_lossy(bytes);
     match parse(bytes, &origin) {
         Parsed::Message(read) => Looked::Message(Box::new(Arrived {
@@ -102,13 +103,4 @@ fn nobodys(diagnostic: Diagnostic) -> Rejection {
         author: None,
         diagnostics: vec![diagnostic],
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }

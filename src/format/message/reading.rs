@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use base16ct::lower::encode_string;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -381,8 +382,7 @@ fn derived_id(from: &Address, origin: &Origin, text: &str) -> MsgId {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let hash = hash.finalize();
-    let hex: String = hash[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = encode_string(&hash.finalize()[..6]);
     let id = format!("{}-{hex}", from.agent);
     // A name may be longer than an id may.
     id.parse()
