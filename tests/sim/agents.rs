@@ -33,6 +33,11 @@ impl World {
         script.push_back((self.rng.within(10, 60_000), Doing::Think));
         if self.fault(Fault::Limit, 3) {
             script.push_back((self.rng.within(10, 5_000), Doing::Limited));
+            let end = self.end_of_limited();
+            if end.is_some() {
+                script.extend(end);
+                return script;
+            }
             if !one_turn && self.rng.percent(50) {
                 return script;
             }
@@ -59,6 +64,16 @@ impl World {
         script.push_back((delay, end));
         let _ = who;
         script
+    }
+
+    /// A process may end while its account has no room.
+    pub(crate) fn end_of_limited(&mut self) -> Option<(i64, Doing)> {
+        let ends = self.fault(Fault::LimitedExit, 40);
+        let doing = match self.rng.below(3) {
+            0 => Doing::Die,
+            code => Doing::Exit(i32::from(code > 1)),
+        };
+        ends.then(|| (self.rng.within(10, 600_000), doing))
     }
 
     /// An agent decides what to write, by what it was given.

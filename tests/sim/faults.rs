@@ -115,7 +115,10 @@ impl World {
             | Fault::HookCrashes
             | Fault::HookHangs
             | Fault::ClockBackward
-            | Fault::OwnFile => return false,
+            | Fault::OwnFile
+            | Fault::LimitedExit
+            | Fault::Disagree
+            | Fault::LateEffect => return false,
         }
         true
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tx::engine::{Arrived, Event, Rejected};
+use tx::engine::{Arrived, Event, Letter, Rejected};
 use tx::model::{Address, Envelope, Line, MsgId, Rearmatter};
 
+use crate::coverage::CIRCLE;
 use crate::settings::Fault;
 use crate::world::{Thing, World};
 
@@ -161,6 +162,27 @@ impl World {
             self.after(delay, Thing::File(path));
         }
         self.take(event);
+    }
+
+    pub(crate) fn write_letter(&mut self, letter: Letter) {
+        if self.fault(Fault::OwnFile, 10) {
+            let mut envelope = crate::files::envelope(&letter.from, letter.id.as_str(), self.now);
+            envelope.to = letter
+                .to
+                .clone()
+                .map(tx::model::Recipient::Full)
+                .into_iter()
+                .collect();
+            envelope.kind = Some(letter.kind);
+            let text = format!("letter {}", letter.id);
+            self.write(envelope, text);
+        }
+        let circle = letter.headline == "a circle of asks was broken";
+        if circle && letter.body.matches('/').count() > 2 {
+            self.seen.met(CIRCLE);
+        }
+        self.letters.insert(letter.id.clone());
+        self.record.letter(letter);
     }
 }
 

@@ -13,11 +13,14 @@
 mod agents;
 mod book;
 mod coverage;
+mod effects;
 mod faults;
 mod files;
 mod golden;
+mod handover;
 mod human;
 mod journal;
+mod levels;
 mod memory;
 mod meshes;
 mod oracle;

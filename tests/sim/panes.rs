@@ -2,13 +2,9 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use tx::engine::{
-    Dialog, DialogKind, Event, Exit, Letter, Number, Pane, Sent, Step, Turn, Verdict,
-};
-use tx::model::{Address, Kind};
+use tx::engine::{Event, Exit, Number, Pane, Verdict};
+use tx::model::Address;
 
-use crate::coverage::{CIRCLE, TWO_ASKS};
-use crate::memory::Memory;
 use crate::record::Given;
 use crate::settings::Fault;
 use crate::world::{Thing, World};
@@ -19,15 +15,15 @@ pub(crate) struct FakePane {
     pub(crate) alive: bool,
     pub(crate) phase: Phase,
     /// It lives for one turn.
-    one_turn: Option<Given>,
+    pub(crate) one_turn: Option<Given>,
     /// The session that it goes on in: what it remembers.
     pub(crate) session: String,
     /// The last turn that it was given.
     pub(crate) turn: u32,
     /// What waits to be given to it.
-    waiting: Option<Given>,
+    pub(crate) waiting: Option<Given>,
     /// All that it was ever given.
-    given: BTreeSet<Number>,
+    pub(crate) given: BTreeSet<Number>,
     /// What its agent is going to do, each after a while.
     pub(crate) script: VecDeque<(i64, Doing)>,
     /// When it does the next of it, and not before.
@@ -35,11 +31,11 @@ pub(crate) struct FakePane {
     /// How it ended, if it left a record.
     record: Option<Exit>,
     /// How often it was told what it shows.
-    told: u32,
+    pub(crate) told: u32,
     /// Somebody has begun something in it.
     pub(crate) own: bool,
     /// Until when its account has no room.
-    limited: i64,
+    pub(crate) limited: i64,
 }
 
 /// What a pane shows.
@@ -70,7 +66,7 @@ pub(crate) enum Doing {
 }
 
 impl World {
-    pub(crate) fn spawn(&mut self, pane: Pane, session: Option<String>, turn: Option<Turn>) {
+    pub(crate) fn spawn(&mut self, pane: Pane, session: Option<String>, turn: Option<Given>) {
         let mut others = self.panes.iter();
         let other = others.find(|(other, fake)| other.worker == pane.worker && fake.alive);
         if let Some((other, _)) = other {
@@ -86,12 +82,12 @@ impl World {
             let delay = self.rng.within(0, 2_000);
             return self.tell(delay, Event::PaneExited { pane, exit });
         }
-        let turn = turn.map(|turn| self.contents(&pane.worker, &turn));
         let start = self.rng.within(10, 3_000);
         let mut script = VecDeque::from([(start, Doing::Start)]);
         if turn.is_none() {
             if self.fault(Fault::Limit, 5) {
                 script.push_back((self.rng.within(0, 5_000), Doing::Limited));
+                script.extend(self.end_of_limited());
             }
             let ready = match self.rng.below(20) {
                 0 => self.rng.within(30_000, 90_000),
@@ -152,8 +148,24 @@ impl World {
             true => self.rng.within(0, 5_000),
             false => self.rng.within(0, 30),
         };
-        let fake = self.panes.get_mut(pane).expect("it was there just now");
-        let pane = pane.clone();
+        let changes = matches!(
+            doing,
+            Doing::Ready
+                | Doing::Busy
+                | Doing::Ask
+                | Doing::Answered
+                | Doing::Limited
+                | Doing::Idle
+        );
+        self.do_now(pane.clone(), doing, soon);
+        if changes {
+            self.contradict(soon, pane);
+        }
+    }
+
+    fn do_now(&mut self, pane: Pane, doing: Doing, soon: i64) {
+        let fake = self.panes.get_mut(&pane);
+        let fake = fake.expect("it was there just now");
         match doing {
             Doing::Start => {
                 let turn = fake.one_turn.clone();
@@ -223,62 +235,6 @@ impl World {
         }
     }
 
-    /// Tell what a pane shows, with a newer number than all before. Is it a sign of life?
-    pub(crate) fn tell_level(&mut self, delay: i64, pane: &Pane, lives: bool) {
-        let Some(fake) = self.panes.get_mut(pane) else {
-            return;
-        };
-        fake.told += 1;
-        let (pane, turn, no) = (pane.clone(), fake.turn, fake.told);
-        let event = match fake.phase {
-            Phase::Booting => return,
-            Phase::Dialog => Event::PaneAsked {
-                pane,
-                dialog: Dialog {
-                    kind: match self.rng.percent(50) {
-                        true => DialogKind::Permission,
-                        false => DialogKind::Question,
-                    },
-                    text: "May I?".into(),
-                },
-                no,
-            },
-            Phase::Busy => Event::PaneBusy {
-                pane,
-                // Now and then nobody knows with what, or a person has begun it.
-                turn: (turn > 0 && !fake.own && self.rng.percent(80)).then_some(turn),
-                unchanged: !lives,
-                no,
-            },
-            Phase::Idle if fake.limited > self.now => Event::PaneLimited {
-                pane,
-                until: fake.limited,
-                no,
-            },
-            Phase::Idle if turn == 0 => Event::PaneReady { pane, no },
-            Phase::Idle => Event::PaneIdle { pane, turn, no },
-        };
-        self.tell(delay, event);
-    }
-
-    /// tx looks at a pane.
-    pub(crate) fn look_at(&mut self, pane: Pane) {
-        let soon = self.rng.within(0, 100);
-        match self.panes.get(&pane) {
-            Some(fake) if fake.alive => {
-                let lives = !fake.script.is_empty() && self.rng.percent(50);
-                self.tell_level(soon, &pane, lives);
-            }
-            // Its end is told.
-            Some(_) => {}
-            None => {
-                let why = "its process is gone".into();
-                let exit = Exit::Lost { why };
-                self.tell(soon, Event::PaneExited { pane, exit });
-            }
-        }
-    }
-
     /// A process is gone.
     pub(crate) fn die(&mut self, pane: &Pane, why: &str) {
         if let Some(fake) = self.panes.get_mut(pane) {
@@ -320,120 +276,6 @@ impl World {
         self.go_on(pane);
     }
 
-    /// tx gives a pane something, as soon as it is idle.
-    pub(crate) fn deliver(&mut self, pane: &Pane, turn: &Turn) {
-        let turn = self.contents(&pane.worker, turn);
-        let soon = self.rng.within(0, 100);
-        match self.panes.get_mut(pane).filter(|fake| fake.alive) {
-            Some(fake) => {
-                assert!(
-                    fake.one_turn.is_none(),
-                    "promise 3 is broken: {pane:?} lives for one turn, and is given another"
-                );
-                fake.waiting = Some(turn);
-                self.after(soon, Thing::Hand(pane.clone()));
-            }
-            None => {
-                let failed = Event::DeliveryFailed {
-                    pane: pane.clone(),
-                    turn: turn.turn,
-                    sent: Sent::Nothing,
-                    why: "it is not there".into(),
-                };
-                self.tell(soon, failed);
-            }
-        }
-    }
-
-    /// What waits for an idle pane goes into it, or does not.
-    pub(crate) fn hand(&mut self, pane: &Pane) {
-        let fake = self.panes.get_mut(pane);
-        let Some(fake) = fake.filter(|fake| fake.alive && fake.phase == Phase::Idle) else {
-            return;
-        };
-        let Some(turn) = fake.waiting.take() else {
-            return;
-        };
-        let soon = self.rng.within(0, 100);
-        let (pane, number) = (pane.clone(), turn.turn);
-        self.begun.insert(pane.worker.clone(), number);
-        let failed = |pane: &Pane, sent: Sent| Event::DeliveryFailed {
-            pane: pane.clone(),
-            turn: number,
-            sent,
-            why: "the pane took no notice".into(),
-        };
-        if self.fault(Fault::NotDelivered, 4) {
-            return self.tell(soon, failed(&pane, Sent::Nothing));
-        }
-        if self.fault(Fault::Unconfirmed, 5) {
-            self.tell(soon, failed(&pane, Sent::Perhaps));
-            if self.rng.percent(50) {
-                self.begin(&pane, &turn);
-            }
-            return;
-        }
-        let delivered = Event::Delivered {
-            pane: pane.clone(),
-            turn: number,
-        };
-        self.tell(soon, delivered);
-        self.begin(&pane, &turn);
-    }
-
-    /// A turn is in the hands of its agent.
-    fn begin(&mut self, pane: &Pane, turn: &Given) {
-        self.check_given(pane, turn);
-        self.memory(pane).hand(&turn.messages);
-        let asks = turn.messages.iter().filter(|m| m.kind == Kind::Ask);
-        if asks.count() > 1 {
-            self.seen.met(TWO_ASKS);
-        }
-        let fake = self.panes.get_mut(pane).expect("it is alive");
-        if fake.one_turn.is_none() {
-            for message in &turn.messages {
-                self.record.give(message.number, &pane.worker);
-            }
-        }
-        fake.turn = turn.turn;
-        (fake.phase, fake.own, fake.limited) = (Phase::Busy, false, 0);
-        fake.given.extend(turn.messages.iter().map(|m| m.number));
-        let one_turn = fake.one_turn.is_some();
-        let script = self.script(&pane.worker, one_turn);
-        let fake = self.panes.get_mut(pane).expect("it is alive");
-        let was_empty = fake.script.is_empty();
-        fake.script.extend(script);
-        if was_empty {
-            self.go_on(pane);
-        }
-    }
-
-    /// What the agent in a pane remembers.
-    pub(crate) fn memory(&mut self, pane: &Pane) -> &mut Memory {
-        let session = self.panes.get(pane).map(|fake| fake.session.clone());
-        let session = session.unwrap_or_default();
-        self.memories
-            .entry((pane.worker.clone(), session))
-            .or_default()
-    }
-
-    /// The same message is never handed twice to a live process without a reason.
-    fn check_given(&self, pane: &Pane, turn: &Given) {
-        let fake = &self.panes[pane];
-        let numbers = turn.messages.iter().map(|m| m.number);
-        for number in numbers.filter(|n| fake.given.contains(n)) {
-            let held = self.state().message(number);
-            let delivery = held.and_then(|held| held.facts.delivery(&pane.worker));
-            let ladder = delivery.map_or(&[][..], |delivery| &delivery.ladder);
-            let had = ladder.iter().rposition(|rung| rung.step >= Step::Delivered);
-            let mut since = ladder.iter().skip(had.map_or(0, |had| had + 1));
-            assert!(
-                delivery.is_none() || since.any(|rung| rung.why.is_some()),
-                "promise 2 is broken: {pane:?} has {number:?} already"
-            );
-        }
-    }
-
     pub(crate) fn run_hook(&mut self, worker: Address, check: u32) {
         let verdict = if self.fault(Fault::HookHangs, 5) {
             return;
@@ -457,27 +299,6 @@ impl World {
         self.tell(delay, finished);
     }
 
-    pub(crate) fn write_letter(&mut self, letter: Letter) {
-        if self.fault(Fault::OwnFile, 10) {
-            let mut envelope = crate::files::envelope(&letter.from, letter.id.as_str(), self.now);
-            envelope.to = letter
-                .to
-                .clone()
-                .map(tx::model::Recipient::Full)
-                .into_iter()
-                .collect();
-            envelope.kind = Some(letter.kind);
-            let text = format!("letter {}", letter.id);
-            self.write(envelope, text);
-        }
-        let circle = letter.headline == "a circle of asks was broken";
-        if circle && letter.body.matches('/').count() > 2 {
-            self.seen.met(CIRCLE);
-        }
-        self.letters.insert(letter.id.clone());
-        self.record.letter(letter);
-    }
-
     /// What has ended is told, what is alive is found, and looked at.
     pub(crate) fn recover(&mut self) {
         let records = self.panes.iter();
@@ -493,6 +314,7 @@ impl World {
         self.load_what_differs();
         // What comes of that is done before anybody looks at what is alive.
         self.commit_all();
+        self.obey_all();
         let panes: Vec<(Pane, FakePane)> = self
             .panes
             .iter()

@@ -85,6 +85,12 @@ listed! {
         Drop,
         /// A file of tx's own is noticed by the consumer.
         OwnFile,
+        /// A process ends while its account has no room.
+        LimitedExit,
+        /// A hook says that a pane shows something else than it does; the screen corrects it.
+        Disagree,
+        /// What is to be done with a pane is done late; others are not held up by that.
+        LateEffect,
     }
 }
 
@@ -194,7 +200,7 @@ impl Fault {
     /// Does it happen in the best of worlds? What overtakes a file does not: the daemon
     /// sees to that.
     pub(crate) fn is_gentle(self) -> bool {
-        matches!(self, Fault::Twice | Fault::LateNews)
+        matches!(self, Fault::Twice | Fault::LateNews | Fault::LateEffect)
     }
 }
 

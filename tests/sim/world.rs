@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Effect, Event, Is, Loaded, Pane, State};
+use tx::engine::{Event, Is, Loaded, Pane, State};
 use tx::model::{Address, MsgId, Name};
 
 use crate::book::Book;
 use crate::coverage::Seen;
+use crate::effects::Order;
 use crate::files::Files;
 use crate::human::Human;
 use crate::memory::Memory;
@@ -36,6 +37,10 @@ pub(crate) enum Thing {
     Hand(Pane),
     /// A process ends because it was killed.
     Die(Pane),
+    /// What is late for a pane is done.
+    Obey(Pane),
+    /// What a pane shows is told as it is.
+    Correct(Pane),
     /// The human gives a task.
     Task,
     /// The human looks at what there is to answer.
@@ -67,8 +72,10 @@ pub(crate) struct World {
     pub(crate) log: Option<VecDeque<String>>,
     schedule: BTreeMap<(i64, u64), Thing>,
     order: u64,
+    /// What is to be done with a pane, and is late.
+    pub(crate) late: BTreeMap<Pane, VecDeque<Order>>,
     /// Something was taken in, and is not durable yet.
-    taken: bool,
+    pub(crate) taken: bool,
     /// Events since everything is calm.
     calm_events: u64,
     /// The most that there may be.
@@ -111,6 +118,7 @@ impl World {
             log: logged.then(VecDeque::new),
             schedule: BTreeMap::new(),
             order: 0,
+            late: BTreeMap::new(),
             taken: false,
             calm_events: 0,
             most_events: 0,
@@ -204,6 +212,8 @@ impl World {
             Thing::Script(pane) => self.act_on(&pane),
             Thing::Hand(pane) => self.hand(&pane),
             Thing::Die(pane) => self.die(&pane, "it was killed"),
+            Thing::Obey(pane) => self.obey_late(&pane),
+            Thing::Correct(pane) => self.correct(&pane),
             Thing::Task => self.give_task(),
             Thing::Look => self.look(),
             Thing::Chaos => self.chaos(),
@@ -286,77 +296,6 @@ impl World {
         }
     }
 
-    /// Make it durable, and do what is to be done.
-    pub(crate) fn commit(&mut self) {
-        let mut effects = self.durable_effects().into_iter();
-        while let Some(effect) = effects.next() {
-            if self.fault(Fault::CrashBeforeEffects, 1) {
-                // What nobody was told of is looked up after the start.
-                for effect in std::iter::once(effect).chain(effects) {
-                    if let Effect::NotifyHuman { number, .. } = effect {
-                        self.human.missed.push(number);
-                    }
-                }
-                return self.crash();
-            }
-            self.perform(effect);
-        }
-        // Only now: what was to be written before a snapshot is never told again.
-        if self.rng.percent(2) {
-            self.book.snapshot();
-        }
-    }
-
-    /// The same, without being killed.
-    pub(crate) fn commit_all(&mut self) {
-        for effect in self.durable_effects() {
-            self.perform(effect);
-        }
-    }
-
-    fn durable_effects(&mut self) -> Vec<Effect> {
-        if !std::mem::take(&mut self.taken) {
-            return Vec::new();
-        }
-        let effects = self.book.commit();
-        self.record.durable = self.book.state().seq();
-        self.seen.commits += 1;
-        self.files.committed();
-        self.hold_against_reference();
-        effects
-    }
-
-    fn perform(&mut self, effect: Effect) {
-        if self.log.is_some() {
-            self.note(format!("            -> {effect:?}"));
-        }
-        match effect {
-            Effect::Spawn {
-                pane,
-                session,
-                model: _,
-                turn,
-            } => self.spawn(pane, session, turn),
-            Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
-            Effect::Interrupt { pane, note: _ } => self.interrupt(&pane),
-            Effect::Look { pane } => self.look_at(pane),
-            Effect::Kill { pane } => self.kill(pane),
-            Effect::Write(letter) => self.write_letter(*letter),
-            Effect::NotifyHuman {
-                number,
-                kind: _,
-                inject: _,
-            } => self.notify(number),
-            Effect::ShowDialog { worker: _, open: _ } => {}
-            Effect::RunHook {
-                worker,
-                check,
-                outcomes: _,
-            } => self.run_hook(worker, check),
-            Effect::Remember(_) => panic!("what is to be remembered is the journal's"),
-        }
-    }
-
     /// tx is killed, and started again.
     pub(crate) fn crash(&mut self) {
         self.seen.crashes += 1;
@@ -372,9 +311,10 @@ impl World {
                 "promise 4 is broken: what was opened again is not what was committed"
             );
         }
-        // What was on its way to tx is lost.
+        // What was on its way to tx, and what it had not done yet, is lost.
+        self.late.clear();
         self.schedule
-            .retain(|_, thing| !matches!(thing, Thing::Event(_) | Thing::Hand(_)));
+            .retain(|_, thing| !matches!(thing, Thing::Event(_) | Thing::Hand(_) | Thing::Obey(_)));
         for letter in letters {
             self.letters.insert(letter.id.clone());
             self.record.letter(letter);
