@@ -191,10 +191,14 @@ impl State {
         };
         if let (Some(id), false) = (&answers, named) {
             // Rows 2 and 3: the ask was not named.
+            let in_hand = self.given(from).and_then(Work::only_ask);
             let numbers = self.messages.named(id).map(|facts| facts.number);
             let open = numbers.filter(|number| match &to {
                 Some(to) if from.is_core() => asked_by(*number, to),
-                Some(_) | None => self.asks.get(*number, from).is_some(),
+                // Somebody else may have asked something under the same id.
+                Some(_) | None => {
+                    in_hand == Some(*number) && self.asks.get(*number, from).is_some()
+                }
             });
             plan.answers.extend(open.min());
         }

@@ -1,10 +1,12 @@
 //! The engine and its journal, as the world uses them: the real ones.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use rusqlite::Connection;
 use tempfile::TempDir;
 use tx::engine::{Effect, Event, Facts, Letter, Number, State, Step};
-use tx::journal::{Ledger, Reader};
+use tx::journal::{Ledger, Reader, Untaken};
 
 /// A ledger that can be killed.
 #[derive(Debug)]
@@ -45,9 +47,28 @@ impl Book {
         ledger.take(at, event).unwrap();
     }
 
-    pub(crate) fn commit(&mut self) -> Vec<Effect> {
+    pub(crate) fn commit(&mut self) -> Result<Vec<Effect>, Untaken> {
         let ledger = self.ledger.as_mut().expect("it is open");
-        ledger.commit().unwrap()
+        ledger.commit()
+    }
+
+    /// From now on nothing can be appended.
+    pub(crate) fn fill(&self) {
+        self.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON events
+             BEGIN SELECT RAISE(FAIL, 'the disk is full'); END",
+        );
+    }
+
+    pub(crate) fn make_room(&self) {
+        self.execute("DROP TRIGGER full");
+    }
+
+    /// Behind the back of the journal.
+    fn execute(&self, order: &str) {
+        let connection = Connection::open(&self.path).unwrap();
+        connection.busy_timeout(Duration::from_secs(5)).unwrap();
+        connection.execute_batch(order).unwrap();
     }
 
     /// Keep a snapshot, so that the next fold begins there.

@@ -53,7 +53,13 @@ impl World {
         if !std::mem::take(&mut self.taken) {
             return Vec::new();
         }
-        let effects = self.book.commit();
+        let effects = match self.book.commit() {
+            Ok(effects) => effects,
+            Err(untaken) => {
+                self.keep_untaken(untaken.events);
+                return Vec::new();
+            }
+        };
         self.record.durable = self.book.state().seq();
         self.seen.commits += 1;
         self.files.committed();

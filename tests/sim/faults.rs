@@ -34,7 +34,15 @@ impl World {
 
     /// Does it go wrong by itself?
     fn go_wrong(&mut self, fault: Fault) -> bool {
+        if self.is_stalled() && !matches!(fault, Fault::CrashBeforeCommit | Fault::Death) {
+            return false;
+        }
         match fault {
+            // It goes wrong at the next commit.
+            Fault::DiskFull => {
+                self.fill_disk();
+                return false;
+            }
             Fault::CrashBeforeCommit => self.crash(),
             Fault::OldAttempt => return self.lie(fault),
             // More than one at a time, so that those of rare states meet everything.
@@ -75,6 +83,9 @@ impl World {
             Fault::Retry | Fault::Drop => {
                 // A person sees what is durable.
                 self.commit_all();
+                if self.is_stalled() {
+                    return false;
+                }
                 let parked = self.book.parked();
                 let Some(facts) = self.rng.pick(&parked).cloned() else {
                     return false;
@@ -295,6 +306,8 @@ impl World {
         let held = self.state().held().count() as u64;
         self.most_events = 10_000 + 1_000 * held;
         self.note("            == calm".into());
+        self.make_room();
+        self.take_untaken();
         self.commit();
         let names: Vec<Name> = self.meshes.keys().cloned().collect();
         for name in names {

@@ -210,6 +210,9 @@ impl World {
     /// Read what has come, or some of it.
     fn read(&mut self) {
         self.commit_all();
+        if self.full {
+            return;
+        }
         let mut facts = self.book.unread();
         if self.rng.percent(50) {
             facts.truncate(facts.len().div_ceil(2));

@@ -13,6 +13,7 @@
 mod agents;
 mod book;
 mod coverage;
+mod disk;
 mod effects;
 mod faults;
 mod files;

@@ -24,7 +24,7 @@ const SLOW: Duration = Duration::from_secs(10);
 /// The sorts of failures that are made small and shown.
 const SHOWN: usize = 3;
 
-fn set(name: &str) -> Option<u64> {
+pub(crate) fn set(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().expect("a number"))
 }

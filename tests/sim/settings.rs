@@ -91,6 +91,8 @@ listed! {
         Disagree,
         /// What is to be done with a pane is done late; others are not held up by that.
         LateEffect,
+        /// The disk is full for a while.
+        DiskFull,
     }
 }
 

@@ -21,7 +21,7 @@ use crate::watch::Watch;
 
 /// When every life begins, in milliseconds since 1970.
 const BEGIN: i64 = 1_800_000_000_000;
-/// The events and effects that are shown of a life that fails.
+/// The events and effects that are shown of a life that fails, unless `TX_SIM_LINES` says more.
 const SHOWN: usize = 40;
 
 /// Something that will happen.
@@ -45,6 +45,8 @@ pub(crate) enum Thing {
     Task,
     /// The human looks at what there is to answer.
     Look,
+    /// There may be room on the disk again.
+    Room,
     /// Something goes wrong.
     Chaos,
 }
@@ -74,6 +76,12 @@ pub(crate) struct World {
     order: u64,
     /// What is to be done with a pane, and is late.
     pub(crate) late: BTreeMap<Pane, VecDeque<Order>>,
+    /// The disk is full.
+    pub(crate) full: bool,
+    /// What could not be remembered, with its times.
+    pub(crate) untaken: VecDeque<(i64, Event)>,
+    /// What has come since, and waits.
+    pub(crate) unheard: VecDeque<Event>,
     /// Something was taken in, and is not durable yet.
     pub(crate) taken: bool,
     /// Events since everything is calm.
@@ -119,6 +127,9 @@ impl World {
             schedule: BTreeMap::new(),
             order: 0,
             late: BTreeMap::new(),
+            full: false,
+            untaken: VecDeque::new(),
+            unheard: VecDeque::new(),
             taken: false,
             calm_events: 0,
             most_events: 0,
@@ -175,7 +186,10 @@ impl World {
 
     /// The next thing happens. Is there one?
     fn next(&mut self) -> bool {
-        let timer = self.state().next_timer();
+        let timer = match self.is_stalled() {
+            true => None,
+            false => self.state().next_timer(),
+        };
         let thing = self.schedule.first_key_value().map(|(at, _)| at.0);
         let files = self.settings.files as u64;
         let enough = self.files.count() as u64 >= files || self.order > 60 * files;
@@ -216,11 +230,11 @@ impl World {
             Thing::Correct(pane) => self.correct(&pane),
             Thing::Task => self.give_task(),
             Thing::Look => self.look(),
+            Thing::Room => self.look_for_room(),
             Thing::Chaos => self.chaos(),
         }
     }
 
-    /// tx takes an event in.
     /// Whose process shows a dialog from now on, unless it is being ended.
     fn shows_dialog(&self, event: &Event) -> Option<Address> {
         let Event::PaneAsked { pane, no, .. } = event else {
@@ -232,11 +246,20 @@ impl World {
         (current && !ends).then(|| pane.worker.clone())
     }
 
+    /// tx takes an event in, unless something else could not be remembered.
     pub(crate) fn take(&mut self, event: Event) {
+        if self.is_stalled() {
+            return self.unheard.push_back(event);
+        }
         let mut at = self.now;
         if self.fault(Fault::ClockBackward, 1) {
             at -= self.rng.within(1, 100_000_000);
         }
+        self.take_in(at, event);
+    }
+
+    /// tx takes an event in, as of this time.
+    pub(crate) fn take_in(&mut self, at: i64, event: Event) {
         if self.log.is_some() {
             let line = format!("{:>9} {event:?}", at - BEGIN);
             self.note(line);
@@ -302,6 +325,7 @@ impl World {
         self.note("            !! killed".into());
         // Where nothing was pending, the state is what was committed.
         let pending = std::mem::take(&mut self.taken);
+        self.make_room();
         self.watch.forget();
         let durable = (!pending).then(|| self.book.state().snapshot());
         let letters = self.book.reopen();
@@ -313,6 +337,8 @@ impl World {
         }
         // What was on its way to tx, and what it had not done yet, is lost.
         self.late.clear();
+        self.untaken.clear();
+        self.unheard.clear();
         self.schedule
             .retain(|_, thing| !matches!(thing, Thing::Event(_) | Thing::Hand(_) | Thing::Obey(_)));
         for letter in letters {
@@ -332,7 +358,7 @@ impl World {
     pub(crate) fn note(&mut self, line: String) {
         if let Some(log) = &mut self.log {
             log.push_back(line);
-            if log.len() > SHOWN {
+            if log.len() > crate::run::set("TX_SIM_LINES").map_or(SHOWN, |n| n as usize) {
                 log.pop_front();
             }
         }

@@ -214,3 +214,21 @@ fn an_answer_by_its_type_alone_goes_to_who_asked_though_it_is_late() {
     play.idle("dev/b");
     assert_eq!(play.step("q", "dev/b"), Step::Finished, "nothing is owed");
 }
+
+#[test]
+fn an_answer_that_names_nothing_is_for_the_ask_in_hand_though_another_has_its_id() {
+    let mut play = asked("");
+    play.until(|timer| matches!(timer, crate::engine::Timer::Silence(_)));
+    play.until(|timer| matches!(timer, crate::engine::Timer::Ask(..)));
+    play.task("dev/c", "u");
+    play.take_up("dev/c");
+    play.drop(from("dev/c").to("dev/b").id("q"));
+    play.drop(from("dev/b").id("r").status("complete"));
+    assert_eq!(play.kind("r", "dev/a"), Kind::Update, "it comes too late");
+    let open: Vec<String> = play
+        .state
+        .asks()
+        .map(|(_, _, ask)| ask.asker.to_string())
+        .collect();
+    assert_eq!(open, ["dev/c"], "nobody has answered the other one");
+}

@@ -24,7 +24,15 @@ impl Model {
     /// The steps of one record.
     pub(crate) fn steps(&mut self, steps: &[Stepped]) {
         let mut joined = Vec::new();
-        for stepped in steps {
+        // What is over makes room for what is given: no record ends what it begins to give.
+        let over = |one: &Stepped| {
+            let mut same = steps
+                .iter()
+                .filter(|s| (s.number, &s.to) == (one.number, &one.to));
+            same.any(|stepped| stepped.step.is_over())
+        };
+        let (over, others): (Vec<&Stepped>, Vec<&Stepped>) = steps.iter().partition(|s| over(s));
+        for stepped in over.into_iter().chain(others) {
             let Stepped {
                 number,
                 to,

@@ -174,11 +174,12 @@ impl Model {
                 None => all.extend(self.may(said, hand)),
                 Some((_, twin)) => {
                     let work = hand.and_then(super::Hand::first);
-                    let other = work.is_some() && work != twin.work;
-                    match other {
-                        true => all.extend(self.may(said, hand)),
-                        // The same again is nothing new; another text is refused.
-                        false => all.push(May::Refused),
+                    for before in &twin.works {
+                        match work.is_some() && work != *before {
+                            true => all.extend(self.may(said, hand)),
+                            // The same again is nothing new; another text is refused.
+                            false => all.push(May::Refused),
+                        }
                     }
                     // Notes are no work, and may be what is in hand.
                     if work.is_none() || late || twin.unsure {
@@ -228,7 +229,8 @@ impl Model {
             !late && !may.contains(&May::Any) && fitting.windows(2).all(|two| two[0] == two[1]);
         let known = fitting.first().copied().filter(|_| sure);
         let over = self.spend(said, made, amends);
-        let work = self.hands.get(from).and_then(super::Hand::first);
+        let works = self.hands_of(from, late).into_iter();
+        let works = works.map(|hand| hand.and_then(super::Hand::first));
         let sent = Sent {
             id: made.id.clone(),
             written: made.written.clone(),
@@ -236,7 +238,7 @@ impl Model {
             hash: hash.map(str::to_owned),
             priority: said.priority,
             to: deliveries(made),
-            work,
+            works: works.collect(),
             run: made.run,
             hops: made.hops,
             amended: amends,
@@ -305,7 +307,7 @@ impl Model {
             hash: None,
             priority: tx::model::Priority::Normal,
             to: deliveries(made),
-            work: None,
+            works: BTreeSet::from([None]),
             run: made.run,
             hops: made.hops,
             amended: false,

@@ -227,6 +227,15 @@ impl Model {
             .then(|| (asker.clone(), ask))
     }
 
+    /// Does an outcome name what was parked at its author?
+    fn names_dead_letter(&self, said: &Envelope) -> bool {
+        let mut named = said.in_reply_to.iter().flat_map(|id| self.named(id));
+        named.any(|(_, sent)| {
+            let delivery = sent.to.get(&said.from);
+            delivery.is_some_and(|delivery| delivery.step == super::At::Parked)
+        })
+    }
+
     /// Row 4: an outcome, and where it goes.
     fn outcome(&self, said: &Envelope, hand: Option<&Hand>, to: Option<&Address>) -> Vec<May> {
         let from = &said.from;
@@ -266,6 +275,10 @@ impl Model {
             route_to,
         };
         let found = goes(mesh, &outcome);
+        if self.names_dead_letter(said) {
+            // It finishes that after all, and is of the fan-out that it was in.
+            return vec![May::Any];
+        }
         // A member's outcome goes to the join and nowhere else, unless it needs the human.
         let member = match hand {
             Some(hand) if self.is_unsure(from, hand) => return vec![May::Any],

@@ -60,8 +60,8 @@ struct Sent {
     hash: Option<String>,
     priority: Priority,
     to: BTreeMap<Address, Delivery>,
-    /// What its author had in hand.
-    work: Option<Message>,
+    /// What its author may have had in hand.
+    works: BTreeSet<Option<Message>>,
     run: Option<Message>,
     hops: u32,
     /// It was changed, and may have kept its place in a queue.
