@@ -35,7 +35,7 @@ pub struct Pruned {
 /// The messages that are put away, by what their files are known by.
 #[derive(Debug, Default)]
 pub struct Put {
-    /// The names of files, none of which has come to say something newer.
+    /// The names of files: all that they ever said goes with them.
     pub paths: BTreeSet<String>,
     /// What tx wrote: sender and id.
     pub own: BTreeSet<(Address, MsgId)>,
@@ -75,7 +75,7 @@ pub fn prune(
         None
     };
     place(lines, archive).map_err(|error| Error::from_io(archive, &error))?;
-    let put = files_to_go(&connection, ledger.state()).map_err(failed)?;
+    let put = files_to_go(&connection).map_err(failed)?;
     put_away(&put).map_err(|error| Error::from_io(archive, &error))?;
     remove(&mut connection, &cut, snapshot, archive).map_err(failed)?;
     pruned.not_compacted = compact(&connection).map_err(failed).err();
@@ -93,16 +93,31 @@ fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Resu
     connection.execute_batch(
         "CREATE TEMP TABLE needed (seq INTEGER PRIMARY KEY);
          CREATE TEMP TABLE records_to_go (seq INTEGER PRIMARY KEY);
-         CREATE TEMP TABLE messages_to_go (number INTEGER PRIMARY KEY);",
+         CREATE TEMP TABLE messages_to_go (number INTEGER PRIMARY KEY);
+         CREATE TEMP TABLE paths_to_stay (path TEXT PRIMARY KEY);",
     )?;
     let mut needed = connection.prepare("INSERT OR IGNORE INTO temp.needed (seq) VALUES (?)")?;
+    let mut path = connection.prepare("INSERT OR IGNORE INTO temp.paths_to_stay VALUES (?)")?;
     for held in state.held() {
         needed.execute([held.facts.record()])?;
+        if let Some(of_held) = held.facts.path() {
+            path.execute([of_held])?;
+        }
     }
     connection.execute(
         "INSERT INTO temp.messages_to_go
          SELECT number FROM messages WHERE at < ? AND step IN ('finished', 'refused')",
         [before],
+    )?;
+    // All that a file ever said goes with it or stays with it: what it says now would be
+    // new again if only what it said before were known.
+    connection.execute_batch(
+        "INSERT OR IGNORE INTO temp.paths_to_stay
+         SELECT path FROM messages
+         WHERE path IS NOT NULL AND number NOT IN (SELECT number FROM temp.messages_to_go);
+         DELETE FROM temp.messages_to_go
+         WHERE number IN (SELECT number FROM messages
+                          WHERE path IN (SELECT path FROM temp.paths_to_stay));",
     )?;
     connection.execute(
         "INSERT OR IGNORE INTO temp.needed
@@ -133,19 +148,14 @@ fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Resu
 }
 
 /// What the files of the messages that go are known by.
-fn files_to_go(connection: &Connection, state: &State) -> rusqlite::Result<Put> {
+fn files_to_go(connection: &Connection) -> rusqlite::Result<Put> {
     let mut put = Put::default();
     let mut paths = connection.prepare(
         "SELECT DISTINCT path FROM messages
-         WHERE number IN (SELECT number FROM temp.messages_to_go) AND path IS NOT NULL
-           AND path NOT IN (SELECT path FROM messages WHERE path IS NOT NULL
-                            AND number NOT IN (SELECT number FROM temp.messages_to_go))",
+         WHERE number IN (SELECT number FROM temp.messages_to_go) AND path IS NOT NULL",
     )?;
     for path in paths.query_map([], |row| row.get(0))? {
         put.paths.insert(path?);
-    }
-    for held in state.held() {
-        put.paths.remove(held.facts.path().unwrap_or_default());
     }
     let mut own = connection.prepare(
         "SELECT sender, id FROM messages

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tx::engine::{Effect, Event, Facts, Letter, Number, State, Step};
-use tx::journal::{Ledger, Reader, Untaken};
+use tx::journal::{Ledger, Put, Reader, Untaken};
 
 /// A ledger that can be killed.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Book {
     /// `None` only while it is opened again.
     ledger: Option<Ledger>,
     path: PathBuf,
+    /// How often something was put away.
+    archives: u32,
     _folder: TempDir,
 }
 
@@ -30,6 +32,7 @@ impl Book {
         Book {
             ledger: Some(ledger),
             path,
+            archives: 0,
             _folder: folder,
         }
     }
@@ -85,6 +88,43 @@ impl Book {
         letters
     }
 
+    /// Put away what was finished before a time: what its files are known by, and the
+    /// messages as the archive has them.
+    pub(crate) fn prune(&mut self, before: i64) -> (Put, Vec<Facts>) {
+        self.ledger = None;
+        self.archives += 1;
+        let archive = self.path.with_file_name(format!("{}.jsonl", self.archives));
+        let mut put = Put::default();
+        let pruned = tx::journal::prune(&self.path, before, &archive, |chosen| {
+            put.paths.clone_from(&chosen.paths);
+            put.own.clone_from(&chosen.own);
+            Ok(())
+        });
+        let pruned = pruned.unwrap();
+        let lines = std::fs::read_to_string(&archive).unwrap_or_default();
+        let lines = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        let gone = lines.filter_map(|mut line: serde_json::Value| {
+            let message = line.get_mut("message")?.take();
+            Some(serde_json::from_value(message).unwrap())
+        });
+        let gone: Vec<Facts> = gone.collect();
+        assert_eq!(pruned.messages, gone.len() as u64, "the archive has them");
+        self.reopen();
+        (put, gone)
+    }
+
+    /// What is remembered of messages that are files.
+    pub(crate) fn on_the_bus(&self) -> Vec<Facts> {
+        let mut numbers = Vec::new();
+        let reader = self.ledger().reader();
+        for step in [Step::Finished, Step::Refused, Step::Parked] {
+            numbers.extend(reader.at_step(step).unwrap());
+        }
+        numbers
+    }
+
     /// What is remembered of a message.
     pub(crate) fn facts(&self, number: Number) -> Option<Facts> {
         self.ledger().reader().message(number).unwrap()
@@ -108,6 +148,9 @@ impl Book {
     /// The first event that a state which was written down and read again takes
     /// otherwise than the one that was not, and how they differ after it.
     pub(crate) fn first_difference(&self) -> String {
+        if self.archives > 0 {
+            return difference(self.state(), &self.folded());
+        }
         let mut state = State::default();
         let mut found = String::new();
         let reader = Reader::open(&self.path).unwrap();
@@ -131,16 +174,11 @@ impl Book {
         }
     }
 
-    /// Everything folded again from the beginning, whatever snapshots there are.
+    /// Everything folded again from the beginning, or from what was put away last, whatever
+    /// other snapshots there are.
     pub(crate) fn folded(&self) -> State {
-        let mut state = State::default();
         let reader = Reader::open(&self.path).unwrap();
-        let fold = reader.fold(0, u64::MAX, |record| {
-            let event: Event = serde_json::from_str(&record.body).unwrap();
-            let _ = state.step(record.at, event);
-        });
-        fold.unwrap();
-        state
+        Ledger::replay(&reader, u64::MAX, |_, _, _| {}).unwrap()
     }
 }
 

@@ -59,7 +59,8 @@ pub(crate) struct Seen {
 /// What only comes about by the doing of several.
 pub(crate) const CIRCLE: &str = "a circle of three or more";
 pub(crate) const TWO_ASKS: &str = "two asks in one hand";
-const MET: [&str; 2] = [CIRCLE, TWO_ASKS];
+pub(crate) const NEWS_OF_FEATURE: &str = "news of a feature";
+const MET: [&str; 3] = [CIRCLE, TWO_ASKS, NEWS_OF_FEATURE];
 
 impl Seen {
     pub(crate) fn met(&mut self, what: &'static str) {

@@ -43,6 +43,7 @@ impl World {
                 self.fill_disk();
                 return false;
             }
+            Fault::Prune => return self.rng.percent(20) && self.prune(),
             Fault::CrashBeforeCommit => self.crash(),
             Fault::OldAttempt => return self.lie(fault),
             // More than one at a time, so that those of rare states meet everything.
@@ -94,6 +95,9 @@ impl World {
                 let command = match fault {
                     Fault::Drop => Command::Drop { facts },
                     _ => {
+                        for fake in self.panes.values_mut() {
+                            fake.again.insert(facts.number);
+                        }
                         let written = self.record.envelope(&facts).cloned();
                         let envelope =
                             Box::new(written.unwrap_or_else(|| {
@@ -337,7 +341,8 @@ impl World {
                 Some((_, Doing::Idle | Doing::Exit(_) | Doing::Die | Doing::Ready))
             );
             let starts = matches!(fake.script.back(), Some((_, Doing::Start)));
-            if !ends && !starts && fake.phase != Phase::Idle {
+            let stands = fake.phase == Phase::Idle && fake.script.is_empty();
+            if !ends && !starts && !stands {
                 let hung = fake.script.is_empty();
                 fake.script.push_back((1_000, Doing::Busy));
                 fake.script.push_back((1_000, Doing::Think));

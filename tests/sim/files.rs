@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tx::engine::{Arrived, Event, Letter, Rejected};
+use tx::journal::Put;
 use tx::model::{Address, Envelope, Line, MsgId, Rearmatter};
 
 use crate::coverage::CIRCLE;
@@ -53,6 +54,29 @@ impl Files {
     pub(crate) fn noticed(&self) -> impl Iterator<Item = (&str, &str)> {
         let noticed = self.noticed.iter();
         noticed.map(|(path, (hash, _))| (path.as_str(), hash.as_str()))
+    }
+
+    /// The files of what is put away leave the bus.
+    pub(crate) fn put_away(&mut self, put: &Put) {
+        self.now.retain(|path, written| {
+            let own = match written {
+                Written::Good { envelope, .. } => {
+                    let key = (envelope.from.clone(), envelope.id.clone());
+                    put.own.contains(&key)
+                }
+                Written::Bad { .. } => false,
+            };
+            !own && !put.paths.contains(path)
+        });
+    }
+
+    /// What was noticed and lies on the bus as it was.
+    pub(crate) fn on_the_bus(&self) -> impl Iterator<Item = (&str, &str)> {
+        let same = |path: &str, hash: &str| match self.now.get(path) {
+            Some(Written::Good { text, .. } | Written::Bad { text, .. }) => hash_of(text) == hash,
+            None => false,
+        };
+        self.noticed().filter(move |(path, hash)| same(path, hash))
     }
 
     /// The files of a sender, oldest first.
@@ -123,7 +147,7 @@ impl World {
         };
         let (hash, event) = match written {
             Written::Good { envelope, text } => {
-                let hash = hash(&text);
+                let hash = hash_of(&text);
                 self.record.file(&path, &hash, &envelope);
                 let arrived = Arrived {
                     path: path.clone(),
@@ -139,7 +163,7 @@ impl World {
                 (hash, Event::Arrived(Box::new(arrived)))
             }
             Written::Bad { author, text } => {
-                let hash = hash(&text);
+                let hash = hash_of(&text);
                 let rejected = Rejected {
                     path: path.clone(),
                     hash: hash.clone(),
@@ -186,7 +210,7 @@ impl World {
     }
 }
 
-fn hash(text: &str) -> String {
+fn hash_of(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
 }

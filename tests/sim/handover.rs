@@ -1,13 +1,13 @@
 //! What is given to processes: put into fake panes as tmux would, and held against what they
 //! may be given.
 
-use tx::engine::{Event, Pane, Sent, Step};
-use tx::model::Kind;
+use tx::engine::{Event, Pane, Sent};
+use tx::model::{Feature, Kind};
 
-use crate::coverage::TWO_ASKS;
+use crate::coverage::{NEWS_OF_FEATURE, TWO_ASKS};
 use crate::memory::Memory;
 use crate::panes::Phase;
-use crate::record::Given;
+use crate::record::{Given, Handed};
 use crate::settings::Fault;
 use crate::world::{Thing, World};
 
@@ -75,6 +75,7 @@ impl World {
     /// A turn is in the hands of its agent.
     pub(crate) fn begin(&mut self, pane: &Pane, turn: &Given) {
         self.check_given(pane, turn);
+        self.check_features(pane, turn);
         self.memory(pane).hand(&turn.messages);
         let asks = turn.messages.iter().filter(|m| m.kind == Kind::Ask);
         if asks.count() > 1 {
@@ -88,7 +89,10 @@ impl World {
         }
         fake.turn = turn.turn;
         (fake.phase, fake.own, fake.limited) = (Phase::Busy, false, 0);
-        fake.given.extend(turn.messages.iter().map(|m| m.number));
+        for message in &turn.messages {
+            fake.given.insert(message.number);
+            fake.again.remove(&message.number);
+        }
         let one_turn = fake.one_turn.is_some();
         let script = self.script(&pane.worker, one_turn);
         let fake = self.panes.get_mut(pane).expect("it is alive");
@@ -108,20 +112,49 @@ impl World {
             .or_default()
     }
 
-    /// The same message is never handed twice to a live process without a reason.
+    /// The same message is never handed twice to a live process, unless a person has retried
+    /// it: what a process was told it knows, whatever became of its turn. What may have
+    /// arrived is not given again to the process that may have it.
     fn check_given(&self, pane: &Pane, turn: &Given) {
         let fake = &self.panes[pane];
         let numbers = turn.messages.iter().map(|m| m.number);
         for number in numbers.filter(|n| fake.given.contains(n)) {
-            let held = self.state().message(number);
-            let delivery = held.and_then(|held| held.facts.delivery(&pane.worker));
-            let ladder = delivery.map_or(&[][..], |delivery| &delivery.ladder);
-            let had = ladder.iter().rposition(|rung| rung.step >= Step::Delivered);
-            let mut since = ladder.iter().skip(had.map_or(0, |had| had + 1));
             assert!(
-                delivery.is_none() || since.any(|rung| rung.why.is_some()),
-                "promise 2 is broken: {pane:?} has {number:?} already"
+                fake.again.contains(&number),
+                "promise 2 is broken: {pane:?} has {number:?} already: {:?}",
+                self.state().message(number).map(|held| &held.facts)
             );
         }
+    }
+
+    /// A process works for one feature: that of all its work, and of the news that it gets.
+    /// The results of a fan-out come together, whatever they are for.
+    fn check_features(&mut self, pane: &Pane, turn: &Given) {
+        let fake = &self.panes[pane];
+        let works = |kind: Kind| matches!(kind, Kind::Task | Kind::TaskComplete | Kind::Ask);
+        let plain = |m: &&Handed| works(m.kind) && !self.watch.is_result(m.number);
+        let features = turn.messages.iter().filter(plain).map(|m| &m.feature);
+        let mut features: Vec<&Option<Feature>> = features.chain(&fake.feature).collect();
+        features.dedup();
+        assert!(
+            features.len() <= 1,
+            "{pane:?} works for several features: {features:?}, {turn:?}"
+        );
+        let Some(feature) = features.first().copied() else {
+            return;
+        };
+        let news = turn.messages.iter().filter(|m| m.kind == Kind::Update);
+        let strange = news
+            .clone()
+            .find(|m| m.feature.is_some() && m.feature != *feature);
+        assert!(
+            strange.is_none(),
+            "{pane:?} works for {feature:?} and is told {strange:?}"
+        );
+        let (feature, any) = (feature.clone(), news.clone().any(|m| m.feature.is_some()));
+        if any {
+            self.seen.met(NEWS_OF_FEATURE);
+        }
+        self.panes.get_mut(pane).expect("it is alive").feature = Some(feature);
     }
 }

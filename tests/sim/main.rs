@@ -26,6 +26,7 @@ mod memory;
 mod meshes;
 mod oracle;
 mod panes;
+mod prune;
 mod record;
 mod reference;
 mod rng;

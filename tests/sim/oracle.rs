@@ -91,7 +91,8 @@ impl World {
         // A few numbers may be nobody's: of files that were changed before anybody had them.
         for number in (1..).map(Number) {
             let held = self.state().message(number).map(|held| held.facts.clone());
-            match held.or_else(|| self.book.facts(number)) {
+            let known = held.or_else(|| self.book.facts(number));
+            match known.or_else(|| self.put_away.get(&number).cloned()) {
                 Some(facts) => {
                     all.insert(number, facts);
                     unknown = 0;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use tx::engine::{Event, Exit, Number, Pane, Verdict};
-use tx::model::Address;
+use tx::model::{Address, Feature};
 
 use crate::record::Given;
 use crate::settings::Fault;
@@ -24,6 +24,10 @@ pub(crate) struct FakePane {
     pub(crate) waiting: Option<Given>,
     /// All that it was ever given.
     pub(crate) given: BTreeSet<Number>,
+    /// What it may be given once more: a person has retried it.
+    pub(crate) again: BTreeSet<Number>,
+    /// The feature that it works for, if it has worked.
+    pub(crate) feature: Option<Option<Feature>>,
     /// What its agent is going to do, each after a while.
     pub(crate) script: VecDeque<(i64, Doing)>,
     /// When it does the next of it, and not before.
@@ -103,6 +107,8 @@ impl World {
             turn: 0,
             waiting: None,
             given: BTreeSet::new(),
+            again: BTreeSet::new(),
+            feature: None,
             script,
             due: 0,
             record: None,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tx::engine::{Facts, Letter, Number, Source, Step, Turn};
-use tx::model::{Address, Envelope, Kind, MsgId};
+use tx::model::{Address, Envelope, Feature, Kind, MsgId};
 
 use crate::world::World;
 
@@ -33,6 +33,8 @@ pub(crate) struct Handed {
     pub(crate) kind: Kind,
     pub(crate) headline: String,
     pub(crate) body: String,
+    /// The feature that its author named.
+    pub(crate) feature: Option<Feature>,
 }
 
 /// What a process is given at once, as it was when it was sent.
@@ -96,6 +98,7 @@ impl Record {
                     kind,
                     headline: said.headline.as_str().to_owned(),
                     body: String::new(),
+                    feature: said.feature.clone(),
                 }
             }
             Source::Own { .. } | Source::Output { .. } => {
@@ -108,6 +111,7 @@ impl Record {
                     kind,
                     headline: letter.headline.clone(),
                     body: letter.body.clone(),
+                    feature: None,
                 }
             }
         }

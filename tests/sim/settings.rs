@@ -93,6 +93,8 @@ listed! {
         LateEffect,
         /// The disk is full for a while.
         DiskFull,
+        /// What is finished is put away.
+        Prune,
     }
 }
 

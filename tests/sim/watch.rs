@@ -48,6 +48,16 @@ impl Watch {
             .extend(touched.iter().map(|(number, _)| *number));
     }
 
+    /// Is it, or may it be, one of the results that a join gets together?
+    pub(crate) fn is_result(&self, number: Number) -> bool {
+        self.model.is_result(number.0)
+    }
+
+    /// What was finished is not known any more.
+    pub(crate) fn put_away(&mut self, gone: BTreeSet<Message>) {
+        self.model.put_away(&gone);
+    }
+
     /// tx was killed before this was durable.
     pub(crate) fn forget(&mut self) {
         self.events.clear();

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Event, Is, Loaded, Pane, State};
+use tx::engine::{Event, Facts, Is, Loaded, Number, Pane, State};
 use tx::model::{Address, MsgId, Name};
 
 use crate::book::Book;
@@ -82,6 +82,8 @@ pub(crate) struct World {
     pub(crate) untaken: VecDeque<(i64, Event)>,
     /// What has come since, and waits.
     pub(crate) unheard: VecDeque<Event>,
+    /// What was put away.
+    pub(crate) put_away: BTreeMap<Number, Facts>,
     /// Something was taken in, and is not durable yet.
     pub(crate) taken: bool,
     /// Events since everything is calm.
@@ -130,6 +132,7 @@ impl World {
             full: false,
             untaken: VecDeque::new(),
             unheard: VecDeque::new(),
+            put_away: BTreeMap::new(),
             taken: false,
             calm_events: 0,
             most_events: 0,
@@ -323,6 +326,10 @@ impl World {
     pub(crate) fn crash(&mut self) {
         self.seen.crashes += 1;
         self.note("            !! killed".into());
+        self.restart();
+    }
+
+    pub(crate) fn restart(&mut self) {
         // Where nothing was pending, the state is what was committed.
         let pending = std::mem::take(&mut self.taken);
         self.make_room();

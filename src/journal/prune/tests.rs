@@ -270,3 +270,27 @@ fn a_failure_after_the_archive_loses_nothing() {
     assert_eq!(prune(&project.path, 75, &second).unwrap().records, 5);
     assert_eq!(project.state(), state);
 }
+
+#[test]
+fn what_a_file_said_stays_as_long_as_anything_that_it_said() {
+    let project = project();
+    let journal = Journal::open(&project.path).unwrap();
+    // The file of the parked third one was changed too late, which was refused.
+    let event = arrived("m3.md", "m3", &[]);
+    let refused = facts(11, "m3", &[Step::Refused]);
+    let refused = Facts { at: 45, ..refused };
+    journal
+        .append(vec![entry(110, &event, vec![refused])])
+        .unwrap();
+    drop(journal);
+    let mut files = Put::default();
+    let pruned = super::prune(&project.path, 75, &project.archive(), |put| {
+        files.paths.clone_from(&put.paths);
+        Ok(())
+    });
+    assert_eq!(pruned.unwrap().messages, 5);
+    assert!(!files.paths.contains("m3.md"), "{files:?}");
+    let kept = Reader::open(&project.path).unwrap();
+    let kept = kept.messages_at("m3.md", 8).unwrap();
+    assert!(kept.iter().any(|facts| facts.number == Number(11)));
+}

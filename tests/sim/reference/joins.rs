@@ -58,6 +58,12 @@ impl Model {
         })
     }
 
+    /// Is it, or may it be, a result of a fan-out?
+    pub(crate) fn is_result(&self, number: Message) -> bool {
+        let sent = self.sent.get(&number);
+        sent.is_none_or(|sent| sent.member.is_some() || sent.unsure)
+    }
+
     /// Did somebody's last work belong to one?
     pub(super) fn was_member(&self, who: &Address) -> bool {
         let last = self.last.get(who);

@@ -371,8 +371,8 @@ impl Model {
             let sent = run.by_agent.entry(from.clone()).or_default();
             *sent += u32::from(costs);
             let sent = *sent;
-            run.edited |= amends;
-            unsure = run.edited || run.mesh.is_none();
+            run.unsure |= amends;
+            unsure = run.unsure || run.mesh.is_none();
             let (mesh, messages) = (run.mesh.clone(), run.messages);
             let all = mesh.and_then(|mesh| self.meshes.get(&mesh)?.max_mesh_messages);
             over |= all.is_some_and(|most| messages > most);

@@ -143,7 +143,8 @@ struct Run {
     mesh: Option<Name>,
     messages: u32,
     by_agent: BTreeMap<Address, u32>,
-    edited: bool,
+    /// It is not known here what it has cost.
+    unsure: bool,
 }
 
 impl Sent {
@@ -193,6 +194,17 @@ impl Model {
         let gone = asks.filter(|asker| asker.mesh == name && !self.knows(asker));
         let gone: BTreeSet<Address> = gone.cloned().collect();
         self.unsure.extend(gone);
+    }
+
+    /// What is not known to tx any more can be named by nobody. What its runs have cost is
+    /// forgotten where nothing of them is under way.
+    pub(crate) fn put_away(&mut self, gone: &BTreeSet<Message>) {
+        for numbers in self.ids.values_mut() {
+            numbers.retain(|number| !gone.contains(number));
+        }
+        for (run, cost) in &mut self.runs {
+            cost.unsure |= gone.contains(run);
+        }
     }
 
     /// The messages of an id.
