@@ -10,6 +10,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod acts;
 mod agents;
 mod book;
 mod coverage;
