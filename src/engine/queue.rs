@@ -153,7 +153,11 @@ impl State {
         let outcome = work.is_some_and(|work| work.outcomes.iter().any(|o| o.number == number));
         held.facts.deliveries.iter().all(|delivery| {
             let to = &delivery.to;
+            let mut ladder = delivery.ladder.iter();
+            // What a person has retried was given once.
+            let given = ladder.any(|rung| rung.step == Step::Leased);
             delivery.step() <= Step::Queued
+                && !given
                 && match delivery.kind {
                     Kind::Task | Kind::Ask | Kind::TaskComplete => {
                         outcome || self.is_alone_in_inbox(to, number)

@@ -232,3 +232,16 @@ fn an_answer_that_names_nothing_is_for_the_ask_in_hand_though_another_has_its_id
         .collect();
     assert_eq!(open, ["dev/c"], "nobody has answered the other one");
 }
+
+#[test]
+fn a_message_that_was_given_once_cannot_be_changed_though_a_person_has_retried_it() {
+    let mut play = with_a_dead_letter();
+    play.stop("dev/a");
+    let t = from("core/core").to("dev/a").id("t");
+    play.retry("t", t.clone());
+    assert_eq!(play.step("t", "dev/a"), Step::Queued);
+    let path = play.facts("t").path().unwrap().to_owned();
+    play.drop(t.path(&path).text("something else"));
+    assert_eq!(play.state.counts().refused, 1);
+    assert!(play.told("core/core").contains("write another"));
+}
