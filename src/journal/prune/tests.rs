@@ -274,13 +274,13 @@ fn a_failure_after_the_archive_loses_nothing() {
 #[test]
 fn what_a_file_said_stays_as_long_as_anything_that_it_said() {
     let project = project();
-    let journal = Journal::open(&project.path).unwrap();
+    let mut journal = Journal::open(&project.path).unwrap();
     // The file of the parked third one was changed too late, which was refused.
     let event = arrived("m3.md", "m3", &[]);
     let refused = facts(11, "m3", &[Step::Refused]);
     let refused = Facts { at: 45, ..refused };
     journal
-        .append(vec![entry(110, &event, vec![refused])])
+        .append(&[entry(110, &event, vec![refused])])
         .unwrap();
     drop(journal);
     let mut files = Put::default();
