@@ -43,7 +43,7 @@ impl World {
                 self.fill_disk();
                 return false;
             }
-            Fault::Prune => return self.rng.percent(20) && self.prune(),
+            Fault::Prune => return self.rng.percent(10) && self.prune(),
             Fault::CrashBeforeCommit => self.crash(),
             Fault::OldAttempt => return self.lie(fault),
             // More than one at a time, so that those of rare states meet everything.

@@ -114,7 +114,10 @@ impl Watch {
                 let said = &arrived.envelope;
                 self.model.file(path, hash, said, late, made.as_ref());
             }
-            Event::Rejected(rejected) => self.model.spoiled(&rejected.path, &rejected.hash),
+            Event::Rejected(rejected) => {
+                let author = rejected.author.as_ref();
+                self.model.spoiled(&rejected.path, &rejected.hash, author);
+            }
             Event::PaneStarted { .. }
             | Event::PaneReady { .. }
             | Event::PaneIdle { .. }

@@ -178,6 +178,15 @@ impl World {
         self.schedule.insert((self.now + delay, self.order), thing);
     }
 
+    /// The files that are going to be noticed.
+    pub(crate) fn files_to_come(&self) -> BTreeSet<&str> {
+        let files = self.schedule.values().filter_map(|thing| match thing {
+            Thing::File(path) => Some(path.as_str()),
+            _ => None,
+        });
+        files.collect()
+    }
+
     /// Tell tx something, soon.
     pub(crate) fn tell(&mut self, delay: i64, event: Event) {
         if self.fault(Fault::Twice, 5) {

@@ -88,6 +88,11 @@ impl Model {
             may.push(May::Refused);
         }
         self.compare(said, &may, made, amended);
+        match made {
+            Some(made) if made.refused => self.refuse(&said.from),
+            Some(_) => drop(self.refused.remove(&said.from)),
+            None => {}
+        }
         if let Some(made) = made.filter(|made| !made.refused) {
             if amended == Some(made.number) {
                 self.retract(made.number);
@@ -110,8 +115,20 @@ impl Model {
     }
 
     /// A file was read that is not a message.
-    pub(crate) fn spoiled(&mut self, path: &str, hash: &str) {
+    pub(crate) fn spoiled(&mut self, path: &str, hash: &str, author: Option<&Address>) {
         self.paths.insert(path.to_owned(), (hash.to_owned(), None));
+        if let Some(author) = author {
+            self.refuse(author);
+        }
+    }
+
+    /// After the third note in a row its author's work is given up, and what it asked.
+    fn refuse(&mut self, author: &Address) {
+        let refused = self.refused.entry(author.clone()).or_default();
+        *refused += 1;
+        if *refused >= 3 {
+            self.unsure.insert(author.clone());
+        }
     }
 
     /// A `command` agent has printed its outcome.

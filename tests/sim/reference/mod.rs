@@ -49,6 +49,8 @@ pub(crate) struct Model {
     closed: Vec<((Message, Address), Ask)>,
     /// Asks of these may have been given up: it was not said.
     unsure: BTreeSet<Address>,
+    /// How many files of each author were refused since one was accepted.
+    refused: BTreeMap<Address, u32>,
 }
 
 /// A message that was accepted.
