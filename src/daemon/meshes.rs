@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use sha2::{Digest, Sha256};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc, watch};
 
+use super::Input;
 use crate::engine::{Event, Loaded, Rejected, State, Traits};
 use crate::format::report::report;
 use crate::model::{Agent, Diagnostic, Mode, Name};
@@ -24,7 +25,7 @@ const UNWATCHED: Duration = Duration::from_secs(5);
 
 /// Where the meshes are, and what was said of those that are broken.
 pub(super) struct Meshes {
-    project: Project,
+    root: PathBuf,
     places: HashMap<Name, Place>,
     /// What runs their agents.
     runtimes: Runtimes,
@@ -34,13 +35,28 @@ pub(super) struct Meshes {
     told_problems: HashMap<String, String>,
     /// How many of the project's own have problems.
     problems: usize,
+    /// How often somebody wanted them to be read.
+    wanted: watch::Sender<u64>,
+}
+
+/// Reads the meshes where nobody waits for it.
+pub(super) struct MeshReader {
+    project: Project,
     watcher: Option<RecommendedWatcher>,
     watched: HashSet<PathBuf>,
     changed: Arc<Notify>,
+    wanted: watch::Receiver<u64>,
 }
 
-impl Meshes {
-    pub(super) fn new(project: &Project) -> Meshes {
+/// The meshes as they were read.
+pub(super) struct Read {
+    catalogue: Catalogue,
+    /// What was wanted up to this is answered by it.
+    pub(super) wanted: u64,
+}
+
+impl MeshReader {
+    fn new(project: &Project, wanted: watch::Receiver<u64>) -> MeshReader {
         let changed = Arc::new(Notify::new());
         let news = Arc::clone(&changed);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
@@ -52,21 +68,42 @@ impl Meshes {
         if let Err(error) = &watcher {
             tracing::warn!(%error, "meshes cannot be watched: they are read again every {} s, and at SIGHUP", UNWATCHED.as_secs());
         }
-        Meshes {
+        MeshReader {
             project: project.clone(),
-            places: HashMap::new(),
-            runtimes: Runtimes::builtin().clone(),
-            told: HashMap::new(),
-            told_problems: HashMap::new(),
-            problems: 0,
             watcher: watcher.ok(),
             watched: HashSet::new(),
             changed,
+            wanted,
+        }
+    }
+
+    /// Read them whenever something has changed or somebody wants it, for as long as somebody
+    /// listens.
+    pub(super) async fn run(mut self, inputs: mpsc::Sender<Input>) {
+        loop {
+            let changed = self.has_changed();
+            tokio::select! {
+                () = changed => {}
+                wanted = self.wanted.changed() => if wanted.is_err() {
+                    return;
+                },
+            }
+            let read = tokio::task::spawn_blocking(move || {
+                let read = self.read();
+                (self, read)
+            });
+            let Ok((reader, read)) = read.await else {
+                return;
+            };
+            self = reader;
+            if inputs.send(Input::Meshes(Box::new(read))).await.is_err() {
+                return;
+            }
         }
     }
 
     /// Wait until something has changed, and is likely to be done changing.
-    pub(super) fn changed(&self) -> impl Future<Output = ()> + use<> {
+    fn has_changed(&self) -> impl Future<Output = ()> + use<> {
         let changed = Arc::clone(&self.changed);
         let unwatched = self.watcher.is_none();
         async move {
@@ -79,8 +116,9 @@ impl Meshes {
         }
     }
 
-    /// Read them all; what the engine does not know yet comes back.
-    pub(super) fn load(&mut self, state: &State) -> Vec<Event> {
+    /// Read them all.
+    pub(super) fn read(&mut self) -> Read {
+        let wanted = *self.wanted.borrow_and_update();
         // First: what changes while it is read is read again.
         self.watch();
         let mut catalogue = Catalogue::load(Some(&self.project));
@@ -88,6 +126,58 @@ impl Meshes {
         for entry in &mut catalogue.entries {
             entry.check_runnable(&self.project, &catalogue.runtimes, &path);
         }
+        Read { catalogue, wanted }
+    }
+
+    /// Watch every folder that a config can be in. New ones are not seen by a watch on
+    /// their parent, so this is done with each load.
+    fn watch(&mut self) {
+        let Some(watcher) = &mut self.watcher else {
+            return;
+        };
+        let meshes = self.project.meshes();
+        let mut folders = vec![self.project.root.clone(), meshes.clone()];
+        let inner = folders_in(&meshes);
+        folders.extend(inner.iter().flat_map(|folder| folders_in(folder)));
+        folders.extend(inner);
+        let folders: HashSet<PathBuf> = folders.into_iter().collect();
+        for gone in self.watched.difference(&folders) {
+            let _ = watcher.unwatch(gone);
+        }
+        for new in &folders {
+            // Again and again: one of the same name may have come in its place.
+            if watcher.watch(new, RecursiveMode::NonRecursive).is_err() && new.exists() {
+                tracing::warn!(folder = %new.display(), "cannot be watched: SIGHUP reads meshes again");
+            }
+        }
+        self.watched = folders;
+    }
+}
+
+impl Meshes {
+    pub(super) fn new(project: &Project) -> (Meshes, MeshReader) {
+        let (wanted, wants) = watch::channel(0);
+        let meshes = Meshes {
+            root: project.root.clone(),
+            places: HashMap::new(),
+            runtimes: Runtimes::builtin().clone(),
+            told: HashMap::new(),
+            told_problems: HashMap::new(),
+            problems: 0,
+            wanted,
+        };
+        (meshes, MeshReader::new(project, wants))
+    }
+
+    /// Have them read. Gives the number of this wish, for [`Read::wanted`].
+    pub(super) fn read_again(&mut self) -> u64 {
+        self.wanted.send_modify(|wanted| *wanted += 1);
+        *self.wanted.borrow()
+    }
+
+    /// What the engine does not know yet of what was read.
+    pub(super) fn take(&mut self, read: Read, state: &State) -> Vec<Event> {
+        let catalogue = read.catalogue;
         self.runtimes = catalogue.runtimes;
         let bad =
             |entry: &&Entry| entry.place != Place::BuiltIn && entry.problems().next().is_some();
@@ -182,7 +272,7 @@ impl Meshes {
             return None;
         }
         problems.sort_by_key(|problem| !problem.is_error());
-        let path = config.strip_prefix(&self.project.root).unwrap_or(config);
+        let path = config.strip_prefix(&self.root).unwrap_or(config);
         let path = path.to_string_lossy().into_owned();
         let report = report(&path, &entry.text, &problems, false);
         let told = self.told_problems.insert(place, report.clone());
@@ -212,30 +302,6 @@ impl Meshes {
                 "mesh does not load, the last good one is kept: `tx mesh check` says more"
             );
         }
-    }
-
-    /// Watch every folder that a config can be in. New ones are not seen by a watch on
-    /// their parent, so this is done with each load.
-    fn watch(&mut self) {
-        let Some(watcher) = &mut self.watcher else {
-            return;
-        };
-        let meshes = self.project.meshes();
-        let mut folders = vec![self.project.root.clone(), meshes.clone()];
-        let inner = folders_in(&meshes);
-        folders.extend(inner.iter().flat_map(|folder| folders_in(folder)));
-        folders.extend(inner);
-        let folders: HashSet<PathBuf> = folders.into_iter().collect();
-        for gone in self.watched.difference(&folders) {
-            let _ = watcher.unwatch(gone);
-        }
-        for new in &folders {
-            // Again and again: one of the same name may have come in its place.
-            if watcher.watch(new, RecursiveMode::NonRecursive).is_err() && new.exists() {
-                tracing::warn!(folder = %new.display(), "cannot be watched: SIGHUP reads meshes again");
-            }
-        }
-        self.watched = folders;
     }
 }
 

@@ -24,6 +24,7 @@ mod orders;
 mod perform;
 mod process;
 mod processes;
+mod queue;
 mod remembered;
 mod run;
 mod screens;
@@ -62,4 +63,6 @@ enum Input {
     Blind,
     /// Every file that was there at the start has been seen.
     Scanned,
+    /// The meshes were read.
+    Meshes(Box<meshes::Read>),
 }

@@ -99,7 +99,7 @@ impl Daemon {
     pub(super) fn read(&mut self, numbers: Vec<Number>) {
         let messages = numbers.into_iter().map(|number| number.0).collect();
         match control::command_for(&Request::Read { messages }, &self.ledger) {
-            Ok(command) => self.own.push_back(Event::Command(command)),
+            Ok(command) => self.queue.push(Event::Command(command)),
             Err(refusal) => tracing::warn!(why = refusal.why, "they stay unread"),
         }
     }

@@ -1,27 +1,26 @@
 //! What people and scripts ask of the daemon through its socket.
 
+use std::ops::ControlFlow;
+
 use super::control::{self, Asked, Refusal, Reply, Request};
 use super::run::{Daemon, End};
 use crate::engine::Event;
 
 impl Daemon {
     /// Do what somebody asks for. If it is to end: how.
-    pub(super) fn answer(&mut self, asked: Asked) -> Option<End> {
+    pub(super) fn answer(&mut self, asked: Asked) -> ControlFlow<End> {
         let Asked { request, answer } = asked;
         let reply = match &request {
             Request::Stop { kill_agents } => {
-                return Some(End {
+                return ControlFlow::Break(End {
                     kill_agents: *kill_agents,
                     asked: Some(answer),
                 });
             }
             Request::Reload => {
-                self.load_meshes();
-                self.settle();
-                match self.is_stalled() {
-                    false => Reply::Done,
-                    true => Reply::from(full("they count when the disk has room")),
-                }
+                let wish = self.meshes.read_again();
+                self.reloads.push((wish, answer));
+                return ControlFlow::Continue(());
             }
             Request::StopWorker { .. }
             | Request::RestartWorker { .. }
@@ -32,18 +31,30 @@ impl Daemon {
         };
         // If nobody waits for it any more, it is done all the same.
         let _ = answer.send(reply);
-        None
+        ControlFlow::Continue(())
+    }
+
+    /// Tell those who wanted the meshes to be read that they are, and count.
+    pub(super) fn tell_reloaded(&mut self) {
+        let stalled = self.queue.is_stalled();
+        let read = |(wish, _): &mut (u64, _)| *wish <= self.meshes_read;
+        for (_, answer) in self.reloads.extract_if(.., read) {
+            let _ = answer.send(match stalled {
+                false => Reply::Done,
+                true => Reply::from(full("they count when the disk has room")),
+            });
+        }
     }
 
     /// Take a person's order in, as far as that can be remembered.
     fn order(&mut self, request: &Request) -> Result<Reply, Refusal> {
-        if self.is_stalled() {
+        if self.queue.is_stalled() {
             return Err(full("see that the disk has room, then try again"));
         }
         let command = control::command_for(request, &self.ledger)?;
-        self.own.push_back(Event::Command(command));
+        self.queue.push(Event::Command(command));
         self.settle();
-        match self.is_stalled() {
+        match self.queue.is_stalled() {
             false => Ok(Reply::Done),
             true => Err(full("it is done when the disk has room")),
         }

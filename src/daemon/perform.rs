@@ -26,7 +26,7 @@ impl Daemon {
                 };
                 match self.handover().start(pane, wanted) {
                     Ok(start) => self.processes.start(start),
-                    Err(event) => self.own.push_back(event),
+                    Err(event) => self.queue.push(event),
                 }
             }
             Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
@@ -39,11 +39,11 @@ impl Daemon {
             }
             Effect::Look { pane } => {
                 tracing::debug!(worker = %pane.worker, attempt = pane.attempt, "look");
-                self.own.extend(self.processes.look(&pane).err());
+                self.queue.extend(self.processes.look(&pane).err());
             }
             Effect::Kill { pane } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
-                self.own.extend(self.processes.kill(&pane).err());
+                self.queue.extend(self.processes.kill(&pane).err());
             }
             Effect::Write(letter) => self.write(*letter),
             Effect::NotifyHuman {
@@ -57,7 +57,7 @@ impl Daemon {
             Effect::ShowDialog { worker, open } => {
                 tracing::info!(%worker, open, "dialog");
             }
-            Effect::RunHook { worker, check, .. } => self.own.push_back(Event::HookFinished {
+            Effect::RunHook { worker, check, .. } => self.queue.push(Event::HookFinished {
                 worker,
                 check,
                 verdict: Verdict::Error {
@@ -79,7 +79,7 @@ impl Daemon {
                 why,
             }),
         };
-        self.own.extend(delivered.err());
+        self.queue.extend(delivered.err());
     }
 
     fn handover(&self) -> Handover<'_> {

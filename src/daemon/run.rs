@@ -3,6 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,33 +11,31 @@ use std::time::{Duration, Instant, SystemTime};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::MissedTickBehavior;
+use tokio::task::JoinSet;
+use tokio::time::{Interval, MissedTickBehavior};
 
 use super::bar::Bar;
 use super::begun::Begun;
 use super::clock::{Clock, until};
 use super::consumer::Consumer;
-use super::control::{self, Reply};
+use super::control::{self, Asked, Reply};
 use super::injector::Injector;
 use super::lock::{DaemonLock, Ground, Lost};
-use super::meshes::Meshes;
+use super::meshes::{Meshes, Read};
 use super::notices::{Notices, Reach};
 use super::processes::{Processes, World};
+use super::queue::Queue;
 use super::remembered::{known_files, own_messages};
 use super::screens::Screens;
 use super::stopped::Stopped;
 use super::{Input, survivors};
-use crate::engine::{Event, Letter, Pane, Status, Worker};
+use crate::engine::{Event, Letter, Pane, Status, Timer, Worker};
 use crate::journal::{Ledger, Untaken};
 use crate::model::{Address, Core, Envelope, Mode, MsgId, Name, Recipient, ScreenRules};
 use crate::project::{Project, close_all_in, create_private};
 use crate::runtime::Runtimes;
 use crate::tmux::{Client, Server};
 
-/// How much may wait for the loop; who has more to tell waits.
-const INPUTS: usize = 256;
-/// How many events share a commit, at most.
-const TOGETHER: usize = 1024;
 /// How many names are looked for in vain between two changes.
 const MOST_UNKNOWN: usize = 1000;
 /// How soon something that takes milliseconds is looked at again.
@@ -52,6 +51,7 @@ const LOOK_DOWN: Duration = Duration::from_millis(800);
 const NEWS: Duration = Duration::from_millis(20);
 
 /// How it is to end.
+#[derive(Default)]
 pub(super) struct End {
     pub(super) kill_agents: bool,
     /// Whoever waits to be told that it has.
@@ -88,10 +88,39 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
         .build()
         .map_err(Stopped::Machine)?;
     runtime.block_on(async {
-        let (inputs, told) = mpsc::channel(INPUTS);
-        let mut daemon = Daemon::new(project, ledger, ground, inputs).await?;
-        daemon.serve(&mut lock, unwritten, told, ready).await
+        let (queue, ends) = Queue::new();
+        let (mut daemon, found) = Daemon::new(project, ledger, ground, queue, ends.inputs).await?;
+        for letter in unwritten {
+            daemon.write(letter);
+        }
+        let served = daemon.serve(&mut lock, found, ends.orders, ready).await;
+        daemon.tasks.shutdown().await;
+        served
     })
+}
+
+/// What was found at the start. The engine is told of the meshes, then of the files on the
+/// bus, since agents write before they end, then of the exits, then of what is alive.
+struct Found {
+    meshes: Vec<Event>,
+    exits: Vec<Event>,
+    /// What the processes that are alive show.
+    shown: Vec<Event>,
+}
+
+/// What wakes the loop.
+enum Wake {
+    End(End),
+    Ordered(Asked),
+    Told(Input),
+    /// The user wants the meshes to be read.
+    HangUp,
+    Due(i64, Timer),
+    /// What could not be written is tried again.
+    TryAgain,
+    ShowNews,
+    ProcessGone,
+    LookDown,
 }
 
 /// The loop and everything that it owns.
@@ -111,17 +140,18 @@ pub(super) struct Daemon {
     written_before: HashSet<(Address, MsgId)>,
     /// Messages that named a mesh that there is not, by what they named.
     unknown: HashSet<(Name, Vec<Recipient>)>,
-    /// What the loop tells itself, before anybody else is heard.
-    pub(super) own: VecDeque<Event>,
-    /// What could not be remembered; until it is, nothing else is taken in.
-    untaken: VecDeque<(i64, Event)>,
+    pub(super) queue: Queue,
+    /// What goes on beside the loop, and ends with it.
+    tasks: JoinSet<()>,
+    /// Who is told when the meshes are read and known, and by which wish.
+    pub(super) reloads: Vec<(u64, oneshot::Sender<Reply>)>,
+    /// The last wish that the meshes were read by.
+    pub(super) meshes_read: u64,
     /// Letters that could not be written.
     pub(super) unwritten: VecDeque<Letter>,
     commits: watch::Sender<u64>,
     /// When what agents write began to be about what.
     begun: Begun,
-    /// What the processes that were found alive show.
-    found: VecDeque<Event>,
     /// Nobody looks at files any more.
     blind: bool,
     /// When the human is shown what has changed.
@@ -139,8 +169,9 @@ impl Daemon {
         project: &Project,
         ledger: Ledger,
         ground: Ground,
+        queue: Queue,
         inputs: mpsc::Sender<Input>,
-    ) -> Result<Daemon, Stopped> {
+    ) -> Result<(Daemon, Found), Stopped> {
         let settings = project.settings()?;
         let clock = Clock::start(ledger.state().at());
         let socket = project.tmux_socket();
@@ -190,7 +221,7 @@ impl Daemon {
             screens: Screens::new(client.clone()),
             client,
             fence: consumer.fence(),
-            inputs,
+            inputs: inputs.clone(),
             clock,
             program: program.to_string_lossy().into(),
             run: project.run(),
@@ -198,54 +229,60 @@ impl Daemon {
         for (worker, pane) in left.dead {
             processes.keep_dead(worker, pane);
         }
-        let mut found = VecDeque::new();
+        let mut shown = Vec::new();
         for survivor in left.alive {
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
-            found.extend(processes.adopt(survivor));
+            shown.extend(processes.adopt(survivor));
         }
+        let (mut meshes, mut reader) = Meshes::new(project);
+        let found = Found {
+            meshes: meshes.take(reader.read(), ledger.state()),
+            exits: left.exits,
+            shown,
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(reader.run(inputs));
         let (commits, _) = watch::channel(ledger.state().seq());
-        Ok(Daemon {
+        let daemon = Daemon {
             project: project.clone(),
             ground,
             lost: None,
             watching: true,
             clock,
-            meshes: Meshes::new(project),
+            meshes,
             written_before,
             unknown: HashSet::new(),
             ledger,
             consumer,
             processes,
-            own: left.exits.into(),
-            untaken: VecDeque::new(),
+            queue,
+            tasks,
+            reloads: Vec::new(),
+            meshes_read: 0,
             unwritten: VecDeque::new(),
             commits,
             begun,
-            found,
             blind: false,
             news: None,
             bar,
             notices,
             injector,
             core_is_shell: run.is_empty(),
-        })
+        };
+        Ok((daemon, found))
     }
 
     async fn serve(
         &mut self,
         lock: &mut DaemonLock,
-        unwritten: Vec<Letter>,
-        mut told: mpsc::Receiver<Input>,
+        found: Found,
+        orders: mpsc::Sender<Asked>,
         ready: impl FnOnce(),
     ) -> Result<(), Stopped> {
         let mut signals = Signals::new().map_err(Stopped::Machine)?;
-        let mut hang_up = signal(SignalKind::hangup()).map_err(Stopped::Machine)?;
-        for letter in unwritten {
-            self.write(letter);
-        }
         // What comes while it recovers is told as it comes.
         let untold = self.untold();
-        if let Some(end) = self.recover(&mut told, &mut signals).await {
+        if let Some(end) = self.recover(found, &mut signals).await {
             self.stop(end).await;
             return Ok(());
         }
@@ -253,25 +290,22 @@ impl Daemon {
             path: self.project.lock(),
             error,
         };
-        let (asks, mut asked) = mpsc::channel(16);
         let listener = control::listen(&self.project).map_err(failed)?;
-        let control = tokio::spawn(control::serve(listener, asks, self.commits.subscribe()));
+        let commits = self.commits.subscribe();
+        self.tasks.spawn(control::serve(listener, orders, commits));
         tracing::info!(root = %self.project.root.display(), pid = std::process::id(), "tx runs");
         ready();
         self.remind(&untold);
-        let changed = self.meshes.changed();
-        tokio::pin!(changed);
         let mut looks = tokio::time::interval(LOOK_DOWN);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut said_watching = true;
-        let end = loop {
+        loop {
             if self.blind {
                 return Err(Stopped::Blind);
             }
             if let Some(lost) = self.lost.take() {
                 let lost = self.save_journal(lost);
-                drop(told);
-                control.abort();
+                self.queue.close();
                 self.leave(&lost).await;
                 return Err(lost.into());
             }
@@ -280,118 +314,121 @@ impl Daemon {
                 // Those who look are told too late, and nothing else is wrong.
                 let _ = lock.set_scanning(!said_watching);
             }
-            let due = self.ledger.state().next_timer();
-            let wake = due.as_ref().map(|(at, _)| self.clock.instant(*at));
-            let stalled = self.is_stalled();
-            let again = stalled || !self.unwritten.is_empty();
-            // In this order: who floods the bus cannot keep times from coming, and the pane
-            // of a process that is gone is known before its next one is started.
-            tokio::select! {
-                biased;
-                end = signals.end() => break end,
-                _ = hang_up.recv() => self.load_meshes(),
-                asked = asked.recv() => if let Some(asked) = asked
-                    && let Some(end) = self.answer(asked)
-                {
-                    break end;
-                },
-                () = tokio::time::sleep(TRY_AGAIN), if again => {}
-                () = until(wake), if !stalled => if let Some((due, timer)) = due
-                    && self.clock.now() >= due
-                {
-                    self.own.push_back(Event::TimerFired { timer, due });
-                },
-                () = until(self.news) => {
-                    self.news = None;
-                    self.show_news();
-                }
-                () = self.processes.one_is_gone() => {}
-                _ = looks.tick() => self.look_down(),
-                () = &mut changed => {
-                    changed.set(self.meshes.changed());
-                    self.load_meshes();
-                }
-                input = told.recv(), if !stalled => if let Some(input) = input {
-                    self.take_with(input, &mut told);
-                },
+            let wake = self.wake(&mut signals, &mut looks).await;
+            if let ControlFlow::Break(end) = self.handle(wake) {
+                self.queue.close();
+                let _ = control::stop_listening(&self.project);
+                self.stop(end).await;
+                return Ok(());
             }
-            self.settle();
-        };
-        // Whoever has something to tell now tells the next one, by what it leaves behind.
-        drop(told);
-        control.abort();
-        let _ = control::stop_listening(&self.project);
-        self.stop(end).await;
-        Ok(())
+        }
+    }
+
+    /// Wait for the next thing. In this order: who floods the bus cannot keep times from
+    /// coming, and the pane of a process that is gone is known before its next one is started.
+    async fn wake(&mut self, signals: &mut Signals, looks: &mut Interval) -> Wake {
+        let stalled = self.queue.is_stalled();
+        let again = stalled || !self.unwritten.is_empty();
+        let due = self.ledger.state().next_timer().filter(|_| !stalled);
+        let due_at = due.as_ref().map(|(at, _)| self.clock.instant(*at));
+        let (orders, inputs) = self.queue.receivers();
+        tokio::select! {
+            biased;
+            wake = signals.next() => wake,
+            Some(asked) = orders.recv() => Wake::Ordered(asked),
+            () = tokio::time::sleep(TRY_AGAIN), if again => Wake::TryAgain,
+            () = until(due_at) => match due {
+                Some((due, timer)) => Wake::Due(due, timer),
+                None => Wake::TryAgain,
+            },
+            () = until(self.news) => Wake::ShowNews,
+            () = self.processes.one_is_gone() => Wake::ProcessGone,
+            _ = looks.tick() => Wake::LookDown,
+            Some(input) = inputs.recv(), if !stalled => Wake::Told(input),
+        }
+    }
+
+    /// Take in what woke the loop, make it durable and act on it. If it is to end: how.
+    fn handle(&mut self, wake: Wake) -> ControlFlow<End> {
+        match wake {
+            Wake::End(end) => return ControlFlow::Break(end),
+            Wake::Ordered(asked) => self.answer(asked)?,
+            Wake::Told(input) => {
+                self.hear_all(input);
+            }
+            Wake::HangUp => self.read_meshes_again(),
+            // The clock of the machine may be ahead of ours.
+            Wake::Due(due, timer) if self.clock.now() >= due => {
+                self.queue.push(Event::TimerFired { timer, due });
+            }
+            Wake::ShowNews => {
+                self.news = None;
+                self.show_news();
+            }
+            Wake::LookDown => self.look_down(),
+            Wake::Due(..) | Wake::TryAgain | Wake::ProcessGone => {}
+        }
+        self.settle();
+        ControlFlow::Continue(())
     }
 
     /// Take in what happened while nobody was here, and say what is alive. If it is to end
     /// before that is done: how.
-    async fn recover(
-        &mut self,
-        told: &mut mpsc::Receiver<Input>,
-        signals: &mut Signals,
-    ) -> Option<End> {
-        let exits = std::mem::take(&mut self.own);
-        self.load_meshes();
+    async fn recover(&mut self, found: Found, signals: &mut Signals) -> Option<End> {
+        self.queue.extend(found.meshes);
         self.settle();
-        // The files first: what an agent wrote it wrote before it ended.
         let mut scanned = false;
         while !scanned && self.lost.is_none() {
-            let stalled = self.is_stalled();
+            let stalled = self.queue.is_stalled();
+            let (_, inputs) = self.queue.receivers();
             tokio::select! {
                 end = signals.end() => return Some(end),
                 () = tokio::time::sleep(TRY_AGAIN), if stalled => self.settle(),
-                input = told.recv(), if !stalled => {
-                    scanned = input.is_none_or(|input| self.take_with(input, told));
+                input = inputs.recv(), if !stalled => {
+                    scanned = input.is_none_or(|input| self.hear_all(input));
+                    self.settle();
                 }
             }
         }
-        self.own.extend(exits);
+        self.queue.extend(found.exits);
         self.settle();
         // What came of that is done before anybody looks; what it comes to is told after.
         while !self.processes.are_at_rest() {
+            let (_, inputs) = self.queue.receivers();
             tokio::select! {
                 end = signals.end() => return Some(end),
-                Some(input) = told.recv() => drop(self.hear(input)),
+                Some(input) = inputs.recv() => drop(self.hear(input)),
                 () = tokio::time::sleep(SOON) => {}
             }
         }
         let alive = self.processes.alive();
-        let after = std::mem::take(&mut self.own);
-        self.own.push_back(Event::Recovered { alive });
-        self.own.append(&mut self.found);
-        self.own.extend(after);
+        let after = self.queue.take_own();
+        self.queue.push(Event::Recovered { alive });
+        self.queue.extend(found.shown);
+        self.queue.extend(after);
         self.settle();
         self.written_before = HashSet::new();
         None
     }
 
-    /// Does something wait that could not be remembered?
-    pub(super) fn is_stalled(&self) -> bool {
-        !self.untaken.is_empty()
-    }
-
-    /// Take in what came, with what else has come by now. Was the first scan over?
-    fn take_with(&mut self, first: Input, told: &mut mpsc::Receiver<Input>) -> bool {
+    /// Hear what came, with what else has come by now. Was the first scan over?
+    fn hear_all(&mut self, first: Input) -> bool {
         let mut scanned = self.hear(first);
-        while self.own.len() < TOGETHER
-            && let Ok(input) = told.try_recv()
-        {
+        while let Some(input) = self.queue.more() {
             scanned |= self.hear(input);
         }
-        self.settle();
         scanned
     }
 
     fn hear(&mut self, input: Input) -> bool {
         match input {
-            Input::Happened(event) => self.own.push_back(event),
-            Input::Found(events) => self.own.extend(events),
+            Input::Happened(event) => self.queue.push(event),
+            Input::Found(events) => self.queue.extend(events),
             Input::Read(numbers) => self.read(numbers),
             Input::Scanned => return true,
             Input::Watching(watching) => self.watching = watching,
             Input::Blind => self.blind = true,
+            Input::Meshes(read) => self.take_meshes(*read),
         }
         self.blind
     }
@@ -431,24 +468,19 @@ impl Daemon {
                 }
                 Err(untaken) => {
                     tracing::error!(error = %untaken.error, "the journal cannot be written: nothing is taken in until it can");
-                    for event in untaken.events.into_iter().rev() {
-                        self.untaken.push_front(event);
-                    }
-                    return;
+                    self.queue.put_back(untaken.events);
+                    return self.tell_reloaded();
                 }
             }
-            if self.own.is_empty() {
-                return;
+            if self.queue.is_at_rest() {
+                return self.tell_reloaded();
             }
         }
     }
 
     fn take_all(&mut self) -> Result<(), Untaken> {
-        while let Some((at, event)) = self.untaken.pop_front() {
-            self.ledger.take(at, event)?;
-        }
-        while let Some(mut event) = self.own.pop_front() {
-            if let Event::Arrived(arrived) = &mut event {
+        while let Some((at, mut event)) = self.queue.pop() {
+            if let (None, Event::Arrived(arrived)) = (at, &mut event) {
                 arrived.turn = self.turn_of(&arrived.path, &arrived.envelope.from);
                 let Envelope { from, to, id, .. } = &arrived.envelope;
                 if self.written_before.remove(&(from.clone(), id.clone())) {
@@ -456,20 +488,17 @@ impl Daemon {
                 }
                 // A mesh that appeared just now is picked up when it is first named. One
                 // that was looked for in vain is not, until something has changed.
-                if !self.knows_names(&arrived.envelope)
+                if !self.ledger.state().knows_meshes_of(&arrived.envelope)
                     && self.unknown.len() < MOST_UNKNOWN
                     && self.unknown.insert((from.mesh.clone(), to.clone()))
                 {
-                    let news = self.mesh_news();
-                    if !news.is_empty() {
-                        self.own.push_front(event);
-                        news.into_iter().rev().for_each(|e| self.own.push_front(e));
-                        continue;
-                    }
+                    self.queue.hold(event, self.meshes.read_again());
+                    return Ok(());
                 }
             }
             tracing::debug!(?event, "event");
-            self.ledger.take(self.clock.now(), event)?;
+            let at = at.unwrap_or_else(|| self.clock.now());
+            self.ledger.take(at, event)?;
             self.notice_done();
         }
         Ok(())
@@ -487,28 +516,11 @@ impl Daemon {
         self.begun.turn_at(author, SystemTime::UNIX_EPOCH + since)
     }
 
-    /// Is every mesh that a message names loaded?
-    fn knows_names(&self, envelope: &Envelope) -> bool {
-        let mesh = |name: &Name| {
-            let mut meshes = self.ledger.state().meshes().map(|loaded| &loaded.mesh);
-            meshes.find(|mesh| mesh.name == *name)
-        };
-        let from = &envelope.from.mesh;
-        let own = mesh(from);
-        let is_core = |name: &Name| Address::core().mesh == *name;
-        let known = |to: &Recipient| match to {
-            Recipient::Full(address) => is_core(&address.mesh) || mesh(&address.mesh).is_some(),
-            Recipient::Bare(name) => {
-                let own = own.is_some_and(|mesh| mesh.agents.contains_key(name));
-                own || is_core(name) || mesh(name).is_some()
-            }
-        };
-        (is_core(from) || own.is_some()) && envelope.to.iter().all(known)
-    }
-
-    /// What has become of the meshes. What was told of them in an earlier life is not told again.
-    fn mesh_news(&mut self) -> Vec<Event> {
-        let mut news = self.meshes.load(self.ledger.state());
+    /// The meshes were read: tell the engine what has become of them, before what waits for
+    /// that. What was told of them in an earlier life is not told again.
+    fn take_meshes(&mut self, read: Read) {
+        let wanted = read.wanted;
+        let mut news = self.meshes.take(read, self.ledger.state());
         let reader = self.ledger.reader();
         news.retain(|event| {
             let Event::Rejected(rejected) = event else {
@@ -517,13 +529,16 @@ impl Daemon {
             let told = reader.messages_at(&rejected.path, 1).unwrap_or_default();
             told.first().and_then(|told| told.hash()) != Some(&rejected.hash)
         });
-        news
+        if !news.is_empty() {
+            self.unknown.clear();
+        }
+        self.queue.go_on(wanted, news);
+        self.meshes_read = self.meshes_read.max(wanted);
     }
 
-    pub(super) fn load_meshes(&mut self) {
+    pub(super) fn read_meshes_again(&mut self) {
         self.unknown.clear();
-        let news = self.mesh_news();
-        self.own.extend(news);
+        self.meshes.read_again();
     }
 
     /// A program that stays has ended its turn when what it owes is there.
@@ -637,6 +652,7 @@ fn make(folder: &Path) -> Result<(), Stopped> {
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    hang_up: Signal,
 }
 
 impl Signals {
@@ -644,7 +660,16 @@ impl Signals {
         Ok(Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
         })
+    }
+
+    async fn next(&mut self) -> Wake {
+        tokio::select! {
+            _ = self.terminate.recv() => Wake::End(End::default()),
+            _ = self.interrupt.recv() => Wake::End(End::default()),
+            _ = self.hang_up.recv() => Wake::HangUp,
+        }
     }
 
     async fn end(&mut self) -> End {
@@ -652,9 +677,6 @@ impl Signals {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
         }
-        End {
-            kill_agents: false,
-            asked: None,
-        }
+        End::default()
     }
 }
