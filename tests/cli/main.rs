@@ -12,6 +12,7 @@ mod diagram;
 mod docs;
 mod doctor;
 mod faults;
+mod golden;
 mod history;
 mod inbox;
 mod layering;

@@ -35,7 +35,6 @@ pub(crate) struct Story {
 impl Story {
     pub(crate) fn begin() -> Story {
         let sandbox = Sandbox::project();
-        sandbox.write("meshes/dev/config.yaml", MESH);
         let path = sandbox.path().join(".ai/tx/state/journal.db");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let (ledger, _) = Ledger::open(&path).unwrap();
@@ -45,19 +44,26 @@ impl Story {
             // 2026-11-15T10:00:00Z
             at: 1_794_736_800_000,
         };
-        let mesh = mesh::parse(MESH.as_bytes()).mesh.unwrap();
+        story.loads("dev", MESH);
+        story
+    }
+
+    /// A mesh of two agents in panes is there.
+    pub(crate) fn loads(&mut self, name: &str, text: &str) {
+        self.sandbox
+            .write(&format!("meshes/{name}/config.yaml"), text);
+        let mesh = mesh::parse(text.as_bytes()).mesh.unwrap();
         let pane = Traits {
             mode: Mode::Pane,
             prints: false,
             resumes: true,
         };
-        story.happens(Event::MeshLoaded(Box::new(Loaded {
+        self.happens(Event::MeshLoaded(Box::new(Loaded {
             mesh,
-            text: MESH.into(),
+            text: text.into(),
             traits: vec![pane; 2],
             gates: false,
         })));
-        story
     }
 
     /// What the journal and the state have come to.
