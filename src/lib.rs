@@ -12,10 +12,13 @@
 //! - [`project`]: the folder. Where a project's files are, read and written.
 //! - [`tmux`]: the multiplexer. One private server, reached through one client.
 //! - [`daemon`]: the world. The loop, and everything that waits.
+//! - `view`: answers. What there is to know, as types that every window shows.
+//! - `actions`: what a person can do, a function each.
 //! - [`cli`]: the verbs.
 //!
 //! `docs/architecture.md` has the picture and the rules of the rooms.
 
+mod actions;
 pub mod cli;
 pub mod daemon;
 pub mod engine;
@@ -26,3 +29,4 @@ pub mod pane;
 pub mod project;
 pub mod runtime;
 pub mod tmux;
+mod view;

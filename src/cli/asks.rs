@@ -3,57 +3,61 @@
 use std::fmt::Write;
 
 use clap::builder::styling::AnsiColor;
-use serde_json::Value;
 
-use super::needs::{Need, needs};
-use super::output::{dim, paint};
-use super::past::{Past, ago};
-use super::{Context, Exit, Failure};
+use super::output::{ago, dim, paint, until};
+use super::{Context, Exit, Refused, past};
 use crate::format::report::{printable, printable_lines};
+use crate::view::{self, AskKind, AskView};
 
 /// Show the open questions: asks, permission dialogs, limits
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx asks")]
 pub(super) struct Asks {}
 
-pub(super) fn run(context: &Context, _verb: &Asks) -> Result<Exit, Failure> {
-    let needs = match Past::open(&context.project()?)? {
-        Some(past) => needs(&past)?,
-        None => Vec::new(),
-    };
-    if context.output.json {
-        let needs = needs.iter().map(Need::as_json);
-        context.output.say_json(&Value::Array(needs.collect()))?;
-    } else if needs.is_empty() {
-        context.output.say("nothing waits for you\n")?;
-    } else {
-        let needs: Vec<String> = needs.iter().map(as_text).collect();
-        context.output.say(&needs.join("\n"))?;
-    }
-    Ok(Exit::Done)
+pub(super) fn run(context: &Context, _verb: &Asks) -> Result<Exit, Refused> {
+    let past = past(&context.project()?)?;
+    let asks = past.map(|past| view::asks(past.all())).transpose()?;
+    let asks = asks.unwrap_or_default();
+    context.output.answer(&asks, |asks| match asks.is_empty() {
+        true => "nothing waits for you\n".into(),
+        false => {
+            let asks: Vec<String> = asks.iter().map(as_text).collect();
+            asks.join("\n")
+        }
+    })
 }
 
 /// A question with all that is known of it.
-fn as_text(need: &Need) -> String {
-    let mut text = format!("{}\n", line(need));
-    for line in printable_lines(need.more().unwrap_or_default()).lines() {
+fn as_text(ask: &AskView) -> String {
+    let mut text = format!("{}\n", line(ask));
+    for line in printable_lines(ask.more().unwrap_or_default()).lines() {
         let _ = writeln!(text, "  {line}");
     }
-    if let Some(by_itself) = need.by_itself() {
+    if let Some(by_itself) = by_itself(ask) {
         let _ = writeln!(text, "  {}", dim(&printable(&by_itself)));
     }
-    let _ = writeln!(text, "  {}", dim(&printable(&need.command())));
+    let _ = writeln!(text, "  {}", dim(&printable(&ask.command())));
     text
 }
 
 /// A question in a line.
-pub(super) fn line(need: &Need) -> String {
+pub(super) fn line(ask: &AskView) -> String {
     format!(
         "{} {}  {}  {}  {}",
         paint(AnsiColor::Magenta, "◆"),
-        need.from,
-        printable(&need.headline),
-        dim(&ago(need.since)),
-        dim(&printable(&need.id)),
+        ask.from,
+        printable(&ask.headline),
+        dim(&ago(ask.since)),
+        dim(&printable(&ask.id)),
     )
+}
+
+/// What becomes of it if nobody does anything.
+pub(super) fn by_itself(ask: &AskView) -> Option<String> {
+    let due = until(ask.expires?);
+    Some(match (ask.kind, &ask.default) {
+        (AskKind::AskHuman, Some(default)) => format!("answers itself with `{default}` {due}"),
+        (AskKind::AskHuman, None) => format!("closes without an answer {due}"),
+        (AskKind::Permission | AskKind::Limit, _) => format!("goes on by itself {due}"),
+    })
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::output::talk;
-use super::panes::Panes;
-use super::{Context, Exit, Failure, agent_here};
+use super::{Context, Exit, Refused, agent_here};
+use crate::actions::Panes;
 use crate::daemon;
 use crate::format::report::printable;
 use crate::model::Address;
@@ -36,13 +36,12 @@ pub(super) struct Attach {
     agent: Option<String>,
 }
 
-pub(super) fn run(context: &Context, verb: &Attach) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, verb: &Attach) -> Result<Exit, Refused> {
     let project = context.project()?;
     let agent = verb.agent.as_ref().map(|agent| {
         agent.parse::<Address>().map_err(|error| {
             let hint = "write mesh/agent; `tx worker list` lists them";
-            let failure = Failure::new(error.to_string());
-            failure.hint(hint).exit(Exit::NoSuchThing)
+            Refused::no_such_thing(error.to_string()).hint(hint)
         })
     });
     let agent = agent.transpose()?;
@@ -54,7 +53,7 @@ pub(super) fn run(context: &Context, verb: &Attach) -> Result<Exit, Failure> {
             None => panes.run(&["has-session", "-t", CORE_ONLY]).is_ok(),
         };
         if !there {
-            return Err(Failure::from(daemon::NoDaemon::NotRunning));
+            return Err(Refused::from(daemon::NoDaemon::NotRunning));
         }
     }
     match &agent {
@@ -69,14 +68,14 @@ pub(super) fn run(context: &Context, verb: &Attach) -> Result<Exit, Failure> {
 }
 
 /// Into the core session, which is made if it is not there.
-pub(super) fn core(project: &Project) -> Result<Exit, Failure> {
+pub(super) fn core(project: &Project) -> Result<Exit, Refused> {
     let panes = Panes::of(project)?;
     make_core(project, &panes)?;
     go(&panes, &[], CORE_ONLY, CORE_ONLY)
 }
 
 /// See to it that there is a core session, with the human's program or shell in it.
-fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
+fn make_core(project: &Project, panes: &Panes) -> Result<(), Refused> {
     let settings = project.settings()?;
     let is_shell = settings.core.run.is_empty();
     let shell = std::env::var("SHELL")
@@ -92,7 +91,7 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
         program = vec!["env", alone];
     }
     let made = open_core(project, panes, &program, is_shell).map_err(|why| {
-        let failure = Failure::new(format!("the core session cannot be made: {why}"));
+        let failure = Refused::new(format!("the core session cannot be made: {why}"));
         failure.hint("`tx doctor` says what is wrong")
     })?;
     let Some(pane) = made else { return Ok(()) };
@@ -117,7 +116,7 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Failure> {
     let program = settings.core.run.join(" ");
     let why = format!("the program of the core session ended at once: {program}");
     let hint = "run it here by hand to see why, or mend `core.run` in .ai/tx/config.yaml";
-    Err(Failure::new(why).hint(hint))
+    Err(Refused::new(why).hint(hint))
 }
 
 /// Open the pane of the human's program, unless it is there; windows that a person has
@@ -169,7 +168,7 @@ fn open_core(
 
 /// Become a tmux client of a session, or switch the one that this runs in. Inside of a tmux
 /// that is not ours, only say how.
-fn go(panes: &Panes, select: &[Vec<&str>], session: &str, target: &str) -> Result<Exit, Failure> {
+fn go(panes: &Panes, select: &[Vec<&str>], session: &str, target: &str) -> Result<Exit, Refused> {
     let socket = &panes.server().socket;
     let around = std::env::var_os("TMUX");
     let inside = around.as_ref().is_some_and(|tmux| {
@@ -204,5 +203,5 @@ fn go(panes: &Panes, select: &[Vec<&str>], session: &str, target: &str) -> Resul
     };
     // Comes back only if it cannot be done.
     let error = go.exec();
-    Err(Failure::new(format!("tmux cannot be run: {error}")).hint("`tx doctor` looks for it"))
+    Err(Refused::new(format!("tmux cannot be run: {error}")).hint("`tx doctor` looks for it"))
 }

@@ -6,16 +6,17 @@ use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use chrono::Utc;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::output::{diagnostic_json, findings, is_watched, many, read_stdin, talk, tally};
-use super::past::Past;
-use super::{Context, Exit, Failure, short};
-use crate::engine::{Facts, Source};
+use super::output::{findings, is_watched, read_stdin, talk, tally};
+use super::{Context, Exit, Refused, past, short};
 use crate::format::message::{MAX_FILE, Origin, Parsed, check_addresses, parse};
-use crate::format::report::report;
+use crate::format::report::{many, report};
 use crate::model::{Diagnostic, Directory, Envelope, Message};
 use crate::project::{Catalogue, Project, read_regular, unreadable};
+use crate::view::{DiagnosticView, Past};
 
 /// Parse message files, show diagnostics with the offending line
 #[derive(clap::Args)]
@@ -26,18 +27,34 @@ pub(super) struct Check {
     files: Vec<PathBuf>,
 }
 
+/// What was found in files. It is written piece by piece, so that memory does not grow.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct FilesView {
+    files: Vec<FileView>,
+}
+
+/// A message file.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct FileView {
+    path: String,
+    ok: bool,
+    /// Its fields, `body` and `rearmatter`, if it is a message.
+    message: Option<Map<String, Value>>,
+    diagnostics: Vec<DiagnosticView>,
+}
+
 /// One file, judged. What the answer does not show is not kept.
 struct Checked<'a> {
     path: &'a Path,
     ok: bool,
     /// For reports: the text of a file with diagnostics.
     text: String,
-    /// For `--json`: the message as scripts read it.
-    message: Option<Value>,
+    /// For `--json`.
+    message: Option<Map<String, Value>>,
     diagnostics: Vec<Diagnostic>,
 }
 
-pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Refused> {
     let checker = Checker {
         json: context.output.json,
         project: context.project().ok(),
@@ -62,7 +79,10 @@ pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Failure> {
                 } else {
                     ","
                 };
-                text += &file_json(&file).to_string();
+                text += context
+                    .output
+                    .shown(&file.view(), |_| String::new())
+                    .trim_end();
             } else if !file.diagnostics.is_empty() {
                 text += &report(&short(file.path), &file.text, &file.diagnostics, styled);
             }
@@ -163,7 +183,7 @@ impl Checker {
             path,
             ok: message.is_some() && !diagnostics.iter().any(Diagnostic::is_error),
             text,
-            message: message.as_ref().filter(|_| self.json).map(message_json),
+            message: message.as_ref().filter(|_| self.json).map(message_fields),
             diagnostics,
         }
     }
@@ -192,17 +212,12 @@ impl Checker {
         if !from.is_system() {
             return false;
         }
-        let open = || Mutex::new(Past::open(project).ok().flatten());
+        let open = || Mutex::new(past(project).ok().flatten());
         let past = self.past.get_or_init(open).lock();
         let Ok(Some(past)) = past.as_deref().map(Option::as_ref) else {
             return false;
         };
-        let own = |facts: &Facts| match facts.source {
-            Source::Own { .. } => facts.from == *from && facts.id == *id,
-            Source::File { .. } | Source::Output { .. } => false,
-        };
-        past.named(id.as_str())
-            .is_ok_and(|found| found.iter().any(own))
+        past.all().is_own(from, id).unwrap_or(false)
     }
 }
 
@@ -238,32 +253,30 @@ impl Tally {
     }
 }
 
-fn file_json(file: &Checked) -> Value {
-    let diagnostics: Vec<Value> = file
-        .diagnostics
-        .iter()
-        .map(|diagnostic| diagnostic_json(file.path, diagnostic))
-        .collect();
-    json!({
-        "path": file.path.to_string_lossy(),
-        "ok": file.ok,
-        "message": file.message,
-        "diagnostics": diagnostics,
-    })
+impl Checked<'_> {
+    fn view(&self) -> FileView {
+        let path = self.path.to_string_lossy();
+        FileView {
+            ok: self.ok,
+            message: self.message.clone(),
+            diagnostics: DiagnosticView::all(&path, &self.diagnostics),
+            path: path.into(),
+        }
+    }
 }
 
-fn message_json(message: &Message) -> Value {
+fn message_fields(message: &Message) -> Map<String, Value> {
     let Message {
         envelope,
         body,
         rearmatter,
     } = message;
-    let mut json = json!(envelope);
-    if let Some(fields) = json.as_object_mut() {
-        let kind = fields.shift_remove("kind").unwrap_or_default();
-        fields.insert("type".into(), kind);
-        fields.insert("body".into(), json!(body));
-        fields.insert("rearmatter".into(), json!(rearmatter));
-    }
-    json
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(envelope) else {
+        return Map::new();
+    };
+    let kind = fields.shift_remove("kind").unwrap_or_default();
+    fields.insert("type".into(), kind);
+    fields.insert("body".into(), body.as_str().into());
+    fields.insert("rearmatter".into(), rearmatter.0.clone().into());
+    fields
 }

@@ -1,16 +1,9 @@
 //! `tx dlq`: the dead letters, what could not be brought to an end.
 
-use std::fmt::Write;
-
-use serde_json::{Value, json};
-
-use super::control::{connect, order};
-use super::past::{Past, time};
-use super::why;
-use super::{Context, Exit, Failure};
-use crate::daemon::Request;
-use crate::engine::{Delivery, Facts, Step};
+use super::{Context, Exit, Refused, past, why};
+use crate::actions::{LetterDone, drop_letter, retry};
 use crate::format::report::{printable, printable_lines};
+use crate::view::{DeadLetter, DeadLetterView, Page, dead_letters};
 
 /// The dead letters
 #[derive(clap::Subcommand)]
@@ -41,117 +34,46 @@ pub(super) enum Dlq {
     },
 }
 
-pub(super) fn run(context: &Context, verb: &Dlq) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, verb: &Dlq) -> Result<Exit, Refused> {
     let project = context.project()?;
-    let past = Past::open(&project)?;
-    let letters = match &past {
-        Some(past) => past.dead_letters()?,
-        None => Vec::new(),
+    let done = |done: LetterDone, what: &str| {
+        let text = |done: &LetterDone| format!("{} {what}\n", printable(done.message.as_str()));
+        context.output.answer(&done, text)
     };
     match verb {
-        Dlq::List => list(context, &letters),
-        Dlq::Show { id } => match past {
-            Some(past) => show(context, &past, find(&letters, id)?),
-            None => Err(no_letter(id)),
-        },
-        Dlq::Retry { id } => {
-            let control = connect(&project)?;
-            let facts = find(&letters, id)?;
-            let letter = facts.number.0;
-            order(control, &Request::Retry { letter })?;
-            done(context, facts, "retried", "is given another chance")
+        Dlq::List => {
+            let past = past(&project)?;
+            let letters = past.map(|past| dead_letters(past.all(), Page::default()));
+            let letters = letters.transpose()?.map(|listed| listed.items);
+            context
+                .output
+                .answer(&letters.unwrap_or_default(), |letters| list(letters))
         }
-        Dlq::Drop { id } => {
-            let control = connect(&project)?;
-            let facts = find(&letters, id)?;
-            let letter = facts.number.0;
-            order(control, &Request::Drop { letter })?;
-            done(context, facts, "dropped", "is given up")
+        Dlq::Show { id } => {
+            let letter = DeadLetterView::find(past(&project)?.as_ref(), id)?;
+            context.output.answer(&letter, |letter| {
+                let ladder = why::as_text(&letter.message);
+                format!("{ladder}\n{}\n", printable_lines(&letter.text))
+            })
         }
+        Dlq::Retry { id } => done(retry(&project, id)?, "is given another chance"),
+        Dlq::Drop { id } => done(drop_letter(&project, id)?, "is given up"),
     }
 }
 
-fn find<'l>(letters: &'l [Facts], id: &str) -> Result<&'l Facts, Failure> {
-    let named = |facts: &&Facts| facts.number.0.to_string() == id || facts.id.as_str() == id;
-    letters.iter().find(named).ok_or_else(|| no_letter(id))
-}
-
-fn no_letter(id: &str) -> Failure {
-    Failure::new(format!("there is no dead letter `{id}`"))
-        .hint("`tx dlq list` lists them")
-        .exit(Exit::NoSuchThing)
-}
-
-fn done(context: &Context, facts: &Facts, word: &str, what: &str) -> Result<Exit, Failure> {
-    if context.output.json {
-        let id = facts.number.0.to_string();
-        let answer = json!({ "id": id, "message": facts.id, "done": word });
-        context.output.say_json(&answer)?;
-    } else {
-        let id = printable(facts.id.as_str());
-        context.output.say(&format!("{id} {what}\n"))?;
+fn list(letters: &[DeadLetter]) -> String {
+    let line = |letter: &DeadLetter| {
+        format!(
+            "{:>5}  {}  {}  {}\n       {}\n",
+            letter.id,
+            letter.at.map(String::from).unwrap_or_default(),
+            letter.agent,
+            letter.message,
+            letter.reason.as_deref().unwrap_or_default()
+        )
+    };
+    match letters.is_empty() {
+        true => "no dead letters\n".into(),
+        false => printable_lines(&letters.iter().map(line).collect::<String>()),
     }
-    Ok(Exit::Done)
-}
-
-fn parked(facts: &Facts) -> impl Iterator<Item = &Delivery> {
-    let deliveries = facts.deliveries.iter();
-    deliveries.filter(|delivery| delivery.step() == Step::Parked)
-}
-
-fn as_json(facts: &Facts, delivery: &Delivery) -> Value {
-    let last = delivery.ladder.last();
-    let leased = |rung: &&crate::engine::Rung| rung.step == Step::Leased;
-    json!({
-        "id": facts.number.0.to_string(), "agent": delivery.to, "message": facts.id,
-        "reason": last.and_then(|rung| rung.why.clone()),
-        "attempts": delivery.ladder.iter().filter(leased).count(),
-        "at": last.map(|rung| time(rung.at)),
-    })
-}
-
-fn list(context: &Context, letters: &[Facts]) -> Result<Exit, Failure> {
-    let rows = letters
-        .iter()
-        .flat_map(|f| parked(f).map(move |d| as_json(f, d)));
-    let rows: Vec<Value> = rows.collect();
-    if context.output.json {
-        context.output.say_json(&Value::Array(rows))?;
-        return Ok(Exit::Done);
-    }
-    let mut text = String::new();
-    for row in &rows {
-        let part = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-        let _ = writeln!(
-            text,
-            "{:>5}  {}  {}  {}\n       {}",
-            part("id"),
-            part("at"),
-            part("agent"),
-            part("message"),
-            part("reason")
-        );
-    }
-    if rows.is_empty() {
-        text.push_str("no dead letters\n");
-    }
-    context.output.say(&printable_lines(&text))?;
-    Ok(Exit::Done)
-}
-
-fn show(context: &Context, past: &Past, facts: &Facts) -> Result<Exit, Failure> {
-    let text = past.reader.text_of(facts)?;
-    let text = text.unwrap_or_else(|| "(its text was archived)".into());
-    if context.output.json {
-        let letters: Vec<Value> = parked(facts).map(|d| as_json(facts, d)).collect();
-        context
-            .output
-            .say_json(&json!({ "letters": letters, "text": text }))?;
-        return Ok(Exit::Done);
-    }
-    let ladder = why::as_text(past, facts)?;
-    context
-        .output
-        .say(&format!("{ladder}\n{}\n", printable_lines(&text)))?;
-    Ok(Exit::Done)
 }

@@ -1,11 +1,10 @@
-//! Exit codes, and failures that end a verb.
+//! Exit codes, and how a refusal is told.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use super::output::talk;
 use crate::format::report::{printable, printable_lines};
-use crate::project::{BadSettings, NotAProject};
+use crate::view::{Reason, Refused};
 
 /// What the exit code of a verb means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,99 +32,35 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a verb could not do what it was asked: what, and what to do next.
-#[derive(Debug)]
-pub(super) struct Failure {
-    exit: Exit,
-    message: String,
-    detail: String,
-    hint: Option<String>,
-}
-
-impl Failure {
-    pub(super) fn new(message: impl Into<String>) -> Self {
-        Failure {
-            exit: Exit::Findings,
-            message: message.into(),
-            detail: String::new(),
-            hint: None,
+impl From<Reason> for Exit {
+    fn from(reason: Reason) -> Exit {
+        match reason {
+            Reason::Failed => Exit::Findings,
+            Reason::Usage => Exit::Usage,
+            Reason::NotAProject => Exit::NotAProject,
+            Reason::NoDaemon => Exit::NoDaemon,
+            Reason::TimedOut => Exit::TimedOut,
+            Reason::NoSuchThing => Exit::NoSuchThing,
         }
     }
-
-    pub(super) fn exit(self, exit: Exit) -> Self {
-        Failure { exit, ..self }
-    }
-
-    pub(super) fn hint(self, hint: impl Into<String>) -> Self {
-        Failure {
-            hint: Some(hint.into()),
-            ..self
-        }
-    }
-
-    /// What shows it, in lines of its own.
-    pub(super) fn detail(self, detail: impl Into<String>) -> Self {
-        Failure {
-            detail: detail.into(),
-            ..self
-        }
-    }
-
-    /// What went wrong.
-    pub(super) fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Tell the user, in a line or two.
-    pub(super) fn report(self) -> Exit {
-        let style = clap::builder::styling::Styles::styled();
-        let error = style.get_error();
-        let hint = self
-            .hint
-            .map(|hint| format!("\n  help: {}", printable(&hint)));
-        let detail = match self.detail.trim_end() {
-            "" => String::new(),
-            detail => format!("\n{}", printable_lines(detail)),
-        };
-        talk(&format!(
-            "{error}error:{error:#} {}{detail}{}\n",
-            printable(&self.message),
-            hint.unwrap_or_default()
-        ));
-        self.exit
-    }
 }
 
-impl From<NotAProject> for Failure {
-    fn from(error: NotAProject) -> Self {
-        let hint = match &error {
-            NotAProject::Named(dir) => format!("`tx init {}` makes it one", dir.display()),
-            NotAProject::Others { root, .. } => {
-                format!("if you trust it, name it: tx -C {} …", quoted(root))
-            }
-            NotAProject::Here(_) => "`tx init` makes one here; `-C DIR` names another".into(),
-        };
-        Failure::new(error.to_string())
-            .exit(Exit::NotAProject)
-            .hint(hint)
-    }
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
-    match path.chars().all(is_plain) {
-        true => path.into_owned(),
-        false => format!("'{}'", path.replace('\'', r"'\''")),
-    }
-}
-
-impl From<BadSettings> for Failure {
-    fn from(error: BadSettings) -> Self {
-        let hint = "mend .ai/tx/config.yaml, then start tx again";
-        Failure::new(error.to_string())
-            .detail(error.report)
-            .hint(hint)
-    }
+/// Tell the user, in a line or two.
+pub(super) fn report(refused: Refused) -> Exit {
+    let style = clap::builder::styling::Styles::styled();
+    let error = style.get_error();
+    let hint = refused
+        .hint
+        .map(|hint| format!("\n  help: {}", printable(&hint)));
+    let detail = match refused.detail.trim_end() {
+        "" => String::new(),
+        detail => format!("\n{}", printable_lines(detail)),
+    };
+    talk(&format!(
+        "{}{error}error:{error:#} {}{detail}{}\n",
+        refused.report,
+        printable(&refused.why),
+        hint.unwrap_or_default()
+    ));
+    refused.reason.into()
 }

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{Context, Exit, Failure, short};
+use super::{Context, Exit, Refused, short};
 use crate::project::write_new;
 
 /// Make a tx project: folders, a commented config, a hello mesh
@@ -13,6 +14,15 @@ use crate::project::write_new;
 pub(super) struct Init {
     /// The folder, made if it is not there [default: this one]
     dir: Option<PathBuf>,
+}
+
+/// What was made.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct InitView {
+    root: String,
+    created: Vec<String>,
+    /// The files that were there already.
+    kept: Vec<String>,
 }
 
 const CONFIG: &str = "\
@@ -47,13 +57,13 @@ const FILES: [(&str, &str); 4] = [
     ("meshes/hello/worker.sh", include_str!("init/worker.sh")),
 ];
 
-pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Refused> {
     let dir = match (&context.named, verb.dir) {
         (Some(named), Some(dir)) => Some(named.join(dir)),
         (named, dir) => dir.or(named.clone()),
     };
     let root = std::path::absolute(dir.as_deref().unwrap_or(Path::new(".")))
-        .map_err(|error| Failure::new(format!("the current folder cannot be read: {error}")))?;
+        .map_err(|error| Refused::new(format!("the current folder cannot be read: {error}")))?;
     let messages = root.join(".ai/tx/msgs");
     std::fs::create_dir_all(&messages).map_err(|error| cannot_write(&messages, &error))?;
     let mut created = Vec::new();
@@ -67,25 +77,17 @@ pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Failure> {
         }
     }
 
-    if context.output.json {
-        let lossy = |paths: &[PathBuf]| -> Vec<String> {
-            paths
-                .iter()
-                .map(|path| path.to_string_lossy().into())
-                .collect()
-        };
-        let answer = json!({
-            "root": root.to_string_lossy(),
-            "created": lossy(&created),
-            "kept": lossy(&kept),
-        });
-        context.output.say_json(&answer)?;
-    } else {
-        context
-            .output
-            .say(&report(dir.as_deref(), &created, &kept))?;
-    }
-    Ok(Exit::Done)
+    let lossy = |paths: &[PathBuf]| {
+        let paths = paths.iter().map(|path| path.to_string_lossy().into());
+        paths.collect()
+    };
+    let view = InitView {
+        root: root.to_string_lossy().into(),
+        created: lossy(&created),
+        kept: lossy(&kept),
+    };
+    let text = |_: &_| report(dir.as_deref(), &created, &kept);
+    context.output.answer(&view, text)
 }
 
 fn report(dir: Option<&Path>, created: &[PathBuf], kept: &[PathBuf]) -> String {
@@ -105,7 +107,7 @@ fn report(dir: Option<&Path>, created: &[PathBuf], kept: &[PathBuf]) -> String {
     )
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::new(format!("{} cannot be written: {error}", short(path)))
+fn cannot_write(path: &Path, error: &std::io::Error) -> Refused {
+    Refused::new(format!("{} cannot be written: {error}", short(path)))
         .hint("see that the folder is yours and the disk has room, then try again")
 }

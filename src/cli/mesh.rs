@@ -3,16 +3,25 @@
 mod prompt;
 
 use std::fmt::Write;
-use std::path::Path;
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::output::{diagnostic_json, findings, many, tally};
-use super::{Context, Exit, Failure, daemon_path, short};
+use super::output::{findings, tally};
+use super::{Context, Exit, Refused, daemon_path, short};
 use crate::format::mesh::{Drawing, draw, in_words, schema};
-use crate::format::report::{printable, report};
+use crate::format::report::{many, printable, report};
 use crate::model::{Name, did_you_mean};
 use crate::project::{Catalogue, Entry, Place, config_in};
+use crate::view::{MeshCheck, MeshLine, MeshView, Meshes};
+pub(super) use prompt::PromptView;
+
+/// Who sends what to whom, drawn.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct GraphView {
+    mesh: Name,
+    graph: String,
+}
 
 /// List, show, check and draw meshes, and what their agents are told
 #[derive(clap::Subcommand)]
@@ -65,7 +74,7 @@ pub(super) enum Format {
     Dot,
 }
 
-pub(super) fn run(context: &Context, verb: Mesh) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, verb: Mesh) -> Result<Exit, Refused> {
     match verb {
         Mesh::List => list(context),
         Mesh::Show { mesh } => show(context, &mesh),
@@ -79,69 +88,45 @@ pub(super) fn run(context: &Context, verb: Mesh) -> Result<Exit, Failure> {
     }
 }
 
-fn list(context: &Context) -> Result<Exit, Failure> {
-    let catalogue = context.catalogue()?;
-    if context.output.json {
-        let entry = |entry: &Entry| {
-            let agents = entry.mesh.iter().flat_map(|mesh| mesh.agents.keys());
-            json!({
-                "name": entry.name,
-                "description": entry.mesh.as_ref().map(|mesh| &mesh.description),
-                "agents": agents.collect::<Vec<_>>(),
-                "entry_point": entry.mesh.as_ref().and_then(|mesh| mesh.entry_point.as_ref()),
-                "path": path(&entry.place),
-                "built_in": entry.place == Place::BuiltIn,
-                "ok": entry.is_ok(),
-            })
+fn list(context: &Context) -> Result<Exit, Refused> {
+    let entries = context.catalogue()?.entries;
+    let meshes = entries.iter().map(MeshLine::of).collect();
+    context.output.answer(&Meshes { meshes }, |_| {
+        let width = entries.iter().map(|entry| entry.name.len()).max();
+        let width = width.unwrap_or(0);
+        let line = |entry: &Entry| {
+            let about = match &entry.mesh {
+                None => format!("does not load: `tx mesh check {}` says why", entry.name),
+                Some(mesh) => {
+                    let agents = many(mesh.agents.len(), "agent");
+                    let line = mesh.description.lines().next().unwrap_or_default();
+                    let off = if mesh.disabled { "  [disabled]" } else { "" };
+                    format!("{agents:9}  {line}{off}")
+                }
+            };
+            let twins = entries.iter().filter(|twin| twin.name == entry.name);
+            let shipped = match &entry.place {
+                Place::BuiltIn => "  [built in]".into(),
+                Place::File(path) if twins.count() > 1 => format!("  [{}]", short(path)),
+                Place::File(_) => String::new(),
+            };
+            let line = format!("{:width$}  {about}{shipped}", entry.name);
+            printable(line.trim_end()) + "\n"
         };
-        let meshes: Vec<Value> = catalogue.entries.iter().map(entry).collect();
-        context.output.say_json(&json!({ "meshes": meshes }))?;
-        return Ok(Exit::Done);
-    }
-    let width = catalogue
-        .entries
-        .iter()
-        .map(|e| e.name.len())
-        .max()
-        .unwrap_or(0);
-    let mut text = String::new();
-    for entry in &catalogue.entries {
-        let about = match &entry.mesh {
-            None => format!("does not load: `tx mesh check {}` says why", entry.name),
-            Some(mesh) => {
-                let agents = many(mesh.agents.len(), "agent");
-                let line = mesh.description.lines().next().unwrap_or_default();
-                let off = if mesh.disabled { "  [disabled]" } else { "" };
-                format!("{agents:9}  {line}{off}")
-            }
-        };
-        let twin = catalogue
-            .entries
-            .iter()
-            .filter(|e| e.name == entry.name)
-            .count()
-            > 1;
-        let shipped = match &entry.place {
-            Place::BuiltIn => "  [built in]".into(),
-            Place::File(path) if twin => format!("  [{}]", short(path)),
-            Place::File(_) => String::new(),
-        };
-        let line = format!("{:width$}  {about}{shipped}", entry.name);
-        let _ = writeln!(text, "{}", printable(line.trim_end()));
-    }
-    context.output.say(&text)?;
-    Ok(Exit::Done)
+        entries.iter().map(line).collect()
+    })
 }
 
-fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
+fn show(context: &Context, name: &str) -> Result<Exit, Refused> {
     let catalogue = context.catalogue()?;
     let (entry, mesh) = find(&catalogue, name)?;
-    if context.output.json {
-        let mut answer = json!(mesh);
-        answer["path"] = json!(path(&entry.place));
-        context.output.say_json(&answer)?;
-        return Ok(Exit::Done);
-    }
+    let path = entry.place.to_string();
+    context
+        .output
+        .answer(&MeshView { mesh, path }, |_| as_text(entry, mesh))
+}
+
+fn as_text(entry: &Entry, mesh: &crate::model::Mesh) -> String {
     let off = if mesh.disabled { "disabled, " } else { "" };
     let mut text = format!(
         "{}: {}\n{off}{}\n",
@@ -178,11 +163,10 @@ fn show(context: &Context, name: &str) -> Result<Exit, Failure> {
             let _ = writeln!(text, "  - {}", one_line(&line));
         }
     }
-    context.output.say(&lines_printable(&text))?;
-    Ok(Exit::Done)
+    lines_printable(&text)
 }
 
-fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Failure> {
+fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refused> {
     let mut catalogue = context.catalogue()?;
     let project = context.project().ok();
     let path = project.as_ref().map(daemon_path);
@@ -222,36 +206,34 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Fail
 
     let bad = |entry: &Entry| !entry.is_sound() || strict && !entry.diagnostics.is_empty();
     let found = entries.iter().any(|entry| bad(entry));
-    if context.output.json {
-        let meshes: Vec<Value> = entries.iter().map(|entry| entry_json(entry)).collect();
-        context.output.say_json(&json!({ "meshes": meshes }))?;
-        return Ok(findings(found));
-    }
-    let mut text = String::new();
-    for entry in &entries {
-        if !entry.diagnostics.is_empty() {
-            let name = place(&entry.place);
-            text += &report(
-                &name,
+    let meshes = entries.iter().map(|entry| MeshCheck::of(entry)).collect();
+    let styled = context.output.styled();
+    context.output.answer(&Meshes { meshes }, |_| {
+        let reported = entries.iter().filter(|entry| !entry.diagnostics.is_empty());
+        let reports = reported.map(|entry| {
+            report(
+                &place(&entry.place),
                 &entry.text,
                 &entry.diagnostics,
-                context.output.styled(),
-            );
-        }
-    }
-    for entry in &entries {
-        let errors = entry.diagnostics.iter().filter(|d| d.is_error()).count();
-        let counts = tally(errors, entry.diagnostics.len() - errors);
-        let verdict = match (entry.is_ok(), counts.as_str()) {
-            (true, "") => "ok".to_owned(),
-            (true, counts) if errors == 0 => format!("ok ({counts})"),
-            (true, counts) => format!("loads, and cannot work ({counts})"),
-            (false, counts) => format!("does not load ({counts})"),
-        };
-        let _ = writeln!(text, "{}: {verdict}", printable(&entry.name));
-    }
-    context.output.say(&text)?;
+                styled,
+            )
+        });
+        let verdicts = entries.iter().map(|entry| verdict(entry));
+        reports.chain(verdicts).collect()
+    })?;
     Ok(findings(found))
+}
+
+fn verdict(entry: &Entry) -> String {
+    let errors = entry.diagnostics.iter().filter(|d| d.is_error()).count();
+    let counts = tally(errors, entry.diagnostics.len() - errors);
+    let verdict = match (entry.is_ok(), counts.as_str()) {
+        (true, "") => "ok".to_owned(),
+        (true, counts) if errors == 0 => format!("ok ({counts})"),
+        (true, counts) => format!("loads, and cannot work ({counts})"),
+        (false, counts) => format!("does not load ({counts})"),
+    };
+    format!("{}: {verdict}\n", printable(&entry.name))
 }
 
 /// Those of the names that are paths of configs or of their folders: they have a
@@ -277,7 +259,7 @@ fn read_paths(names: &[String], catalogue: &Catalogue) -> Vec<Option<Entry>> {
     names.iter().map(read).collect()
 }
 
-fn graph(context: &Context, name: &str, format: Format) -> Result<Exit, Failure> {
+fn graph(context: &Context, name: &str, format: Format) -> Result<Exit, Refused> {
     let catalogue = context.catalogue()?;
     let (_, mesh) = find(&catalogue, name)?;
     let drawing = match format {
@@ -285,61 +267,34 @@ fn graph(context: &Context, name: &str, format: Format) -> Result<Exit, Failure>
         Format::Mermaid => Drawing::Mermaid,
         Format::Dot => Drawing::Dot,
     };
-    let picture = lines_printable(&draw(mesh, drawing));
-    if context.output.json {
-        context
-            .output
-            .say_json(&json!({ "mesh": mesh.name, "graph": picture }))?;
-    } else {
-        context.output.say(&picture)?;
-    }
-    Ok(Exit::Done)
+    let graph = lines_printable(&draw(mesh, drawing));
+    let mesh = mesh.name.clone();
+    context
+        .output
+        .answer(&GraphView { mesh, graph }, |view| view.graph.clone())
 }
 
 fn find<'c>(
     catalogue: &'c Catalogue,
     name: &str,
-) -> Result<(&'c Entry, &'c crate::model::Mesh), Failure> {
+) -> Result<(&'c Entry, &'c crate::model::Mesh), Refused> {
     let entry = catalogue
         .get(name)
         .ok_or_else(|| no_such_mesh(catalogue, name))?;
     match &entry.mesh {
         Some(mesh) => Ok((entry, mesh)),
-        None => Err(Failure::new(format!("mesh `{name}` does not load"))
+        None => Err(Refused::new(format!("mesh `{name}` does not load"))
             .hint(format!("`tx mesh check {name}` says why"))),
     }
 }
 
-fn no_such_mesh(catalogue: &Catalogue, name: &str) -> Failure {
+fn no_such_mesh(catalogue: &Catalogue, name: &str) -> Refused {
     let names = catalogue.entries.iter().map(|entry| entry.name.as_str());
     let hint = did_you_mean(name, names, || {
         "`tx mesh list` shows those there are".into()
     });
     let what = if name.contains('/') { "config" } else { "mesh" };
-    Failure::new(format!("there is no {what} `{name}`"))
-        .hint(hint)
-        .exit(Exit::NoSuchThing)
-}
-
-fn entry_json(entry: &Entry) -> Value {
-    let at = path(&entry.place);
-    let diagnostics = entry
-        .diagnostics
-        .iter()
-        .map(|d| diagnostic_json(Path::new(&at), d));
-    json!({
-        "name": entry.name,
-        "path": at,
-        "ok": entry.is_sound(),
-        "diagnostics": diagnostics.collect::<Vec<_>>(),
-    })
-}
-
-fn path(place: &Place) -> String {
-    match place {
-        Place::File(path) => path.to_string_lossy().into(),
-        Place::BuiltIn => "built in".into(),
-    }
+    Refused::no_such_thing(format!("there is no {what} `{name}`")).hint(hint)
 }
 
 fn place(place: &Place) -> String {

@@ -4,7 +4,6 @@ mod answer;
 mod asks;
 mod attach;
 mod check;
-mod control;
 mod demo;
 mod dlq;
 mod doctor;
@@ -12,15 +11,12 @@ mod exit;
 mod inbox;
 mod init;
 mod mesh;
-mod needs;
 mod output;
-mod panes;
-mod past;
 mod popup;
-mod post;
 mod prune;
 mod replay;
 mod run;
+mod schema;
 mod send;
 mod spy;
 mod start;
@@ -39,10 +35,12 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, Subcommand};
 
 use crate::daemon::running;
+use crate::format::message::MAX_FILE;
 use crate::project::{Catalogue, NotAProject, Project};
+use crate::view::{Past, Refused, nothing_yet};
 pub use exit::Exit;
-use exit::Failure;
 use output::Output;
+pub use schema::schema;
 
 /// Run the verb that the arguments name.
 pub fn main() -> Exit {
@@ -88,7 +86,7 @@ pub fn main() -> Exit {
         Verb::Doctor(verb) => doctor::run(&context, &verb),
         Verb::Demo(verb) => demo::run(&context, &verb),
     };
-    result.unwrap_or_else(Failure::report)
+    result.unwrap_or_else(exit::report)
 }
 
 /// A mesh orchestrator for coding agents.
@@ -148,25 +146,42 @@ struct Context {
 }
 
 impl Context {
-    fn project(&self) -> Result<Project, Failure> {
+    fn project(&self) -> Result<Project, Refused> {
         Ok(self.find()??)
     }
 
-    fn find(&self) -> Result<Result<Project, NotAProject>, Failure> {
+    fn find(&self) -> Result<Result<Project, NotAProject>, Refused> {
         let here = std::env::current_dir()
-            .map_err(|error| Failure::new(format!("the current folder cannot be read: {error}")))?;
+            .map_err(|error| Refused::new(format!("the current folder cannot be read: {error}")))?;
         let named = self.named.as_deref().map(|dir| here.join(dir));
         Ok(Project::find(named.as_deref(), &here))
     }
 
     /// The meshes of the project, or the shipped ones alone outside of any.
-    fn catalogue(&self) -> Result<Catalogue, Failure> {
+    fn catalogue(&self) -> Result<Catalogue, Refused> {
         match self.find()? {
             Ok(project) => Ok(Catalogue::load(Some(&project))),
             Err(NotAProject::Here(_)) => Ok(Catalogue::load(None)),
             Err(error @ (NotAProject::Named(_) | NotAProject::Others { .. })) => Err(error.into()),
         }
     }
+}
+
+/// All that has happened in a project; `None`: nothing yet.
+fn past(project: &Project) -> Result<Option<Past>, Refused> {
+    Ok(Past::open(&project.journal())?)
+}
+
+/// All that has happened in a project, where something must have.
+fn past_of(project: &Project) -> Result<Past, Refused> {
+    past(project)?.ok_or_else(nothing_yet)
+}
+
+/// The body of a message from standard input.
+fn read_body() -> Result<String, Refused> {
+    let bytes = output::read_stdin(MAX_FILE)
+        .map_err(|error| Refused::new(format!("standard input cannot be read: {error}")))?;
+    String::from_utf8(bytes).map_err(|_| Refused::new("standard input is not UTF-8 text"))
 }
 
 /// The agent whose environment this is; `None`: a person's.

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::Path;
 
+use chrono::Utc;
 use clap::builder::styling::{AnsiColor, Style};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::exit::{Exit, Failure};
-use crate::format::report::printable_json;
-use crate::model::Diagnostic;
+use super::exit::Exit;
+use crate::format::report::{many, printable_json};
+use crate::view::{Refused, Time};
 
 /// Where and how a verb answers.
 pub(super) struct Output {
@@ -18,12 +18,12 @@ pub(super) struct Output {
 
 impl Output {
     /// Write an answer to stdout. A reader that has gone away is no failure.
-    pub(super) fn say(&self, text: &str) -> Result<(), Failure> {
+    pub(super) fn say(&self, text: &str) -> Result<(), Refused> {
         self.say_on(text).map(|_| ())
     }
 
     /// Write one of many answers to stdout. Is anybody still reading?
-    pub(super) fn say_on(&self, text: &str) -> Result<bool, Failure> {
+    pub(super) fn say_on(&self, text: &str) -> Result<bool, Refused> {
         // What agents wrote is text for a terminal too, when somebody looks at it there.
         let text = match self.json {
             true => Cow::Owned(printable_json(text)),
@@ -36,7 +36,7 @@ impl Output {
         match written {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-            Err(error) => Err(Failure::new(format!(
+            Err(error) => Err(Refused::new(format!(
                 "the answer cannot be written: {error}"
             ))),
         }
@@ -50,9 +50,25 @@ impl Output {
         }
     }
 
-    /// Write one JSON document.
-    pub(super) fn say_json(&self, value: &Value) -> Result<(), Failure> {
-        self.say(&format!("{value}\n"))
+    /// An answer: a JSON document on a line for scripts, else text.
+    pub(super) fn shown<T: Serialize>(
+        &self,
+        answer: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> String {
+        match self.json {
+            true => serde_json::to_string(answer).expect("every key in answers is a text") + "\n",
+            false => text(answer),
+        }
+    }
+
+    /// Write that; then all is done.
+    pub(super) fn answer<T: Serialize>(
+        &self,
+        answer: &T,
+        text: impl FnOnce(&T) -> String,
+    ) -> Result<Exit, Refused> {
+        self.say(&self.shown(answer, text)).map(|()| Exit::Done)
     }
 
     /// Are reports coloured? `anstream` strips what the terminal does not want.
@@ -99,17 +115,27 @@ pub(super) fn read_stdin(limit: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A diagnostic as scripts read it.
-pub(super) fn diagnostic_json(path: &Path, diagnostic: &Diagnostic) -> Value {
-    json!({
-        "severity": diagnostic.code.severity(),
-        "code": diagnostic.code.id(),
-        "message": diagnostic.message,
-        "hint": diagnostic.hint,
-        "path": path.to_string_lossy(),
-        "line": diagnostic.place.line,
-        "column": diagnostic.place.column,
-    })
+/// How long ago that was, as people say it.
+pub(super) fn ago(at: Time) -> String {
+    let seconds = (Utc::now().timestamp_millis() - at.0).max(0) / 1_000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// How far off that is, as people say it.
+pub(super) fn until(at: Time) -> String {
+    let seconds = (at.0 - Utc::now().timestamp_millis()) / 1_000;
+    match seconds {
+        ..=0 => "now".into(),
+        1..120 => format!("in {seconds} s"),
+        120..7_200 => format!("in {} min", seconds / 60),
+        7_200..172_800 => format!("in {} h", seconds / 3_600),
+        _ => format!("in {} days", seconds / 86_400),
+    }
 }
 
 /// `1 error, 2 warnings`, or nothing.
@@ -118,14 +144,6 @@ pub(super) fn tally(errors: usize, warnings: usize) -> String {
     let parts = counts.into_iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts.map(|(count, what)| many(count, what)).collect();
     parts.join(", ")
-}
-
-/// `1 file`, `2 files`.
-pub(super) fn many(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        count => format!("{count} {what}s"),
-    }
 }
 
 /// Findings or none.

@@ -8,7 +8,7 @@ use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 
-use super::Failure;
+use super::Refused;
 use super::output::talk;
 use super::typed;
 
@@ -27,9 +27,9 @@ pub(super) enum Wish {
 
 /// Wait until the person says what to do. With a terminal that cannot be read there is
 /// nothing to wait for.
-pub(super) fn wish() -> Result<Wish, Failure> {
+pub(super) fn wish() -> Result<Wish, Refused> {
     talk("a: answer    Esc: close");
-    let failed = |error| Failure::new(format!("the terminal cannot be read: {error}"));
+    let failed = |error| Refused::new(format!("the terminal cannot be read: {error}"));
     let keys = Keys::new().map_err(failed)?;
     let wish = decide(
         || keys.next().map(|key| (key, Instant::now())),
@@ -127,7 +127,7 @@ impl Drop for Keys {
 }
 
 /// The answer, in a line or an editor; `None`: it was closed.
-pub(super) fn answer(question: &str) -> Result<Option<String>, Failure> {
+pub(super) fn answer(question: &str) -> Result<Option<String>, Refused> {
     match typed::line_or_esc("your answer (an empty line opens an editor): ")? {
         Some(line) if line.trim().is_empty() => typed::in_editor(question).map(Some),
         answer => Ok(answer),

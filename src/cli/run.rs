@@ -10,7 +10,7 @@ use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use super::{Context, Exit, Failure, short};
+use super::{Context, Exit, Refused, short};
 use crate::daemon::{self, Stopped, Taken};
 use crate::project::{Project, close_all_in, make_private_folder};
 use crate::tmux;
@@ -30,12 +30,12 @@ pub(super) struct Run {
     background: bool,
 }
 
-pub(super) fn run(context: &Context, verb: &Run) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, verb: &Run) -> Result<Exit, Refused> {
     let project = context.project()?;
     if verb.background {
         // A session of its own: the terminal that started it may go.
         rustix::process::setsid()
-            .map_err(|error| Failure::new(format!("cannot leave the terminal: {error}")))?;
+            .map_err(|error| Refused::new(format!("cannot leave the terminal: {error}")))?;
     }
     start_log(&project, !verb.background)?;
     let ready = || {
@@ -48,15 +48,15 @@ pub(super) fn run(context: &Context, verb: &Run) -> Result<Exit, Failure> {
     daemon::run(&project, ready).map_err(|stopped| {
         tracing::error!(error = %stopped, "tx cannot run");
         match stopped {
-            Stopped::Settings(wrong) => Failure::from(wrong),
-            stopped => Failure::from(stopped),
+            Stopped::Settings(wrong) => Refused::from(wrong),
+            stopped => Refused::from(stopped),
         }
     })?;
     Ok(Exit::Done)
 }
 
 /// Everything goes to a file, rolled once a day; and to whoever watches.
-fn start_log(project: &Project, watched: bool) -> Result<(), Failure> {
+fn start_log(project: &Project, watched: bool) -> Result<(), Refused> {
     let folder = project.logs();
     let appender = make_private_folder(&folder)
         .map_err(|error| error.to_string())
@@ -76,7 +76,7 @@ fn start_log(project: &Project, watched: bool) -> Result<(), Failure> {
         })
         .map_err(|error| {
             let hint = "see that the folder is yours and the disk has room, then try again";
-            Failure::new(format!("{} cannot be written: {error}", short(&folder))).hint(hint)
+            Refused::new(format!("{} cannot be written: {error}", short(&folder))).hint(hint)
         })?;
     let level = match std::env::var("TX_LOG").as_deref() {
         Ok("debug") => LevelFilter::DEBUG,
@@ -133,8 +133,8 @@ impl Write for PrivateLog {
     }
 }
 
-impl From<Stopped> for Failure {
-    fn from(stopped: Stopped) -> Failure {
+impl From<Stopped> for Refused {
+    fn from(stopped: Stopped) -> Refused {
         let hint = match &stopped {
             Stopped::Taken(Taken::By(_) | Taken::Unseen(_))
             | Stopped::Place { .. }
@@ -150,7 +150,7 @@ impl From<Stopped> for Failure {
             | Stopped::Settings(_)
             | Stopped::Machine(_) => Some("`tx doctor` looks for what is wrong"),
         };
-        let failure = Failure::new(stopped.to_string());
+        let failure = Refused::new(stopped.to_string());
         match hint {
             Some(hint) => failure.hint(hint),
             None => failure,

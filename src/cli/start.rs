@@ -4,11 +4,12 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::attach;
 use super::output::talk;
-use super::{Context, Exit, Failure};
+use super::{Context, Exit, Refused};
 use crate::daemon::{self, Running};
 use crate::project::Project;
 
@@ -21,16 +22,14 @@ pub(super) struct Start {
     detach: bool,
 }
 
-pub(super) fn run(context: &Context, verb: &Start) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, verb: &Start) -> Result<Exit, Refused> {
     let project = context.project()?;
     let started = match daemon::running(&project) {
         Some(running) => Started::before(&running),
         None => start(&project)?,
     };
     if context.output.json {
-        let Started { pid, started } = started;
-        let answer = json!({ "running": true, "pid": pid, "started": started });
-        context.output.say_json(&answer)?;
+        context.output.answer(&started, |_| String::new())?;
     }
     if verb.detach {
         return Ok(Exit::Done);
@@ -39,7 +38,9 @@ pub(super) fn run(context: &Context, verb: &Start) -> Result<Exit, Failure> {
 }
 
 /// The daemon that runs now.
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Started {
+    running: bool,
     pid: u32,
     /// By this very call.
     started: bool,
@@ -49,8 +50,8 @@ pub(super) struct Started {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Start the daemon, and wait until it is ready.
-pub(super) fn start(project: &Project) -> Result<Started, Failure> {
-    let failed = |error| Failure::new(format!("the daemon cannot be started: {error}"));
+pub(super) fn start(project: &Project) -> Result<Started, Refused> {
+    let failed = |error| Refused::new(format!("the daemon cannot be started: {error}"));
     let program = std::env::current_exe().map_err(failed)?;
     let mut child = Command::new(program)
         .arg("-C")
@@ -65,7 +66,7 @@ pub(super) fn start(project: &Project) -> Result<Started, Failure> {
         .spawn()
         .map_err(failed)?;
     let (Some(stdout), Some(mut stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(Failure::new("the daemon cannot be heard"));
+        return Err(Refused::new("the daemon cannot be heard"));
     };
     let (says, said) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -80,8 +81,11 @@ pub(super) fn start(project: &Project) -> Result<Started, Failure> {
     if line.is_ok_and(|line| line.trim() == "ready") {
         let pid = child.id();
         talk(&format!("tx runs, as process {pid}\n"));
-        let started = true;
-        return Ok(Started { pid, started });
+        return Ok(Started {
+            running: true,
+            pid,
+            started: true,
+        });
     }
     let mut said = String::new();
     let _ = stderr.read_to_string(&mut said);
@@ -97,7 +101,7 @@ pub(super) fn start(project: &Project) -> Result<Started, Failure> {
         None => (said, None),
     };
     let (said, detail) = said.split_once('\n').unwrap_or((said, ""));
-    let failure = Failure::new(format!("the daemon did not start: {said}")).detail(detail);
+    let failure = Refused::new(format!("the daemon did not start: {said}")).detail(detail);
     Err(match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
@@ -108,7 +112,10 @@ impl Started {
     fn before(running: &Running) -> Started {
         let pid = running.pid;
         talk(&format!("tx runs already, as process {pid}\n"));
-        let started = false;
-        Started { pid, started }
+        Started {
+            running: true,
+            pid,
+            started: false,
+        }
     }
 }

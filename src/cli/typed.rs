@@ -9,7 +9,7 @@ use rustyline::history::MemHistory;
 use rustyline::{Behavior, Cmd, Config, Editor, KeyCode, KeyEvent, Modifiers};
 use tempfile::NamedTempFile;
 
-use super::Failure;
+use super::Refused;
 use crate::format::message::MAX_FILE;
 
 /// What follows Esc within that, in milliseconds, is a key of several bytes.
@@ -24,17 +24,17 @@ pub(super) fn is_asked() -> bool {
 
 /// Ask for a line; `None` if there is an end instead. What is pasted is one answer, line
 /// breaks and all.
-pub(super) fn line(prompt: &str) -> Result<Option<String>, Failure> {
+pub(super) fn line(prompt: &str) -> Result<Option<String>, Refused> {
     read_line(prompt, false)
 }
 
 /// The same, where Esc is an end too.
-pub(super) fn line_or_esc(prompt: &str) -> Result<Option<String>, Failure> {
+pub(super) fn line_or_esc(prompt: &str) -> Result<Option<String>, Refused> {
     read_line(prompt, true)
 }
 
-fn read_line(prompt: &str, esc_ends: bool) -> Result<Option<String>, Failure> {
-    let failed = |error| Failure::new(format!("the terminal cannot be read: {error}"));
+fn read_line(prompt: &str, esc_ends: bool) -> Result<Option<String>, Refused> {
+    let failed = |error| Refused::new(format!("the terminal cannot be read: {error}"));
     // At the terminal itself: standard output is for answers.
     let mut config = Config::builder().behavior(Behavior::PreferTerm);
     if esc_ends {
@@ -59,8 +59,8 @@ pub(super) fn size() -> Option<(usize, usize)> {
 }
 
 /// Let a text be written in the editor of the user, with something to look at below it.
-pub(super) fn in_editor(below: &str) -> Result<String, Failure> {
-    let failed = |error: io::Error| Failure::new(format!("a file to edit: {error}"));
+pub(super) fn in_editor(below: &str) -> Result<String, Refused> {
+    let failed = |error: io::Error| Refused::new(format!("a file to edit: {error}"));
     let file = tempfile::Builder::new()
         .prefix("tx-answer-")
         .suffix(".md")
@@ -82,7 +82,7 @@ pub(super) fn in_editor(below: &str) -> Result<String, Failure> {
             let why = format!("the editor `{editor}` ended with {status}: nothing was sent");
             return Err(kept(file, why));
         }
-        Err(error) => return Err(Failure::new(format!("no shell for the editor: {error}"))),
+        Err(error) => return Err(Refused::new(format!("no shell for the editor: {error}"))),
     }
     // Many editors write another file in its place.
     let mut text = String::new();
@@ -109,8 +109,8 @@ pub(super) fn in_editor(below: &str) -> Result<String, Failure> {
 }
 
 /// What was written is not lost.
-fn kept(file: NamedTempFile, why: impl Into<String>) -> Failure {
-    let failure = Failure::new(why);
+fn kept(file: NamedTempFile, why: impl Into<String>) -> Refused {
+    let failure = Refused::new(why);
     match file.keep() {
         Ok((_, path)) => failure.hint(format!("what you wrote is in {}", path.display())),
         Err(_) => failure,

@@ -3,18 +3,16 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::control::{ended, follow};
-use super::inbox;
-use super::needs::{self, Need, beyond, needs};
-use super::past::{Past, time};
-use super::{Context, Exit, Failure};
+use super::status::caught_up;
+use super::{Context, Exit, Refused, inbox};
+use crate::actions::{ended, follow};
 use crate::daemon::Heard;
-use crate::engine::{Delivery, Facts, Number, Step};
 use crate::format::report::printable_lines;
-use crate::model::{Address, Kind, Name};
 use crate::project::Project;
+use crate::view::{Reason, ResultView, RunView, run_of};
 
 /// Whether to wait.
 #[derive(clap::Args)]
@@ -29,130 +27,77 @@ pub(super) struct Wait {
     wait: Option<u64>,
 }
 
+/// What was sent, and what came of it where that was waited for.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Waited{T}")]
+pub(super) struct Waited<T> {
+    #[serde(flatten)]
+    sent: T,
+    #[serde(flatten)]
+    run: Option<RunView>,
+}
+
 impl Wait {
     /// Say what was sent, as JSON where that is wanted, and what came of it if that is.
-    pub(super) fn then_say(
+    pub(super) fn then_say<T: Serialize>(
         &self,
         context: &Context,
         project: &Project,
-        sent: &Path,
-        answer: Value,
-    ) -> Result<Exit, Failure> {
-        let Some(seconds) = self.wait else {
-            if context.output.json {
-                context.output.say_json(&answer)?;
-            }
-            return Ok(Exit::Done);
+        path: &str,
+        sent: T,
+    ) -> Result<Exit, Refused> {
+        let file = Path::new(path).file_name().unwrap_or_default();
+        let came = self.wait.map(|seconds| {
+            let patience = Duration::from_secs(seconds);
+            wait(project, &file.to_string_lossy(), patience)
+        });
+        let (run, failed) = match came {
+            Some(Ok(run)) => (Some(run), None),
+            Some(Err(refused)) => (None, Some(refused)),
+            None => (None, None),
         };
-        let file = sent.file_name().unwrap_or_default().to_string_lossy();
-        run(context, project, &file, seconds, answer)
+        // What was sent is sent, whatever came after.
+        let waited = Waited { sent, run };
+        context.output.answer(&waited, |waited| {
+            printable_lines(&waited.run.as_ref().map(as_text).unwrap_or_default())
+        })?;
+        if let Some(refused) = failed {
+            return Err(refused);
+        }
+        let run = waited.run.unwrap_or_default();
+        let seen = run
+            .result
+            .filter(|_| run.over.is_none() && !context.output.json);
+        let unread: Vec<_> = seen.and_then(|result| result.unread).into_iter().collect();
+        inbox::mark(project, &unread)?;
+        Ok(super::output::findings(run.has_failed))
     }
 }
 
-/// What has come of a message so far.
-enum Came {
-    /// What was wanted: an answer, or the outcome that ended the run.
-    Result(Box<Facts>),
-    /// It stands still until the human does something.
-    Need(Box<Need>),
-    /// Nothing more will come.
-    Over {
-        /// Of this message.
-        id: String,
-        /// It was rejected, parked, or finished.
-        step: &'static str,
-        /// What is known of it.
-        why: String,
-        /// The last outcome of its thread, if there is one.
-        outcome: Option<Box<Facts>>,
-    },
-    /// It is under way, or was not seen yet.
-    NotYet,
-}
-
-/// Wait for what comes of the message in a file, and say so after `answer`.
-fn run(
-    context: &Context,
-    project: &Project,
-    file: &str,
-    seconds: u64,
-    mut answer: Value,
-) -> Result<Exit, Failure> {
-    let came = wait(project, file, Duration::from_secs(seconds));
-    let mut exit = Exit::Done;
+fn as_text(run: &RunView) -> String {
     let mut text = String::new();
-    match &came {
-        Ok((past, Came::Result(facts))) => {
-            if facts.is_error() || has_failed(past, facts)? {
-                exit = Exit::Findings;
-            }
-            (answer["result"], text) = result(past, facts)?;
-        }
-        Ok((_, Came::Need(need))) => {
-            answer["ask"] = need.as_json();
-            text = format!("{} waits for you: {}\n", need.from, need.headline);
-            text.extend(need.more().map(|more| format!("\n{more}\n")));
-            text += &format!("\n{}\n", need.command());
-        }
-        Ok((
-            past,
-            Came::Over {
-                id,
-                step,
-                why,
-                outcome,
-            },
-        )) => {
-            exit = Exit::Findings;
-            answer["over"] = json!({ "id": id, "step": step, "why": why });
-            text = format!("{step}: {why}\n");
-            if let Some(outcome) = outcome {
-                let (value, shown) = result(past, outcome)?;
-                answer["result"] = value;
-                text += &format!("\n{shown}");
-            }
-        }
-        Ok((_, Came::NotYet)) | Err(_) => {}
+    if let Some(ask) = &run.ask {
+        text = format!("{} waits for you: {}\n", ask.from, ask.headline);
+        text.extend(ask.more().map(|more| format!("\n{more}\n")));
+        text += &format!("\n{}\n", ask.command());
     }
-    // What was sent is sent, whatever came after.
-    if context.output.json {
-        context.output.say_json(&answer)?;
-    } else {
-        context.output.say(&printable_lines(&text))?;
-        if let Ok((_, Came::Result(facts))) = &came
-            && facts.reached_core().is_some()
-        {
-            inbox::mark(project, std::slice::from_ref(facts))?;
-        }
+    if let Some(over) = &run.over {
+        text = format!("{}: {}\n", over.step, over.why);
+        text.extend(run.result.as_ref().map(|_| "\n"));
     }
-    came.map(|_| exit)
+    text.extend(run.result.as_ref().map(result_text));
+    text
 }
 
-/// An outcome or an answer, for scripts and for people.
-fn result(past: &Past, facts: &Facts) -> Result<(Value, String), Failure> {
-    let (body, rearmatter) = past.content(facts)?;
-    let value = json!({
-        "id": facts.id, "from": facts.from, "status": facts.status,
-        "headline": facts.headline, "body": body, "rearmatter": rearmatter,
-        "at": time(facts.at),
-    });
-    let status = facts.status.as_ref().map(|status| format!("  {status}"));
+fn result_text(result: &ResultView) -> String {
+    let status = result.status.as_ref().map(|status| format!("  {status}"));
     let status = status.unwrap_or_default();
-    let mut text = format!("{}{status}  {}\n", facts.from, facts.headline);
-    text.extend(beyond(facts.headline.as_str(), &body).map(|more| format!("\n{more}\n")));
-    Ok((value, text))
+    let mut text = format!("{}{status}  {}\n", result.from, result.headline);
+    text.extend(result.more().map(|more| format!("\n{more}\n")));
+    text
 }
 
-/// Did the run of a message end by an `error`, whoever gave it?
-fn has_failed(past: &Past, facts: &Facts) -> Result<bool, Failure> {
-    let Some(run) = facts.run else {
-        return Ok(false);
-    };
-    let totals = past.message(run)?.and_then(|first| first.totals);
-    Ok(past.state.run_has_failed(run) || totals.is_some_and(|totals| totals.failed))
-}
-
-fn wait(project: &Project, file: &str, patience: Duration) -> Result<(Past, Came), Failure> {
+fn wait(project: &Project, file: &str, patience: Duration) -> Result<RunView, Refused> {
     let until = Instant::now() + patience;
     let mut follow = follow(project).map_err(kept)?;
     let mut past = None;
@@ -161,158 +106,20 @@ fn wait(project: &Project, file: &str, patience: Duration) -> Result<(Past, Came
         match follow.heard(Some(left)) {
             Heard::Seq(_) => {}
             Heard::Nothing => {
-                let message = format!("nothing came of it within {} s", patience.as_secs());
+                let why = format!("nothing came of it within {} s", patience.as_secs());
                 let hint = format!("it goes on: `tx why {file}` tells how far it is");
-                return Err(Failure::new(message).hint(hint).exit(Exit::TimedOut));
+                return Err(Refused::new(why).hint(hint).because(Reason::TimedOut));
             }
             Heard::End => return Err(kept(ended())),
         }
-        past = match Past::of(project, past)? {
-            None => None,
-            Some(past) => match came_of(&past, file)? {
-                Came::NotYet => Some(past),
-                came @ (Came::Result(_) | Came::Need(_) | Came::Over { .. }) => {
-                    return Ok((past, came));
-                }
-            },
-        };
-    }
-}
-
-fn kept(failure: Failure) -> Failure {
-    failure.hint("the message is kept; `tx start` starts the daemon, which takes it up")
-}
-
-/// What has come of the message in a file.
-fn came_of(past: &Past, file: &str) -> Result<Came, Failure> {
-    let Some(first) = past.at_path(file)?.into_iter().next() else {
-        return Ok(Came::NotYet);
-    };
-    if let Some(why) = &first.refused {
-        return Ok(over(&first, "rejected", why.clone()));
-    }
-    let all: Vec<Facts> = past.threads(&first.thread)?.into_values().collect();
-    let later = || all.iter().filter(|facts| facts.number > first.number);
-    let answers = |facts: &&Facts| {
-        let delivery = facts.delivery(&first.from);
-        delivery.is_some_and(|d| d.kind == Kind::AskResponse) && facts.cause.contains(&first.number)
-    };
-    if let Some(answer) = later().find(answers) {
-        return Ok(Came::Result(Box::new(answer.clone())));
-    }
-    if let Some(run) = first.run
-        && has_ended(past, run)?
-        && let Some(outcome) = last_outcome(later(), &completion_agents(past, run)?)
-    {
-        return Ok(Came::Result(Box::new(outcome.clone())));
-    }
-    let is_about = |need: &Need| all.iter().any(|facts| need.about.contains(&facts.number));
-    for need in needs(past)? {
-        let ours = match need.kind {
-            // What was sent may be an ask itself; that one is no surprise.
-            needs::Kind::Ask => !need.about.contains(&first.number) && is_about(&need),
-            needs::Kind::Dialog => is_about(&need),
-            needs::Kind::Limit => false,
-        };
-        if ours {
-            return Ok(Came::Need(Box::new(need)));
+        past = caught_up(project, past)?;
+        let run = past.as_ref().map(|past| run_of(past.all(), file));
+        if let Some(run) = run.transpose()?.flatten() {
+            return Ok(run);
         }
     }
-    if all.iter().any(|facts| is_under_way(past, facts)) {
-        return Ok(Came::NotYet);
-    }
-    Ok(what_became(&first, later()))
 }
 
-/// Has a run come to its end?
-pub(super) fn has_ended(past: &Past, run: Number) -> Result<bool, Failure> {
-    let totals = past.message(run)?.and_then(|first| first.totals);
-    Ok(past.state.run_has_ended(run) || totals.is_some_and(|totals| totals.ended))
-}
-
-/// Whose outcome at core ends a run; empty: anyone's.
-fn completion_agents(past: &Past, run: Number) -> Result<Vec<Name>, Failure> {
-    let first = past.message(run)?;
-    let mesh = first.as_ref().and_then(|first| first.deliveries.first());
-    let mut meshes = past.state.meshes();
-    let mesh = mesh.and_then(|to| meshes.find(|loaded| loaded.mesh.name == to.to.mesh));
-    Ok(mesh.map_or_else(Vec::new, |loaded| loaded.mesh.completion_agents.clone()))
-}
-
-/// The last outcome that reached core, of these agents if there is one of theirs.
-fn last_outcome<'f>(
-    messages: impl Iterator<Item = &'f Facts>,
-    agents: &[Name],
-) -> Option<&'f Facts> {
-    let reached = |facts: &Facts| {
-        let delivery = facts.delivery(&Address::core())?;
-        let rung = delivery.ladder.last()?;
-        let is_outcome = delivery.kind == Kind::TaskComplete && rung.step == Step::Finished;
-        is_outcome.then_some((agents.contains(&facts.from.agent), rung.record))
-    };
-    let reached = messages.filter_map(|facts| Some((reached(facts)?, facts)));
-    reached.max_by_key(|(key, _)| *key).map(|(_, facts)| facts)
-}
-
-/// Is something still to be done with it? News that wake nobody may wait for ever.
-pub(super) fn is_under_way(past: &Past, facts: &Facts) -> bool {
-    let Some(held) = past.state.message(facts.number) else {
-        return false;
-    };
-    let waits = |delivery: &&Delivery| {
-        let worker = past.state.worker(&delivery.to);
-        let news = worker.is_some_and(|worker| worker.updates.contains(&facts.number));
-        !delivery.is_over() && !news
-    };
-    held.facts.deliveries.iter().any(|d| waits(&d))
-}
-
-/// Nothing is under way any more: the worst that happened, or the last.
-fn what_became<'f>(first: &Facts, later: impl Iterator<Item = &'f Facts> + Clone) -> Came {
-    let parked = |facts: &'f Facts| {
-        let mut deliveries = facts.deliveries.iter();
-        let parked = deliveries.find(|delivery| delivery.step() == Step::Parked)?;
-        Some((facts, parked))
-    };
-    let own = first.deliveries.iter().find(|d| d.step() == Step::Parked);
-    if let Some(delivery) = own {
-        return over(first, "parked", said(delivery));
-    }
-    if let Some((facts, delivery)) = later.clone().find_map(parked) {
-        return over(facts, "parked", said(delivery));
-    }
-    if first.is_refused() {
-        let why = first.deliveries.first().map(said).unwrap_or_default();
-        return over(first, "refused", why);
-    }
-    match last_outcome(later, &[]) {
-        Some(outcome) => {
-            let why = format!(
-                "{} gave `{}` to core, which is not the end of the run",
-                outcome.from, outcome.id
-            );
-            Came::Over {
-                id: outcome.id.to_string(),
-                step: "finished",
-                why,
-                outcome: Some(Box::new(outcome.clone())),
-            }
-        }
-        None => over(first, "finished", "nothing more is under way".into()),
-    }
-}
-
-fn over(facts: &Facts, step: &'static str, why: String) -> Came {
-    Came::Over {
-        id: facts.id.to_string(),
-        step,
-        why,
-        outcome: None,
-    }
-}
-
-fn said(delivery: &Delivery) -> String {
-    let why = delivery.ladder.last().and_then(|rung| rung.why.as_ref());
-    let why = why.map(|why| format!(", {why}")).unwrap_or_default();
-    format!("at {}{why}", delivery.to)
+fn kept(refused: Refused) -> Refused {
+    refused.hint("the message is kept; `tx start` starts the daemon, which takes it up")
 }

@@ -353,11 +353,8 @@ impl Handover<'_> {
     }
 
     fn facts(&self, number: Number) -> Result<Option<Facts>, String> {
-        if let Some(held) = self.ledger.state().message(number) {
-            return Ok(Some(held.facts.clone()));
-        }
-        let left = self.ledger.reader().message(number);
-        left.map_err(|error| error.to_string())
+        let found = self.ledger.history().message(number);
+        found.map_err(|error| error.to_string())
     }
 
     /// The file that a message came in, if it is what it was, and its path is one line.

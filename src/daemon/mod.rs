@@ -25,7 +25,6 @@ mod perform;
 mod process;
 mod processes;
 mod queue;
-mod remembered;
 mod run;
 mod screens;
 mod signals;

@@ -26,9 +26,8 @@ impl Daemon {
             return;
         }
         // What has come has left the state, unless it is an open ask.
-        let held = self.ledger.state().message(number).map(|held| &held.facts);
-        let left = || self.ledger.reader().message(number).unwrap_or_default();
-        let Some(facts) = held.cloned().or_else(left) else {
+        let found = self.ledger.history().message(number);
+        let Some(facts) = found.unwrap_or_default() else {
             return;
         };
         match kind {

@@ -17,7 +17,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use super::bar::Bar;
 use super::begun::Begun;
 use super::clock::{Clock, until};
-use super::consumer::Consumer;
+use super::consumer::{Consumer, Known};
 use super::control::{self, Asked, Reply};
 use super::injector::Injector;
 use super::lock::{DaemonLock, Ground, Lost};
@@ -25,7 +25,6 @@ use super::meshes::{Meshes, Read};
 use super::notices::{Notices, Reach};
 use super::processes::{Processes, World};
 use super::queue::Queue;
-use super::remembered::{known_files, own_messages};
 use super::screens::Screens;
 use super::stopped::Stopped;
 use super::{Input, survivors};
@@ -192,9 +191,12 @@ impl Daemon {
             client.close(stray).await?;
         }
         let program = std::env::current_exe().map_err(Stopped::Machine)?;
-        let written_before = own_messages(&ledger)?;
+        let written_before = ledger.history().own_messages()?;
         // Last of all that can fail: it ends only when what it tells is heard.
-        let consumer = Consumer::start(project, known_files(&ledger)?, inputs.clone());
+        let mut known = Known::new();
+        let history = ledger.history();
+        history.each_file(|path, hash, at, finished| known.insert(path, hash, at, finished))?;
+        let consumer = Consumer::start(project, known, inputs.clone());
         let consumer = consumer.map_err(Stopped::Machine)?;
         let bar = Bar::new(client.clone());
         let reach = Reach {

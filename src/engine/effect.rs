@@ -77,6 +77,40 @@ pub enum Effect {
     Remember(Box<Facts>),
 }
 
+impl Effect {
+    /// The message that has come for the human.
+    pub fn notified(&self) -> Option<Number> {
+        match self {
+            Effect::NotifyHuman { number, .. } => Some(*number),
+            Effect::Spawn { .. }
+            | Effect::Deliver { .. }
+            | Effect::Interrupt { .. }
+            | Effect::Look { .. }
+            | Effect::Kill { .. }
+            | Effect::Write(_)
+            | Effect::ShowDialog { .. }
+            | Effect::RunHook { .. }
+            | Effect::Remember(_) => None,
+        }
+    }
+
+    /// The message that is finished.
+    pub fn remembered(&self) -> Option<&Facts> {
+        match self {
+            Effect::Remember(facts) => Some(facts),
+            Effect::Spawn { .. }
+            | Effect::Deliver { .. }
+            | Effect::Interrupt { .. }
+            | Effect::Look { .. }
+            | Effect::Kill { .. }
+            | Effect::Write(_)
+            | Effect::NotifyHuman { .. }
+            | Effect::ShowDialog { .. }
+            | Effect::RunHook { .. } => None,
+        }
+    }
+}
+
 /// What a worker is given at once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::worker::{Member, Way};
@@ -138,7 +139,9 @@ pub struct Rung {
 }
 
 /// The steps of a delivery, in order; the last three are ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// It is a message, and safe.
@@ -235,6 +238,11 @@ impl Facts {
     /// The delivery to a recipient.
     pub fn delivery(&self, to: &Address) -> Option<&Delivery> {
         self.deliveries.iter().find(|delivery| delivery.to == *to)
+    }
+
+    /// Was one of its deliveries parked?
+    pub fn is_dead_letter(&self) -> bool {
+        self.deliveries.iter().any(|d| d.step() == Step::Parked)
     }
 
     /// Is it a dead letter of this recipient's, for which an outcome may still come?

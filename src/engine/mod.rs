@@ -12,6 +12,7 @@ mod event;
 mod explain;
 mod facts;
 mod fanout;
+mod foresee;
 mod holds;
 mod identity;
 mod infer;
@@ -46,6 +47,7 @@ pub use event::{
     Traits, Verdict, exited_with,
 };
 pub use facts::{Delivery, Facts, Number, Rung, Source, Step, Totals};
+pub use foresee::{Unsendable, foresee};
 pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};
 pub use moves::{Happened, Move};
 pub use promises::Broken;

@@ -1,7 +1,7 @@
 //! The past, judged again: what would have become of a message under another table.
 
-use super::event::{Arrived, Loaded};
-use super::facts::Number;
+use super::event::Loaded;
+use super::facts::{Facts, Number};
 use super::state::State;
 use crate::model::{Address, Envelope, Kind, Name, Recipient};
 
@@ -15,9 +15,10 @@ pub enum Judged {
 }
 
 impl State {
-    /// What a message would come to here and now. Nothing is changed.
-    pub fn judge_arrival(&self, arrived: &Arrived) -> Judged {
-        match self.plan(&arrived.envelope, &arrived.known, false) {
+    /// What a message would come to here and now, with what is known of the past. Nothing is
+    /// changed.
+    pub fn judge_message(&self, envelope: &Envelope, known: &[Facts]) -> Judged {
+        match self.plan(envelope, known, false) {
             Ok(plan) => {
                 let deliveries = plan.deliveries.into_iter();
                 Judged::To(deliveries.map(|d| (d.to, d.kind)).collect())

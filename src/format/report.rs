@@ -55,6 +55,14 @@ pub fn report(path: &str, text: &str, diagnostics: &[Diagnostic], styled: bool) 
     out
 }
 
+/// `1 file`, `2 files`.
+pub fn many(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
 /// Text without control characters, so that a file's name or content cannot
 /// drive the terminal it is shown on, nor hide or reorder what is read there.
 pub fn printable(text: &str) -> String {

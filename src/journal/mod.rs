@@ -12,6 +12,7 @@
 mod codec;
 mod error;
 mod fold;
+mod history;
 mod ledger;
 mod lock;
 mod messages;
@@ -36,6 +37,7 @@ use crate::engine::Facts;
 
 pub use codec::KINDS;
 pub use error::Error;
+pub use history::{History, Past};
 pub use ledger::{Ledger, Untaken};
 pub use messages::StoredMessage;
 pub use prune::{Pruned, Put, prune};

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The name of a mesh or an agent: `[a-z0-9][a-z0-9_.-]*`, kept in lower case.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 
@@ -16,7 +19,9 @@ pub struct Name(String);
 pub struct BadName(String);
 
 /// Where a message comes from or goes: `mesh/agent`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct Address {
     /// The mesh, or `core` for the human, or `system` for tx itself.
@@ -26,7 +31,7 @@ pub struct Address {
 }
 
 /// A recipient as an author wrote it, before it is looked up in a [`Directory`](super::Directory).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub enum Recipient {
     /// A bare name: an agent of the sender's mesh, or a mesh.

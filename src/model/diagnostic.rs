@@ -1,5 +1,6 @@
 //! Diagnostics: what is wrong with a text, where, and what to do about it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One finding in a file.
@@ -29,7 +30,7 @@ pub struct Place {
 }
 
 /// What a diagnostic means for the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The file is not accepted.

@@ -6,12 +6,13 @@
 use std::fmt;
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Address, Name, Status};
 
 /// A team of agents and the table that routes between them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mesh {
     /// Its name, the first part of its agents' addresses.
     pub name: Name,
@@ -46,7 +47,7 @@ pub struct Mesh {
 }
 
 /// One agent of a mesh.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agent {
     /// Its name, the second part of its address.
     pub name: Name,
@@ -84,7 +85,7 @@ pub struct Agent {
 }
 
 /// Variables of an environment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variables {
     /// Those that are passed on as they are.
     pub passed: Vec<String>,
@@ -93,7 +94,7 @@ pub struct Variables {
 }
 
 /// Where a prompt is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Prompt {
     /// A file, relative to the mesh's folder.
@@ -103,7 +104,7 @@ pub enum Prompt {
 }
 
 /// How an agent's process lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// The program stays in its pane between messages.
@@ -113,9 +114,7 @@ pub enum Mode {
 }
 
 /// What a program in a pane is given.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Deliver {
     /// One line: the path of the message file.
@@ -126,7 +125,7 @@ pub enum Deliver {
 }
 
 /// The routing table: which outcome goes where.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Routing {
     /// Which of TX's two forms the table has.
     pub mode: RoutingMode,
@@ -135,9 +134,7 @@ pub struct Routing {
 }
 
 /// Who chooses among targets, and what an agent without a row does.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RoutingMode {
     /// Several targets under a word are alternatives for the agent.
@@ -148,7 +145,7 @@ pub enum RoutingMode {
 }
 
 /// Where one agent's outcomes go.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Row {
     /// There, whatever the word.
@@ -170,7 +167,9 @@ pub enum Row {
 }
 
 /// Where a route leads.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(from = "Address", into = "Address")]
 pub enum Target {
     /// The human.
@@ -180,9 +179,7 @@ pub enum Target {
 }
 
 /// Whom an ask to the human pauses.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnAsk {
     /// The agent that asked.
@@ -193,7 +190,7 @@ pub enum OnAsk {
 }
 
 /// What the agents of a mesh say of their work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RearmatterRules {
     /// The agents are told to write it.
     pub enabled: bool,
@@ -202,7 +199,7 @@ pub struct RearmatterRules {
 }
 
 /// How often work is sent back by a failed check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Iteration {
     /// At most so often.
     pub max: u32,
@@ -211,9 +208,7 @@ pub struct Iteration {
 }
 
 /// What a failed check does to the work.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnFail {
     /// Back to its author.
@@ -224,7 +219,7 @@ pub enum OnFail {
 }
 
 /// The limits of a mesh.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Guardrails {
     /// Limits refuse instead of warning, unless one says otherwise itself.
     pub strict: bool,
@@ -237,12 +232,14 @@ pub struct Guardrails {
 }
 
 /// A time that somebody set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct Seconds(pub u64);
 
 /// What follows an outcome that the table does not allow.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoutingError {
     /// Refuse a target that the table does not list.
     pub strict: bool,
@@ -253,7 +250,7 @@ pub struct RoutingError {
 }
 
 /// Where agents work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workspace {
     /// The folder, from the project's root; `{feature}` is filled in.
     pub path: String,

@@ -3,9 +3,11 @@
 //! `tests/cli/golden.txt` has the answers; `TX_UPDATE=1 cargo test` writes them anew. What
 //! depends on the machine or the moment is masked.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use regex::Regex;
+use serde_json::Value;
 use tx::engine::{Dialog, DialogKind, Event, Timer};
 
 use crate::daemon::{StandIn, nothing_more};
@@ -353,4 +355,95 @@ fn comes(story: &mut Story, what: &str) {
 fn every_verb_answers_as_it_did() {
     let text = answers();
     crate::pages::same_as_file("tests/cli/golden.txt", &text);
+}
+
+/// `docs/answers.schema.json` is what the types of the answers say.
+#[test]
+fn the_schema_of_answers_is_that_of_their_types() {
+    let schema = format!("{:#}\n", tx::cli::schema());
+    crate::pages::same_as_file("docs/answers.schema.json", &schema);
+}
+
+/// Every answer in `golden.txt` is as the schema says, and says nothing else.
+#[test]
+fn every_answer_is_of_its_schema() {
+    let whole = tx::cli::schema();
+    let verbs = whole["properties"].as_object().unwrap();
+    let golden = include_str!("golden.txt");
+    let mut seen = BTreeSet::new();
+    for block in golden.split("\n\n$ ") {
+        let (command, answer) = block.trim_start_matches("$ ").split_once('\n').unwrap();
+        let answers = answer.lines().filter(|line| line.starts_with(['{', '[']));
+        if !command.ends_with("--json") {
+            continue;
+        }
+        for answer in answers {
+            // A masked process is a number all the same.
+            let mut answer: Value = serde_json::from_str(&answer.replace("<pid>", "7")).unwrap();
+            let verb = verb(command, &answer);
+            let mut schema = strict(verbs[&verb].clone());
+            schema["$defs"] = strict(whole["$defs"].clone());
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            let errors: Vec<String> = validator
+                .iter_errors(&answer)
+                .map(|error| format!("{error} at {}", error.instance_path()))
+                .collect();
+            assert!(errors.is_empty(), "{command}: {errors:#?}\n{answer}");
+            if let Some(fields) = answer.as_object_mut() {
+                fields.insert("surprise".into(), 1.into());
+                assert!(!validator.is_valid(&answer), "{command} may have any field");
+            }
+            seen.insert(verb);
+        }
+    }
+    let unseen: Vec<&String> = verbs.keys().filter(|verb| !seen.contains(*verb)).collect();
+    let expected = [
+        "tx start",
+        "tx inbox --follow",
+        "tx worker peek",
+        "tx replay",
+        "tx doctor",
+        "tx demo",
+    ];
+    assert_eq!(
+        unseen, expected,
+        "these depend on the machine, or show what is stored"
+    );
+}
+
+/// The verb of a command, as the schema names it.
+fn verb(command: &str, answer: &Value) -> String {
+    let words = command.trim_start_matches("tx ");
+    let words: Vec<&str> = words.split("= ").last().unwrap().split(' ').collect();
+    let verb = match words[..] {
+        [verb @ ("mesh" | "worker" | "dlq"), what, ..] => format!("{verb} {what}"),
+        ["why", ..] if answer.get("agent").is_some() => "why AGENT".into(),
+        ["why", ..] => "why MSG".into(),
+        ["replay", "--mesh", ..] => "replay --mesh".into(),
+        ["doctor", "--export", ..] => "doctor --export".into(),
+        [verb, ..] => verb.into(),
+        [] => unreachable!("a command has a verb"),
+    };
+    format!("tx {verb}")
+}
+
+/// The same schema, which allows no field that it does not name.
+fn strict(mut schema: Value) -> Value {
+    match &mut schema {
+        Value::Object(fields) => {
+            for (_, part) in fields.iter_mut() {
+                *part = strict(part.take());
+            }
+            if fields.contains_key("properties") && fields.get("type") == Some(&"object".into()) {
+                fields.insert("unevaluatedProperties".into(), false.into());
+            }
+        }
+        Value::Array(parts) => {
+            for part in parts {
+                *part = strict(part.take());
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    schema
 }

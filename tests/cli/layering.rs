@@ -20,11 +20,54 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "cli",
+        "view",
+        &["model", "format", "engine", "journal", "project", "daemon"],
+    ),
+    (
+        "actions",
         &[
-            "model", "format", "engine", "journal", "project", "runtime", "tmux", "daemon",
+            "model", "format", "engine", "journal", "project", "tmux", "daemon", "view",
         ],
     ),
+    (
+        "cli",
+        &[
+            "model", "format", "project", "tmux", "daemon", "view", "actions",
+        ],
+    ),
+];
+
+/// What answers and actions may use of the daemon: its control client, and what tells whether
+/// and what of it is there.
+const OF_DAEMON: &[&str] = &[
+    "Control",
+    "DaemonLock",
+    "Follow",
+    "NoAnswer",
+    "NoDaemon",
+    "Reply",
+    "Request",
+    "Running",
+    "end_leftovers",
+    "file_with",
+    "leftovers",
+    "pane_of",
+    "running",
+];
+
+/// What an answer does not depend on, and who prints it.
+const NOT_IN_VIEWS: &[&str] = &[
+    "std::env",
+    "std::fs",
+    "std::io",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "std::time",
+    "tokio",
+    "Utc::now",
+    "print!",
+    "println!",
 ];
 
 /// What the pure rooms may not touch.
@@ -107,6 +150,56 @@ fn rooms_import_only_what_they_may() {
                     path.display()
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn answers_and_actions_use_the_control_client_alone() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in ["view", "actions"]
+        .map(|room| sources(&src.join(room)))
+        .concat()
+    {
+        let code = code(&path);
+        for (_, used) in code
+            .match_indices("crate::daemon")
+            .map(|(at, _)| code.split_at(at))
+        {
+            let used = used.split([';', '(']).next().unwrap();
+            let names = used
+                .trim_start_matches("crate::daemon")
+                .split(|c: char| !c.is_alphanumeric() && c != '_');
+            let mut names = names.filter(|name| !name.is_empty());
+            while let Some(name) = names.next() {
+                assert!(
+                    OF_DAEMON.contains(&name),
+                    "{} uses daemon::{name}",
+                    path.display()
+                );
+                // The name that follows `as` is the file's own.
+                if used.contains(&format!("{name} as ")) {
+                    assert_eq!(names.next(), Some("as"));
+                    names.next();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_are_made_of_what_they_are_given() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in sources(&src.join("view")) {
+        let code = code(&path);
+        for word in NOT_IN_VIEWS {
+            assert!(!code.contains(word), "{} uses {word}", path.display());
+        }
+    }
+    for path in sources(&src.join("actions")) {
+        let code = code(&path);
+        for word in ["print!", "println!", "stdout()", "stderr()", "stdin()"] {
+            assert!(!code.contains(word), "{} uses {word}", path.display());
         }
     }
 }

@@ -3,22 +3,26 @@
 //! Nothing in it is pretended: a daemon of its own, real panes, files on a bus. Only the
 //! agents are shell scripts, and the human is this verb.
 
-mod hops;
 mod place;
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use clap::builder::styling::AnsiColor;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::output::{bold, dim, many, paint, talk};
-use super::{Context, Exit, Failure, start, trace};
-use crate::format::report::{printable, printable_lines};
+use super::output::{bold, dim, findings, paint, talk};
+use super::{Context, Exit, Refused, past_of, start, trace};
+use crate::actions::follow;
+use crate::daemon::{Follow, Heard};
+use crate::format::report::{many, printable};
 use crate::model::{Address, Kind};
-use hops::{Hop, Watch};
+use crate::view::{Hop, Hops};
 use place::{Interrupted, Place};
 
+/// How long one waits before one looks whether to go on at all.
+const A_WHILE: Duration = Duration::from_millis(100);
 /// How long all of it may take.
 const PATIENCE: Duration = Duration::from_secs(25);
 
@@ -26,6 +30,18 @@ const PATIENCE: Duration = Duration::from_secs(25);
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx demo")]
 pub(super) struct Demo {}
+
+/// What the demo came to.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DemoView {
+    ok: bool,
+    messages: usize,
+    hops: usize,
+    processes: usize,
+    seconds: f64,
+    /// The hops that did not come.
+    missing: Vec<String>,
+}
 
 /// One task, and all that has to come of it.
 struct Scene {
@@ -35,7 +51,7 @@ struct Scene {
     body: &'static str,
     /// What the human says when asked.
     answer: &'static str,
-    /// Every hop, as [`Hop::words`] has it.
+    /// Every hop, as [`words`] has it.
     expected: &'static [&'static str],
 }
 
@@ -85,7 +101,7 @@ Next:
   tx start        its daemon, and you in its core session
 ";
 
-pub(super) fn run(context: &Context, _: &Demo) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context, _: &Demo) -> Result<Exit, Refused> {
     let interrupted = Interrupted::watch()?;
     let place = Place::new()?;
     let played = Show::new(context, &place, &interrupted).play();
@@ -94,7 +110,7 @@ pub(super) fn run(context: &Context, _: &Demo) -> Result<Exit, Failure> {
         (played, Ok(())) => played,
         (Ok(_), Err(left)) => Err(left),
         (Err(failure), Err(left)) => {
-            left.report();
+            super::exit::report(left);
             Err(failure)
         }
     }
@@ -122,34 +138,41 @@ impl<'a> Show<'a> {
         }
     }
 
-    fn play(mut self) -> Result<Exit, Failure> {
+    fn play(mut self) -> Result<Exit, Refused> {
         let project = &self.place.project;
         start::start(project)?;
         talk(&format!(
             "to look at the panes, in another terminal: {}\n",
             self.place.attach()?
         ));
-        let mut watch = Watch::new(project)?;
+        // First the ear, then the eye: nothing is missed in between.
+        let mut follow = follow(project)?;
+        let mut hops = Hops::after(past_of(project)?);
         for scene in &SCENES {
             self.say(&format!("\n{}: {}\n", bold(scene.to), scene.about))?;
-            self.run(scene, &mut watch)?;
+            self.run(scene, &mut follow, &mut hops)?;
         }
-        self.end(&watch)
+        self.end(&hops)
     }
 
     /// Give the task, and see it through.
-    fn run(&mut self, scene: &Scene, watch: &mut Watch) -> Result<(), Failure> {
+    fn run(&mut self, scene: &Scene, follow: &mut Follow, hops: &mut Hops) -> Result<(), Refused> {
         let before = self.hops.len();
         let task = self
             .place
             .write(scene.to, scene.headline, scene.body, None)?;
-        while !watch.is_over(&task)? {
+        while !hops.is_over(&task)? {
             self.interrupted.check()?;
             if self.begun.elapsed() > PATIENCE {
                 break;
             }
-            for hop in watch.next()? {
-                self.show(&hop)?;
+            match follow.heard(Some(A_WHILE)) {
+                Heard::Seq(_) => {}
+                Heard::Nothing => continue,
+                Heard::End => return Err(Refused::new("the daemon of the demo has ended")),
+            }
+            for mut hop in hops.next()? {
+                self.show(&mut hop)?;
                 if hop.kind == Kind::AskHuman {
                     let (to, id) = (hop.from.to_string(), hop.id.as_str());
                     self.place.write(&to, scene.answer, "", Some(id))?;
@@ -157,7 +180,7 @@ impl<'a> Show<'a> {
                 self.hops.push(hop);
             }
         }
-        let mut came: Vec<String> = self.hops[before..].iter().map(Hop::words).collect();
+        let mut came: Vec<String> = self.hops[before..].iter().map(words).collect();
         for expected in scene.expected {
             match came.iter().position(|words| words == expected) {
                 Some(place) => drop(came.swap_remove(place)),
@@ -167,13 +190,16 @@ impl<'a> Show<'a> {
         Ok(())
     }
 
-    fn show(&self, hop: &Hop) -> Result<(), Failure> {
+    fn show(&self, hop: &mut Hop) -> Result<(), Refused> {
         let at = self.begun.elapsed().as_secs_f64();
-        if self.context.output.json {
-            return self.context.output.say_json(&hop.as_json(at));
-        }
+        hop.at = (at * 1000.0).round() / 1000.0;
+        let text = |hop: &Hop| Self::as_text(hop, at);
+        self.context.output.answer(hop, text).map(drop)
+    }
+
+    fn as_text(hop: &Hop, at: f64) -> String {
         // Padded before it is painted: colours take no room.
-        let way = format!("{:<25}", hop.way());
+        let way = format!("{:<25}", way(hop));
         let word = match &hop.status {
             Some(status) => status.to_string(),
             None => hop.kind.to_string(),
@@ -190,29 +216,29 @@ impl<'a> Show<'a> {
         };
         let at = dim(&format!("{at:>6.2} s"));
         let headline = printable(&hop.headline);
-        self.say(&format!("{at}  {way}  {word}  {headline}\n"))
+        format!("{at}  {way}  {word}  {headline}\n")
     }
 
     /// What it came to.
-    fn end(&self, watch: &Watch) -> Result<Exit, Failure> {
+    fn end(&self, seen: &Hops) -> Result<Exit, Refused> {
         let seconds = self.begun.elapsed().as_secs_f64();
-        let (hops, processes) = (self.hops.len(), watch.processes());
-        let messages = watch.messages();
-        let exit = match self.missing.is_empty() {
-            true => Exit::Done,
-            false => Exit::Findings,
-        };
+        let (hops, processes) = (self.hops.len(), seen.processes());
+        let messages = seen.messages();
+        let exit = findings(!self.missing.is_empty());
         if self.context.output.json {
-            self.context.output.say_json(&json!({
-                "ok": self.missing.is_empty(), "messages": messages, "hops": hops,
-                "processes": processes, "seconds": (seconds * 100.0).round() / 100.0,
-                "missing": self.missing,
-            }))?;
+            let view = DemoView {
+                ok: self.missing.is_empty(),
+                messages,
+                hops,
+                processes,
+                seconds: (seconds * 100.0).round() / 100.0,
+                missing: self.missing.clone(),
+            };
+            self.context.output.answer(&view, |_| String::new())?;
             return Ok(exit);
         }
-        for thread in watch.threads()? {
-            let tree = printable_lines(&trace::as_tree(&thread));
-            self.say(&format!("\n{tree}"))?;
+        for thread in seen.threads()? {
+            self.say(&format!("\n{}", trace::as_tree(&thread)))?;
         }
         let mut text = format!(
             "\n{} in {}, {} started, {seconds:.1} s\n",
@@ -237,7 +263,7 @@ impl<'a> Show<'a> {
     }
 
     /// For people alone.
-    fn say(&self, text: &str) -> Result<(), Failure> {
+    fn say(&self, text: &str) -> Result<(), Refused> {
         match self.context.output.json {
             true => Ok(()),
             false => self.context.output.say(text),
@@ -245,26 +271,17 @@ impl<'a> Show<'a> {
     }
 }
 
-impl Hop {
-    fn as_json(&self, at: f64) -> Value {
-        json!({
-            "at": (at * 1000.0).round() / 1000.0, "id": self.id, "from": self.from, "to": self.to,
-            "kind": self.kind, "status": self.status, "headline": self.headline,
-        })
-    }
+/// From whom to whom, by their names within the mesh.
+fn way(hop: &Hop) -> String {
+    let name = |who: &Address| match who {
+        who if who.is_system() => "tx".to_owned(),
+        who => who.agent.to_string(),
+    };
+    format!("{} → {}", name(&hop.from), name(&hop.to))
+}
 
-    /// From whom to whom, by their names within the mesh.
-    fn way(&self) -> String {
-        let name = |who: &Address| match who {
-            who if who.is_system() => "tx".to_owned(),
-            who => who.agent.to_string(),
-        };
-        format!("{} → {}", name(&self.from), name(&self.to))
-    }
-
-    /// What is expected of it.
-    fn words(&self) -> String {
-        let status = self.status.as_ref().map(|word| format!(" {word}"));
-        format!("{} {}{}", self.way(), self.kind, status.unwrap_or_default())
-    }
+/// What is expected of it.
+fn words(hop: &Hop) -> String {
+    let status = hop.status.as_ref().map(|word| format!(" {word}"));
+    format!("{} {}{}", way(hop), hop.kind, status.unwrap_or_default())
 }

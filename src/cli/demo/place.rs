@@ -10,10 +10,10 @@ use chrono::{SecondsFormat, Utc};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tempfile::TempDir;
 
-use crate::cli::panes::Panes;
-use crate::cli::{Failure, stop};
+use crate::actions::{Panes, end_agents, stop_daemon};
 use crate::format::report::printable;
 use crate::project::{Project, write_atomically};
+use crate::view::Refused;
 
 /// How much of the daemon's log is shown if something went wrong, in lines.
 const LAST: usize = 20;
@@ -44,7 +44,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn new() -> Result<Place, Failure> {
+    pub(super) fn new() -> Result<Place, Refused> {
         let made = TempDir::with_prefix("tx-demo-").and_then(|folder| {
             let root = folder.path().to_path_buf();
             let project = Project { root };
@@ -58,12 +58,12 @@ impl Place {
         });
         made.map_err(|error: io::Error| {
             let hint = "see that the folder for temporary files, TMPDIR, has room and is yours";
-            Failure::new(format!("a project for the demo cannot be made: {error}")).hint(hint)
+            Refused::new(format!("a project for the demo cannot be made: {error}")).hint(hint)
         })
     }
 
     /// How to see the panes.
-    pub(super) fn attach(&self) -> Result<String, Failure> {
+    pub(super) fn attach(&self) -> Result<String, Refused> {
         let panes = Panes::of(&self.project)?;
         let socket = printable(&panes.server().socket.to_string_lossy());
         Ok(format!("tmux -S {socket} attach"))
@@ -76,7 +76,7 @@ impl Place {
         headline: &str,
         body: &str,
         in_reply_to: Option<&str>,
-    ) -> Result<String, Failure> {
+    ) -> Result<String, Refused> {
         let words = headline.split(|c: char| !c.is_ascii_alphanumeric());
         let words: Vec<String> = words
             .filter(|word| !word.is_empty())
@@ -90,7 +90,7 @@ impl Place {
             answers.unwrap_or_default()
         );
         let written = write_atomically(&self.project.messages(), &format!("{id}.md"), &text);
-        written.map_err(|error| Failure::new(format!("a message cannot be written: {error}")))?;
+        written.map_err(|error| Refused::new(format!("a message cannot be written: {error}")))?;
         Ok(id)
     }
 
@@ -108,12 +108,12 @@ impl Place {
     }
 
     /// End the daemon, its agents and its tmux server, and remove the folder.
-    pub(super) fn end(self) -> Result<(), Failure> {
+    pub(super) fn end(self) -> Result<(), Refused> {
         let Place { folder, project } = self;
         let socket = project.tmux_socket();
-        let ended = match stop::stop(&project, true) {
+        let ended = match stop_daemon(&project, true, || {}) {
             // If the daemon ended by itself, what it started may not have.
-            Ok(false) => stop::end_agents(&project).map(drop),
+            Ok(false) => end_agents(&project).map(drop),
             Ok(true) => Ok(()),
             Err(failure) => Err(failure),
         };
@@ -131,7 +131,7 @@ impl Place {
         let path = folder.path().to_path_buf();
         folder.close().map_err(|error| {
             let message = format!("{} cannot be removed: {error}", path.display());
-            Failure::new(message).hint("nothing in it is needed: remove it by hand")
+            Refused::new(message).hint("nothing in it is needed: remove it by hand")
         })
     }
 }
@@ -140,18 +140,18 @@ impl Place {
 pub(super) struct Interrupted(Arc<AtomicBool>);
 
 impl Interrupted {
-    pub(super) fn watch() -> Result<Interrupted, Failure> {
+    pub(super) fn watch() -> Result<Interrupted, Refused> {
         let told = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, told.clone())
-                .map_err(|error| Failure::new(format!("signals cannot be heard: {error}")))?;
+                .map_err(|error| Refused::new(format!("signals cannot be heard: {error}")))?;
         }
         Ok(Interrupted(told))
     }
 
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check(&self) -> Result<(), Refused> {
         match self.0.load(Ordering::Relaxed) {
-            true => Err(Failure::new("the demo was interrupted")),
+            true => Err(Refused::new("the demo was interrupted")),
             false => Ok(()),
         }
     }

@@ -1,16 +1,24 @@
 //! `tx mesh prompt`: what an agent would be told.
 
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::find;
-use crate::cli::exit::Failure;
 use crate::cli::{Context, Exit};
 use crate::format::prompt::{Given, prompt};
 use crate::format::report::printable_lines;
 use crate::model::{Address, Agent, Kind, Mesh, MsgId, Name, Rearmatter, did_you_mean};
-use crate::project::{BadPrompt, Catalogue, Project, briefing, workspace};
+use crate::project::{Catalogue, Project, briefing, workspace};
+use crate::view::Refused;
 
-pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Failure> {
+/// What an agent would be told.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct PromptView {
+    agent: Address,
+    prompt: String,
+}
+
+pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Refused> {
     let (project, catalogue) = match context.project() {
         Ok(project) => {
             let catalogue = Catalogue::load(Some(&project));
@@ -49,24 +57,25 @@ pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Failure> {
         body: "(the message comes here)",
         rearmatter: &Rearmatter::default(),
     };
-    let text = prompt(&briefing, agent.command.as_deref(), &[given]);
-    if context.output.json {
-        let name = format!("{}/{}", mesh.name, agent.name);
-        let answer = json!({ "agent": name, "prompt": text });
-        context.output.say_json(&answer)?;
-    } else {
-        context.output.say(&printable_lines(&text))?;
-    }
-    Ok(Exit::Done)
+    let view = PromptView {
+        prompt: prompt(&briefing, agent.command.as_deref(), &[given]),
+        agent: Address {
+            mesh: mesh.name.clone(),
+            agent: agent.name.clone(),
+        },
+    };
+    context
+        .output
+        .answer(&view, |view| printable_lines(&view.prompt))
 }
 
-fn find_agent<'m>(mesh: &'m Mesh, wanted: Option<&str>) -> Result<&'m Agent, Failure> {
+fn find_agent<'m>(mesh: &'m Mesh, wanted: Option<&str>) -> Result<&'m Agent, Refused> {
     let no_such = |message, wanted| {
         let names = mesh.agents.keys().map(Name::as_str);
         let hint = did_you_mean(wanted, names, || {
             format!("`tx mesh show {}` shows those there are", mesh.name)
         });
-        Failure::new(message).hint(hint).exit(Exit::NoSuchThing)
+        Refused::no_such_thing(message).hint(hint)
     };
     match (wanted, &mesh.entry_point) {
         (Some(wanted), _) => {
@@ -80,12 +89,5 @@ fn find_agent<'m>(mesh: &'m Mesh, wanted: Option<&str>) -> Result<&'m Agent, Fai
             let message = format!("the mesh `{}` has no entry point: name an agent", mesh.name);
             Err(no_such(message, ""))
         }
-    }
-}
-
-impl From<BadPrompt> for Failure {
-    fn from(error: BadPrompt) -> Self {
-        Failure::new(error.to_string())
-            .hint("the path is relative to the mesh's folder, and stays in the project")
     }
 }

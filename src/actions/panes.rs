@@ -1,16 +1,16 @@
-//! The project's tmux server as verbs see it: they look, and never start it.
+//! The project's tmux server, as people look at it. It is never started here.
 
 use std::process::Stdio;
 
-use super::{Exit, Failure};
 use crate::daemon::pane_of;
 use crate::engine::Pane;
 use crate::model::Address;
 use crate::project::Project;
 use crate::tmux::Server;
+use crate::view::Refused;
 
 /// The server of a project, which need not be there.
-pub(super) struct Panes {
+pub(crate) struct Panes {
     server: Server,
 }
 
@@ -23,9 +23,9 @@ struct Tagged {
 }
 
 impl Panes {
-    pub(super) fn of(project: &Project) -> Result<Panes, Failure> {
+    pub(crate) fn of(project: &Project) -> Result<Panes, Refused> {
         let socket = project.tmux_socket().map_err(|error| {
-            Failure::new(format!("the tmux socket cannot be reached: {error}"))
+            Refused::new(format!("the tmux socket cannot be reached: {error}"))
                 .hint("`tx doctor` says what is wrong")
         })?;
         Ok(Panes {
@@ -34,17 +34,17 @@ impl Panes {
     }
 
     /// The server itself.
-    pub(super) fn server(&self) -> &Server {
+    pub(crate) fn server(&self) -> &Server {
         &self.server
     }
 
     /// Run a command; what it prints, or why it failed.
-    pub(super) fn run(&self, command: &[&str]) -> Result<String, String> {
+    pub(crate) fn run(&self, command: &[&str]) -> Result<String, String> {
         self.run_all(&[command.to_vec()])
     }
 
     /// Run commands one after the other.
-    pub(super) fn run_all(&self, commands: &[Vec<&str>]) -> Result<String, String> {
+    pub(crate) fn run_all(&self, commands: &[Vec<&str>]) -> Result<String, String> {
         let mut command = self.server.asked(commands);
         match command.stdin(Stdio::null()).output() {
             Ok(ran) if ran.status.success() => {
@@ -59,18 +59,18 @@ impl Panes {
     }
 
     /// Does the server run?
-    pub(super) fn is_there(&self) -> bool {
+    pub(crate) fn is_there(&self) -> bool {
         self.run(&["list-sessions"]).is_ok()
     }
 
     /// End the server, if it runs.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         // Not to be there is as good.
         let _ = self.run(&["kill-server"]);
     }
 
     /// The panes of agents that there are now; none without a server.
-    pub(super) fn agents(&self) -> Agents {
+    pub(crate) fn agents(&self) -> Agents {
         let format = "#{pane_id} #{session_id} #{pane_start_command}";
         let listed = self.run(&["list-panes", "-a", "-F", format]);
         Agents(
@@ -84,24 +84,22 @@ impl Panes {
 }
 
 /// The panes of agents, at one time.
-pub(super) struct Agents(Vec<Tagged>);
+pub(crate) struct Agents(Vec<Tagged>);
 
 impl Agents {
     /// The pane of an agent's last attempt, and the session it is in, by their ids.
-    pub(super) fn pane(&self, agent: &Address) -> Option<(&str, &str)> {
+    pub(crate) fn pane(&self, agent: &Address) -> Option<(&str, &str)> {
         let own = self.0.iter().filter(|tagged| tagged.of.worker == *agent);
         let last = own.max_by_key(|tagged| tagged.of.attempt)?;
         Some((&last.id, &last.session))
     }
 
     /// The same, or that there is none.
-    pub(super) fn need(&self, agent: &Address) -> Result<(&str, &str), Failure> {
+    pub(crate) fn need(&self, agent: &Address) -> Result<(&str, &str), Refused> {
         self.pane(agent).ok_or_else(|| {
             let message =
                 format!("{agent} has no pane: nothing of it runs, nor is left to be seen");
-            Failure::new(message)
-                .hint(format!("`tx why {agent}` tells what it does"))
-                .exit(Exit::NoSuchThing)
+            Refused::no_such_thing(message).hint(format!("`tx why {agent}` tells what it does"))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! How a verb writes a message: judged as if its author had typed it, whole or not at all.
+//! How a message is written: judged as if its author had typed it, whole or not at all.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,17 +8,19 @@ use chrono::{SecondsFormat, Utc};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::output::{read_stdin, talk};
-use super::{Failure, short};
-use crate::format::message::{MAX_FILE, Origin, Parsed, parse};
+use crate::format::message::{Origin, Parsed, parse};
 use crate::format::render::{file_name, render};
 use crate::format::report::report;
 use crate::model::{Address, Diagnostic, Kind, Message};
 use crate::project::{Project, write_atomically};
+use crate::view::Refused;
 
 /// A message that can be written, and its text.
-pub(super) struct Letter {
+#[derive(Debug)]
+pub(super) struct Composed {
     pub(super) message: Message,
+    /// What its author should know of it, in colours.
+    pub(super) report: String,
     text: String,
 }
 
@@ -35,33 +37,28 @@ pub(super) fn front(from: &Address, to: &[Address], headline: String) -> Map<Str
     front
 }
 
-/// The body from standard input.
-pub(super) fn read_body() -> Result<String, Failure> {
-    let bytes = read_stdin(MAX_FILE)
-        .map_err(|error| Failure::new(format!("standard input cannot be read: {error}")))?;
-    String::from_utf8(bytes).map_err(|_| Failure::new("standard input is not UTF-8 text"))
-}
-
-impl Letter {
-    /// A message of these parts, if the parser takes it. What it says of it is told.
-    pub(super) fn of(front: &Map<String, Value>, body: &str) -> Result<Letter, Failure> {
+impl Composed {
+    /// A message of these parts, if the parser takes it.
+    pub(super) fn of(front: &Map<String, Value>, body: &str) -> Result<Composed, Refused> {
         let front = serde_yaml::to_string(front)
-            .map_err(|error| Failure::new(format!("the frontmatter cannot be written: {error}")))?;
-        let composed = format!("---\n{front}---\n\n{body}\n");
-        let (message, diagnostics) = judge(&composed);
-        talk(&report("message", &composed, &diagnostics, true));
-        let message = message.ok_or_else(not_written)?;
+            .map_err(|error| Refused::new(format!("the frontmatter cannot be written: {error}")))?;
+        let written = format!("---\n{front}---\n\n{body}\n");
+        let (message, told) = judge(&written);
+        let message = message.ok_or_else(|| not_written(told.clone()))?;
         let text = render(&message);
         // Rendering may have made it longer: what is written is what was judged.
-        if let (None, diagnostics) = judge(&text) {
-            talk(&report("message", &text, &diagnostics, true));
-            return Err(not_written());
+        match judge(&text) {
+            (None, more) => Err(not_written(told + &more)),
+            (Some(_), _) => Ok(Composed {
+                message,
+                report: told,
+                text,
+            }),
         }
-        Ok(Letter { message, text })
     }
 
     /// Write it into the bus; where it is then.
-    pub(super) fn write(&self, project: &Project, kind: Kind) -> Result<PathBuf, Failure> {
+    pub(super) fn write(&self, project: &Project, kind: Kind) -> Result<PathBuf, Refused> {
         let folder = project.messages();
         let name = file_name(&self.message, kind);
         fs::create_dir_all(&folder)
@@ -71,7 +68,9 @@ impl Letter {
                     true => "nothing was sent; see that the folder is yours and the disk has room",
                     false => "nothing was sent; see that it is a folder, and not something else",
                 };
-                Failure::new(format!("{} cannot be written to: {error}", short(&folder))).hint(hint)
+                let shown = folder.strip_prefix(&project.root).unwrap_or(&folder);
+                Refused::new(format!("{} cannot be written to: {error}", shown.display()))
+                    .hint(hint)
             })
     }
 }
@@ -98,17 +97,22 @@ fn new_id(headline: &str) -> String {
     slug + &hex
 }
 
-fn judge(text: &str) -> (Option<Message>, Vec<Diagnostic>) {
+/// The message, if it is one, and what there is to say of it.
+fn judge(text: &str) -> (Option<Message>, String) {
     let origin = Origin {
         name: "message".into(),
         modified: Utc::now().fixed_offset(),
     };
+    let told = |diagnostics: &[Diagnostic]| report("message", text, diagnostics, true);
     match parse(text.as_bytes(), &origin) {
-        Parsed::Message(read) => (Some(read.message), read.warnings),
-        Parsed::Rejected(why) | Parsed::Incomplete(why) => (None, why.diagnostics),
+        Parsed::Message(read) => (Some(read.message), told(&read.warnings)),
+        Parsed::Rejected(why) | Parsed::Incomplete(why) => (None, told(&why.diagnostics)),
     }
 }
 
-fn not_written() -> Failure {
-    Failure::new("the message was not written")
+fn not_written(report: String) -> Refused {
+    Refused {
+        report,
+        ..Refused::new("the message was not written")
+    }
 }

@@ -1,0 +1,25 @@
+//! How the daemon is asked for something.
+
+use crate::daemon::{Control, Follow, Reply, Request};
+use crate::project::Project;
+use crate::view::{Reason, Refused};
+
+/// Every commit of the daemon, which has to run.
+pub(crate) fn follow(project: &Project) -> Result<Follow, Refused> {
+    Ok(Control::connect(project)?.follow()?)
+}
+
+/// Ask for something to be done.
+pub(super) fn order(control: &mut Control, request: &Request) -> Result<(), Refused> {
+    match control.ask(request)? {
+        Reply::Done | Reply::Seq { .. } => Ok(()),
+        Reply::Refused { why, hint } => Err(Refused::new(why).hint(hint)),
+    }
+}
+
+/// The daemon that was followed has ended.
+pub(crate) fn ended() -> Refused {
+    Refused::new("the daemon has ended")
+        .hint("`tx start` starts it again; nothing is lost")
+        .because(Reason::NoDaemon)
+}

@@ -1,0 +1,393 @@
+//! What could keep tx from working here, and the command that fixes it.
+
+mod programs;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::panes::Panes;
+use crate::daemon::{Control, leftovers as live_agents, running};
+use crate::format::report::many;
+use crate::journal::{Error, Past, Quarantined, Reader};
+use crate::project::{Catalogue, Entry, Place, Project, is_program};
+use crate::view::{Refused, Time};
+
+/// The oldest tmux that does what tx needs.
+const TMUX: (u32, u32) = (3, 2);
+/// Fewer watches than this are soon used up by editors and the like.
+const WATCHES: u64 = 8_192;
+/// An unfinished write of this age is left over.
+const LEFT_OVER: Duration = Duration::from_secs(3_600);
+
+/// Something that was looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Check {
+    pub(crate) name: String,
+    pub(crate) ok: bool,
+    pub(crate) detail: String,
+    /// What to do about it, also if it works.
+    pub(crate) fix: Option<String>,
+}
+
+/// Look at everything. Programs are found by this PATH, and paths are named by `short`.
+pub(crate) fn checks(project: &Project, path: &OsStr, short: fn(&Path) -> String) -> Vec<Check> {
+    let catalogue = Catalogue::load(Some(project));
+    let mut checks = vec![tmux(), git()];
+    checks.extend(folders(project, short));
+    checks.push(settings(project, path));
+    checks.push(journal(project, short));
+    checks.extend(records(project));
+    checks.push(daemon(project, short));
+    checks.extend(tmux_server(project));
+    checks.push(meshes(&catalogue));
+    checks.extend(parts_left_out(&catalogue));
+    checks.extend(programs::checks(project, &catalogue, path));
+    checks.push(leftovers(project, short));
+    checks.extend(watches());
+    checks.push(watching(project));
+    checks
+}
+
+/// Write every record that cannot be read to a file of its own, to the byte.
+pub(crate) fn export_unreadable(project: &Project, folder: &Path) -> Result<Vec<PathBuf>, Refused> {
+    let reader = Reader::open(&project.journal())?;
+    let failed = |path: &Path, error| {
+        Refused::new(format!("{} cannot be written: {error}", path.display()))
+            .hint("name a folder that can be written to")
+    };
+    let mut files = Vec::new();
+    for record in reader.unreadable()? {
+        fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+        let path = folder.join(format!("record-{}-{}.json", record.seq, record.kind));
+        fs::write(&path, &record.body).map_err(|error| failed(&path, error))?;
+        files.push(path);
+    }
+    Ok(files)
+}
+
+impl Check {
+    /// It works.
+    fn well(name: impl Into<String>, detail: impl Into<String>) -> Check {
+        Check {
+            name: name.into(),
+            ok: true,
+            detail: detail.into(),
+            fix: None,
+        }
+    }
+
+    /// It works, but something should be done.
+    fn odd(name: impl Into<String>, detail: impl Into<String>, fix: impl Into<String>) -> Check {
+        Check {
+            fix: Some(fix.into()),
+            ..Check::well(name, detail)
+        }
+    }
+
+    /// It does not work until something is done.
+    fn bad(name: impl Into<String>, detail: impl Into<String>, fix: impl Into<String>) -> Check {
+        Check {
+            ok: false,
+            ..Check::odd(name, detail, fix)
+        }
+    }
+}
+
+fn tmux() -> Check {
+    let install = "install tmux 3.2 or newer: `apt install tmux`, `brew install tmux`";
+    match version("tmux", "-V") {
+        Err(why) => Check::bad("tmux", why, install),
+        Ok(said) => match number(&said) {
+            Some(found) if found < TMUX => {
+                let detail = format!("{said} is too old");
+                Check::bad("tmux", detail, install)
+            }
+            Some(_) | None => Check::well("tmux", said),
+        },
+    }
+}
+
+fn git() -> Check {
+    match version("git", "--version") {
+        Ok(said) => Check::well("git", said),
+        Err(why) => {
+            let fix = "install git: `apt install git`, `brew install git`";
+            Check::bad("git", why, fix)
+        }
+    }
+}
+
+fn version(program: &str, option: &str) -> Result<String, String> {
+    let ran = Command::new(program).arg(option).output();
+    match ran {
+        Ok(ran) if ran.status.success() => Ok(String::from_utf8_lossy(&ran.stdout).trim().into()),
+        Ok(ran) => Err(format!("`{program} {option}` fails: {}", ran.status)),
+        Err(error) => Err(format!("{program} cannot be started: {error}")),
+    }
+}
+
+/// `tmux 3.3a` is 3.3.
+fn number(said: &str) -> Option<(u32, u32)> {
+    let from = said.find(|c: char| c.is_ascii_digit())?;
+    let (major, rest) = said[from..].split_once('.')?;
+    let minor: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Can the folders that tx writes to be written to? What is not there is made.
+fn folders(project: &Project, short: fn(&Path) -> String) -> Vec<Check> {
+    let state = project.journal();
+    let state = state.parent().unwrap_or(Path::new(".")).to_owned();
+    let folders = [("messages", project.messages()), ("state", state)];
+    let checks = folders.into_iter().map(|(name, folder)| {
+        let there = folder.ancestors().find(|folder| folder.exists());
+        let there = there.unwrap_or(Path::new("/"));
+        match tempfile::Builder::new().prefix(".tx-").tempfile_in(there) {
+            Ok(_) => Check::well(name, format!("{} is writable", short(there))),
+            Err(error) => {
+                let path = there.display();
+                let fix = format!("`sudo chown -R \"$USER\" {path}` and `chmod -R u+rwX {path}`");
+                let detail = format!("{} cannot be written to: {error}", short(there));
+                Check::bad(name, detail, fix)
+            }
+        }
+    });
+    checks.collect()
+}
+
+fn settings(project: &Project, path: &OsStr) -> Check {
+    let name = ".ai/tx/config.yaml";
+    let settings = match project.settings() {
+        Ok(settings) => settings,
+        Err(wrong) => {
+            let detail = wrong.report.lines().next().unwrap_or_default();
+            return Check::bad(name, detail, "`tx start` shows where");
+        }
+    };
+    for (key, command) in [
+        ("core.run", &settings.core.run),
+        ("notify.command", &settings.notify.command),
+    ] {
+        if let Some(program) = command
+            .first()
+            .filter(|program| !is_program(project, program, path))
+        {
+            let detail = format!("{key}: there is no program `{program}`");
+            let fix = format!("install it, or mend {key}");
+            return Check::bad(name, detail, fix);
+        }
+    }
+    Check::well(name, "it is as it should be")
+}
+
+fn journal(project: &Project, short: fn(&Path) -> String) -> Check {
+    let checked = match Reader::open(&project.journal()) {
+        Err(Error::Missing(_)) => {
+            return Check::well("journal", "nothing has happened yet");
+        }
+        Err(error) => Err(error),
+        Ok(reader) => reader.check().and_then(|()| reader.last()),
+    };
+    let folded = |last: u64| match Past::open(&project.journal()) {
+        Ok(_) => Ok(last),
+        Err(error) => Err(error.to_string()),
+    };
+    match checked.map_err(|error| error.to_string()).and_then(folded) {
+        Ok(last) => Check::well("journal", format!("{last} records, all well")),
+        Err(why) => {
+            let path = short(&project.journal());
+            let fix = format!("restore a copy, or begin anew: `mv {path} {path}.broken`");
+            Check::bad("journal", why, fix)
+        }
+    }
+}
+
+/// The records that tx passes over since it cannot read them, if there are any.
+fn records(project: &Project) -> Option<Check> {
+    // What is wrong with the journal as a whole is told by itself.
+    let unreadable = Reader::open(&project.journal()).and_then(|reader| reader.unreadable());
+    let unreadable = unreadable.ok().filter(|records| !records.is_empty())?;
+    let shown = |record: &Quarantined| {
+        let Quarantined { seq, kind, why, .. } = record;
+        format!("record {seq} ({kind}): {why}")
+    };
+    let mut detail: Vec<String> = unreadable.iter().take(3).map(shown).collect();
+    if let Some(more) = unreadable.len().checked_sub(4) {
+        detail.push(format!("and {} more", more + 1));
+    }
+    let fix = "`tx doctor --export DIR` writes them to files, as they are stored; all else goes on";
+    Some(Check::odd(
+        "records",
+        format!("cannot be read: {}", detail.join("; ")),
+        fix,
+    ))
+}
+
+fn daemon(project: &Project, short: fn(&Path) -> String) -> Check {
+    let socket = project.socket("tx.sock");
+    match (running(project), socket) {
+        (_, Err(error)) => {
+            let fix = "see that the folder is yours alone";
+            Check::bad("daemon", error.to_string(), fix)
+        }
+        (Some(running), Ok(_)) => match Control::connect(project) {
+            Ok(_) => {
+                let since = Time(running.since);
+                let detail = format!("runs as process {}, since {since}", running.pid);
+                Check::well("daemon", detail)
+            }
+            Err(error) => {
+                let fix = format!("`kill {}`, then `tx start`: nothing is lost", running.pid);
+                Check::bad("daemon", error.to_string(), fix)
+            }
+        },
+        (None, Ok(socket)) if socket.exists() => {
+            let fix = format!("`rm {}`, or `tx start`, which replaces it", short(&socket));
+            let detail = "it does not run, and has left its socket";
+            Check::odd("daemon", detail, fix)
+        }
+        (None, Ok(_)) => Check::well("daemon", "does not run; `tx start` starts it"),
+    }
+}
+
+/// A tmux server without a daemon is there until somebody ends it.
+fn tmux_server(project: &Project) -> Option<Check> {
+    if running(project).is_some() || !Panes::of(project).ok()?.is_there() {
+        return None;
+    }
+    let agents = live_agents(&project.run()).map_or(0, |agents| agents.len());
+    let detail = match agents {
+        0 => "runs without a daemon".into(),
+        agents => format!("runs without a daemon, with {}", many(agents, "live agent")),
+    };
+    let fix = "`tx start` takes it over; `tx stop --kill-agents` ends it, and what runs in it";
+    Some(Check::odd("tmux server", detail, fix))
+}
+
+fn meshes(catalogue: &Catalogue) -> Check {
+    let broken: Vec<&Entry> = catalogue.entries.iter().filter(|e| !e.is_ok()).collect();
+    match broken.first() {
+        None => {
+            let count = catalogue.entries.len();
+            Check::well("meshes", format!("all {count} load"))
+        }
+        Some(first) => {
+            let names: Vec<&str> = broken.iter().map(|entry| entry.name.as_str()).collect();
+            let errors: usize = broken.iter().map(|entry| entry.diagnostics.len()).sum();
+            let detail = format!("{} with {}", names.join(", "), many(errors, "finding"));
+            let fix = format!("`tx mesh check {}` says what is wrong", first.name);
+            Check::bad("meshes", format!("do not load: {detail}"), fix)
+        }
+    }
+}
+
+/// Meshes that load, with parts that cannot work or are left out.
+fn parts_left_out(catalogue: &Catalogue) -> Vec<Check> {
+    let own = |entry: &&Entry| entry.is_ok() && entry.place != Place::BuiltIn;
+    let checks = catalogue.entries.iter().filter(own).filter_map(|entry| {
+        let mut problems: Vec<_> = entry.problems().collect();
+        problems.sort_by_key(|problem| !problem.is_error());
+        let detail = match problems[..] {
+            [] => return None,
+            [one] => one.message.clone(),
+            [first, ..] => format!("{}, and {} more", first.message, problems.len() - 1),
+        };
+        let fix = format!("`tx mesh check {}` says more", entry.name);
+        Some(Check {
+            ok: entry.is_sound(),
+            ..Check::odd(format!("mesh {}", entry.name), detail, fix)
+        })
+    });
+    checks.collect()
+}
+
+/// Writes that never came to their end.
+fn leftovers(project: &Project, short: fn(&Path) -> String) -> Check {
+    let old = |path: &Path| {
+        let modified = fs::symlink_metadata(path).and_then(|found| found.modified());
+        let age = modified
+            .ok()
+            .and_then(|at| SystemTime::now().duration_since(at).ok());
+        age.is_some_and(|age| age > LEFT_OVER)
+    };
+    let listed = fs::read_dir(project.messages()).into_iter().flatten();
+    let paths = listed.filter_map(|entry| Some(entry.ok()?.path()));
+    let left = paths.filter(|path| {
+        let name = path.file_name().unwrap_or_default();
+        name.as_encoded_bytes().starts_with(b".tx-") && old(path)
+    });
+    match left.count() {
+        0 => Check::well("leftovers", "no unfinished writes"),
+        count => {
+            let folder = short(&project.messages());
+            let fix = format!("`find {folder} -name '.tx-*' -mmin +60 -delete`");
+            let detail = format!("{} left in {folder}", many(count, "unfinished write"));
+            Check::odd("leftovers", detail, fix)
+        }
+    }
+}
+
+/// Linux says how many files one user may watch.
+fn watches() -> Option<Check> {
+    let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?;
+    let limit: u64 = limit.trim().parse().ok()?;
+    let detail = format!("{limit} may be watched at once");
+    Some(if limit < WATCHES {
+        let fix = "`sudo sysctl fs.inotify.max_user_watches=65536`";
+        Check::odd("watches", detail, fix)
+    } else {
+        Check::well("watches", detail)
+    })
+}
+
+/// Can a folder be watched, here and now? A machine has a number of watches for each user,
+/// and editors use them up.
+fn watching(project: &Project) -> Check {
+    use notify::Watcher;
+    let folder = project.messages();
+    let watched =
+        notify::recommended_watcher(|_| {}).and_then(|mut watcher| match folder.is_dir() {
+            true => watcher.watch(&folder, notify::RecursiveMode::NonRecursive),
+            false => Ok(()),
+        });
+    let scanning = running(project).is_some_and(|daemon| daemon.scanning);
+    match watched {
+        Ok(()) if scanning => {
+            let fix = "`tx stop`, then `tx start`, or wait half a minute";
+            let detail = "a folder can be watched, and the daemon does not watch it yet";
+            Check::odd("watching", detail, fix)
+        }
+        Ok(()) => Check::well("watching", "a folder can be watched"),
+        Err(error) => {
+            let fix = "`sudo sysctl fs.inotify.max_user_instances=1024 fs.inotify.max_user_watches=65536`, or end what watches so much";
+            let detail = format!(
+                "a folder cannot be watched: {error}; tx looks for files instead, which is slower"
+            );
+            Check::odd("watching", detail, fix)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_of_tmux_are_read() {
+        let cases = [
+            ("tmux 3.3a", Some((3, 3))),
+            ("tmux 2.9", Some((2, 9))),
+            ("tmux next-3.5", Some((3, 5))),
+            ("tmux master", None),
+        ];
+        for (said, expected) in cases {
+            assert_eq!(number(said), expected, "{said}");
+        }
+    }
+}

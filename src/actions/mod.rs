@@ -1,0 +1,26 @@
+//! What a person can do: a function each. What is done comes back as an answer, what is not
+//! as [`Refused`](crate::view::Refused), with the reason and what to do next.
+//!
+//! Nothing here prints or asks: who calls it tells people what came of it. Whatever the daemon
+//! has to do is asked of it over the control socket.
+
+mod answer;
+mod compose;
+mod control;
+mod doctor;
+mod order;
+mod panes;
+mod prune;
+mod send;
+mod stop;
+
+pub(crate) use answer::{Answered, answer, ask_of, asks_named, nothing_open};
+pub(crate) use control::{ended, follow};
+pub(crate) use doctor::{Check, checks, export_unreadable};
+pub(crate) use order::{
+    LetterDone, WorkerDone, drop_letter, mark_read, restart_worker, retry, stop_worker,
+};
+pub(crate) use panes::Panes;
+pub(crate) use prune::{PruneView, prune};
+pub(crate) use send::{Draft, Ready, Sent, WaitingAsk, prepare};
+pub(crate) use stop::{Stopped, end_agents, stop, stop_daemon};

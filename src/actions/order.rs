@@ -1,0 +1,98 @@
+//! Orders for the daemon: workers, dead letters, what was read.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::control::order;
+use crate::daemon::{Control, NoDaemon, Request};
+use crate::engine::Number;
+use crate::journal::Past;
+use crate::model::{Address, MsgId};
+use crate::project::Project;
+use crate::view::{Refused, find_agent, find_dead_letter, nothing_yet};
+
+/// How many are marked as read at once: a request is a line, and has a length.
+const TOGETHER: usize = 500;
+
+/// What was done to a worker.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct WorkerDone {
+    pub(crate) agent: Address,
+    /// `stopped` or `restarted`.
+    pub(crate) done: &'static str,
+}
+
+/// What was done with a dead letter.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LetterDone {
+    /// The number of the message.
+    pub(crate) id: String,
+    pub(crate) message: MsgId,
+    /// `retried` or `dropped`.
+    pub(crate) done: &'static str,
+}
+
+/// End the process of a worker; its work waits.
+pub(crate) fn stop_worker(project: &Project, name: &str) -> Result<WorkerDone, Refused> {
+    let order = |worker| (Request::StopWorker { worker }, "stopped");
+    to_worker(project, name, order)
+}
+
+/// Let a worker go on, with a new process.
+pub(crate) fn restart_worker(project: &Project, name: &str) -> Result<WorkerDone, Refused> {
+    let order = |worker| (Request::RestartWorker { worker }, "restarted");
+    to_worker(project, name, order)
+}
+
+fn to_worker(
+    project: &Project,
+    name: &str,
+    request: fn(Address) -> (Request, &'static str),
+) -> Result<WorkerDone, Refused> {
+    let mut control = Control::connect(project)?;
+    let past = Past::open(&project.journal())?.ok_or_else(nothing_yet)?;
+    let agent = find_agent(&past.state, name)?;
+    let (request, done) = request(agent.clone());
+    order(&mut control, &request)?;
+    Ok(WorkerDone { agent, done })
+}
+
+/// Give a dead letter another chance, whatever the limits say.
+pub(crate) fn retry(project: &Project, id: &str) -> Result<LetterDone, Refused> {
+    to_letter(project, id, |letter| (Request::Retry { letter }, "retried"))
+}
+
+/// Give a dead letter up.
+pub(crate) fn drop_letter(project: &Project, id: &str) -> Result<LetterDone, Refused> {
+    to_letter(project, id, |letter| (Request::Drop { letter }, "dropped"))
+}
+
+fn to_letter(
+    project: &Project,
+    id: &str,
+    request: fn(u64) -> (Request, &'static str),
+) -> Result<LetterDone, Refused> {
+    let mut control = Control::connect(project)?;
+    let past = Past::open(&project.journal())?;
+    let facts = find_dead_letter(past.as_ref(), id)?;
+    let (request, done) = request(facts.number.0);
+    order(&mut control, &request)?;
+    Ok(LetterDone {
+        id: facts.number.0.to_string(),
+        message: facts.id,
+        done,
+    })
+}
+
+/// Remember that a person has read these. Without a daemon nobody can: then they stay unread.
+pub(crate) fn mark_read(project: &Project, unread: &[Number]) -> Result<bool, Refused> {
+    for messages in unread.chunks(TOGETHER) {
+        let mut control = match Control::connect(project) {
+            Err(NoDaemon::NotRunning) => return Ok(false),
+            connected => connected?,
+        };
+        let messages = messages.iter().map(|number| number.0).collect();
+        order(&mut control, &Request::Read { messages })?;
+    }
+    Ok(true)
+}

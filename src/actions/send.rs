@@ -1,0 +1,436 @@
+//! A message is sent: who speaks, to whom, what it will be; then it is written, whole or not
+//! at all. What is written for somebody who waits for the human is never guessed to be the
+//! answer, nor to be new work.
+
+use std::ffi::OsStr;
+
+use indexmap::IndexSet;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::compose::{self, Composed};
+use crate::engine::{Judged, Unsendable, foresee};
+use crate::format::message::{field_named, headline_of};
+use crate::format::report::printable;
+use crate::journal::{Error, Past};
+use crate::model::{
+    Address, Body, Code, Directory, Envelope, Kind, MsgId, Recipient, Resolved, Unresolved,
+};
+use crate::project::{Catalogue, Project, cannot_run};
+use crate::view::{Reason, Refused, shell_word};
+
+/// What is to be sent, as it was written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draft {
+    /// The recipients, with commas between them.
+    pub(crate) to: String,
+    /// [`prepare`] reads it.
+    pub(crate) body: String,
+    /// The kind, if it is not to be inferred.
+    pub(crate) kind: Option<String>,
+    pub(crate) status: Option<String>,
+    /// By default the first line of the body.
+    pub(crate) headline: Option<String>,
+    pub(crate) reply_to: Vec<String>,
+    /// Any other frontmatter field.
+    pub(crate) front: Vec<(String, String)>,
+}
+
+/// A message that can be sent.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    draft: Draft,
+    sender: Address,
+    to: Vec<Address>,
+    catalogue: Catalogue,
+    composed: Composed,
+    waiting: Vec<WaitingAsk>,
+    /// What its author should know before it is sent.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// An ask to core that a message answers without naming it.
+#[derive(Clone, Debug)]
+pub(crate) struct WaitingAsk {
+    pub(crate) asker: Address,
+    pub(crate) id: MsgId,
+    pub(crate) headline: String,
+}
+
+/// A message that was sent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Sent {
+    pub(crate) id: MsgId,
+    /// Its file.
+    pub(crate) path: String,
+    pub(crate) to: Vec<Address>,
+    /// What it is to the first of them.
+    pub(crate) kind: Kind,
+    /// The ids of the asks that it answers without naming them.
+    pub(crate) answers: Vec<MsgId>,
+    #[serde(skip)]
+    pub(crate) asks: Vec<WaitingAsk>,
+}
+
+/// The fields that say who works when: without them a mesh is another mesh.
+const FLOW: [&str; 8] = [
+    "fsm",
+    "ensemble",
+    "parallelism",
+    "task_distribution",
+    "quality",
+    "iteration",
+    "lifecycle",
+    "worktree",
+];
+
+/// Look everything up that a message needs, and judge it. `agent` is the one whose
+/// environment this is, and `path` is that of the daemon, by which programs are found. `body` is
+/// read last.
+pub(crate) fn prepare(
+    project: &Project,
+    mut draft: Draft,
+    agent: Option<&str>,
+    path: &OsStr,
+    body: impl FnOnce() -> Result<String, Refused>,
+) -> Result<Ready, Refused> {
+    let catalogue = Catalogue::load(Some(project));
+    let sender = sender(&draft, agent, &catalogue.directory())?;
+    let to = resolve(&draft, &sender, &catalogue)?;
+    let mut warnings = match sender.is_core() {
+        true => check_recipients(project, &catalogue, &to, path)?,
+        false => Vec::new(),
+    };
+    draft.body = body()?;
+    let composed = compose(&draft, &sender, &to)?;
+    if !composed.report.is_empty() {
+        warnings.push(composed.report.clone());
+    }
+    let waiting = waiting(project, &composed.message.envelope, &to).unwrap_or_else(|error| {
+        let why = printable(&error.to_string());
+        warnings.push(format!(
+            "warning: whether it answers something is not known: {why}\n"
+        ));
+        Vec::new()
+    });
+    Ok(Ready {
+        draft,
+        sender,
+        to,
+        catalogue,
+        composed,
+        waiting,
+        warnings,
+    })
+}
+
+impl Ready {
+    /// The one ask that it may answer, if nobody has said whether it is the answer.
+    pub(crate) fn in_doubt(&self) -> Option<&WaitingAsk> {
+        match (&self.waiting[..], &self.to[..]) {
+            ([ask], [_]) if self.is_in_doubt() => Some(ask),
+            _ => None,
+        }
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        self.composed.message.envelope.kind.is_none() && !self.waiting.is_empty()
+    }
+
+    /// It is the answer to the ask in doubt.
+    pub(crate) fn into_answer(self) -> Result<Ready, Refused> {
+        let ids: Vec<String> = self.waiting.iter().map(|ask| ask.id.to_string()).collect();
+        self.settled(|draft| draft.reply_to.extend(ids))
+    }
+
+    /// It is new work, whoever waits.
+    pub(crate) fn into_new_work(self) -> Result<Ready, Refused> {
+        self.settled(|draft| draft.kind = Some(Kind::Task.to_string()))
+    }
+
+    fn settled(mut self, settle: impl FnOnce(&mut Draft)) -> Result<Ready, Refused> {
+        settle(&mut self.draft);
+        self.composed = compose(&self.draft, &self.sender, &self.to)?;
+        self.waiting.clear();
+        Ok(self)
+    }
+
+    /// Write it.
+    pub(crate) fn send(self, project: &Project) -> Result<Sent, Refused> {
+        if self.is_in_doubt() {
+            return Err(in_doubt(&self.waiting));
+        }
+        let kind = self.kind(project)?;
+        let path = self.composed.write(project, kind)?;
+        Ok(Sent {
+            id: self.composed.message.envelope.id,
+            path: path.to_string_lossy().into(),
+            to: self.to,
+            kind,
+            answers: self.waiting.iter().map(|ask| ask.id.clone()).collect(),
+            asks: self.waiting,
+        })
+    }
+
+    /// What it will be. An outcome that the table refuses is not sent: it would cost its
+    /// author a turn for each repair note.
+    fn kind(&self, project: &Project) -> Result<Kind, Refused> {
+        let envelope = &self.composed.message.envelope;
+        let answers = self.waiting.iter().find(|ask| ask.asker == self.to[0]);
+        let mesh = self.catalogue.get(self.sender.mesh.as_str());
+        let foreseen = foresee(
+            envelope,
+            &self.to[0],
+            answers.map(|ask| &ask.id),
+            mesh.and_then(|entry| entry.mesh.as_ref()),
+            &self.catalogue.directory(),
+        );
+        let why = match foreseen {
+            Ok(kind) => return Ok(kind),
+            Err(Unsendable::Never(why)) => return Err(Refused::new(why)),
+            Err(Unsendable::ByTable(why)) => why,
+        };
+        let past = Past::open(&project.journal())?;
+        match past.map(|past| past.state.judge_message(envelope, &[])) {
+            Some(Judged::To(to)) if !to.is_empty() => Ok(to[0].1),
+            Some(Judged::To(_) | Judged::Refused(_)) | None => Err(Refused::no_such_thing(
+                format!("the table of your mesh refuses this: {why}"),
+            )
+            .hint("nothing was sent; give one of the words of your table")),
+        }
+    }
+}
+
+impl WaitingAsk {
+    /// Who waits for what.
+    pub(crate) fn in_words(&self) -> String {
+        let (id, headline) = (printable(self.id.as_str()), printable(&self.headline));
+        format!("{} waits for your answer to `{id}`: {headline}", self.asker)
+    }
+}
+
+/// Nothing is sent, and both ways are named.
+fn in_doubt(waiting: &[WaitingAsk]) -> Refused {
+    let mut lines = waiting.iter().map(WaitingAsk::in_words);
+    let refused = Refused::no_such_thing(lines.next().unwrap_or_default())
+        .detail(lines.collect::<Vec<_>>().join("\n"));
+    match waiting {
+        [ask, ..] => refused.hint(format!(
+            "nothing was sent; `tx answer {} \"…\"` answers it, `--type task` sends new work",
+            shell_word(ask.id.as_str())
+        )),
+        [] => refused,
+    }
+}
+
+/// Who speaks: the agent whose environment this is, else the human.
+fn sender(draft: &Draft, agent: Option<&str>, directory: &Directory) -> Result<Address, Refused> {
+    let agent = match agent.map(|agent| (agent, agent.parse::<Address>())) {
+        None => None,
+        Some((_, Ok(address))) if !address.is_core() => Some(address),
+        Some((agent, Ok(_) | Err(_))) => {
+            let why = format!("TX_AGENT: expected an agent, mesh/agent, found {agent:?}");
+            return Err(Refused::new(why));
+        }
+    };
+    let mut front = draft.front.iter().rev();
+    let named = front.find(|(key, _)| field_named(key) == Some("from"));
+    let named = match named.map(|(_, from)| from.trim().parse::<Recipient>()) {
+        None => None,
+        Some(Ok(Recipient::Full(address))) => Some(address),
+        Some(Ok(Recipient::Bare(_)) | Err(_)) => {
+            return Err(Refused::new("from: expected mesh/agent").because(Reason::Usage));
+        }
+    };
+    let sender = match (agent, named) {
+        (Some(agent), Some(named)) if agent != named => {
+            return Err(Refused::new(format!(
+                "this is the environment of {agent} (TX_AGENT), which cannot speak as {named}"
+            )));
+        }
+        (Some(agent), _) => agent,
+        (None, named) => named.unwrap_or_else(Address::core),
+    };
+    if !directory.knows(&sender) {
+        let why = format!("there is no agent `{sender}` to speak as");
+        let hint = "`tx mesh list` shows the meshes there are";
+        return Err(Refused::no_such_thing(why).hint(hint));
+    }
+    Ok(sender)
+}
+
+/// The recipients, looked up: unknown ones are never written.
+fn resolve(
+    draft: &Draft,
+    sender: &Address,
+    catalogue: &Catalogue,
+) -> Result<Vec<Address>, Refused> {
+    let directory = catalogue.directory();
+    let is_status = |key: &str| matches!(field_named(key), Some("status" | "outcome"));
+    let in_front = draft.front.iter().find(|(key, _)| is_status(key));
+    let status = draft.status.as_ref().or(in_front.map(|(_, word)| word));
+    let status = status.and_then(|word| word.parse().ok());
+    let mut addresses = IndexSet::new();
+    for part in draft.to.split(',').map(str::trim) {
+        let recipient: Recipient = part.parse().map_err(|error| {
+            Refused::no_such_thing(format!("{error}")).hint("write mesh/agent, a mesh, or core")
+        })?;
+        let address = match directory.resolve(&recipient, sender, status.as_ref()) {
+            Ok(Resolved::To(address)) => address,
+            Ok(Resolved::Dispatch) => Address::dispatch(&sender.mesh),
+            Err(unresolved) => return Err(unknown(&unresolved, part, catalogue)),
+        };
+        if address == *sender && !sender.is_core() {
+            let hint = "nobody wakes by their own message";
+            return Err(Refused::new(format!("{sender} would write to itself")).hint(hint));
+        }
+        if sender.is_core() && address.is_core() {
+            let hint = "write to a mesh or an agent: `tx mesh list`";
+            return Err(Refused::new("core does not write to itself").hint(hint));
+        }
+        addresses.insert(address);
+    }
+    Ok(addresses.into_iter().collect())
+}
+
+fn unknown(unresolved: &Unresolved, written: &str, catalogue: &Catalogue) -> Refused {
+    let mesh = written.split('/').next().unwrap_or(written);
+    match catalogue.get(mesh).filter(|entry| !entry.is_ok()) {
+        Some(entry) => Refused::no_such_thing(format!("mesh `{}` does not load", entry.name))
+            .hint(format!("`tx mesh check {}` says why", entry.name)),
+        None => Refused::no_such_thing(unresolved.to_string()).hint(unresolved.hint()),
+    }
+}
+
+/// Is there somebody who can do it, in the way that the mesh says? What cannot be run is
+/// refused; what is left out of the mesh is a warning.
+fn check_recipients(
+    project: &Project,
+    catalogue: &Catalogue,
+    to: &[Address],
+    path: &OsStr,
+) -> Result<Vec<String>, Refused> {
+    let mut seen = IndexSet::new();
+    let mut warnings = Vec::new();
+    for address in to {
+        let entry = catalogue.get(address.mesh.as_str());
+        let Some((entry, mesh)) = entry.and_then(|entry| Some((entry, entry.mesh.as_ref()?)))
+        else {
+            continue;
+        };
+        if let Some(agent) = mesh.agents.get(&address.agent)
+            && let Some(why) = cannot_run(project, &catalogue.runtimes, &entry.place, agent, path)
+        {
+            let why = format!("{address} cannot be run here: {why}");
+            let hint = format!(
+                "nothing was sent; `tx mesh check {}` says more",
+                address.mesh
+            );
+            return Err(Refused::no_such_thing(why).hint(hint));
+        }
+        if !seen.insert(&address.mesh) {
+            continue;
+        }
+        let mut warn = |what: String| {
+            warnings.push(format!("warning: mesh `{}`: {what}\n", entry.name));
+        };
+        for problem in entry.problems() {
+            warn(printable(&problem.message));
+        }
+        for unheeded in &entry.diagnostics {
+            let field = entry.text.get(unheeded.place.start..unheeded.place.end);
+            let field = field.filter(|field| FLOW.contains(field));
+            if let (Code::NotObeyedYet, Some(field)) = (unheeded.code, field) {
+                warn(format!(
+                    "`{field}` is not obeyed yet, the mesh runs as if it were not there"
+                ));
+            }
+        }
+    }
+    Ok(warnings)
+}
+
+/// The message, as if its author had typed it: the parser judges it.
+fn compose(draft: &Draft, sender: &Address, to: &[Address]) -> Result<Composed, Refused> {
+    if draft.body.trim().is_empty() && draft.headline.is_none() {
+        let hint = "tx send TO \"text\", or `-` to read it from standard input";
+        return Err(Refused::new("there is no text")
+            .hint(hint)
+            .because(Reason::Usage));
+    }
+    let headline = match &draft.headline {
+        Some(headline) => headline.clone(),
+        None => headline_of(&Body::from(draft.body.as_str())).to_string(),
+    };
+    let mut front = compose::front(sender, to, headline);
+    let mut given = vec!["to"];
+    given.extend(draft.headline.as_ref().map(|_| "headline"));
+    for (key, value) in [("type", &draft.kind), ("status", &draft.status)] {
+        if let Some(value) = value {
+            front.insert(key.into(), value.clone().into());
+            given.push(key);
+        }
+    }
+    if !draft.reply_to.is_empty() {
+        front.insert("in-reply-to".into(), draft.reply_to.clone().into());
+        given.push("in-reply-to");
+    }
+    for (key, value) in &draft.front {
+        let key = match field_named(key) {
+            Some("outcome") => "status",
+            Some(field) => field,
+            None => key,
+        };
+        if given.contains(&key) {
+            let why = format!("`{key}` is given twice");
+            return Err(Refused::new(why).because(Reason::Usage));
+        }
+        given.push(key);
+        front.insert(key.into(), front_value(key, value));
+    }
+    Composed::of(&front, &draft.body)
+}
+
+/// A list stays a list, and what has no meaning to tx may be a flag, a number or a
+/// map. All else is text, as it was given.
+fn front_value(key: &str, text: &str) -> Value {
+    let parsed = serde_yaml::from_str::<Value>(text).unwrap_or_default();
+    let known = field_named(key).is_some();
+    match parsed {
+        Value::Array(_) => parsed,
+        Value::Object(_) if !known && text.trim_start().starts_with('{') => parsed,
+        Value::Bool(_) if !known => parsed,
+        Value::Number(ref number) if !known && number.to_string() == text => parsed,
+        _ => text.into(),
+    }
+}
+
+/// The asks that a word of core's answers without naming one: of each recipient the
+/// oldest, unless it is said to be something else.
+fn waiting(
+    project: &Project,
+    envelope: &Envelope,
+    to: &[Address],
+) -> Result<Vec<WaitingAsk>, Error> {
+    let is_other = envelope.kind.is_some_and(|kind| kind != Kind::AskResponse);
+    if !envelope.from.is_core() || is_other || !envelope.in_reply_to.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(past) = Past::open(&project.journal())? else {
+        return Ok(Vec::new());
+    };
+    let mut waiting = Vec::new();
+    for asker in to {
+        let Some(id) = past.state.asks_core(asker) else {
+            continue;
+        };
+        let asked = past.all().named(id.as_str())?.into_iter().next();
+        waiting.push(WaitingAsk {
+            asker: asker.clone(),
+            headline: asked.map_or_else(String::new, |facts| facts.headline.to_string()),
+            id,
+        });
+    }
+    Ok(waiting)
+}

@@ -1,0 +1,153 @@
+//! The end of the daemon, and of what it started.
+
+use std::collections::BTreeSet;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::panes::Panes;
+use crate::daemon::{
+    Control, DaemonLock, NoAnswer, NoDaemon, Reply, Request, end_leftovers, leftovers, running,
+};
+use crate::journal::Past;
+use crate::model::Address;
+use crate::project::Project;
+use crate::view::{Reason, Refused};
+
+/// How long the daemon may take to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// When whoever waits is told.
+const SOON: Duration = Duration::from_secs(1);
+
+/// What has ended, and what is left.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Stopped {
+    /// Was there a daemon?
+    pub(crate) stopped: bool,
+    /// The unfinished messages, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kept: Option<usize>,
+    /// How many agents go on.
+    pub(crate) agents: usize,
+    /// The agents that were ended, where there was no daemon.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<BTreeSet<Address>>,
+    /// The agents that run though no daemon does.
+    #[serde(skip)]
+    pub(crate) left: BTreeSet<Address>,
+}
+
+/// End the daemon, and wait until it has; its agents too, if they are to be killed. Who waits
+/// for long is told once.
+pub(crate) fn stop(
+    project: &Project,
+    kill_agents: bool,
+    waiting: impl FnMut(),
+) -> Result<Stopped, Refused> {
+    let (mut ended, mut left) = (BTreeSet::new(), BTreeSet::new());
+    if !stop_daemon(project, kill_agents, waiting)? {
+        match kill_agents {
+            true => ended = end_agents(project)?,
+            false => left = leftovers(&project.run()).map_err(unreadable)?,
+        }
+        return Ok(Stopped {
+            stopped: false,
+            kept: None,
+            agents: left.len(),
+            ended: Some(ended),
+            left,
+        });
+    }
+    let (mut kept, mut agents) = (0, 0);
+    if let Some(Past { state, .. }) = Past::open(&project.journal())? {
+        kept = state.held().filter(|held| !held.facts.is_over()).count();
+        agents = state.workers().filter(|(_, worker)| worker.live).count();
+    }
+    Ok(Stopped {
+        stopped: true,
+        kept: Some(kept),
+        agents: if kill_agents { 0 } else { agents },
+        ended: None,
+        left,
+    })
+}
+
+/// End the daemon, and wait until it has. Was there one?
+pub(crate) fn stop_daemon(
+    project: &Project,
+    kill_agents: bool,
+    waiting: impl FnMut(),
+) -> Result<bool, Refused> {
+    let mut control = match Control::connect(project) {
+        Ok(control) => control,
+        Err(NoDaemon::NotRunning) => return Ok(false),
+        Err(error @ NoDaemon::Unreachable(_)) => {
+            let refused = Refused::from(error);
+            return Err(match running(project) {
+                Some(daemon) => refused.hint(format!(
+                    "`kill {}` ends it; nothing is lost by that",
+                    daemon.pid
+                )),
+                None => refused,
+            });
+        }
+    };
+    match control.ask(&Request::Stop { kill_agents }) {
+        // It may end before it has answered.
+        Ok(Reply::Done | Reply::Seq { .. }) | Err(NoAnswer::Gone | NoAnswer::TimedOut) => {}
+        Ok(Reply::Refused { why, hint }) => return Err(Refused::new(why).hint(hint)),
+        Err(error @ (NoAnswer::Garbage(_) | NoAnswer::Refused { .. })) => {
+            return Err(error.into());
+        }
+    }
+    wait(project, waiting)?;
+    Ok(true)
+}
+
+/// Wait until the lock is free.
+fn wait(project: &Project, mut waiting: impl FnMut()) -> Result<(), Refused> {
+    let begun = Instant::now();
+    let mut told = false;
+    while let Some(running) = running(project) {
+        if begun.elapsed() > PATIENCE {
+            let why = format!("the daemon, process {}, has not ended", running.pid);
+            let hint = format!(
+                "wait on, or `kill {}`: nothing is lost by that",
+                running.pid
+            );
+            return Err(Refused::new(why).hint(hint).because(Reason::TimedOut));
+        }
+        if begun.elapsed() > SOON && !std::mem::replace(&mut told, true) {
+            waiting();
+        }
+        sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// End what agents still run though no daemon does, and their tmux server. Who was ended?
+pub(crate) fn end_agents(project: &Project) -> Result<BTreeSet<Address>, Refused> {
+    let panes = Panes::of(project)?;
+    let run = project.run();
+    if !panes.is_there() && leftovers(&run).map_err(unreadable)?.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    // So that no daemon starts meanwhile.
+    let _lock = DaemonLock::take(project).map_err(|taken| Refused::new(taken.to_string()))?;
+    let ran = leftovers(&run).map_err(unreadable)?;
+    let left = end_leftovers(&run).map_err(unreadable)?;
+    panes.end();
+    if left.is_empty() {
+        return Ok(ran);
+    }
+    let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+    let why = format!("still running, though it was killed: {}", left.join(", "));
+    Err(Refused::new(why).hint("`ps` shows what it waits for; then try again"))
+}
+
+fn unreadable(error: std::io::Error) -> Refused {
+    Refused::new(format!("what runs here cannot be told: {error}"))
+        .hint("see that .ai/tx/run is yours, then try again")
+}

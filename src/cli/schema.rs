@@ -1,0 +1,76 @@
+//! The JSON schema of what the verbs answer with `--json`, made from the types themselves.
+
+use schemars::JsonSchema;
+use schemars::generate::{SchemaGenerator, SchemaSettings};
+use serde_json::{Map, Value, json};
+
+use super::wait::Waited;
+use super::{check, demo, doctor, init, mesh, start, worker};
+use crate::actions::{Answered, LetterDone, PruneView, Sent, Stopped, WorkerDone};
+use crate::view::{
+    AgentView, AskView, DeadLetter, DeadLetterView, Differences, EventView, Hop, InboxView,
+    MeshCheck, MeshLine, MeshView, Meshes, MessageView, Now, StateView, Trace, WorkerView,
+};
+
+/// What each verb answers: one document, or one a line where it streams. Under `$defs` are
+/// the parts.
+pub fn schema() -> Value {
+    let mut generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .into_generator();
+    let mut verbs = Map::new();
+    let mut add = |verb: &str, answers: fn(&mut SchemaGenerator) -> schemars::Schema| {
+        verbs.insert(format!("tx {verb}"), answers(&mut generator).to_value());
+    };
+    add("init", one::<init::InitView>);
+    add("start", one::<start::Started>);
+    add("send", one::<Waited<Sent>>);
+    add("check", one::<check::FilesView>);
+    add("mesh list", one::<Meshes<MeshLine>>);
+    add("mesh show", one::<MeshView>);
+    add("mesh check", one::<Meshes<MeshCheck>>);
+    add("mesh graph", one::<mesh::GraphView>);
+    add("mesh prompt", one::<mesh::PromptView>);
+    add("status", one::<Now>);
+    add("inbox", one::<Vec<InboxView>>);
+    add("inbox --follow", one::<InboxView>);
+    add("asks", one::<Vec<AskView>>);
+    add("answer", one::<Waited<Answered>>);
+    add("worker list", one::<Vec<WorkerView>>);
+    add("worker stop", one::<WorkerDone>);
+    add("worker restart", one::<WorkerDone>);
+    add("worker peek", one::<worker::PaneView>);
+    add("stop", one::<Stopped>);
+    add("why MSG", one::<MessageView>);
+    add("why AGENT", one::<AgentView>);
+    add("trace", one::<Trace>);
+    add("spy", one::<EventView>);
+    add("dlq list", one::<Vec<DeadLetter>>);
+    add("dlq show", one::<DeadLetterView>);
+    add("dlq retry", one::<LetterDone>);
+    add("dlq drop", one::<LetterDone>);
+    add("replay", one::<StateView>);
+    add("replay --mesh", one::<Differences>);
+    add("prune", one::<PruneView>);
+    add("doctor", one::<doctor::ChecksView>);
+    add("doctor --export", one::<doctor::ExportView>);
+    add("demo", either::<Hop, demo::DemoView>);
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What the verbs of tx answer with --json",
+        "properties": verbs,
+        "$defs": generator.take_definitions(true),
+    })
+}
+
+fn one<T: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
+    generator.subschema_for::<T>()
+}
+
+fn either<T: JsonSchema, U: JsonSchema>(generator: &mut SchemaGenerator) -> schemars::Schema {
+    let parts = [
+        generator.subschema_for::<T>(),
+        generator.subschema_for::<U>(),
+    ];
+    schemars::json_schema!({ "anyOf": parts })
+}

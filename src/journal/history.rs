@@ -1,0 +1,241 @@
+//! What is known of every message, finished or not: the state and the journal, asked as one.
+//!
+//! The daemon, the answers for people and the verbs look messages up here and nowhere else.
+//! Nothing is changed here.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use super::{Error, Ledger, Reader};
+use crate::engine::{Effect, Facts, Number, Source, State, Step};
+use crate::model::{Address, Diagnostic, Envelope, MsgId};
+
+/// How many finished messages of one name or file are looked up.
+const NAMED: u32 = 8;
+
+/// A journal folded up to some record.
+#[derive(Debug)]
+pub struct Past {
+    /// What can be looked up.
+    pub reader: Reader,
+    /// The state after that record.
+    pub state: State,
+}
+
+/// A state and the journal that it was folded from.
+#[derive(Clone, Copy, Debug)]
+pub struct History<'h> {
+    /// What is unfinished.
+    pub state: &'h State,
+    /// What is finished.
+    pub reader: &'h Reader,
+}
+
+impl Past {
+    /// All of a journal; `None` if there is none yet.
+    pub fn open(path: &Path) -> Result<Option<Past>, Error> {
+        let reader = match Reader::open(path) {
+            Err(Error::Missing(_)) => return Ok(None),
+            opened => opened?,
+        };
+        let state = Ledger::fold_to(&reader, reader.last()?)?;
+        Ok(Some(Past { reader, state }))
+    }
+
+    /// Fold what was appended since.
+    pub fn catch_up(&mut self) -> Result<(), Error> {
+        let last = self.reader.last()?;
+        Ledger::fold_on(&self.reader, &mut self.state, last, |_, _, _, _| {})
+    }
+
+    /// Fold what was appended since: the messages that reached the human with it.
+    pub fn come_since(&mut self) -> Result<Vec<Facts>, Error> {
+        let last = self.reader.last()?;
+        let mut numbers = Vec::new();
+        Ledger::fold_on(&self.reader, &mut self.state, last, |_, _, _, effects| {
+            numbers.extend(effects.iter().filter_map(Effect::notified));
+        })?;
+        let found = numbers.into_iter().map(|number| self.all().message(number));
+        found.filter_map(Result::transpose).collect()
+    }
+
+    /// The state and the journal together.
+    pub fn all(&self) -> History<'_> {
+        History {
+            state: &self.state,
+            reader: &self.reader,
+        }
+    }
+}
+
+impl Ledger {
+    /// The state and the journal together. What is pending is not in the journal yet.
+    pub fn history(&self) -> History<'_> {
+        History {
+            state: self.state(),
+            reader: self.reader(),
+        }
+    }
+}
+
+impl History<'_> {
+    /// A message.
+    pub fn message(self, number: Number) -> Result<Option<Facts>, Error> {
+        match self.state.message(number) {
+            Some(held) => Ok(Some(held.facts.clone())),
+            None => self.reader.message(number),
+        }
+    }
+
+    /// The ids of messages; the number of one that was pruned.
+    pub fn ids(self, numbers: impl IntoIterator<Item = Number>) -> Result<Vec<String>, Error> {
+        let id = |number: Number| {
+            let facts = self.message(number)?;
+            Ok(facts.map_or_else(|| number.0.to_string(), |facts| facts.id.to_string()))
+        };
+        numbers.into_iter().map(id).collect()
+    }
+
+    /// The messages of an id or a number, the newest first.
+    pub fn named(self, name: &str) -> Result<Vec<Facts>, Error> {
+        let mut found = Vec::new();
+        if let Ok(id) = name.parse::<MsgId>() {
+            found = self.unfinished(|facts| facts.id == id || facts.written.as_ref() == Some(&id));
+            found.extend(self.reader.messages_named(&id, NAMED)?);
+        }
+        if found.is_empty()
+            && let Ok(number) = name.parse()
+        {
+            found.extend(self.message(Number(number))?);
+        }
+        found.sort_by_key(|facts| Reverse(facts.number));
+        found.dedup_by_key(|facts| facts.number);
+        Ok(found)
+    }
+
+    /// The messages that came in a file, the newest first.
+    pub fn at_path(self, path: &str) -> Result<Vec<Facts>, Error> {
+        let mut found = self.unfinished(|facts| facts.path() == Some(path));
+        found.extend(self.reader.messages_at(path, NAMED)?);
+        found.sort_by_key(|facts| Reverse(facts.number));
+        Ok(found)
+    }
+
+    /// The messages of an id, a number or the name of a file, the newest first.
+    pub fn named_or_in(self, what: &str) -> Result<Vec<Facts>, Error> {
+        let named = self.named(what)?;
+        if !named.is_empty() {
+            return Ok(named);
+        }
+        let name = Path::new(what).file_name().unwrap_or_default();
+        self.at_path(&name.to_string_lossy())
+    }
+
+    /// Every message with a delivery that was parked, in order.
+    pub fn dead_letters(self) -> Result<Vec<Facts>, Error> {
+        let mut found = self.unfinished(Facts::is_dead_letter);
+        found.extend(self.left(self.reader.at_step(Step::Parked)?));
+        found.sort_by_key(|facts| facts.number);
+        Ok(found)
+    }
+
+    /// What has come for the human, in that order; all of it, or what is unread.
+    pub fn inbox(self, all: bool) -> Result<Vec<Facts>, Error> {
+        let is_wanted =
+            |facts: &Facts| facts.reached_core().is_some() && (all || facts.read.is_none());
+        let mut found = self.unfinished(is_wanted);
+        found.extend(self.left(match all {
+            true => self.reader.inbox()?,
+            false => self.reader.unread()?,
+        }));
+        let came = |facts: &Facts| facts.reached_core().map(|rung| rung.record);
+        found.sort_by_key(|facts| (came(facts), facts.number));
+        Ok(found)
+    }
+
+    /// The messages of these threads, in order.
+    pub fn threads(self, threads: &[Number]) -> Result<BTreeMap<Number, Facts>, Error> {
+        let mut messages = BTreeMap::new();
+        for thread in threads {
+            let unfinished = self.unfinished(|facts| facts.thread.contains(thread));
+            let all = self.reader.thread(*thread)?.into_iter().chain(unfinished);
+            messages.extend(all.map(|facts| (facts.number, facts)));
+        }
+        Ok(messages)
+    }
+
+    /// Every file that a message came in or was refused in, as [`Reader::each_file`] tells it.
+    pub fn each_file(self, mut each: impl FnMut(&str, &str, i64, bool)) -> Result<(), Error> {
+        self.reader.each_file(&mut each)?;
+        for facts in self.state.held().map(|held| &held.facts) {
+            if let (Some(path), Some(hash)) = (facts.path(), facts.hash()) {
+                each(path, hash, facts.at, false);
+            }
+        }
+        Ok(())
+    }
+
+    /// The messages that came in no file, those that tx wrote: their senders and ids.
+    pub fn own_messages(self) -> Result<HashSet<(Address, MsgId)>, Error> {
+        let mut own = self.reader.own_messages()?;
+        let written = self.unfinished(|facts| facts.path().is_none());
+        own.extend(written.into_iter().map(|facts| (facts.from, facts.id)));
+        Ok(own)
+    }
+
+    /// Did tx itself write this message?
+    pub fn is_own(self, from: &Address, id: &MsgId) -> Result<bool, Error> {
+        let is_own = |facts: &Facts| match facts.source {
+            Source::Own { .. } => facts.from == *from && facts.id == *id,
+            Source::File { .. } | Source::Output { .. } => false,
+        };
+        Ok(self.named(id.as_str())?.iter().any(is_own))
+    }
+
+    /// What is not as the author of a message may think, though it was accepted.
+    pub fn warnings(self, facts: &Facts) -> Result<Vec<Diagnostic>, Error> {
+        let arrived = self.reader.arrival(facts)?;
+        Ok(arrived.map_or_else(Vec::new, |arrived| arrived.warnings))
+    }
+
+    /// The frontmatter of a message: its file may be gone. Of what tx itself wrote, and of
+    /// what is archived, only the facts are left.
+    pub fn envelope(self, facts: &Facts) -> Result<Envelope, Error> {
+        let held = self.state.message(facts.number);
+        if let Some(envelope) = held.and_then(|held| held.envelope.as_deref()) {
+            return Ok(envelope.clone());
+        }
+        if let Some(arrived) = self.reader.arrival(facts)? {
+            return Ok(arrived.envelope);
+        }
+        let at = chrono::DateTime::from_timestamp_millis(facts.at).unwrap_or_default();
+        let (from, id, headline) = (facts.from.clone(), facts.id.clone(), facts.headline.clone());
+        let mut envelope = Envelope::new(from, id, headline, at.fixed_offset());
+        envelope.status.clone_from(&facts.status);
+        Ok(envelope)
+    }
+
+    /// Has a run come to its end?
+    pub fn run_has_ended(self, run: Number) -> Result<bool, Error> {
+        let totals = self.message(run)?.and_then(|first| first.totals);
+        Ok(self.state.run_has_ended(run) || totals.is_some_and(|totals| totals.ended))
+    }
+
+    /// Has a run come to its end by an `error`, whoever gave it?
+    pub fn run_has_failed(self, run: Number) -> Result<bool, Error> {
+        let totals = self.message(run)?.and_then(|first| first.totals);
+        Ok(self.state.run_has_failed(run) || totals.is_some_and(|totals| totals.failed))
+    }
+
+    fn unfinished(self, is_wanted: impl Fn(&Facts) -> bool) -> Vec<Facts> {
+        let held = self.state.held().map(|held| &held.facts);
+        held.filter(|facts| is_wanted(facts)).cloned().collect()
+    }
+
+    /// Those that have left the state: what it holds is newer.
+    fn left(self, remembered: Vec<Facts>) -> impl Iterator<Item = Facts> {
+        let has_left = move |facts: &Facts| self.state.message(facts.number).is_none();
+        remembered.into_iter().filter(has_left)
+    }
+}

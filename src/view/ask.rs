@@ -1,0 +1,150 @@
+//! What waits for the human: questions, dialogs in panes, accounts without room.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Time, content};
+use crate::engine::{Dialog, InHand, Number, State, Status, Why};
+use crate::journal::{Error, History};
+use crate::model::Address;
+
+/// Something that waits for the human.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct AskView {
+    /// What it is named by: the id of the ask, or the agent.
+    pub(crate) id: String,
+    pub(crate) from: Address,
+    pub(crate) kind: AskKind,
+    pub(crate) headline: String,
+    pub(crate) body: String,
+    pub(crate) since: Time,
+    /// The answer that it takes when it expires.
+    pub(crate) default: Option<String>,
+    pub(crate) expires: Option<Time>,
+    /// The messages it is about: the ask, or what the agent has in hand.
+    #[serde(skip)]
+    pub(crate) about: Vec<Number>,
+}
+
+/// What is needed of the human.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AskKind {
+    /// An answer to a message.
+    AskHuman,
+    /// An answer to a dialog in a pane.
+    Permission,
+    /// Room for an account, or patience.
+    Limit,
+}
+
+impl AskView {
+    /// What it says below its headline.
+    pub(crate) fn more(&self) -> Option<&str> {
+        beyond(&self.headline, &self.body)
+    }
+
+    /// What the human types to see to it.
+    pub(crate) fn command(&self) -> String {
+        match self.kind {
+            AskKind::AskHuman => format!("tx answer {} \"…\"", word(&self.id)),
+            AskKind::Permission | AskKind::Limit => format!("tx attach {}", self.from),
+        }
+    }
+}
+
+/// What a message says besides its headline, which is often all of it.
+pub(crate) fn beyond<'b>(headline: &str, body: &'b str) -> Option<&'b str> {
+    let body = body.trim_end();
+    (body.trim_start() != headline && !body.is_empty()).then_some(body)
+}
+
+/// A text as one word of a shell.
+pub(crate) fn word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_.~/+:@%".contains(c);
+    match text.chars().all(plain) {
+        true => text.into(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// All of it: the asks in the order they came, then the dialogs and limits by agent.
+pub(crate) fn asks(history: History) -> Result<Vec<AskView>, Error> {
+    let mut asks = Vec::new();
+    for (number, _, ask) in history.state.asks().filter(|(_, of, _)| of.is_core()) {
+        let Some(held) = history.state.message(number) else {
+            continue;
+        };
+        let envelope = held.envelope.as_deref();
+        asks.push(AskView {
+            id: held.facts.id.to_string(),
+            from: ask.asker.clone(),
+            kind: AskKind::AskHuman,
+            headline: held.facts.headline.to_string(),
+            body: content(history, &held.facts)?.0,
+            since: Time(ask.opened),
+            default: envelope.and_then(|envelope| envelope.default.clone()),
+            expires: ask.due.map(Time),
+            about: vec![number],
+        });
+    }
+    asks.extend(of_workers(history.state));
+    Ok(asks)
+}
+
+fn of_workers(state: &State) -> impl Iterator<Item = AskView> {
+    state.workers().filter_map(|(agent, worker)| {
+        let (kind, body, expires) = match shown(&worker.status) {
+            (Some(dialog), _) => (AskKind::Permission, dialog.text.clone(), None),
+            (None, Some(until)) => (AskKind::Limit, String::new(), Some(Time(until))),
+            (None, None) => return None,
+        };
+        let work = worker.status.work().into_iter();
+        Some(AskView {
+            id: agent.to_string(),
+            from: agent.clone(),
+            kind,
+            headline: state.worker_waits_for(agent),
+            body,
+            since: Time(worker.since),
+            default: None,
+            expires,
+            about: work.flat_map(InHand::messages).collect(),
+        })
+    })
+}
+
+/// The dialog that a worker shows, and until when it has no room.
+fn shown(status: &Status) -> (Option<&Dialog>, Option<i64>) {
+    match status {
+        Status::AwaitingHuman {
+            why: Why::Dialog { dialog, .. },
+        } => (Some(dialog), None),
+        Status::Limited { before, until } => (shown(before).0, Some(*until)),
+        Status::Idle
+        | Status::Starting { .. }
+        | Status::Working { .. }
+        | Status::Awaiting { .. }
+        | Status::AwaitingHuman { .. }
+        | Status::Checking { .. }
+        | Status::Backoff { .. }
+        | Status::Stopping { .. } => (None, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_one_word_to_a_shell() {
+        for text in ["which-colour", "q~2", "it's $(this)", "a b", "*", ""] {
+            let echo = format!("printf %s {}", word(text));
+            let shell = std::process::Command::new("sh")
+                .args(["-c", &echo])
+                .output();
+            assert_eq!(shell.unwrap().stdout, text.as_bytes(), "{echo}");
+        }
+        assert_eq!(word("which-colour~2"), "which-colour~2");
+    }
+}

@@ -1,0 +1,321 @@
+//! What happened, and what was done about it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Refused, Time, nothing_yet};
+use crate::engine::{Command, Effect, Event, Exit as Ended, Number, Sent, State, Timer, Verdict};
+use crate::format::report::many;
+use crate::journal::{Error, KINDS, Ledger, Past, Record};
+use crate::model::{Address, Name, did_you_mean};
+
+/// A record, and what it called for.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct EventView<'e> {
+    /// Its place in the journal.
+    pub(crate) seq: u64,
+    pub(crate) at: Time,
+    /// As it is stored.
+    #[schemars(with = "Value")]
+    event: &'e Event,
+    #[schemars(with = "Vec<Value>")]
+    effects: &'e [Effect],
+    #[serde(skip)]
+    pub(crate) words: String,
+    #[serde(skip)]
+    pub(crate) effects_in_words: Vec<String>,
+}
+
+/// Which events are wanted: those that have to do with an agent, a mesh, or are of a kind.
+#[derive(Debug)]
+pub(crate) struct EventFilter {
+    agent: Option<Address>,
+    mesh: Option<Name>,
+    kind: Option<&'static str>,
+}
+
+/// The events of a journal, from some record on.
+pub(crate) struct Events {
+    past: Past,
+    filter: EventFilter,
+}
+
+/// How far back the last events are looked for, where not all are wanted.
+const BACK: u64 = 5_000;
+
+impl Events {
+    /// The journal, at so many events before its end; farther back if only some are wanted.
+    pub(crate) fn open(
+        journal: &Path,
+        last: usize,
+        filter: impl FnOnce(&State) -> Result<EventFilter, Refused>,
+    ) -> Result<Events, Refused> {
+        let mut past = Past::open(journal)?.ok_or_else(nothing_yet)?;
+        let filter = filter(&past.state)?;
+        let back = match filter.is_open() {
+            true => last as u64,
+            false => BACK,
+        };
+        let seq = past.state.seq().saturating_sub(back);
+        past.state = match Ledger::fold_to(&past.reader, seq) {
+            Err(Error::Pruned { seq, .. }) => Ledger::fold_to(&past.reader, seq)?,
+            folded => folded?,
+        };
+        Ok(Events { past, filter })
+    }
+
+    /// Show what was appended since; of many the last.
+    pub(crate) fn show(
+        &mut self,
+        last: usize,
+        mut show: impl FnMut(&EventView) -> String,
+    ) -> Result<String, Refused> {
+        let (filter, mut shown) = (&self.filter, VecDeque::new());
+        let Past { reader, state } = &mut self.past;
+        let end = reader.last()?;
+        Ledger::fold_on(reader, state, end, |state, record, event, effects| {
+            if filter.passes(state, record, event, effects) {
+                shown.push_back(show(&EventView::of(state, record, event, effects)));
+            }
+            if shown.len() > last {
+                shown.pop_front();
+            }
+        })?;
+        Ok(Vec::from(shown).concat())
+    }
+}
+
+impl<'e> EventView<'e> {
+    fn of(state: &State, record: &Record, event: &'e Event, effects: &'e [Effect]) -> Self {
+        let words = |effect| effect_in_words(state, effects, effect);
+        EventView {
+            seq: record.seq,
+            at: Time(record.at),
+            event,
+            effects,
+            words: in_words(record),
+            effects_in_words: effects.iter().map(words).collect(),
+        }
+    }
+}
+
+impl EventFilter {
+    pub(crate) fn of(
+        state: &State,
+        agent: Option<&str>,
+        mesh: Option<&str>,
+        kind: Option<&str>,
+    ) -> Result<EventFilter, Refused> {
+        let agents: Vec<String> = state.agents().map(|agent| agent.to_string()).collect();
+        let meshes: Vec<String> = state.meshes().map(|l| l.mesh.name.to_string()).collect();
+        let agent = agent.map(|agent| one_of("agent", agent, &agents));
+        let mesh = mesh.map(|mesh| one_of("mesh", mesh, &meshes));
+        let kind = kind.map(|kind| one_of("kind of event", kind, &KINDS));
+        Ok(EventFilter {
+            agent: agent.transpose()?.and_then(|agent| agent.parse().ok()),
+            mesh: mesh.transpose()?.and_then(|mesh| mesh.parse().ok()),
+            kind: kind.transpose()?.copied(),
+        })
+    }
+
+    fn is_open(&self) -> bool {
+        self.agent.is_none() && self.mesh.is_none() && self.kind.is_none()
+    }
+
+    fn passes(&self, state: &State, record: &Record, event: &Event, effects: &[Effect]) -> bool {
+        if self.kind.is_some_and(|kind| kind != record.kind) {
+            return false;
+        }
+        if self.agent.is_none() && self.mesh.is_none() {
+            return true;
+        }
+        let touched = state.touched().agents.iter();
+        let agents: BTreeSet<&Address> = touched.chain(effects.iter().filter_map(agent)).collect();
+        let of_agent = |wanted: &Address| agents.contains(wanted);
+        let of_mesh = |wanted: &Name| {
+            agents.iter().any(|agent| agent.mesh == *wanted) || mesh(event) == Some(wanted)
+        };
+        self.agent.as_ref().is_none_or(of_agent) && self.mesh.as_ref().is_none_or(of_mesh)
+    }
+}
+
+fn one_of<'k, S: AsRef<str>>(what: &str, word: &str, known: &'k [S]) -> Result<&'k S, Refused> {
+    let wanted = word.to_ascii_lowercase();
+    let found = known.iter().find(|name| name.as_ref() == wanted);
+    found.ok_or_else(|| {
+        let names = known.iter().map(AsRef::as_ref);
+        let hint = did_you_mean(word, names, || {
+            let names: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+            format!("there are: {}", names.join(", "))
+        });
+        Refused::no_such_thing(format!("there is no {what} `{word}`")).hint(hint)
+    })
+}
+
+/// The mesh that an event is about, where it is about no agent.
+fn mesh(event: &Event) -> Option<&Name> {
+    match event {
+        Event::MeshLoaded(loaded) => Some(&loaded.mesh.name),
+        Event::MeshRemoved { mesh } => Some(mesh),
+        Event::Arrived(_)
+        | Event::Rejected(_)
+        | Event::PaneStarted { .. }
+        | Event::PaneReady { .. }
+        | Event::PaneIdle { .. }
+        | Event::PaneBusy { .. }
+        | Event::PaneAsked { .. }
+        | Event::PaneLimited { .. }
+        | Event::PaneExited { .. }
+        | Event::Delivered { .. }
+        | Event::DeliveryFailed { .. }
+        | Event::TimerFired { .. }
+        | Event::HookFinished { .. }
+        | Event::Command(_)
+        | Event::Recovered { .. } => None,
+    }
+}
+
+/// The agent that an effect is about.
+fn agent(effect: &Effect) -> Option<&Address> {
+    match effect {
+        Effect::Spawn { pane, .. }
+        | Effect::Deliver { pane, .. }
+        | Effect::Interrupt { pane, .. }
+        | Effect::Look { pane }
+        | Effect::Kill { pane } => Some(&pane.worker),
+        Effect::ShowDialog { worker, .. } | Effect::RunHook { worker, .. } => Some(worker),
+        Effect::Write(letter) => letter.to.as_ref(),
+        Effect::NotifyHuman { .. } | Effect::Remember(_) => None,
+    }
+}
+
+/// A record in a few words.
+pub(super) fn in_words(record: &Record) -> String {
+    let event = match record.event() {
+        Ok(event) => event,
+        Err(_) => return format!("{}, of a form that this tx does not know", record.kind),
+    };
+    let turn = |attempt: u32, turn: u32| format!("attempt {attempt}, turn {turn}");
+    match event {
+        Event::Arrived(arrived) => format!("{} arrived", arrived.path),
+        Event::Rejected(rejected) => format!("{} was rejected", rejected.path),
+        Event::PaneStarted { pane, .. } => {
+            format!("{} started, attempt {}", pane.worker, pane.attempt)
+        }
+        Event::PaneReady { pane, .. } => {
+            format!("{} was ready, attempt {}", pane.worker, pane.attempt)
+        }
+        Event::PaneIdle { pane, turn: t, .. } => {
+            format!("{} was idle, {}", pane.worker, turn(pane.attempt, t))
+        }
+        Event::PaneBusy { pane, .. } => {
+            format!("{} was busy, attempt {}", pane.worker, pane.attempt)
+        }
+        Event::PaneAsked { pane, .. } => format!("{} showed a dialog", pane.worker),
+        Event::PaneLimited { pane, until, .. } => {
+            format!("{} has no room until {}", pane.worker, Time(until))
+        }
+        Event::PaneExited { pane, exit } => {
+            let how = match exit {
+                Ended::Code { code, .. } => format!("exited with {code}"),
+                Ended::Lost { why } | Ended::CutOff { why } => format!("was lost: {why}"),
+                Ended::NotStarted { why } => format!("did not start: {why}"),
+                Ended::Unstartable { why } => format!("cannot be started with this: {why}"),
+            };
+            format!("{} {how}, attempt {}", pane.worker, pane.attempt)
+        }
+        Event::Delivered { pane, turn: t } => {
+            format!("delivered to {}, {}", pane.worker, turn(pane.attempt, t))
+        }
+        Event::DeliveryFailed {
+            pane, sent, why, ..
+        } => {
+            let how = match sent {
+                Sent::Nothing => "not delivered",
+                Sent::Perhaps => "perhaps delivered",
+            };
+            format!("{how} to {}: {why}", pane.worker)
+        }
+        Event::TimerFired { timer, .. } => match timer {
+            Timer::State(who) => format!("{who} was due"),
+            Timer::Pause(who) => format!("{who} had asked, and was busy too long"),
+            Timer::Silence(who) => format!("{who} was silent too long"),
+            Timer::Ask(_, who) => format!("{who} did not answer in time"),
+            Timer::Expires(_) => "the human did not answer in time".into(),
+        },
+        Event::HookFinished {
+            worker, verdict, ..
+        } => match verdict {
+            Verdict::Pass => format!("the checks of {worker} passed"),
+            Verdict::Fail { .. } => format!("the checks of {worker} failed"),
+            Verdict::Error { why } => format!("the checks of {worker} could not tell: {why}"),
+        },
+        Event::MeshLoaded(loaded) => format!("mesh {} was loaded", loaded.mesh.name),
+        Event::MeshRemoved { mesh } => format!("mesh {mesh} was removed"),
+        Event::Command(command) => match command {
+            Command::Stop { worker } => format!("a person stopped {worker}"),
+            Command::Restart { worker } => format!("a person restarted {worker}"),
+            Command::Retry { facts, .. } => format!("a person retried {}", facts.id),
+            Command::Drop { facts } => format!("a person dropped {}", facts.id),
+            Command::Read { facts } => format!("a person read {}", many(facts.len(), "message")),
+        },
+        Event::Recovered { .. } => "tx was started".into(),
+    }
+}
+
+fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
+    // What has left in the same step is known by what is kept of it.
+    let id = |number: &Number| {
+        let held = state.message(*number).map(|held| &held.facts);
+        let mut kept = all.iter().filter_map(Effect::remembered);
+        let facts = held.or_else(|| kept.find(|facts| facts.number == *number));
+        facts.map_or_else(
+            || format!("message {}", number.0),
+            |facts| facts.id.to_string(),
+        )
+    };
+    let ids = |numbers: &[Number]| {
+        let ids: Vec<String> = numbers.iter().map(id).collect();
+        ids.join(", ")
+    };
+    match effect {
+        Effect::Spawn { pane, turn, .. } => {
+            let given = turn.as_ref();
+            let given = given.map(|turn| format!(" with {}", ids(&turn.messages)));
+            let given = given.unwrap_or_default();
+            format!("spawn {} attempt {}{given}", pane.worker, pane.attempt)
+        }
+        Effect::Deliver { pane, turn } => format!(
+            "deliver {} to {} attempt {}, turn {}",
+            ids(&turn.messages),
+            pane.worker,
+            pane.attempt,
+            turn.turn
+        ),
+        Effect::Interrupt { pane, .. } => {
+            format!("interrupt {} attempt {}", pane.worker, pane.attempt)
+        }
+        Effect::Look { pane } => format!("look at {} attempt {}", pane.worker, pane.attempt),
+        Effect::Kill { pane } => format!("kill {} attempt {}", pane.worker, pane.attempt),
+        Effect::Write(letter) => {
+            let to = letter.to.as_ref().map(|to| format!(" to {to}"));
+            let to = to.unwrap_or_default();
+            format!("write {}{to}: {}", letter.id, letter.headline)
+        }
+        Effect::NotifyHuman { number, kind, .. } => {
+            format!("tell the human of {}: {kind}", id(number))
+        }
+        Effect::ShowDialog { worker, open } => match open {
+            true => format!("show the dialog of {worker}"),
+            false => format!("the dialog of {worker} is gone"),
+        },
+        Effect::RunHook {
+            worker, outcomes, ..
+        } => format!("check {} of {worker}", ids(outcomes)),
+        Effect::Remember(facts) => format!("keep {}: {}", facts.id, facts.step().as_str()),
+    }
+}

@@ -1,0 +1,121 @@
+//! Messages on their way, as the journal grows.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Page, Past, Trace, is_under_way, trace};
+use crate::engine::{Effect, Event, Facts, Number, State};
+use crate::journal::{Error, Ledger};
+use crate::model::{Address, Kind, MsgId, Status};
+
+/// A message on its way to one recipient.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Hop {
+    /// When it was seen, in seconds; whoever watches fills it in.
+    pub(crate) at: f64,
+    pub(crate) id: MsgId,
+    pub(crate) from: Address,
+    pub(crate) to: Address,
+    pub(crate) kind: Kind,
+    pub(crate) status: Option<Status>,
+    pub(crate) headline: String,
+}
+
+/// The hops of a journal, and what was seen of it.
+#[derive(Debug)]
+pub(crate) struct Hops {
+    past: Past,
+    seen: BTreeSet<(Number, Address)>,
+    processes: usize,
+}
+
+impl Hops {
+    /// Those from now on.
+    pub(crate) fn after(past: Past) -> Hops {
+        Hops {
+            past,
+            seen: BTreeSet::new(),
+            processes: 0,
+        }
+    }
+
+    /// The hops since the last time.
+    pub(crate) fn next(&mut self) -> Result<Vec<Hop>, Error> {
+        let Past { reader, state } = &mut self.past;
+        let last = reader.last()?;
+        let (mut hops, seen, processes) = (Vec::new(), &mut self.seen, &mut self.processes);
+        Ledger::fold_on(reader, state, last, |state, _, event, effects| {
+            if let Event::PaneStarted { .. } = event {
+                *processes += 1;
+            }
+            for facts in touched(state, effects) {
+                for delivery in &facts.deliveries {
+                    if seen.insert((facts.number, delivery.to.clone())) {
+                        hops.push(Hop {
+                            at: 0.0,
+                            id: facts.id.clone(),
+                            from: facts.from.clone(),
+                            to: delivery.to.clone(),
+                            kind: delivery.kind,
+                            status: facts.status.clone(),
+                            headline: facts.headline.to_string(),
+                        });
+                    }
+                }
+            }
+        })?;
+        Ok(hops)
+    }
+
+    /// Has all come of a task that will?
+    pub(crate) fn is_over(&self, task: &str) -> Result<bool, Error> {
+        let history = self.past.all();
+        let found = history.named(task)?;
+        let Some((task, run)) = found.first().and_then(|task| Some((task, task.run?))) else {
+            return Ok(false);
+        };
+        let thread = history.threads(&task.thread)?;
+        let under_way = thread.values().any(|facts| is_under_way(history, facts));
+        Ok(!under_way || history.run_has_ended(run)?)
+    }
+
+    /// How many processes were started.
+    pub(crate) fn processes(&self) -> usize {
+        self.processes
+    }
+
+    /// How many messages there were.
+    pub(crate) fn messages(&self) -> usize {
+        let messages: BTreeSet<Number> = self.seen.iter().map(|(number, _)| *number).collect();
+        messages.len()
+    }
+
+    /// The threads, the oldest first.
+    pub(crate) fn threads(&self) -> Result<Vec<Trace>, Error> {
+        let history = self.past.all();
+        let mut first = BTreeSet::new();
+        for (number, _) in &self.seen {
+            if let Some(facts) = history.message(*number)? {
+                first.extend(facts.thread);
+            }
+        }
+        let traces = first
+            .iter()
+            .map(|thread| trace(history, &[*thread], Page::default()));
+        traces.collect()
+    }
+}
+
+/// The messages that a step had to do with, in order: those that are held, and those that
+/// it was the end of.
+fn touched(state: &State, effects: &[Effect]) -> Vec<Facts> {
+    let numbers = state.touched().messages.iter().map(|(number, _)| *number);
+    let held = numbers.filter_map(|number| state.message(number));
+    let held = held.map(|held| held.facts.clone());
+    let left = effects.iter().filter_map(Effect::remembered).cloned();
+    let mut all: Vec<Facts> = held.chain(left).collect();
+    all.sort_by_key(|facts| facts.number);
+    all
+}

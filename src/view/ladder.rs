@@ -1,0 +1,196 @@
+//! A message: what it is, how far each of its deliveries has got, and what proves that.
+
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
+
+use super::event::in_words;
+use super::{DiagnosticView, Refused, Time};
+use crate::engine::{Delivery, Facts, Row, Rule, State, Step};
+use crate::journal::{Error, History, StoredMessage};
+use crate::model::{Address, Kind, Line, MsgId, Rearmatter, Status, nearest};
+
+/// What every list of messages tells of one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Gist {
+    pub(crate) id: MsgId,
+    pub(crate) from: Address,
+    pub(crate) to: Vec<Address>,
+    /// What it is to the first recipient; `None` if it was refused.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) status: Option<Status>,
+    pub(crate) headline: Line,
+    /// The ids of the messages it follows from.
+    pub(crate) cause: Vec<String>,
+}
+
+/// A message with its ladder.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MessageView {
+    #[serde(flatten)]
+    pub(crate) gist: Gist,
+    /// The ids of the first messages of its threads.
+    pub(crate) thread: Vec<String>,
+    /// How many messages lie between it and the first.
+    pub(crate) hops: u32,
+    /// Why it was refused as a whole.
+    pub(crate) refused: Option<String>,
+    /// What is not as its author may think, though it was accepted.
+    pub(crate) warnings: Vec<DiagnosticView>,
+    pub(crate) ladder: Ladder,
+    /// One line for each delivery that is under way; joined in JSON.
+    #[serde(serialize_with = "joined")]
+    #[schemars(with = "Option<String>")]
+    pub(crate) waiting_for: Vec<String>,
+    /// When it was refused, and what proves that.
+    #[serde(skip)]
+    pub(crate) refusal: Option<(Time, String)>,
+    /// To whom it goes, as what, and by which rule.
+    #[serde(skip)]
+    pub(crate) deliveries: Vec<(Address, Kind, Option<String>)>,
+}
+
+/// The steps of all deliveries, one delivery after the other.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Ladder(pub(crate) Vec<LadderStep>);
+
+/// One step of a delivery.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct LadderStep {
+    pub(crate) to: Address,
+    pub(crate) step: Step,
+    pub(crate) at: Time,
+    /// The record of the journal that proves it.
+    pub(crate) record: u64,
+    /// The same in words.
+    pub(crate) evidence: String,
+}
+
+impl Gist {
+    pub(crate) fn of(history: History, facts: &Facts) -> Result<Gist, Error> {
+        Ok(Gist {
+            id: facts.id.clone(),
+            from: facts.from.clone(),
+            to: facts.deliveries.iter().map(|d| d.to.clone()).collect(),
+            kind: facts.deliveries.first().map(|delivery| delivery.kind),
+            status: facts.status.clone(),
+            headline: facts.headline.clone(),
+            cause: history.ids(facts.cause.iter().copied())?,
+        })
+    }
+}
+
+impl MessageView {
+    pub(crate) fn of(history: History, facts: &Facts) -> Result<MessageView, Error> {
+        let path = facts.path().unwrap_or_default();
+        let warnings = history.warnings(facts)?;
+        let mut ladder = Vec::new();
+        for delivery in &facts.deliveries {
+            for rung in &delivery.ladder {
+                let why = rung.why.as_ref().map(|why| format!("; {why}"));
+                ladder.push(LadderStep {
+                    to: delivery.to.clone(),
+                    step: rung.step,
+                    at: Time(rung.at),
+                    record: rung.record,
+                    evidence: evidence(history, rung.record)? + &why.unwrap_or_default(),
+                });
+            }
+        }
+        let refusal = facts.refused.as_ref().map(|_| {
+            let proof = evidence(history, facts.record());
+            proof.map(|proof| (Time(facts.at), proof))
+        });
+        let delivery = |d: &Delivery| (d.to.clone(), d.kind, decided_by(d));
+        Ok(MessageView {
+            gist: Gist::of(history, facts)?,
+            thread: history.ids(facts.thread.iter().copied())?,
+            hops: facts.hops,
+            refused: facts.refused.clone(),
+            warnings: DiagnosticView::all(path, &warnings),
+            ladder: Ladder(ladder),
+            waiting_for: history.state.waiting_for(facts.number),
+            refusal: refusal.transpose()?,
+            deliveries: facts.deliveries.iter().map(delivery).collect(),
+        })
+    }
+}
+
+/// The messages of an id, a number or the name of a file, the newest first.
+pub(crate) fn find_messages(history: History, name: &str) -> Result<Vec<Facts>, Refused> {
+    let found = history.named_or_in(name)?;
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(unknown(history.state, name)),
+    }
+}
+
+/// There is no such message; these are near.
+fn unknown(state: &State, name: &str) -> Refused {
+    let ids: Vec<String> = state.held().map(|h| h.facts.id.to_string()).collect();
+    let near = nearest(name, ids.iter().map(String::as_str));
+    let refused = Refused::no_such_thing(format!("there is no message or agent `{name}` here"));
+    match near.first() {
+        Some(near) => refused.hint(format!("did you mean `{near}`?")),
+        None => refused.hint("a msg-id, the name of a message file, or mesh/agent"),
+    }
+}
+
+/// The body and the rearmatter of a message, from the journal: its file may be gone.
+pub(crate) fn content(history: History, facts: &Facts) -> Result<(String, Rearmatter), Error> {
+    Ok(match history.reader.contents(facts)? {
+        None => (ARCHIVED.into(), Rearmatter::default()),
+        Some(StoredMessage::Own(text)) => (text, Rearmatter::default()),
+        Some(StoredMessage::File(arrived)) => (arrived.body().to_owned(), arrived.rearmatter),
+    })
+}
+
+/// What stands in place of a text that was put away.
+pub(super) const ARCHIVED: &str = "(its text was archived)";
+
+/// What proves a step: its record, in words.
+fn evidence(history: History, record: u64) -> Result<String, Error> {
+    Ok(match history.reader.record(record)? {
+        Some(found) => format!("record {record}: {}", in_words(&found)),
+        None => format!("record {record}, archived"),
+    })
+}
+
+fn joined<S: Serializer>(lines: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    match lines {
+        [] => serializer.serialize_none(),
+        lines => serializer.serialize_str(&lines.join("; ")),
+    }
+}
+
+/// The row and the rule that decided, in words.
+fn decided_by(delivery: &Delivery) -> Option<String> {
+    let row = match delivery.row? {
+        Row::Explicit => "its author said so",
+        Row::Answer => "it answers an open ask",
+        Row::LateAnswer => "it answers an ask that is closed",
+        Row::CoreAnswers => "core writes to somebody who has asked core",
+        Row::WorkIsAsk => "its author's work is an ask",
+        Row::Status => "an agent gives a status",
+        Row::ToCore => "the recipient is core",
+        Row::FromCore => "the sender is core",
+        Row::BetweenAgents => "agent to agent",
+    };
+    let rule = delivery.rule.map(|rule| match rule {
+        Rule::BlockedToCore => "`blocked` always reaches core",
+        Rule::Listed => "the table lists this target",
+        Rule::OnlyTarget => "the only target of this word",
+        Rule::Always => "the row is one target",
+        Rule::Default => "the default of the row",
+        Rule::NoRow => "there is no row",
+        Rule::Overridden => "`route_to` overrides the table",
+        Rule::Escalated => "`escalate` asks the human",
+        Rule::FailureUnlisted => "a failure that the table does not list",
+        Rule::CompleteUnlisted => "`complete`, which the table does not list",
+        Rule::PassedUnlisted => "the table does not list it, and is not strict",
+        Rule::Fallback => "the table refused it too often",
+    });
+    Some(match rule {
+        Some(rule) => format!("{row}; {rule}"),
+        None => row.to_owned(),
+    })
+}

@@ -1,0 +1,135 @@
+//! Meshes, and what is wrong with them.
+
+use std::ffi::OsStr;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::model::{Diagnostic, Mesh, Name, Severity};
+use crate::project::{Catalogue, Entry, Place, Project};
+
+/// A finding in a file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct DiagnosticView {
+    pub(crate) severity: Severity,
+    /// The stable code: `TX0102`.
+    pub(crate) code: Option<String>,
+    pub(crate) message: String,
+    pub(crate) hint: String,
+    pub(crate) path: String,
+    pub(crate) line: Option<usize>,
+    pub(crate) column: Option<usize>,
+}
+
+/// Meshes, in the order of their names.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}s")]
+pub(crate) struct Meshes<T> {
+    pub(crate) meshes: Vec<T>,
+}
+
+/// A mesh in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MeshLine {
+    pub(crate) name: String,
+    /// `None` where it does not load.
+    pub(crate) description: Option<String>,
+    pub(crate) agents: Vec<Name>,
+    pub(crate) entry_point: Option<Name>,
+    pub(crate) path: String,
+    pub(crate) built_in: bool,
+    pub(crate) ok: bool,
+}
+
+/// A mesh with all that tx obeys.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MeshView<'m> {
+    #[serde(flatten)]
+    pub(crate) mesh: &'m Mesh,
+    pub(crate) path: String,
+}
+
+/// What was found in a mesh.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MeshCheck {
+    pub(crate) name: String,
+    pub(crate) path: String,
+    pub(crate) ok: bool,
+    pub(crate) diagnostics: Vec<DiagnosticView>,
+}
+
+/// A mesh that does not load, cannot work, or lacks a part.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MeshProblems {
+    pub(crate) mesh: String,
+    pub(crate) diagnostics: Vec<DiagnosticView>,
+}
+
+impl DiagnosticView {
+    pub(crate) fn of(path: &str, diagnostic: &Diagnostic) -> DiagnosticView {
+        DiagnosticView {
+            severity: diagnostic.code.severity(),
+            code: Some(diagnostic.code.id().into()),
+            message: diagnostic.message.clone(),
+            hint: diagnostic.hint.clone(),
+            path: path.into(),
+            line: Some(diagnostic.place.line),
+            column: Some(diagnostic.place.column),
+        }
+    }
+
+    pub(crate) fn all<'d>(
+        path: &str,
+        diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
+    ) -> Vec<DiagnosticView> {
+        let diagnostics = diagnostics.into_iter();
+        diagnostics.map(|d| DiagnosticView::of(path, d)).collect()
+    }
+}
+
+impl MeshLine {
+    pub(crate) fn of(entry: &Entry) -> MeshLine {
+        let mesh = entry.mesh.as_ref();
+        let agents = mesh.into_iter().flat_map(|mesh| mesh.agents.keys());
+        MeshLine {
+            name: entry.name.clone(),
+            description: mesh.map(|mesh| mesh.description.clone()),
+            agents: agents.cloned().collect(),
+            entry_point: mesh.and_then(|mesh| mesh.entry_point.clone()),
+            path: entry.place.to_string(),
+            built_in: entry.place == Place::BuiltIn,
+            ok: entry.is_ok(),
+        }
+    }
+}
+
+impl MeshCheck {
+    pub(crate) fn of(entry: &Entry) -> MeshCheck {
+        let path = entry.place.to_string();
+        MeshCheck {
+            name: entry.name.clone(),
+            ok: entry.is_sound(),
+            diagnostics: DiagnosticView::all(&path, &entry.diagnostics),
+            path,
+        }
+    }
+}
+
+/// The project's own meshes with problems, as they are now in its files. Programs are looked
+/// up by this PATH.
+pub(crate) fn problems(project: &Project, path: &OsStr) -> Vec<MeshProblems> {
+    let Catalogue { entries, runtimes } = Catalogue::load(Some(project));
+    let own = entries
+        .into_iter()
+        .filter(|entry| entry.place != Place::BuiltIn);
+    let checked = own.map(|mut entry| {
+        entry.check_runnable(project, &runtimes, path);
+        MeshProblems {
+            diagnostics: DiagnosticView::all(&entry.place.to_string(), entry.problems()),
+            mesh: entry.name,
+        }
+    });
+    checked
+        .filter(|problems| !problems.diagnostics.is_empty())
+        .collect()
+}

@@ -1,0 +1,41 @@
+//! Answers: what there is to know of a project, as types that every window shows and scripts
+//! read as JSON.
+//!
+//! An answer is made of the state, the journal and what else it is given; the time comes in
+//! with it. Nothing here prints, waits, or looks at a clock or the environment.
+
+mod ask;
+mod dead_letter;
+mod event;
+mod hop;
+mod inbox;
+mod ladder;
+mod mesh;
+mod now;
+mod page;
+mod refused;
+mod replay;
+mod run;
+mod time;
+mod trace;
+mod worker;
+
+pub(crate) use crate::engine::{Is as WorkerState, Number as MessageNo};
+pub(crate) use crate::journal::Past;
+pub(crate) use ask::{AskKind, AskView, asks, word as shell_word};
+pub(crate) use dead_letter::{DeadLetter, DeadLetterView, dead_letters, find_dead_letter};
+pub(crate) use event::{EventFilter, EventView, Events};
+pub(crate) use hop::{Hop, Hops};
+pub(crate) use inbox::{InboxView, inbox};
+pub(crate) use ladder::{MessageView, content, find_messages};
+pub(crate) use mesh::{
+    DiagnosticView, MeshCheck, MeshLine, MeshProblems, MeshView, Meshes, problems,
+};
+pub(crate) use now::{Now, Queue};
+pub(crate) use page::{Listed, Page};
+pub(crate) use refused::{Reason, Refused, nothing_yet};
+pub(crate) use replay::{Differences, Judgement, StateView, compare, state_at};
+pub(crate) use run::{ResultView, RunView, is_under_way, run_of};
+pub(crate) use time::Time;
+pub(crate) use trace::{Trace, TraceEntry, trace};
+pub(crate) use worker::{AgentView, WorkerView, agent, find_agent, workers};

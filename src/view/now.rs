@@ -1,0 +1,162 @@
+//! How things are, on one screen.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{AskView, DiagnosticView, Listed, MeshProblems, Page, Time, WorkerView, asks, workers};
+use crate::daemon::Running;
+use crate::engine::{Facts, Step};
+use crate::journal::{Error, History, Quarantined};
+use crate::model::{Address, Severity};
+
+/// How many refused files are looked at, and how many of them are shown.
+const REFUSED: (usize, usize) = (100, 10);
+
+/// How things are.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Now {
+    pub(crate) daemon: DaemonView,
+    /// When the state was last true, where no daemon keeps it so.
+    pub(crate) as_of: Option<Time>,
+    pub(crate) workers: Vec<WorkerView>,
+    pub(crate) queue: Queue,
+    pub(crate) asks: Vec<AskView>,
+    /// The newest refused files that were not fixed since.
+    pub(crate) rejections: Vec<RefusedFile>,
+    pub(crate) problems: Vec<MeshProblems>,
+    pub(crate) quarantined: Vec<UnreadableRecord>,
+}
+
+/// The daemon, if it runs.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct DaemonView {
+    pub(crate) running: bool,
+    pub(crate) pid: Option<u32>,
+    pub(crate) since: Option<Time>,
+    /// It cannot watch for files, and looks for them instead.
+    pub(crate) scanning: bool,
+}
+
+/// How many deliveries stand where; of what is finished, how many messages.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct Queue {
+    pub(crate) queued: usize,
+    pub(crate) leased: usize,
+    pub(crate) finished: u64,
+    pub(crate) parked: usize,
+}
+
+/// A file that was not accepted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RefusedFile {
+    pub(crate) path: String,
+    pub(crate) at: Time,
+    pub(crate) from: Address,
+    pub(crate) diagnostics: Vec<DiagnosticView>,
+}
+
+/// A record that cannot be read, or not whole.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct UnreadableRecord {
+    pub(crate) record: u64,
+    pub(crate) at: Time,
+    pub(crate) kind: String,
+    pub(crate) why: String,
+}
+
+impl Now {
+    /// How things are; without a history, nothing has happened yet.
+    pub(crate) fn of(
+        history: Option<History>,
+        daemon: Option<&Running>,
+        problems: Vec<MeshProblems>,
+        pane: impl Fn(&Address) -> Option<String>,
+    ) -> Result<Now, Error> {
+        let mut now = Now {
+            daemon: DaemonView {
+                running: daemon.is_some(),
+                pid: daemon.map(|daemon| daemon.pid),
+                since: daemon.map(|daemon| Time(daemon.since)),
+                scanning: daemon.is_some_and(|daemon| daemon.scanning),
+            },
+            problems,
+            ..Now::default()
+        };
+        if let Some(history) = history {
+            let at = Time(history.state.at());
+            now.as_of = daemon.is_none().then_some(at);
+            now.workers = workers(history, pane)?;
+            now.queue = Queue::of(history)?;
+            now.asks = asks(history)?;
+            now.rejections = refused_files(history, Page::first(REFUSED.1))?.items;
+            let unreadable = history.reader.quarantined()?.into_iter();
+            now.quarantined = unreadable.map(UnreadableRecord::from).collect();
+        }
+        Ok(now)
+    }
+}
+
+/// The files that were refused last and not fixed since, the newest first.
+pub(crate) fn refused_files(history: History, page: Page) -> Result<Listed<RefusedFile>, Error> {
+    let open = history.reader.open_rejections(history.state, REFUSED.0)?;
+    let page = page.of(open, |facts| facts.number);
+    page.try_map(|facts| Ok(RefusedFile::of(&facts)))
+}
+
+impl Queue {
+    fn of(history: History) -> Result<Queue, Error> {
+        let letters = history.dead_letters()?;
+        let has_left = |facts: &&Facts| history.state.message(facts.number).is_none();
+        let left = letters.iter().filter(has_left).count() as u64;
+        let deliveries = letters.iter().flat_map(|facts| &facts.deliveries);
+        let mut queue = Queue {
+            finished: history.state.counts().left.saturating_sub(left),
+            parked: deliveries.filter(|d| d.step() == Step::Parked).count(),
+            ..Queue::default()
+        };
+        for (step, count) in history.state.at_steps() {
+            match step {
+                Step::Accepted | Step::Queued => queue.queued += count,
+                Step::Leased | Step::Delivered | Step::Acknowledged => queue.leased += count,
+                Step::Finished | Step::Refused | Step::Parked => {}
+            }
+        }
+        Ok(queue)
+    }
+}
+
+impl RefusedFile {
+    /// The journal has the reason in words: a report, whose first error counts, or a line.
+    fn of(facts: &Facts) -> RefusedFile {
+        let path = facts.path().unwrap_or_default();
+        let why = facts.refused.as_deref().unwrap_or_default();
+        let errors = why.lines().filter_map(|line| line.strip_prefix("error["));
+        let first = errors.filter_map(|line| line.split_once("]: ")).next();
+        let diagnostic = DiagnosticView {
+            severity: Severity::Error,
+            code: first.map(|(code, _)| code.into()),
+            message: first.map_or(why, |(_, message)| message).into(),
+            hint: format!("fix the file; `tx check .ai/tx/msgs/{path}` shows what is wrong"),
+            path: path.into(),
+            line: None,
+            column: None,
+        };
+        RefusedFile {
+            path: path.into(),
+            at: Time(facts.at),
+            from: facts.from.clone(),
+            diagnostics: vec![diagnostic],
+        }
+    }
+}
+
+impl From<Quarantined> for UnreadableRecord {
+    fn from(record: Quarantined) -> UnreadableRecord {
+        UnreadableRecord {
+            record: record.seq,
+            at: Time(record.at),
+            kind: record.kind,
+            why: record.why,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What has come of a message: its result, a question, or an end without either.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::ask::beyond;
+use super::{AskKind, AskView, Time, asks, content};
+use crate::engine::{Delivery, Facts, Number, Step};
+use crate::journal::{Error, History};
+use crate::model::{Address, Kind, Line, MsgId, Name, Rearmatter, Status};
+
+/// What has come of a message. One part is there; an end may have the last outcome too.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct RunView {
+    /// It stands still until the human does something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) ask: Option<AskView>,
+    /// Nothing more will come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) over: Option<RunEnd>,
+    /// What was wanted: an answer, or the outcome that ended the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<ResultView>,
+    #[serde(skip)]
+    pub(crate) has_failed: bool,
+}
+
+/// An end that is no result.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RunEnd {
+    /// Of this message.
+    pub(crate) id: MsgId,
+    /// It was rejected, refused, parked, or finished.
+    pub(crate) step: &'static str,
+    pub(crate) why: String,
+}
+
+/// An outcome or an answer, whole.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ResultView {
+    pub(crate) id: MsgId,
+    pub(crate) from: Address,
+    pub(crate) status: Option<Status>,
+    pub(crate) headline: Line,
+    pub(crate) body: String,
+    pub(crate) rearmatter: Rearmatter,
+    pub(crate) at: Time,
+    /// Its number, if it is in the inbox and unread.
+    #[serde(skip)]
+    pub(crate) unread: Option<Number>,
+}
+
+impl ResultView {
+    fn of(history: History, facts: &Facts) -> Result<ResultView, Error> {
+        let (body, rearmatter) = content(history, facts)?;
+        let is_unread = facts.reached_core().is_some() && facts.read.is_none();
+        Ok(ResultView {
+            id: facts.id.clone(),
+            from: facts.from.clone(),
+            status: facts.status.clone(),
+            headline: facts.headline.clone(),
+            body,
+            rearmatter,
+            at: Time(facts.at),
+            unread: is_unread.then_some(facts.number),
+        })
+    }
+
+    /// What it says below its headline.
+    pub(crate) fn more(&self) -> Option<&str> {
+        beyond(self.headline.as_str(), &self.body)
+    }
+}
+
+/// What has come of the message in a file; `None` while it is under way or was not seen yet.
+pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Error> {
+    let Some(first) = history.at_path(file)?.into_iter().next() else {
+        return Ok(None);
+    };
+    if let Some(why) = &first.refused {
+        return Ok(Some(over(&first, "rejected", why.clone())));
+    }
+    let all: Vec<Facts> = history.threads(&first.thread)?.into_values().collect();
+    let later = || all.iter().filter(|facts| facts.number > first.number);
+    let answers = |facts: &&Facts| {
+        let delivery = facts.delivery(&first.from);
+        delivery.is_some_and(|d| d.kind == Kind::AskResponse) && facts.cause.contains(&first.number)
+    };
+    if let Some(answer) = later().find(answers) {
+        return result(history, answer).map(Some);
+    }
+    if let Some(run) = first.run
+        && history.run_has_ended(run)?
+        && let Some(outcome) = last_outcome(later(), &completion_agents(history, run)?)
+    {
+        return result(history, outcome).map(Some);
+    }
+    let is_about = |ask: &AskView| all.iter().any(|facts| ask.about.contains(&facts.number));
+    let is_ours = |ask: &AskView| match ask.kind {
+        // What was sent may be an ask itself; that one is no surprise.
+        AskKind::AskHuman => !ask.about.contains(&first.number) && is_about(ask),
+        AskKind::Permission => is_about(ask),
+        AskKind::Limit => false,
+    };
+    if let Some(ask) = asks(history)?.into_iter().find(is_ours) {
+        return Ok(Some(RunView {
+            ask: Some(ask),
+            ..RunView::default()
+        }));
+    }
+    match all.iter().any(|facts| is_under_way(history, facts)) {
+        true => Ok(None),
+        false => what_became(history, &first, later()).map(Some),
+    }
+}
+
+fn result(history: History, facts: &Facts) -> Result<RunView, Error> {
+    let run = facts.run.map(|run| history.run_has_failed(run));
+    Ok(RunView {
+        has_failed: facts.is_error() || run.transpose()? == Some(true),
+        result: Some(ResultView::of(history, facts)?),
+        ..RunView::default()
+    })
+}
+
+/// Whose outcome at core ends a run; empty: anyone's.
+fn completion_agents(history: History, run: Number) -> Result<Vec<Name>, Error> {
+    let first = history.message(run)?;
+    let mesh = first.as_ref().and_then(|first| first.deliveries.first());
+    let mut meshes = history.state.meshes();
+    let mesh = mesh.and_then(|to| meshes.find(|loaded| loaded.mesh.name == to.to.mesh));
+    Ok(mesh.map_or_else(Vec::new, |loaded| loaded.mesh.completion_agents.clone()))
+}
+
+/// The last outcome that reached core, of these agents if there is one of theirs.
+fn last_outcome<'f>(
+    messages: impl Iterator<Item = &'f Facts>,
+    agents: &[Name],
+) -> Option<&'f Facts> {
+    let reached = |facts: &Facts| {
+        let delivery = facts.delivery(&Address::core())?;
+        let rung = delivery.ladder.last()?;
+        let is_outcome = delivery.kind == Kind::TaskComplete && rung.step == Step::Finished;
+        is_outcome.then_some((agents.contains(&facts.from.agent), rung.record))
+    };
+    let reached = messages.filter_map(|facts| Some((reached(facts)?, facts)));
+    reached.max_by_key(|(key, _)| *key).map(|(_, facts)| facts)
+}
+
+/// Is something still to be done with it? News that wake nobody may wait for ever.
+pub(crate) fn is_under_way(history: History, facts: &Facts) -> bool {
+    let Some(held) = history.state.message(facts.number) else {
+        return false;
+    };
+    let waits = |delivery: &Delivery| {
+        let worker = history.state.worker(&delivery.to);
+        let news = worker.is_some_and(|worker| worker.updates.contains(&facts.number));
+        !delivery.is_over() && !news
+    };
+    held.facts.deliveries.iter().any(waits)
+}
+
+/// Nothing is under way any more: the worst that happened, or the last.
+fn what_became<'f>(
+    history: History,
+    first: &'f Facts,
+    later: impl Iterator<Item = &'f Facts> + Clone,
+) -> Result<RunView, Error> {
+    let parked = |facts: &'f Facts| {
+        let mut deliveries = facts.deliveries.iter();
+        let parked = deliveries.find(|delivery| delivery.step() == Step::Parked)?;
+        Some((facts, parked))
+    };
+    if let Some((facts, delivery)) = [first].into_iter().chain(later.clone()).find_map(parked) {
+        return Ok(over(facts, "parked", said(delivery)));
+    }
+    if first.is_refused() {
+        let why = first.deliveries.first().map(said).unwrap_or_default();
+        return Ok(over(first, "refused", why));
+    }
+    let Some(outcome) = last_outcome(later, &[]) else {
+        return Ok(over(first, "finished", "nothing more is under way".into()));
+    };
+    let why = format!(
+        "{} gave `{}` to core, which is not the end of the run",
+        outcome.from, outcome.id
+    );
+    Ok(RunView {
+        result: Some(ResultView::of(history, outcome)?),
+        ..over(outcome, "finished", why)
+    })
+}
+
+fn over(facts: &Facts, step: &'static str, why: String) -> RunView {
+    RunView {
+        over: Some(RunEnd {
+            id: facts.id.clone(),
+            step,
+            why,
+        }),
+        has_failed: true,
+        ..RunView::default()
+    }
+}
+
+fn said(delivery: &Delivery) -> String {
+    let why = delivery.ladder.last().and_then(|rung| rung.why.as_ref());
+    let why = why.map(|why| format!(", {why}")).unwrap_or_default();
+    format!("at {}{why}", delivery.to)
+}
