@@ -73,20 +73,15 @@ pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Refused> {
         }
         let mut text = String::new();
         for file in checker.check_all(batch) {
+            let is_first = tally.files == 0;
+            tally.count(&file);
             if context.output.json {
-                text += if tally.files == 0 {
-                    "{\"files\":["
-                } else {
-                    ","
-                };
-                text += context
-                    .output
-                    .shown(&file.view(), |_| String::new())
-                    .trim_end();
+                text += if is_first { "{\"files\":[" } else { "," };
+                let shown = context.output.shown(&file.into_view(), |_| String::new());
+                text += shown.trim_end();
             } else if !file.diagnostics.is_empty() {
                 text += &report(&short(file.path), &file.text, &file.diagnostics, styled);
             }
-            tally.count(&file);
         }
         context.output.say(&text)?;
     }
@@ -254,11 +249,11 @@ impl Tally {
 }
 
 impl Checked<'_> {
-    fn view(&self) -> FileView {
+    fn into_view(self) -> FileView {
         let path = self.path.to_string_lossy();
         FileView {
             ok: self.ok,
-            message: self.message.clone(),
+            message: self.message,
             diagnostics: DiagnosticView::all(&path, &self.diagnostics),
             path: path.into(),
         }

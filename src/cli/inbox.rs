@@ -13,7 +13,6 @@ use clap::builder::styling::AnsiColor;
 use super::output::{dim, paint, talk};
 use super::{Context, Exit, Refused, agent_here, past, short};
 use crate::actions::{self, ended, mark_read};
-use crate::daemon::Heard;
 use crate::format::report::printable;
 use crate::model::Grade;
 use crate::project::Project;
@@ -63,11 +62,7 @@ fn follow(context: &Context, project: &Project, all: bool) -> Result<Exit, Refus
     let mut follow = actions::follow(project)?;
     let mut known: Option<Past> = None;
     loop {
-        match follow.heard(None) {
-            Heard::Seq(_) => {}
-            Heard::Nothing => continue,
-            Heard::End => return Err(ended()),
-        }
+        follow.next().ok_or_else(ended)?;
         let items = match &mut known {
             Some(past) => {
                 let mut come = past.come_since()?;

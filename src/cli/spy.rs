@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::output::dim;
 use super::{Context, Exit, Refused};
 use crate::actions::{ended, follow};
-use crate::daemon::Heard;
 use crate::format::report::printable;
 use crate::view::{EventFilter, EventView, Events};
 
@@ -49,11 +48,7 @@ pub(super) fn run(context: &Context, verb: &Spy) -> Result<Exit, Refused> {
         return Ok(Exit::Done);
     };
     loop {
-        match followed.heard(None) {
-            Heard::Seq(_) => {}
-            Heard::Nothing => continue,
-            Heard::End => return Err(ended()),
-        }
+        followed.next().ok_or_else(ended)?;
         let text = events.show(usize::MAX, show)?;
         if !text.is_empty() && !context.output.say_on(&text)? {
             return Ok(Exit::Done);

@@ -7,7 +7,7 @@ use clap::builder::styling::AnsiColor;
 use super::output::{ago, bold, dim, paint};
 use super::{Context, Exit, Refused, asks, daemon_path, past, worker};
 use crate::actions::{Panes, ended, follow};
-use crate::daemon::{Heard, running};
+use crate::daemon::running;
 use crate::format::report::{many, printable};
 use crate::model::Severity;
 use crate::project::Project;
@@ -31,11 +31,7 @@ pub(super) fn run(context: &Context, verb: &Status) -> Result<Exit, Refused> {
     let mut follow = follow(&project)?;
     let mut known = None;
     loop {
-        match follow.heard(None) {
-            Heard::Seq(_) => {}
-            Heard::Nothing => continue,
-            Heard::End => return Err(ended()),
-        }
+        follow.next().ok_or_else(ended)?;
         known = caught_up(&project, known)?;
         let now = now(context, &project, known.as_ref())?;
         context.output.clear();

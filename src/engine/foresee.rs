@@ -45,20 +45,15 @@ pub fn foresee(
         Inferred::Refused(why) => return Err(Unsendable::Never(why.to_string())),
         Inferred::Outcome(_) => {}
     }
-    let wanted = |address: &Address| match address {
-        address if address.is_core() => Wanted::Core,
-        address if address.is_dispatch() => Wanted::Routing,
-        address => Wanted::Agent(address.clone()),
-    };
     let route_to = envelope.route_to.as_ref();
     let route_to = route_to.and_then(|to| match directory.resolve(to, from, None) {
-        Ok(Resolved::To(address)) => Some(wanted(&address)),
+        Ok(Resolved::To(address)) => Some(Wanted::from(&address)),
         Ok(Resolved::Dispatch) | Err(_) => None,
     });
     let outcome = Outcome {
         sender: &from.agent,
         status: status.as_ref(),
-        to: wanted(to),
+        to: to.into(),
         route_to,
     };
     match mesh.map(|mesh| route(mesh, &outcome)) {

@@ -465,14 +465,10 @@ impl State {
             return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
         };
         let work = worker.and_then(|worker| worker.status.work());
-        let wanted = |address: &Address| match address.is_core() {
-            true => Wanted::Core,
-            false => Wanted::Agent(address.clone()),
-        };
         let route_to = match &envelope.route_to {
             None => None,
             Some(written) => match self.meshes.directory().resolve(written, from, None) {
-                Ok(Resolved::To(address)) => Some(wanted(&address)),
+                Ok(Resolved::To(address)) => Some(Wanted::from(&address)),
                 Ok(Resolved::Dispatch) => None,
                 Err(why) => return Err(format!("route_to: {why}; {}", why.hint())),
             },
@@ -480,7 +476,7 @@ impl State {
         let outcome = Outcome {
             sender: &from.agent,
             status,
-            to: to.map_or(Wanted::Routing, wanted),
+            to: to.map_or(Wanted::Routing, Wanted::from),
             route_to,
         };
         let routed = route(mesh, &outcome);

@@ -8,6 +8,7 @@ mod checks;
 mod details;
 mod evidence;
 mod fanout;
+mod foresee;
 mod found;
 mod found_by_lives;
 mod levels;

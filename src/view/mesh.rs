@@ -66,8 +66,12 @@ pub(crate) struct MeshProblems {
 }
 
 impl DiagnosticView {
-    pub(crate) fn of(path: &str, diagnostic: &Diagnostic) -> DiagnosticView {
-        DiagnosticView {
+    /// All that was found in a file.
+    pub(crate) fn all<'d>(
+        path: &str,
+        diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
+    ) -> Vec<DiagnosticView> {
+        let view = |diagnostic: &Diagnostic| DiagnosticView {
             severity: diagnostic.code.severity(),
             code: Some(diagnostic.code.id().into()),
             message: diagnostic.message.clone(),
@@ -75,15 +79,8 @@ impl DiagnosticView {
             path: path.into(),
             line: Some(diagnostic.place.line),
             column: Some(diagnostic.place.column),
-        }
-    }
-
-    pub(crate) fn all<'d>(
-        path: &str,
-        diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
-    ) -> Vec<DiagnosticView> {
-        let diagnostics = diagnostics.into_iter();
-        diagnostics.map(|d| DiagnosticView::of(path, d)).collect()
+        };
+        diagnostics.into_iter().map(view).collect()
     }
 }
 

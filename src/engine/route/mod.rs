@@ -22,6 +22,16 @@ pub enum Wanted {
     Agent(Address),
 }
 
+impl From<&Address> for Wanted {
+    fn from(address: &Address) -> Wanted {
+        match address {
+            address if address.is_core() => Wanted::Core,
+            address if address.is_dispatch() => Wanted::Routing,
+            address => Wanted::Agent(address.clone()),
+        }
+    }
+}
+
 /// An outcome to be routed.
 #[derive(Clone, Debug)]
 pub struct Outcome<'a> {
