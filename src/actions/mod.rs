@@ -16,11 +16,11 @@ mod stop;
 
 pub(crate) use answer::{Answered, answer, ask_of, asks_named, nothing_open};
 pub(crate) use control::{ended, follow};
-pub(crate) use doctor::{Check, checks, export_unreadable};
+pub(crate) use doctor::{CheckView, checks, export_unreadable};
 pub(crate) use order::{
     LetterDone, WorkerDone, drop_letter, mark_read, restart_worker, retry, stop_worker,
 };
 pub(crate) use panes::Panes;
 pub(crate) use prune::{PruneView, prune};
-pub(crate) use send::{Draft, Ready, Sent, WaitingAsk, prepare};
-pub(crate) use stop::{Stopped, end_agents, stop, stop_daemon};
+pub(crate) use send::{Draft, Ready, SentView, WaitingAsk, prepare};
+pub(crate) use stop::{StopView, end_agents, stop, stop_daemon};

@@ -60,7 +60,7 @@ pub(crate) struct WaitingAsk {
 
 /// A message that was sent.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Sent {
+pub(crate) struct SentView {
     pub(crate) id: MsgId,
     /// Its file.
     pub(crate) path: String,
@@ -157,13 +157,13 @@ impl Ready {
     }
 
     /// Write it.
-    pub(crate) fn send(self, project: &Project) -> Result<Sent, Refused> {
+    pub(crate) fn send(self, project: &Project) -> Result<SentView, Refused> {
         if self.is_in_doubt() {
             return Err(in_doubt(&self.waiting));
         }
         let kind = self.kind(project)?;
         let path = self.composed.write(project, kind)?;
-        Ok(Sent {
+        Ok(SentView {
             id: self.composed.message.envelope.id,
             path: path.to_string_lossy().into(),
             to: self.to,

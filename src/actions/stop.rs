@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// What has ended, and what is left.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Stopped {
+pub(crate) struct StopView {
     /// Was there a daemon?
     pub(crate) stopped: bool,
     /// The unfinished messages, where there was one.
@@ -45,14 +45,14 @@ pub(crate) fn stop(
     project: &Project,
     kill_agents: bool,
     waiting: impl FnMut(),
-) -> Result<Stopped, Refused> {
+) -> Result<StopView, Refused> {
     let (mut ended, mut left) = (BTreeSet::new(), BTreeSet::new());
     if !stop_daemon(project, kill_agents, waiting)? {
         match kill_agents {
             true => ended = end_agents(project)?,
             false => left = leftovers(&project.run()).map_err(unreadable)?,
         }
-        return Ok(Stopped {
+        return Ok(StopView {
             stopped: false,
             kept: None,
             agents: left.len(),
@@ -65,7 +65,7 @@ pub(crate) fn stop(
         kept = state.held().filter(|held| !held.facts.is_over()).count();
         agents = state.workers().filter(|(_, worker)| worker.live).count();
     }
-    Ok(Stopped {
+    Ok(StopView {
         stopped: true,
         kept: Some(kept),
         agents: if kill_agents { 0 } else { agents },

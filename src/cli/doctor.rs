@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::output::{findings, paint};
 use super::{Context, Exit, Refused, daemon_path, short};
-use crate::actions::{Check, checks, export_unreadable};
+use crate::actions::{CheckView, checks, export_unreadable};
 use crate::format::report::printable;
 
 /// Look for what is wrong, and say what mends it
@@ -24,7 +24,7 @@ pub(super) struct Doctor {
 /// All that was looked at.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ChecksView {
-    checks: Vec<Check>,
+    checks: Vec<CheckView>,
 }
 
 /// The files that the records that cannot be read were written to.
@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context, verb: &Doctor) -> Result<Exit, Refused> {
     Ok(findings(bad))
 }
 
-fn as_text(check: &Check) -> String {
+fn as_text(check: &CheckView) -> String {
     let symbol = match (check.ok, &check.fix) {
         (true, None) => paint(AnsiColor::Green, "✓"),
         (true, Some(_)) => paint(AnsiColor::Yellow, "!"),

@@ -13,7 +13,7 @@ use crate::format::mesh::{Drawing, draw, in_words, schema};
 use crate::format::report::{many, printable, report};
 use crate::model::{Name, did_you_mean};
 use crate::project::{Catalogue, Entry, Place, config_in};
-use crate::view::{MeshCheck, MeshLine, MeshView, Meshes};
+use crate::view::{MeshCheck, MeshLine, MeshList, MeshView};
 pub(super) use prompt::PromptView;
 
 /// Who sends what to whom, drawn.
@@ -91,7 +91,7 @@ pub(super) fn run(context: &Context, verb: Mesh) -> Result<Exit, Refused> {
 fn list(context: &Context) -> Result<Exit, Refused> {
     let entries = context.catalogue()?.entries;
     let meshes = entries.iter().map(MeshLine::of).collect();
-    context.output.answer(&Meshes { meshes }, |_| {
+    context.output.answer(&MeshList { meshes }, |_| {
         let width = entries.iter().map(|entry| entry.name.len()).max();
         let width = width.unwrap_or(0);
         let line = |entry: &Entry| {
@@ -208,7 +208,7 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refu
     let found = entries.iter().any(|entry| bad(entry));
     let meshes = entries.iter().map(|entry| MeshCheck::of(entry)).collect();
     let styled = context.output.styled();
-    context.output.answer(&Meshes { meshes }, |_| {
+    context.output.answer(&MeshList { meshes }, |_| {
         let reported = entries.iter().filter(|entry| !entry.diagnostics.is_empty());
         let reports = reported.map(|entry| {
             report(

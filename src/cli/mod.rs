@@ -126,7 +126,7 @@ enum Verb {
     Worker(worker::Worker),
     Stop(stop::Stop),
     Why(why::Why),
-    Trace(trace::Trace),
+    Trace(trace::TraceArgs),
     Spy(spy::Spy),
     #[command(subcommand)]
     Dlq(dlq::Dlq),

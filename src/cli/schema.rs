@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::wait::Waited;
 use super::{check, demo, doctor, init, mesh, start, worker};
-use crate::actions::{Answered, LetterDone, PruneView, Sent, Stopped, WorkerDone};
+use crate::actions::{Answered, LetterDone, PruneView, SentView, StopView, WorkerDone};
 use crate::view::{
     AgentView, AskView, DeadLetter, DeadLetterView, Differences, EventView, Hop, InboxView,
-    MeshCheck, MeshLine, MeshView, Meshes, MessageView, Now, StateView, Trace, WorkerView,
+    MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now, StateView, Trace, WorkerView,
 };
 
 /// What each verb answers: one document, or one a line where it streams. Under `$defs` are
@@ -24,11 +24,11 @@ pub fn schema() -> Value {
     };
     add("init", one::<init::InitView>);
     add("start", one::<start::Started>);
-    add("send", one::<Waited<Sent>>);
+    add("send", one::<Waited<SentView>>);
     add("check", one::<check::FilesView>);
-    add("mesh list", one::<Meshes<MeshLine>>);
+    add("mesh list", one::<MeshList<MeshLine>>);
     add("mesh show", one::<MeshView>);
-    add("mesh check", one::<Meshes<MeshCheck>>);
+    add("mesh check", one::<MeshList<MeshCheck>>);
     add("mesh graph", one::<mesh::GraphView>);
     add("mesh prompt", one::<mesh::PromptView>);
     add("status", one::<Now>);
@@ -40,7 +40,7 @@ pub fn schema() -> Value {
     add("worker stop", one::<WorkerDone>);
     add("worker restart", one::<WorkerDone>);
     add("worker peek", one::<worker::PaneView>);
-    add("stop", one::<Stopped>);
+    add("stop", one::<StopView>);
     add("why MSG", one::<MessageView>);
     add("why AGENT", one::<AgentView>);
     add("trace", one::<Trace>);

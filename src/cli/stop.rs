@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::output::talk;
 use super::{Context, Exit, Refused};
-use crate::actions::{Stopped, stop};
+use crate::actions::{StopView, stop};
 use crate::format::report::many;
 use crate::model::Address;
 
@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, verb: &Stop) -> Result<Exit, Refused> {
     context.output.answer(&stopped, as_text)
 }
 
-fn as_text(stopped: &Stopped) -> String {
+fn as_text(stopped: &StopView) -> String {
     let agents = match stopped.agents {
         0 => String::new(),
         1 => "; 1 agent may go on in its pane".into(),

@@ -7,13 +7,13 @@ use crate::view::{self, Page, find_messages};
 /// Show the whole thread of a message as a tree
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx trace fix-the-login-3f9a1c")]
-pub(super) struct Trace {
+pub(super) struct TraceArgs {
     /// A msg-id, or the name of a message file
     #[arg(value_name = "MSG|FILE")]
     message: String,
 }
 
-pub(super) fn run(context: &Context, verb: &Trace) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &TraceArgs) -> Result<Exit, Refused> {
     let past = past_of(&context.project()?)?;
     let newest = find_messages(past.all(), &verb.message)?.swap_remove(0);
     let trace = view::trace(past.all(), &newest.thread, Page::default())?;

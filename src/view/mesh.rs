@@ -24,7 +24,7 @@ pub(crate) struct DiagnosticView {
 /// Meshes, in the order of their names.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "{T}s")]
-pub(crate) struct Meshes<T> {
+pub(crate) struct MeshList<T> {
     pub(crate) meshes: Vec<T>,
 }
 

@@ -29,7 +29,7 @@ pub(crate) use hop::{Hop, Hops};
 pub(crate) use inbox::{InboxView, inbox};
 pub(crate) use ladder::{MessageView, content, find_messages};
 pub(crate) use mesh::{
-    DiagnosticView, MeshCheck, MeshLine, MeshProblems, MeshView, Meshes, problems,
+    DiagnosticView, MeshCheck, MeshLine, MeshList, MeshProblems, MeshView, problems,
 };
 pub(crate) use now::{Now, Queue};
 pub(crate) use page::{Listed, Page};

@@ -27,7 +27,7 @@ const LEFT_OVER: Duration = Duration::from_secs(3_600);
 
 /// Something that was looked at.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Check {
+pub(crate) struct CheckView {
     pub(crate) name: String,
     pub(crate) ok: bool,
     pub(crate) detail: String,
@@ -36,7 +36,11 @@ pub(crate) struct Check {
 }
 
 /// Look at everything. Programs are found by this PATH, and paths are named by `short`.
-pub(crate) fn checks(project: &Project, path: &OsStr, short: fn(&Path) -> String) -> Vec<Check> {
+pub(crate) fn checks(
+    project: &Project,
+    path: &OsStr,
+    short: fn(&Path) -> String,
+) -> Vec<CheckView> {
     let catalogue = Catalogue::load(Some(project));
     let mut checks = vec![tmux(), git()];
     checks.extend(folders(project, short));
@@ -71,10 +75,10 @@ pub(crate) fn export_unreadable(project: &Project, folder: &Path) -> Result<Vec<
     Ok(files)
 }
 
-impl Check {
+impl CheckView {
     /// It works.
-    fn well(name: impl Into<String>, detail: impl Into<String>) -> Check {
-        Check {
+    fn well(name: impl Into<String>, detail: impl Into<String>) -> CheckView {
+        CheckView {
             name: name.into(),
             ok: true,
             detail: detail.into(),
@@ -83,42 +87,50 @@ impl Check {
     }
 
     /// It works, but something should be done.
-    fn odd(name: impl Into<String>, detail: impl Into<String>, fix: impl Into<String>) -> Check {
-        Check {
+    fn odd(
+        name: impl Into<String>,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> CheckView {
+        CheckView {
             fix: Some(fix.into()),
-            ..Check::well(name, detail)
+            ..CheckView::well(name, detail)
         }
     }
 
     /// It does not work until something is done.
-    fn bad(name: impl Into<String>, detail: impl Into<String>, fix: impl Into<String>) -> Check {
-        Check {
+    fn bad(
+        name: impl Into<String>,
+        detail: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> CheckView {
+        CheckView {
             ok: false,
-            ..Check::odd(name, detail, fix)
+            ..CheckView::odd(name, detail, fix)
         }
     }
 }
 
-fn tmux() -> Check {
+fn tmux() -> CheckView {
     let install = "install tmux 3.2 or newer: `apt install tmux`, `brew install tmux`";
     match version("tmux", "-V") {
-        Err(why) => Check::bad("tmux", why, install),
+        Err(why) => CheckView::bad("tmux", why, install),
         Ok(said) => match number(&said) {
             Some(found) if found < TMUX => {
                 let detail = format!("{said} is too old");
-                Check::bad("tmux", detail, install)
+                CheckView::bad("tmux", detail, install)
             }
-            Some(_) | None => Check::well("tmux", said),
+            Some(_) | None => CheckView::well("tmux", said),
         },
     }
 }
 
-fn git() -> Check {
+fn git() -> CheckView {
     match version("git", "--version") {
-        Ok(said) => Check::well("git", said),
+        Ok(said) => CheckView::well("git", said),
         Err(why) => {
             let fix = "install git: `apt install git`, `brew install git`";
-            Check::bad("git", why, fix)
+            CheckView::bad("git", why, fix)
         }
     }
 }
@@ -141,7 +153,7 @@ fn number(said: &str) -> Option<(u32, u32)> {
 }
 
 /// Can the folders that tx writes to be written to? What is not there is made.
-fn folders(project: &Project, short: fn(&Path) -> String) -> Vec<Check> {
+fn folders(project: &Project, short: fn(&Path) -> String) -> Vec<CheckView> {
     let state = project.journal();
     let state = state.parent().unwrap_or(Path::new(".")).to_owned();
     let folders = [("messages", project.messages()), ("state", state)];
@@ -149,25 +161,25 @@ fn folders(project: &Project, short: fn(&Path) -> String) -> Vec<Check> {
         let there = folder.ancestors().find(|folder| folder.exists());
         let there = there.unwrap_or(Path::new("/"));
         match tempfile::Builder::new().prefix(".tx-").tempfile_in(there) {
-            Ok(_) => Check::well(name, format!("{} is writable", short(there))),
+            Ok(_) => CheckView::well(name, format!("{} is writable", short(there))),
             Err(error) => {
                 let path = there.display();
                 let fix = format!("`sudo chown -R \"$USER\" {path}` and `chmod -R u+rwX {path}`");
                 let detail = format!("{} cannot be written to: {error}", short(there));
-                Check::bad(name, detail, fix)
+                CheckView::bad(name, detail, fix)
             }
         }
     });
     checks.collect()
 }
 
-fn settings(project: &Project, path: &OsStr) -> Check {
+fn settings(project: &Project, path: &OsStr) -> CheckView {
     let name = ".ai/tx/config.yaml";
     let settings = match project.settings() {
         Ok(settings) => settings,
         Err(wrong) => {
             let detail = wrong.report.lines().next().unwrap_or_default();
-            return Check::bad(name, detail, "`tx start` shows where");
+            return CheckView::bad(name, detail, "`tx start` shows where");
         }
     };
     for (key, command) in [
@@ -180,16 +192,16 @@ fn settings(project: &Project, path: &OsStr) -> Check {
         {
             let detail = format!("{key}: there is no program `{program}`");
             let fix = format!("install it, or mend {key}");
-            return Check::bad(name, detail, fix);
+            return CheckView::bad(name, detail, fix);
         }
     }
-    Check::well(name, "it is as it should be")
+    CheckView::well(name, "it is as it should be")
 }
 
-fn journal(project: &Project, short: fn(&Path) -> String) -> Check {
+fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
     let checked = match Reader::open(&project.journal()) {
         Err(Error::Missing(_)) => {
-            return Check::well("journal", "nothing has happened yet");
+            return CheckView::well("journal", "nothing has happened yet");
         }
         Err(error) => Err(error),
         Ok(reader) => reader.check().and_then(|()| reader.last()),
@@ -199,17 +211,17 @@ fn journal(project: &Project, short: fn(&Path) -> String) -> Check {
         Err(error) => Err(error.to_string()),
     };
     match checked.map_err(|error| error.to_string()).and_then(folded) {
-        Ok(last) => Check::well("journal", format!("{last} records, all well")),
+        Ok(last) => CheckView::well("journal", format!("{last} records, all well")),
         Err(why) => {
             let path = short(&project.journal());
             let fix = format!("restore a copy, or begin anew: `mv {path} {path}.broken`");
-            Check::bad("journal", why, fix)
+            CheckView::bad("journal", why, fix)
         }
     }
 }
 
 /// The records that tx passes over since it cannot read them, if there are any.
-fn records(project: &Project) -> Option<Check> {
+fn records(project: &Project) -> Option<CheckView> {
     // What is wrong with the journal as a whole is told by itself.
     let unreadable = Reader::open(&project.journal()).and_then(|reader| reader.unreadable());
     let unreadable = unreadable.ok().filter(|records| !records.is_empty())?;
@@ -222,42 +234,42 @@ fn records(project: &Project) -> Option<Check> {
         detail.push(format!("and {} more", more + 1));
     }
     let fix = "`tx doctor --export DIR` writes them to files, as they are stored; all else goes on";
-    Some(Check::odd(
+    Some(CheckView::odd(
         "records",
         format!("cannot be read: {}", detail.join("; ")),
         fix,
     ))
 }
 
-fn daemon(project: &Project, short: fn(&Path) -> String) -> Check {
+fn daemon(project: &Project, short: fn(&Path) -> String) -> CheckView {
     let socket = project.socket("tx.sock");
     match (running(project), socket) {
         (_, Err(error)) => {
             let fix = "see that the folder is yours alone";
-            Check::bad("daemon", error.to_string(), fix)
+            CheckView::bad("daemon", error.to_string(), fix)
         }
         (Some(running), Ok(_)) => match Control::connect(project) {
             Ok(_) => {
                 let since = Time(running.since);
                 let detail = format!("runs as process {}, since {since}", running.pid);
-                Check::well("daemon", detail)
+                CheckView::well("daemon", detail)
             }
             Err(error) => {
                 let fix = format!("`kill {}`, then `tx start`: nothing is lost", running.pid);
-                Check::bad("daemon", error.to_string(), fix)
+                CheckView::bad("daemon", error.to_string(), fix)
             }
         },
         (None, Ok(socket)) if socket.exists() => {
             let fix = format!("`rm {}`, or `tx start`, which replaces it", short(&socket));
             let detail = "it does not run, and has left its socket";
-            Check::odd("daemon", detail, fix)
+            CheckView::odd("daemon", detail, fix)
         }
-        (None, Ok(_)) => Check::well("daemon", "does not run; `tx start` starts it"),
+        (None, Ok(_)) => CheckView::well("daemon", "does not run; `tx start` starts it"),
     }
 }
 
 /// A tmux server without a daemon is there until somebody ends it.
-fn tmux_server(project: &Project) -> Option<Check> {
+fn tmux_server(project: &Project) -> Option<CheckView> {
     if running(project).is_some() || !Panes::of(project).ok()?.is_there() {
         return None;
     }
@@ -267,28 +279,28 @@ fn tmux_server(project: &Project) -> Option<Check> {
         agents => format!("runs without a daemon, with {}", many(agents, "live agent")),
     };
     let fix = "`tx start` takes it over; `tx stop --kill-agents` ends it, and what runs in it";
-    Some(Check::odd("tmux server", detail, fix))
+    Some(CheckView::odd("tmux server", detail, fix))
 }
 
-fn meshes(catalogue: &Catalogue) -> Check {
+fn meshes(catalogue: &Catalogue) -> CheckView {
     let broken: Vec<&Entry> = catalogue.entries.iter().filter(|e| !e.is_ok()).collect();
     match broken.first() {
         None => {
             let count = catalogue.entries.len();
-            Check::well("meshes", format!("all {count} load"))
+            CheckView::well("meshes", format!("all {count} load"))
         }
         Some(first) => {
             let names: Vec<&str> = broken.iter().map(|entry| entry.name.as_str()).collect();
             let errors: usize = broken.iter().map(|entry| entry.diagnostics.len()).sum();
             let detail = format!("{} with {}", names.join(", "), many(errors, "finding"));
             let fix = format!("`tx mesh check {}` says what is wrong", first.name);
-            Check::bad("meshes", format!("do not load: {detail}"), fix)
+            CheckView::bad("meshes", format!("do not load: {detail}"), fix)
         }
     }
 }
 
 /// Meshes that load, with parts that cannot work or are left out.
-fn parts_left_out(catalogue: &Catalogue) -> Vec<Check> {
+fn parts_left_out(catalogue: &Catalogue) -> Vec<CheckView> {
     let own = |entry: &&Entry| entry.is_ok() && entry.place != Place::BuiltIn;
     let checks = catalogue.entries.iter().filter(own).filter_map(|entry| {
         let mut problems: Vec<_> = entry.problems().collect();
@@ -299,16 +311,16 @@ fn parts_left_out(catalogue: &Catalogue) -> Vec<Check> {
             [first, ..] => format!("{}, and {} more", first.message, problems.len() - 1),
         };
         let fix = format!("`tx mesh check {}` says more", entry.name);
-        Some(Check {
+        Some(CheckView {
             ok: entry.is_sound(),
-            ..Check::odd(format!("mesh {}", entry.name), detail, fix)
+            ..CheckView::odd(format!("mesh {}", entry.name), detail, fix)
         })
     });
     checks.collect()
 }
 
 /// Writes that never came to their end.
-fn leftovers(project: &Project, short: fn(&Path) -> String) -> Check {
+fn leftovers(project: &Project, short: fn(&Path) -> String) -> CheckView {
     let old = |path: &Path| {
         let modified = fs::symlink_metadata(path).and_then(|found| found.modified());
         let age = modified
@@ -323,32 +335,32 @@ fn leftovers(project: &Project, short: fn(&Path) -> String) -> Check {
         name.as_encoded_bytes().starts_with(b".tx-") && old(path)
     });
     match left.count() {
-        0 => Check::well("leftovers", "no unfinished writes"),
+        0 => CheckView::well("leftovers", "no unfinished writes"),
         count => {
             let folder = short(&project.messages());
             let fix = format!("`find {folder} -name '.tx-*' -mmin +60 -delete`");
             let detail = format!("{} left in {folder}", many(count, "unfinished write"));
-            Check::odd("leftovers", detail, fix)
+            CheckView::odd("leftovers", detail, fix)
         }
     }
 }
 
 /// Linux says how many files one user may watch.
-fn watches() -> Option<Check> {
+fn watches() -> Option<CheckView> {
     let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?;
     let limit: u64 = limit.trim().parse().ok()?;
     let detail = format!("{limit} may be watched at once");
     Some(if limit < WATCHES {
         let fix = "`sudo sysctl fs.inotify.max_user_watches=65536`";
-        Check::odd("watches", detail, fix)
+        CheckView::odd("watches", detail, fix)
     } else {
-        Check::well("watches", detail)
+        CheckView::well("watches", detail)
     })
 }
 
 /// Can a folder be watched, here and now? A machine has a number of watches for each user,
 /// and editors use them up.
-fn watching(project: &Project) -> Check {
+fn watching(project: &Project) -> CheckView {
     use notify::Watcher;
     let folder = project.messages();
     let watched =
@@ -361,15 +373,15 @@ fn watching(project: &Project) -> Check {
         Ok(()) if scanning => {
             let fix = "`tx stop`, then `tx start`, or wait half a minute";
             let detail = "a folder can be watched, and the daemon does not watch it yet";
-            Check::odd("watching", detail, fix)
+            CheckView::odd("watching", detail, fix)
         }
-        Ok(()) => Check::well("watching", "a folder can be watched"),
+        Ok(()) => CheckView::well("watching", "a folder can be watched"),
         Err(error) => {
             let fix = "`sudo sysctl fs.inotify.max_user_instances=1024 fs.inotify.max_user_watches=65536`, or end what watches so much";
             let detail = format!(
                 "a folder cannot be watched: {error}; tx looks for files instead, which is slower"
             );
-            Check::odd("watching", detail, fix)
+            CheckView::odd("watching", detail, fix)
         }
     }
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
-use super::Check;
+use super::CheckView;
 use crate::project::{Catalogue, Place, Project, is_program};
 
 /// Can the agents be run, and are their programs there? For a mesh that was only shipped,
 /// it is enough to know.
-pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> Vec<Check> {
+pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> Vec<CheckView> {
     let mut needed: BTreeMap<Needed, (Vec<String>, Vec<String>)> = BTreeMap::new();
     for entry in &catalogue.entries {
         let Some(mesh) = entry.mesh.as_ref().filter(|mesh| !mesh.disabled) else {
@@ -43,7 +43,7 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
         let (name, detail, fix) = match need {
             Needed::Program(program) if is_program(project, program, path) => {
                 let name = format!("program {program}");
-                return Check::well(name, format!("for {who}"));
+                return CheckView::well(name, format!("for {who}"));
             }
             Needed::Program(program) => (
                 format!("program {program}"),
@@ -56,9 +56,9 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
                 "give the agent `runtime: command`, and a program to `run`".into(),
             ),
         };
-        Check {
+        CheckView {
             ok: own.is_empty(),
-            ..Check::odd(name, detail, fix)
+            ..CheckView::odd(name, detail, fix)
         }
     });
     checks.collect()
