@@ -69,7 +69,9 @@ pub(super) fn line(state: &State, waiting: Waiting) -> String {
     let at_work = state
         .workers()
         .filter(|(_, worker)| worker.status.is_at_work());
-    let dialogs = state.workers().filter(|(_, worker)| worker.shows_dialog);
+    let dialogs = state
+        .workers()
+        .filter(|(_, worker)| worker.status.has_dialog());
     let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
     let Waiting {
         unread,

@@ -54,9 +54,7 @@ impl Daemon {
                 tracing::info!(message = number.0, %kind, "for the human");
                 self.notify(number, kind, inject);
             }
-            Effect::ShowDialog { worker, open } => {
-                tracing::info!(%worker, open, "dialog");
-            }
+            Effect::EndTurn { pane, turn } => self.processes.turn_is_over(&pane, turn),
             Effect::RunHook { worker, check, .. } => self.queue.push(Event::HookFinished {
                 worker,
                 check,

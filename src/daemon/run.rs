@@ -28,9 +28,9 @@ use super::queue::Queue;
 use super::screens::Screens;
 use super::stopped::Stopped;
 use super::{Input, survivors};
-use crate::engine::{Event, Letter, Pane, Status, Timer, Worker};
+use crate::engine::{Event, Letter, Timer};
 use crate::journal::{Ledger, Untaken};
-use crate::model::{Address, Core, Envelope, Mode, MsgId, Name, Recipient, ScreenRules};
+use crate::model::{Address, Core, Envelope, MsgId, Name, Recipient, ScreenRules};
 use crate::project::{Project, close_all_in, create_private};
 use crate::runtime::Runtimes;
 use crate::tmux::{Client, Server};
@@ -501,7 +501,6 @@ impl Daemon {
             tracing::debug!(?event, "event");
             let at = at.unwrap_or_else(|| self.clock.now());
             self.ledger.take(at, event)?;
-            self.notice_done();
         }
         Ok(())
     }
@@ -541,17 +540,6 @@ impl Daemon {
     pub(super) fn read_meshes_again(&mut self) {
         self.unknown.clear();
         self.meshes.read_again();
-    }
-
-    /// A program that stays has ended its turn when what it owes is there.
-    fn notice_done(&mut self) {
-        let state = self.ledger.state();
-        for who in &state.touched().agents {
-            if let Some((attempt, turn)) = state.worker(who).and_then(done_in_pane) {
-                let worker = who.clone();
-                self.processes.turn_is_over(&Pane { worker, attempt }, turn);
-            }
-        }
     }
 
     /// Whoever removed the state may not have meant it: what is open can still be copied.
@@ -608,25 +596,6 @@ impl Daemon {
         if let Some(asked) = end.asked {
             let _ = asked.send(Reply::Done);
         }
-    }
-}
-
-/// The attempt and turn of a worker whose work is done, though its program stays.
-fn done_in_pane(worker: &Worker) -> Option<(u32, u32)> {
-    let stays = worker
-        .traits
-        .is_some_and(|traits| traits.mode == Mode::Pane);
-    match &worker.status {
-        Status::Working { work } if stays && work.is_done() => Some((worker.attempt, worker.turn)),
-        Status::Idle
-        | Status::Starting { .. }
-        | Status::Working { .. }
-        | Status::Awaiting { .. }
-        | Status::AwaitingHuman { .. }
-        | Status::Limited { .. }
-        | Status::Checking { .. }
-        | Status::Backoff { .. }
-        | Status::Stopping { .. } => None,
     }
 }
 

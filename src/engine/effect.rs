@@ -57,12 +57,13 @@ pub enum Effect {
         /// Is it wanted in the core session?
         inject: bool,
     },
-    /// A pane shows the human a dialog, or no longer does.
-    ShowDialog {
+    /// What a program that stays owes for this turn is there: unless it shows what it does, it
+    /// has ended its turn.
+    EndTurn {
         /// Whose.
-        worker: Address,
-        /// Is it there?
-        open: bool,
+        pane: Pane,
+        /// Which.
+        turn: u32,
     },
     /// Check outcomes. The verdict comes back as an event.
     RunHook {
@@ -88,7 +89,7 @@ impl Effect {
             | Effect::Look { .. }
             | Effect::Kill { .. }
             | Effect::Write(_)
-            | Effect::ShowDialog { .. }
+            | Effect::EndTurn { .. }
             | Effect::RunHook { .. }
             | Effect::Remember(_) => None,
         }
@@ -105,7 +106,7 @@ impl Effect {
             | Effect::Kill { .. }
             | Effect::Write(_)
             | Effect::NotifyHuman { .. }
-            | Effect::ShowDialog { .. }
+            | Effect::EndTurn { .. }
             | Effect::RunHook { .. } => None,
         }
     }

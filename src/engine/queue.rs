@@ -497,19 +497,10 @@ impl State {
         (worker.due, worker.pause, worker.silence) = (due, pause, silence);
         worker.since = at;
         worker.silent &= status.is() == Is::Working;
-        let dialog = status.has_dialog();
-        let showed = std::mem::replace(&mut worker.shows_dialog, dialog);
         let idle = status == Status::Idle;
         worker.status = status;
         if idle {
             self.now.ready.insert(address.clone());
-        }
-        if showed != dialog {
-            let worker = address.clone();
-            self.effect(Effect::ShowDialog {
-                worker,
-                open: dialog,
-            });
         }
         self.timers
             .change(Timer::State(address.clone()), old.0, due);

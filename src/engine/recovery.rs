@@ -69,8 +69,11 @@ impl State {
         {
             return self.found_starting(who, work, giving, turn);
         }
-        // Its times begin again.
-        let status = self.take_status(who);
+        // Its times begin again, and what it was told in an earlier life is told again.
+        let mut status = self.take_status(who);
+        if let Some(work) = status.work_mut() {
+            work.ended = false;
+        }
         self.set(who, status);
     }
 

@@ -160,6 +160,7 @@ impl State {
             Event::Recovered { alive } => self.recovered(&alive),
         }
         self.give_what_waits();
+        self.end_turns();
         debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
         std::mem::take(&mut self.now.effects)
     }

@@ -48,6 +48,23 @@ impl State {
         self.settle(who, work, exit);
     }
 
+    /// A program that stays, and shows nothing, has ended its turn when what it owes is there.
+    pub(super) fn end_turns(&mut self) {
+        for who in self.now.touched.agents.clone() {
+            let stays = self.process(&who).mode == Mode::Pane;
+            let Some(worker) = self.workers.get_mut(&who).filter(|_| stays) else {
+                continue;
+            };
+            let (pane, turn) = (worker.pane(&who), worker.turn);
+            if let Status::Working { work } = &mut worker.status
+                && work.is_done()
+                && !std::mem::replace(&mut work.ended, true)
+            {
+                self.effect(Effect::EndTurn { pane, turn });
+            }
+        }
+    }
+
     /// What it was given in this turn besides its work has been read.
     pub(super) fn read(&mut self, who: &Address, work: &mut Work) {
         for number in std::mem::take(&mut work.turn) {

@@ -34,8 +34,6 @@ pub struct Worker {
     pub overrides: Overrides,
     /// That process is being ended, though its work needs none.
     pub dying: bool,
-    /// It shows the human a dialog.
-    pub shows_dialog: bool,
     /// Its processes so far.
     pub attempt: u32,
     /// Its turns so far.
@@ -269,6 +267,9 @@ pub struct Work {
     pub taken: bool,
     /// It was reminded of what it owes.
     pub reminded: bool,
+    /// All that it owes is there, and its program was told so.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ended: bool,
     /// The attempts that failed.
     pub tries: u32,
     /// How often its process went with its terminal.

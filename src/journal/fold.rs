@@ -87,7 +87,7 @@ impl Folded {
                 | Effect::Look { .. }
                 | Effect::Kill { .. }
                 | Effect::NotifyHuman { .. }
-                | Effect::ShowDialog { .. }
+                | Effect::EndTurn { .. }
                 | Effect::RunHook { .. }
                 | Effect::Remember(_) => {}
             }

@@ -344,7 +344,7 @@ impl Ledger {
                 | Effect::Kill { .. }
                 | Effect::Write(_)
                 | Effect::NotifyHuman { .. }
-                | Effect::ShowDialog { .. }
+                | Effect::EndTurn { .. }
                 | Effect::RunHook { .. }) => self.effects.push(effect),
             }
         }

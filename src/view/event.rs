@@ -186,8 +186,9 @@ fn agent(effect: &Effect) -> Option<&Address> {
         | Effect::Deliver { pane, .. }
         | Effect::Interrupt { pane, .. }
         | Effect::Look { pane }
-        | Effect::Kill { pane } => Some(&pane.worker),
-        Effect::ShowDialog { worker, .. } | Effect::RunHook { worker, .. } => Some(worker),
+        | Effect::Kill { pane }
+        | Effect::EndTurn { pane, .. } => Some(&pane.worker),
+        Effect::RunHook { worker, .. } => Some(worker),
         Effect::Write(letter) => letter.to.as_ref(),
         Effect::NotifyHuman { .. } | Effect::Remember(_) => None,
     }
@@ -309,10 +310,7 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
         Effect::NotifyHuman { number, kind, .. } => {
             format!("tell the human of {}: {kind}", id(number))
         }
-        Effect::ShowDialog { worker, open } => match open {
-            true => format!("show the dialog of {worker}"),
-            false => format!("the dialog of {worker} is gone"),
-        },
+        Effect::EndTurn { pane, turn } => format!("end turn {turn} of {}", pane.worker),
         Effect::RunHook {
             worker, outcomes, ..
         } => format!("check {} of {worker}", ids(outcomes)),

@@ -94,7 +94,8 @@ impl World {
                 kind: _,
                 inject: _,
             } => self.notify(number),
-            Effect::ShowDialog { worker: _, open: _ } => {}
+            // Agents of lives say themselves when they have ended.
+            Effect::EndTurn { pane: _, turn: _ } => {}
             Effect::RunHook {
                 worker,
                 check,

@@ -1,7 +1,7 @@
 //! Details that no other test depends on.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, Is, Timer};
+use crate::engine::{Effect, Event, Is, Timer};
 use crate::model::{Address, Kind};
 
 #[test]
@@ -106,4 +106,18 @@ fn core_may_hand_a_result_to_an_agent() {
         play.state.worker(&who("dev/a")).unwrap().status.is(),
         Is::Starting
     );
+}
+
+#[test]
+fn a_program_that_stays_is_told_once_that_all_it_owes_is_there() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    let ends = |effects: Vec<Effect>| {
+        let end = |effect: &Effect| matches!(effect, Effect::EndTurn { turn: 1, .. });
+        effects.iter().filter(|effect| end(effect)).count()
+    };
+    assert_eq!(ends(play.drop(from("dev/a").id("o").status("complete"))), 1);
+    assert_eq!(ends(play.drop(from("dev/a").to("core").id("more"))), 0);
+    assert_eq!(ends(play.restart(&[("dev/a", 1)])), 1, "and by a new tx");
 }

@@ -405,6 +405,11 @@ impl Play {
 
     // What can be seen.
 
+    pub(super) fn has_dialog(&self, worker: &str) -> bool {
+        let worker = self.state.worker(&who(worker));
+        worker.is_some_and(|worker| worker.status.has_dialog())
+    }
+
     pub(super) fn is(&self, worker: &str) -> Is {
         let worker = self.state.worker(&who(worker));
         worker.map_or(Is::Idle, |worker| worker.status.is())

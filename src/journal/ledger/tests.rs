@@ -66,7 +66,10 @@ impl Desk {
 fn events_are_durable_and_effects_are_told_only_after_a_commit() {
     let mut desk = open();
     let worker: crate::model::Address = "dev/worker".parse().unwrap();
-    let shown = Effect::ShowDialog { worker, open: true };
+    let attempt = 1;
+    let shown = Effect::Look {
+        pane: crate::engine::Pane { worker, attempt },
+    };
     desk.ledger.take(7, removed("a")).unwrap();
     let entry = encode(8, &removed("b"));
     let _ = desk.ledger.state.step(8, removed("b"));
