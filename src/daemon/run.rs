@@ -4,10 +4,9 @@ use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -21,33 +20,26 @@ use super::consumer::{Consumer, Known};
 use super::control::{self, Asked, Reply};
 use super::injector::Injector;
 use super::lock::{DaemonLock, Ground, Lost};
-use super::meshes::{Meshes, Read};
+use super::meshes::Meshes;
 use super::notices::{Notices, Reach};
 use super::processes::{Processes, World};
 use super::queue::Queue;
+use super::recover::Found;
 use super::screens::Screens;
 use super::stopped::Stopped;
 use super::{Input, survivors};
 use crate::engine::{Event, Letter, Timer};
-use crate::journal::{Ledger, Untaken};
-use crate::model::{Address, Core, Envelope, MsgId, Name, Recipient, ScreenRules};
-use crate::project::{Project, close_all_in, create_private};
+use crate::journal::Ledger;
+use crate::model::{Address, Core, MsgId, Name, Recipient, ScreenRules};
+use crate::project::{Project, close_all_in};
 use crate::runtime::Runtimes;
 use crate::tmux::{Client, Server};
 
-/// How many names are looked for in vain between two changes.
-const MOST_UNKNOWN: usize = 1000;
-/// How soon something that takes milliseconds is looked at again.
-const SOON: Duration = Duration::from_millis(1);
 /// How often a journal that cannot be written is tried again.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// How long the agents may take to end before tx ends without them: less than `tx stop` waits.
-const LAST: Duration = Duration::from_secs(25);
+pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How often tx checks that the project and the journal are still there, so that whoever
 /// removed them is told within a second.
 const LOOK_DOWN: Duration = Duration::from_millis(800);
-/// How soon the human is shown what has changed: what it leads to goes first.
-const NEWS: Duration = Duration::from_millis(20);
 
 /// How it is to end.
 #[derive(Default)]
@@ -98,15 +90,6 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
     })
 }
 
-/// What was found at the start. The engine is told of the meshes, then of the files on the
-/// bus, since agents write before they end, then of the exits, then of what is alive.
-struct Found {
-    meshes: Vec<Event>,
-    exits: Vec<Event>,
-    /// What the processes that are alive show.
-    shown: Vec<Event>,
-}
-
 /// What wakes the loop.
 enum Wake {
     End(End),
@@ -125,36 +108,36 @@ enum Wake {
 /// The loop and everything that it owns.
 pub(super) struct Daemon {
     pub(super) project: Project,
-    ground: Ground,
+    pub(super) ground: Ground,
     /// What it stood on is gone: nothing more is remembered or done.
-    lost: Option<Lost>,
+    pub(super) lost: Option<Lost>,
     /// Can files be watched? As of when that was told.
-    watching: bool,
-    clock: Clock,
+    pub(super) watching: bool,
+    pub(super) clock: Clock,
     pub(super) ledger: Ledger,
     pub(super) meshes: Meshes,
     pub(super) consumer: Consumer,
     pub(super) processes: Processes,
     /// What tx wrote in earlier lives, which the first scan finds.
-    written_before: HashSet<(Address, MsgId)>,
+    pub(super) written_before: HashSet<(Address, MsgId)>,
     /// Messages that named a mesh that there is not, by what they named.
-    unknown: HashSet<(Name, Vec<Recipient>)>,
+    pub(super) unknown: HashSet<(Name, Vec<Recipient>)>,
     pub(super) queue: Queue,
     /// What goes on beside the loop, and ends with it.
-    tasks: JoinSet<()>,
+    pub(super) tasks: JoinSet<()>,
     /// Who is told when the meshes are read and known, and by which wish.
     pub(super) reloads: Vec<(u64, oneshot::Sender<Reply>)>,
     /// The last wish that the meshes were read by.
     pub(super) meshes_read: u64,
     /// Letters that could not be written.
     pub(super) unwritten: VecDeque<Letter>,
-    commits: watch::Sender<u64>,
+    pub(super) commits: watch::Sender<u64>,
     /// When what agents write began to be about what.
-    begun: Begun,
+    pub(super) begun: Begun,
     /// Nobody looks at files any more.
-    blind: bool,
+    pub(super) blind: bool,
     /// When the human is shown what has changed.
-    news: Option<Instant>,
+    pub(super) news: Option<Instant>,
     pub(super) bar: Bar,
     pub(super) notices: Arc<Notices>,
     /// `None`: nothing is put into the core session.
@@ -374,47 +357,8 @@ impl Daemon {
         ControlFlow::Continue(())
     }
 
-    /// Take in what happened while nobody was here, and say what is alive. If it is to end
-    /// before that is done: how.
-    async fn recover(&mut self, found: Found, signals: &mut Signals) -> Option<End> {
-        self.queue.extend(found.meshes);
-        self.settle();
-        let mut scanned = false;
-        while !scanned && self.lost.is_none() {
-            let stalled = self.queue.is_stalled();
-            let (_, inputs) = self.queue.receivers();
-            tokio::select! {
-                end = signals.end() => return Some(end),
-                () = tokio::time::sleep(TRY_AGAIN), if stalled => self.settle(),
-                input = inputs.recv(), if !stalled => {
-                    scanned = input.is_none_or(|input| self.hear_all(input));
-                    self.settle();
-                }
-            }
-        }
-        self.queue.extend(found.exits);
-        self.settle();
-        // What came of that is done before anybody looks; what it comes to is told after.
-        while !self.processes.are_at_rest() {
-            let (_, inputs) = self.queue.receivers();
-            tokio::select! {
-                end = signals.end() => return Some(end),
-                Some(input) = inputs.recv() => drop(self.hear(input)),
-                () = tokio::time::sleep(SOON) => {}
-            }
-        }
-        let alive = self.processes.alive();
-        let after = self.queue.take_own();
-        self.queue.push(Event::Recovered { alive });
-        self.queue.extend(found.shown);
-        self.queue.extend(after);
-        self.settle();
-        self.written_before = HashSet::new();
-        None
-    }
-
     /// Hear what came, with what else has come by now. Was the first scan over?
-    fn hear_all(&mut self, first: Input) -> bool {
+    pub(super) fn hear_all(&mut self, first: Input) -> bool {
         let mut scanned = self.hear(first);
         while let Some(input) = self.queue.more() {
             scanned |= self.hear(input);
@@ -422,7 +366,7 @@ impl Daemon {
         scanned
     }
 
-    fn hear(&mut self, input: Input) -> bool {
+    pub(super) fn hear(&mut self, input: Input) -> bool {
         match input {
             Input::Happened(event) => self.queue.push(event),
             Input::Found(events) => self.queue.extend(events),
@@ -433,169 +377,6 @@ impl Daemon {
             Input::Meshes(read) => self.take_meshes(*read),
         }
         self.blind
-    }
-
-    /// Is what it stands on still there?
-    fn look_down(&mut self) {
-        if let (None, Err(lost)) = (&self.lost, self.ground.check()) {
-            self.lost = Some(lost);
-        }
-    }
-
-    /// Take in what waits, make it durable and act on it, until there is nothing left.
-    pub(super) fn settle(&mut self) {
-        // A journal that nobody can open any more remembers nothing.
-        self.look_down();
-        if self.lost.is_some() {
-            return;
-        }
-        self.processes.let_go_of_the_gone();
-        self.write_unwritten();
-        // A letter that is not written is written by the next start, as long as it folds
-        // the event that it came of.
-        self.ledger.may_snapshot(self.unwritten.is_empty());
-        loop {
-            let taken = self.take_all();
-            let committed = taken.and_then(|()| self.ledger.commit());
-            match committed {
-                Ok(effects) => {
-                    if self.commits.send_if_modified(|seq| {
-                        std::mem::replace(seq, self.ledger.state().seq()) != *seq
-                    }) {
-                        self.news.get_or_insert_with(|| Instant::now() + NEWS);
-                    }
-                    for effect in effects {
-                        self.perform(effect);
-                    }
-                }
-                Err(untaken) => {
-                    tracing::error!(error = %untaken.error, "the journal cannot be written: nothing is taken in until it can");
-                    self.queue.put_back(untaken.events);
-                    return self.tell_reloaded();
-                }
-            }
-            if self.queue.is_at_rest() {
-                return self.tell_reloaded();
-            }
-        }
-    }
-
-    fn take_all(&mut self) -> Result<(), Untaken> {
-        while let Some((at, mut event)) = self.queue.pop() {
-            if let (None, Event::Arrived(arrived)) = (at, &mut event) {
-                arrived.turn = self.turn_of(&arrived.path, &arrived.envelope.from);
-                let Envelope { from, to, id, .. } = &arrived.envelope;
-                if self.written_before.remove(&(from.clone(), id.clone())) {
-                    continue;
-                }
-                // A mesh that appeared just now is picked up when it is first named. One
-                // that was looked for in vain is not, until something has changed.
-                if !self.ledger.state().knows_meshes_of(&arrived.envelope)
-                    && self.unknown.len() < MOST_UNKNOWN
-                    && self.unknown.insert((from.mesh.clone(), to.clone()))
-                {
-                    self.queue.hold(event, self.meshes.read_again());
-                    return Ok(());
-                }
-            }
-            tracing::debug!(?event, "event");
-            let at = at.unwrap_or_else(|| self.clock.now());
-            self.ledger.take(at, event)?;
-        }
-        Ok(())
-    }
-
-    /// The last turn that the author of a file had begun to be given when it was last
-    /// written or put there, as far as that is known.
-    fn turn_of(&self, path: &str, author: &Address) -> Option<u32> {
-        if author.is_core() {
-            return None;
-        }
-        let file = fs::symlink_metadata(self.project.messages().join(path)).ok()?;
-        let (seconds, nanos) = (file.ctime(), file.ctime_nsec());
-        let since = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
-        self.begun.turn_at(author, SystemTime::UNIX_EPOCH + since)
-    }
-
-    /// The meshes were read: tell the engine what has become of them, before what waits for
-    /// that. What was told of them in an earlier life is not told again.
-    fn take_meshes(&mut self, read: Read) {
-        let wanted = read.wanted;
-        let mut news = self.meshes.take(read, self.ledger.state());
-        let reader = self.ledger.reader();
-        news.retain(|event| {
-            let Event::Rejected(rejected) = event else {
-                return true;
-            };
-            let told = reader.messages_at(&rejected.path, 1).unwrap_or_default();
-            told.first().and_then(|told| told.hash()) != Some(&rejected.hash)
-        });
-        if !news.is_empty() {
-            self.unknown.clear();
-        }
-        self.queue.go_on(wanted, news);
-        self.meshes_read = self.meshes_read.max(wanted);
-    }
-
-    pub(super) fn read_meshes_again(&mut self) {
-        self.unknown.clear();
-        self.meshes.read_again();
-    }
-
-    /// Whoever removed the state may not have meant it: what is open can still be copied.
-    fn save_journal(&self, lost: Lost) -> Lost {
-        match lost {
-            Lost::State { path, copy: _ } => {
-                let name = format!("journal-{}.saved", self.clock.now());
-                let copy = self.project.root.join(".ai/tx").join(name);
-                let saved = copy.parent().map_or(Ok(()), fs::create_dir_all);
-                let saved = saved.and_then(|()| create_private(&copy).map(drop));
-                let saved = saved.map_err(|error| error.to_string()).and_then(|()| {
-                    let copied = self.ledger.reader().copy_to(&copy);
-                    copied.map_err(|error| error.to_string())
-                });
-                if let Err(error) = &saved {
-                    tracing::error!(%error, "the journal cannot be saved");
-                }
-                Lost::State {
-                    path,
-                    copy: saved.is_ok().then_some(copy),
-                }
-            }
-            lost @ (Lost::Moved { .. } | Lost::Removed(_)) => lost,
-        }
-    }
-
-    /// There is nothing left to work with: end the agents, which nobody could ever find
-    /// again, and say so to whoever watches.
-    async fn leave(&mut self, lost: &Lost) {
-        self.consumer.stop();
-        self.notices.last_word(&format!("tx: {lost}")).await;
-        let ended = tokio::time::timeout(LAST, self.processes.end_agents());
-        if ended.await.is_err() {
-            tracing::error!("agents could not be ended: `ps` shows them");
-        }
-    }
-
-    async fn stop(&mut self, end: End) {
-        tracing::info!(kill_agents = end.kill_agents, "tx stops");
-        self.consumer.stop();
-        // With a snapshot, the next start would take them for written.
-        if self.unwritten.is_empty()
-            && let Err(error) = self.ledger.snapshot()
-        {
-            tracing::warn!(%error, "no snapshot: the next start takes longer");
-        }
-        if end.kill_agents
-            && tokio::time::timeout(LAST, self.processes.end_all())
-                .await
-                .is_err()
-        {
-            tracing::error!("not all agents have ended: `tx stop --kill-agents` tries again");
-        }
-        if let Some(asked) = end.asked {
-            let _ = asked.send(Reply::Done);
-        }
     }
 }
 
@@ -620,7 +401,7 @@ fn make(folder: &Path) -> Result<(), Stopped> {
 }
 
 /// What ends this process from outside.
-struct Signals {
+pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
@@ -643,7 +424,7 @@ impl Signals {
         }
     }
 
-    async fn end(&mut self) -> End {
+    pub(super) async fn end(&mut self) -> End {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -1,0 +1,70 @@
+//! The end of the daemon: by order, or because what it stood on is gone.
+
+use std::fs;
+use std::time::Duration;
+
+use super::control::Reply;
+use super::lock::Lost;
+use super::run::{Daemon, End};
+use crate::project::create_private;
+
+/// How long the agents may take to end before tx ends without them: less than `tx stop` waits.
+const LAST: Duration = Duration::from_secs(25);
+
+impl Daemon {
+    /// Whoever removed the state may not have meant it: what is open can still be copied.
+    pub(super) fn save_journal(&self, lost: Lost) -> Lost {
+        match lost {
+            Lost::State { path, copy: _ } => {
+                let name = format!("journal-{}.saved", self.clock.now());
+                let copy = self.project.root.join(".ai/tx").join(name);
+                let saved = copy.parent().map_or(Ok(()), fs::create_dir_all);
+                let saved = saved.and_then(|()| create_private(&copy).map(drop));
+                let saved = saved.map_err(|error| error.to_string()).and_then(|()| {
+                    let copied = self.ledger.reader().copy_to(&copy);
+                    copied.map_err(|error| error.to_string())
+                });
+                if let Err(error) = &saved {
+                    tracing::error!(%error, "the journal cannot be saved");
+                }
+                Lost::State {
+                    path,
+                    copy: saved.is_ok().then_some(copy),
+                }
+            }
+            lost @ (Lost::Moved { .. } | Lost::Removed(_)) => lost,
+        }
+    }
+
+    /// There is nothing left to work with: end the agents, which nobody could ever find
+    /// again, and say so to whoever watches.
+    pub(super) async fn leave(&mut self, lost: &Lost) {
+        self.consumer.stop();
+        self.notices.last_word(&format!("tx: {lost}")).await;
+        let ended = tokio::time::timeout(LAST, self.processes.end_agents());
+        if ended.await.is_err() {
+            tracing::error!("agents could not be ended: `ps` shows them");
+        }
+    }
+
+    pub(super) async fn stop(&mut self, end: End) {
+        tracing::info!(kill_agents = end.kill_agents, "tx stops");
+        self.consumer.stop();
+        // With a snapshot, the next start would take them for written.
+        if self.unwritten.is_empty()
+            && let Err(error) = self.ledger.snapshot()
+        {
+            tracing::warn!(%error, "no snapshot: the next start takes longer");
+        }
+        if end.kill_agents
+            && tokio::time::timeout(LAST, self.processes.end_all())
+                .await
+                .is_err()
+        {
+            tracing::error!("not all agents have ended: `tx stop --kill-agents` tries again");
+        }
+        if let Some(asked) = end.asked {
+            let _ = asked.send(Reply::Done);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The start: what happened while nobody was here is taken in, and what is alive is found.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::run::{Daemon, End, Signals, TRY_AGAIN};
+use crate::engine::Event;
+
+/// How soon something that takes milliseconds is looked at again.
+const SOON: Duration = Duration::from_millis(1);
+
+/// What was found at the start. The engine is told of the meshes, then of the files on the
+/// bus, since agents write before they end, then of the exits, then of what is alive.
+pub(super) struct Found {
+    pub(super) meshes: Vec<Event>,
+    pub(super) exits: Vec<Event>,
+    /// What the processes that are alive show.
+    pub(super) shown: Vec<Event>,
+}
+
+impl Daemon {
+    /// Take in what happened while nobody was here, and say what is alive. If it is to end
+    /// before that is done: how.
+    pub(super) async fn recover(&mut self, found: Found, signals: &mut Signals) -> Option<End> {
+        self.queue.extend(found.meshes);
+        self.settle();
+        let mut scanned = false;
+        while !scanned && self.lost.is_none() {
+            let stalled = self.queue.is_stalled();
+            let (_, inputs) = self.queue.receivers();
+            tokio::select! {
+                end = signals.end() => return Some(end),
+                () = tokio::time::sleep(TRY_AGAIN), if stalled => self.settle(),
+                input = inputs.recv(), if !stalled => {
+                    scanned = input.is_none_or(|input| self.hear_all(input));
+                    self.settle();
+                }
+            }
+        }
+        self.queue.extend(found.exits);
+        self.settle();
+        // What came of that is done before anybody looks; what it comes to is told after.
+        while !self.processes.are_at_rest() {
+            let (_, inputs) = self.queue.receivers();
+            tokio::select! {
+                end = signals.end() => return Some(end),
+                Some(input) = inputs.recv() => drop(self.hear(input)),
+                () = tokio::time::sleep(SOON) => {}
+            }
+        }
+        let alive = self.processes.alive();
+        let after = self.queue.take_own();
+        self.queue.push(Event::Recovered { alive });
+        self.queue.extend(found.shown);
+        self.queue.extend(after);
+        self.settle();
+        self.written_before = HashSet::new();
+        None
+    }
+}

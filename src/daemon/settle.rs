@@ -1,0 +1,125 @@
+//! What has come is taken in, made durable, and acted on.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::meshes::Read;
+use super::run::Daemon;
+use crate::engine::Event;
+use crate::journal::Untaken;
+use crate::model::{Address, Envelope};
+
+/// How many names are looked for in vain between two changes.
+const MOST_UNKNOWN: usize = 1000;
+/// How soon the human is shown what has changed: what it leads to goes first.
+const NEWS: Duration = Duration::from_millis(20);
+
+impl Daemon {
+    /// Is what it stands on still there?
+    pub(super) fn look_down(&mut self) {
+        if let (None, Err(lost)) = (&self.lost, self.ground.check()) {
+            self.lost = Some(lost);
+        }
+    }
+
+    /// Take in what waits, make it durable and act on it, until there is nothing left.
+    pub(super) fn settle(&mut self) {
+        // A journal that nobody can open any more remembers nothing.
+        self.look_down();
+        if self.lost.is_some() {
+            return;
+        }
+        self.processes.let_go_of_the_gone();
+        self.write_unwritten();
+        // A letter that is not written is written by the next start, as long as it folds
+        // the event that it came of.
+        self.ledger.may_snapshot(self.unwritten.is_empty());
+        loop {
+            let taken = self.take_all();
+            let committed = taken.and_then(|()| self.ledger.commit());
+            match committed {
+                Ok(effects) => {
+                    if self.commits.send_if_modified(|seq| {
+                        std::mem::replace(seq, self.ledger.state().seq()) != *seq
+                    }) {
+                        self.news.get_or_insert_with(|| Instant::now() + NEWS);
+                    }
+                    for effect in effects {
+                        self.perform(effect);
+                    }
+                }
+                Err(untaken) => {
+                    tracing::error!(error = %untaken.error, "the journal cannot be written: nothing is taken in until it can");
+                    self.queue.put_back(untaken.events);
+                    return self.tell_reloaded();
+                }
+            }
+            if self.queue.is_at_rest() {
+                return self.tell_reloaded();
+            }
+        }
+    }
+
+    fn take_all(&mut self) -> Result<(), Untaken> {
+        while let Some((at, mut event)) = self.queue.pop() {
+            if let (None, Event::Arrived(arrived)) = (at, &mut event) {
+                arrived.turn = self.turn_of(&arrived.path, &arrived.envelope.from);
+                let Envelope { from, to, id, .. } = &arrived.envelope;
+                if self.written_before.remove(&(from.clone(), id.clone())) {
+                    continue;
+                }
+                // A mesh that appeared just now is picked up when it is first named. One
+                // that was looked for in vain is not, until something has changed.
+                if !self.ledger.state().knows_meshes_of(&arrived.envelope)
+                    && self.unknown.len() < MOST_UNKNOWN
+                    && self.unknown.insert((from.mesh.clone(), to.clone()))
+                {
+                    self.queue.hold(event, self.meshes.read_again());
+                    return Ok(());
+                }
+            }
+            tracing::debug!(?event, "event");
+            let at = at.unwrap_or_else(|| self.clock.now());
+            self.ledger.take(at, event)?;
+        }
+        Ok(())
+    }
+
+    /// The last turn that the author of a file had begun to be given when it was last
+    /// written or put there, as far as that is known.
+    fn turn_of(&self, path: &str, author: &Address) -> Option<u32> {
+        if author.is_core() {
+            return None;
+        }
+        let file = fs::symlink_metadata(self.project.messages().join(path)).ok()?;
+        let (seconds, nanos) = (file.ctime(), file.ctime_nsec());
+        let since = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
+        self.begun.turn_at(author, SystemTime::UNIX_EPOCH + since)
+    }
+
+    /// The meshes were read: tell the engine what has become of them, before what waits for
+    /// that. What was told of them in an earlier life is not told again.
+    pub(super) fn take_meshes(&mut self, read: Read) {
+        let wanted = read.wanted;
+        let mut news = self.meshes.take(read, self.ledger.state());
+        let reader = self.ledger.reader();
+        news.retain(|event| {
+            let Event::Rejected(rejected) = event else {
+                return true;
+            };
+            let told = reader.messages_at(&rejected.path, 1).unwrap_or_default();
+            told.first().and_then(|told| told.hash()) != Some(&rejected.hash)
+        });
+        if !news.is_empty() {
+            self.unknown.clear();
+        }
+        self.queue.go_on(wanted, news);
+        self.meshes_read = self.meshes_read.max(wanted);
+    }
+
+    pub(super) fn read_meshes_again(&mut self) {
+        self.unknown.clear();
+        self.meshes.read_again();
+    }
+}
