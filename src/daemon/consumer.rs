@@ -25,6 +25,7 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
 use super::Input;
+use super::begun::Begun;
 use super::clock::wall;
 use crate::engine::Event;
 use crate::project::{Project, is_passing};
@@ -104,6 +105,7 @@ impl Consumer {
     pub(super) fn start(
         project: &Project,
         known: Known,
+        begun: Begun,
         inputs: mpsc::Sender<Input>,
     ) -> io::Result<Consumer> {
         let (bus, run) = (project.messages(), project.run());
@@ -123,6 +125,7 @@ impl Consumer {
             scan_again: None,
             fences: Vec::new(),
             found: Vec::new(),
+            begun,
             inputs,
         };
         let thread = std::thread::Builder::new()
@@ -219,6 +222,7 @@ struct Looker {
     fences: Vec<(u64, Instant)>,
     /// What was found and not yet told.
     found: Vec<Event>,
+    begun: Begun,
     inputs: mpsc::Sender<Input>,
 }
 
@@ -483,7 +487,7 @@ impl Looker {
         let is_known = |hash: &str| known.is_some_and(|t| t.content == self.shared.hash(hash));
         let since = self.unread.get(&name).map(|(_, since)| *since);
         let tried = since.is_some_and(|since| since.elapsed() > GRACE);
-        let looked = look(&self.bus.join(&name), waited, tried);
+        let looked = look(&self.bus.join(&name), waited, tried, &self.begun);
         let event = match looked {
             Looked::Message(arrived) if is_known(&arrived.hash) => None,
             Looked::Message(arrived) => Some(Event::Arrived(arrived)),

@@ -103,10 +103,6 @@ impl Processes {
     /// Take a process over that was found alive. What it shows comes back, as far as that is
     /// known: what was on its way when the last tx ended is lost.
     pub(super) fn adopt(&mut self, survivor: Survivor) -> Vec<Event> {
-        if let Some(at) = survivor.began {
-            let worker = &survivor.pane.worker;
-            self.world.begun.note(worker, survivor.turn, at);
-        }
         let (process, events) = Process::found(&self.world, survivor);
         self.watch(process);
         events

@@ -132,8 +132,6 @@ pub(super) struct Daemon {
     /// Letters that could not be written.
     pub(super) unwritten: VecDeque<Letter>,
     pub(super) commits: watch::Sender<u64>,
-    /// When what agents write began to be about what.
-    pub(super) begun: Begun,
     /// Nobody looks at files any more.
     pub(super) blind: bool,
     /// When the human is shown what has changed.
@@ -175,11 +173,18 @@ impl Daemon {
         }
         let program = std::env::current_exe().map_err(Stopped::Machine)?;
         let written_before = ledger.history().own_messages()?;
+        // Before any file is looked at.
+        let begun = Begun::default();
+        for survivor in &left.alive {
+            if let Some(at) = survivor.began {
+                begun.note(&survivor.pane.worker, survivor.turn, at);
+            }
+        }
         // Last of all that can fail: it ends only when what it tells is heard.
         let mut known = Known::new();
         let history = ledger.history();
         history.each_file(|path, hash, at, finished| known.insert(path, hash, at, finished))?;
-        let consumer = Consumer::start(project, known, inputs.clone());
+        let consumer = Consumer::start(project, known, begun.clone(), inputs.clone());
         let consumer = consumer.map_err(Stopped::Machine)?;
         let bar = Bar::new(client.clone());
         let reach = Reach {
@@ -200,9 +205,8 @@ impl Daemon {
             let (client, notices) = (client.clone(), Arc::clone(&notices));
             Injector::new(client, clock, screen, notices, inputs.clone())
         });
-        let begun = Begun::default();
         let mut processes = Processes::new(World {
-            begun: begun.clone(),
+            begun,
             screens: Screens::new(client.clone()),
             client,
             fence: consumer.fence(),
@@ -246,7 +250,6 @@ impl Daemon {
             meshes_read: 0,
             unwritten: VecDeque::new(),
             commits,
-            begun,
             blind: false,
             news: None,
             bar,

@@ -1,14 +1,12 @@
 //! What has come is taken in, made durable, and acted on.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use super::meshes::Read;
 use super::run::Daemon;
 use crate::engine::Event;
 use crate::journal::Untaken;
-use crate::model::{Address, Envelope};
+use crate::model::Envelope;
 
 /// How many names are looked for in vain between two changes.
 const MOST_UNKNOWN: usize = 1000;
@@ -62,9 +60,8 @@ impl Daemon {
     }
 
     fn take_all(&mut self) -> Result<(), Untaken> {
-        while let Some((at, mut event)) = self.queue.pop() {
-            if let (None, Event::Arrived(arrived)) = (at, &mut event) {
-                arrived.turn = self.turn_of(&arrived.path, &arrived.envelope.from);
+        while let Some((at, event)) = self.queue.pop() {
+            if let (None, Event::Arrived(arrived)) = (at, &event) {
                 let Envelope { from, to, id, .. } = &arrived.envelope;
                 if self.written_before.remove(&(from.clone(), id.clone())) {
                     continue;
@@ -84,18 +81,6 @@ impl Daemon {
             self.ledger.take(at, event)?;
         }
         Ok(())
-    }
-
-    /// The last turn that the author of a file had begun to be given when it was last
-    /// written or put there, as far as that is known.
-    fn turn_of(&self, path: &str, author: &Address) -> Option<u32> {
-        if author.is_core() {
-            return None;
-        }
-        let file = fs::symlink_metadata(self.project.messages().join(path)).ok()?;
-        let (seconds, nanos) = (file.ctime(), file.ctime_nsec());
-        let since = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
-        self.begun.turn_at(author, SystemTime::UNIX_EPOCH + since)
     }
 
     /// The meshes were read: tell the engine what has become of them, before what waits for

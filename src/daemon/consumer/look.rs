@@ -1,17 +1,21 @@
 //! One file, read and judged.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use base16ct::lower::encode_string;
 use chrono::{DateTime, FixedOffset};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
+use crate::daemon::begun::Begun;
 use crate::engine::{Arrived, Rejected};
 use crate::format::message::{MAX_FILE, Origin, Parsed, Rejection, parse};
 use crate::format::report::report;
-use crate::model::{Code, Diagnostic};
+use crate::model::{Address, Code, Diagnostic};
 use crate::project::{try_read_regular, unreadable};
 
 /// What a file turned out to be.
@@ -30,7 +34,7 @@ pub(super) enum Looked {
 
 /// Look at a file. Once its rest has been waited for, what it is now is what it is. Nor is
 /// a disk that goes on failing a reason that passes, once it has been tried for long.
-pub(super) fn look(path: &Path, waited: bool, tried: bool) -> Looked {
+pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &Begun) -> Looked {
     let name: String = path
         .file_name()
         .unwrap_or_default()
@@ -44,7 +48,13 @@ pub(super) fn look(path: &Path, waited: bool, tried: bool) -> Looked {
         Err(error) => return Looked::Later(error),
     };
     match read {
-        Ok((bytes, modified)) => judge(name, &bytes, modified, waited),
+        Ok((bytes, modified)) => {
+            let mut looked = judge(name, &bytes, modified, waited);
+            if let Looked::Message(arrived) = &mut looked {
+                arrived.turn = turn_of(path, &arrived.envelope.from, begun);
+            }
+            looked
+        }
         Err(_) if !path.exists() && !path.is_symlink() => Looked::Gone,
         Err(diagnostic) => {
             // There is no text to tell one of these from the next.
@@ -78,6 +88,18 @@ fn judge(name: String, bytes: &[u8], modified: DateTime<FixedOffset>, waited: bo
             Looked::Bad(rejected(name, hash(), &text(), why))
         }
     }
+}
+
+/// The last turn that the author of a file had begun to be given when it was last written or
+/// put there, as far as that is known.
+fn turn_of(path: &Path, author: &Address, begun: &Begun) -> Option<u32> {
+    if author.is_core() {
+        return None;
+    }
+    let file = fs::symlink_metadata(path).ok()?;
+    let (seconds, nanos) = (file.ctime(), file.ctime_nsec());
+    let since = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
+    begun.turn_at(author, SystemTime::UNIX_EPOCH + since)
 }
 
 fn rejected(name: String, hash: String, text: &str, mut why: Rejection) -> Box<Rejected> {
