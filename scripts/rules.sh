@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does anything notice when a rule of the engine is broken? Each patch of tests/rules/ breaks one.
-# It is applied in a scratch copy, alone: a test of the engine must fail, or else one of 40 lives
-# of the simulation.
+# Does anything notice when a rule of the engine or of a pane is broken? Each patch of tests/rules/
+# breaks one. It is applied in a scratch copy, alone: a test of the engine must fail, or else one of
+# 40 lives of the simulation. If it breaks a pane, one of 1,000 lives of a pane at a terminal must.
 #
 #     scripts/rules.sh                 all of them
 #     scripts/rules.sh 03 17-strict    those whose names begin so
@@ -51,6 +51,12 @@ for patch in "$root"/tests/rules/*.patch; do
         by="NOTHING: it does not apply"
     elif ! (cd "$copy" && cargo test --locked --quiet --lib --no-run) >"$log" 2>&1; then
         by="NOTHING: it does not compile"
+    elif grep -q '^+++ b/src/pane/' "$patch"; then
+        if (cd "$copy" && timeout 900 cargo test --locked --test sim typing) >"$log" 2>&1; then
+            by="NOTHING"
+        else
+            by="1,000 lives: $(sed -n 's/^[0-9]* lives failed, [^:]*: //p' "$log" | head -n 1)"
+        fi
     elif ! (cd "$copy" && timeout 300 cargo test --locked --lib engine) >"$log" 2>&1; then
         by=$(caught "$log" "$named")
         by=${by:-NOTHING: the tests did not end}

@@ -65,8 +65,9 @@ impl Pane {
         }
         let looks = match &self.state {
             State::Starting { runs } => *runs,
-            State::Delivering(Delivering::Looking) | State::Submitted(_) => due,
-            State::Delivering(Delivering::Pasting { .. } | Delivering::FindingOut { .. }) => false,
+            State::Delivering(Delivering::Looking | Delivering::FindingOut { .. })
+            | State::Submitted(_) => due,
+            State::Delivering(Delivering::Pasting { .. }) => false,
             State::Ready | State::Busy | State::Dialog(_) | State::Limited { .. } => {
                 due || !self.is_unchanged(saw)
             }
@@ -109,15 +110,15 @@ impl Pane {
         };
         self.idle = Some((since, view.clone()));
         self.why = "it did not wait for long enough";
-        self.at - since >= self.setup.apart
+        self.at >= self.settled && self.at - since >= self.setup.apart
     }
 
     /// Its turn has ended, as its outcome or its program says. If nobody knew whether it had
     /// that turn at all, that is proof.
     pub(super) fn end_turn(&mut self, turn: Option<u32>, acts: &mut Vec<Act>) {
-        let perhaps = std::mem::take(&mut self.perhaps);
-        if turn.is_some_and(|turn| turn > self.turn && turn == perhaps) {
-            self.turn = perhaps;
+        let perhaps = self.perhaps.take();
+        if let Some(proven) = turn.filter(|turn| Some(*turn) == perhaps) {
+            self.turn = proven;
             if matches!(self.state, State::Ready) {
                 self.tell_level(true, acts);
             }

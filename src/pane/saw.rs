@@ -91,8 +91,8 @@ impl Saw {
 /// What a program says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// It has taken up what was submitted.
-    TakenUp,
+    /// It has taken up a text: that of this turn, or somebody else's.
+    TakenUp(Option<u32>),
     /// It has ended a turn: this one, if that is known.
     Ended(Option<u32>),
     /// It asks a person.
@@ -131,12 +131,12 @@ impl View {
     pub(super) fn is_same(&self, other: &View) -> bool {
         self.is_like(other) && self.screen.lines == other.screen.lines && self.mark == other.mark
     }
+}
 
-    /// Has it been given something with one of these marks before?
-    pub(super) fn has_mark(&self, mark: &str) -> bool {
-        let mut had = self.mark.split_whitespace();
-        had.any(|had| mark.split_whitespace().any(|one| one == had))
-    }
+/// Does a pane with these marks have something that has one of them?
+pub(super) fn is_marked(marks: &str, of: &str) -> bool {
+    let mut had = marks.split_whitespace();
+    had.any(|had| of.split_whitespace().any(|one| one == had))
 }
 
 /// A text for a pane.

@@ -37,8 +37,10 @@ pub struct Pane {
     pub(super) at: i64,
     /// The last turn that it was given; 0 if none.
     pub(super) turn: u32,
-    /// The turn whose text may be in it; 0 if none.
-    pub(super) perhaps: u32,
+    /// The turn whose text may be in it.
+    pub(super) perhaps: Option<u32>,
+    /// The mark of what it was given last, as it was seen.
+    pub(super) mark: String,
     /// What it does is that turn.
     pub(super) ours: bool,
     /// How often it was told what it shows.
@@ -49,6 +51,8 @@ pub struct Pane {
     pub(super) idle: Option<(i64, View)>,
     /// When it last showed something new, as far as that was told; 0: not looked at.
     pub(super) shown: i64,
+    /// Something may have been typed that does not show yet: it is not idle before then.
+    pub(super) settled: i64,
     /// Somebody wants to know what the next look finds.
     pub(super) asked: bool,
     /// When it is looked at again.
@@ -85,12 +89,14 @@ impl Pane {
             state: State::Starting { runs: false },
             at: 0,
             turn: 0,
-            perhaps: 0,
+            perhaps: None,
+            mark: String::new(),
             ours: false,
             told: 0,
             wanted: None,
             idle: None,
             shown: 0,
+            settled: 0,
             asked: false,
             next_look: None,
             why: "it was never seen to wait",
@@ -110,6 +116,9 @@ impl Pane {
         self.moved = Some((phase, seen, by));
         let shown = saw.shown();
         let looked = shown.is_some() || matches!(saw, Saw::NotSeen(_));
+        if let Saw::Title { mark, .. } | Saw::Screen(View { mark, .. }) = &saw {
+            self.mark.clone_from(mark);
+        }
         let mut acts = Vec::new();
         self.act(by, seen, saw, &mut acts);
         // A title of one that is typed to is only a reason to look.
@@ -203,10 +212,11 @@ impl Pane {
             }
             Saw::Screen(view) => self.look(view),
             Saw::NotSeen(_) => Seen::Unknown,
-            Saw::Hook(Hook::TakenUp) => Seen::TakenUp,
+            Saw::Hook(Hook::TakenUp(Some(_))) => Seen::TakenUp,
+            Saw::Hook(Hook::TakenUp(None)) => Seen::Busy,
             Saw::Hook(Hook::Ended(turn)) => {
-                let own = turn.is_none_or(|turn| turn == self.turn || turn == self.perhaps);
-                match own && !self.setup.one_turn {
+                let own = |turn| turn == self.turn || Some(turn) == self.perhaps;
+                match turn.is_none_or(own) && !self.setup.one_turn {
                     true => Seen::Ended,
                     // A process of one turn ends it by its exit, and an older one is over.
                     false => Seen::Unknown,
@@ -284,7 +294,7 @@ impl Pane {
             Move::Hold => self.hold(&saw, acts),
             Move::Judge => self.judge(seen, saw, acts),
             Move::Confirm => self.confirm(seen, saw, acts),
-            Move::TakeUp => self.take_up(acts),
+            Move::TakeUp => self.taken_up(&saw, acts),
             Move::EndTurn => {
                 if let Saw::Hook(Hook::Ended(turn)) = saw {
                     self.end_turn(turn, acts);
@@ -314,6 +324,10 @@ impl Pane {
 
     /// It runs, and has what it was started with.
     fn run(&mut self, acts: &mut Vec<Act>) {
+        if let State::Ending { due: Some(_), .. } = self.state {
+            // That is known.
+            return;
+        }
         acts.push(Act::Tell(Report::Started));
         if let Some(turn) = self.start {
             (self.turn, self.ours) = (turn, true);

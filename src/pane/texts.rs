@@ -5,7 +5,7 @@
 //! What was pasted is never pasted again. Where somebody came between, it is left to them.
 
 use super::act::{Act, Report};
-use super::saw::{Pasted, Saw, Text, View};
+use super::saw::{Hook, Pasted, Saw, Text, View, is_marked};
 use super::step::{Pane, State};
 use super::table::Seen;
 use crate::engine::Sent;
@@ -15,7 +15,7 @@ use crate::engine::Sent;
 const BEFORE_ENTER: i64 = 200;
 /// How often Enter is pressed, if the text stays where it is.
 const ENTERS: u32 = 2;
-/// How long a program may take to take a text up.
+/// How long a program may take to show a text, and then to take it up.
 const TAKES: i64 = 3_000;
 
 /// How far a text is that waits.
@@ -82,7 +82,7 @@ impl Pane {
             return;
         };
         (self.idle, self.next_look) = (None, None);
-        if then.as_ref().is_some_and(|view| view.has_mark(&text.mark)) {
+        if then.is_some() && is_marked(&self.mark, &text.mark) {
             // A tx that was killed has put it there; whether it was sent off nobody knows.
             self.state = State::Starting { runs: true };
             return self.tell_unsure(&text, acts);
@@ -155,7 +155,7 @@ impl Pane {
                     then,
                     pressed: None,
                     enters: 0,
-                    until: 0,
+                    until: self.at + TAKES,
                 });
             }
             State::Delivering(Delivering::Pasting { text, then: None }) => self.has(&text, acts),
@@ -166,7 +166,7 @@ impl Pane {
     /// It has a text.
     fn has(&mut self, text: &Text, acts: &mut Vec<Act>) {
         (self.state, self.ours, self.shown, self.idle) = (State::Busy, true, 0, None);
-        self.perhaps = 0;
+        self.perhaps = None;
         if let Some(turn) = text.turn {
             self.turn = turn;
             acts.push(Act::Tell(Report::Delivered { turn }));
@@ -220,8 +220,9 @@ impl Pane {
             return self.paste(None, acts);
         }
         // If there is no pane, its end is told soon.
-        if let Saw::NotSeen(Some(why)) = saw {
-            self.tell_failed(&text, Sent::Nothing, why.clone(), acts);
+        if !matches!(saw, Saw::NotSeen(None)) {
+            self.state = State::Delivering(Delivering::FindingOut { text });
+            self.look_soon();
         }
     }
 
@@ -230,33 +231,45 @@ impl Pane {
     /// one that it takes for something else.
     pub(super) fn confirm(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
         let at = self.at;
-        let State::Submitted(submitted) = &mut self.state else {
-            return;
-        };
-        let Saw::Screen(now) = saw else {
-            if let Saw::NotSeen(_) = saw {
-                self.unsure(acts);
-            }
-            return;
-        };
-        let Submitted {
+        let State::Submitted(Submitted {
             text,
             then,
             pressed,
             enters,
             until,
-        } = submitted;
+        }) = &mut self.state
+        else {
+            return;
+        };
+        let Saw::Screen(now) = saw else {
+            if let Saw::NotSeen(_) = saw {
+                match at < *until {
+                    true => self.next_look = Some(at + BEFORE_ENTER),
+                    false => self.unsure(acts),
+                }
+            }
+            return;
+        };
         let holds = now.screen.holds(&text.last_line);
-        if *enters > 0 && now.pid == then.pid && !holds {
+        // Whoever has typed since may have sent it off, or removed it.
+        let alone = (now.pid, now.keys) == (then.pid, then.keys);
+        if *enters > 0 && alone && !holds {
             self.take_up(acts);
             return self.shows_besides(seen, now, acts);
         }
-        if *enters > 0 && holds && at < *until {
+        // It is slow to take it up, or to show it at all.
+        let slow = match *enters {
+            0 => !holds && seen == Seen::Idle,
+            _ => holds,
+        };
+        if alone && slow && at < *until {
             self.next_look = Some(at + BEFORE_ENTER);
             return;
         }
-        let is_ours = (now.pid, now.keys) == (then.pid, then.keys)
-            && holds
+        // A draft is all that it shows, and that is ours.
+        let is_ours = alone
+            && now.free
+            && (holds && seen == Seen::Unknown)
             && pressed.as_ref().is_none_or(|before| before.is_same(&now));
         if *enters == ENTERS || !is_ours {
             self.unsure(acts);
@@ -286,8 +299,35 @@ impl Pane {
         }
     }
 
+    /// It says that it has taken up a text: the one that was submitted, or one that nobody knew
+    /// of whether it was sent off.
+    pub(super) fn taken_up(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
+        let Saw::Hook(Hook::TakenUp(Some(turn))) = saw else {
+            return;
+        };
+        let submitted = match &self.state {
+            State::Submitted(submitted) => submitted.text.turn == Some(*turn),
+            State::Starting { .. }
+            | State::Ready
+            | State::Delivering(_)
+            | State::Busy
+            | State::Dialog(_)
+            | State::Limited { .. }
+            | State::Ending { .. }
+            | State::Gone { .. } => false,
+        };
+        if submitted {
+            self.take_up(acts);
+        } else if self.perhaps == Some(*turn) {
+            (self.state, self.turn, self.ours) = (State::Busy, *turn, true);
+            (self.perhaps, self.idle, self.shown) = (None, None, 0);
+            acts.push(Act::Tell(Report::Delivered { turn: *turn }));
+            self.look_if_wanted();
+        }
+    }
+
     /// It has taken the text.
-    pub(super) fn take_up(&mut self, acts: &mut Vec<Act>) {
+    fn take_up(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, State::Busy) {
             State::Submitted(Submitted { text, .. }) => self.has(&text, acts),
             state => self.state = state,
@@ -307,7 +347,8 @@ impl Pane {
 
     fn tell_unsure(&mut self, text: &Text, acts: &mut Vec<Act>) {
         let why = "it may have been typed, and was not sent off";
-        self.perhaps = text.turn.unwrap_or(self.perhaps);
+        self.perhaps = text.turn.or(self.perhaps);
+        self.settled = self.at + TAKES;
         self.tell_failed(text, Sent::Perhaps, why.into(), acts);
     }
 
@@ -327,6 +368,10 @@ impl Pane {
             self.state = State::Ready;
         }
         self.next_look = None;
-        self.tell_failed(&text, Sent::Nothing, self.why.into(), acts);
+        match is_marked(&self.mark, &text.mark) {
+            // A tx that was killed has put it there.
+            true => self.tell_unsure(&text, acts),
+            false => self.tell_failed(&text, Sent::Nothing, self.why.into(), acts),
+        }
     }
 }

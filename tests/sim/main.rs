@@ -34,5 +34,7 @@ mod rng;
 mod run;
 mod settings;
 mod shrink;
+mod terminal;
+mod typing;
 mod watch;
 mod world;
