@@ -244,6 +244,10 @@ impl Terminal {
                 "turn {turn} is typed over what it does"
             );
             assert_eq!(self.line, [], "turn {turn} is typed over what is there");
+            assert!(
+                !self.has_prompt || self.look(now).quiet,
+                "turn {turn} is typed while somebody types"
+            );
             let before = self.notes.contains(&Noted::Pasted(turn));
             assert!(!before, "turn {turn} is pasted twice");
             self.notes.push(Noted::Pasted(turn));
@@ -376,7 +380,7 @@ impl Terminal {
 
     /// It goes to work by itself.
     pub(crate) fn works_by_itself(&mut self, now: i64, rng: &mut Rng) {
-        if self.does == Does::Waits && self.line.is_empty() {
+        if self.does == Does::Waits {
             self.does = Does::Works(now + rng.within(300, 5_000));
             self.flicker = (0, 0);
             self.draw(now, 0);

@@ -96,6 +96,9 @@ impl Life {
             self.hooks();
             self.person();
             self.world();
+            if self.pane.phase() == Phase::Submitted && self.rng.percent(10) {
+                self.worst_moment();
+            }
             self.tx();
             let second = self.now % 1_000 == 0;
             if second && self.pane.is_watched() && self.alive {
@@ -209,7 +212,11 @@ impl Life {
         if !self.has_prompt && self.given == Some(turn) {
             self.given = None;
         }
-        let busy = self.terminal.does != Does::Waits;
+        // Of one that shows what it does, what was known may be wrong.
+        let busy = match self.has_prompt {
+            true => self.rng.percent(50),
+            false => self.terminal.does != Does::Waits,
+        };
         let told = self.told;
         let known = match self.has_prompt {
             true => self.submitted().max().unwrap_or(0),
@@ -344,7 +351,7 @@ impl Life {
     }
 
     fn paste(&mut self, text: &Text, as_seen: bool) -> Pasted {
-        if as_seen {
+        if self.has_prompt {
             self.worst_moment();
         }
         match self.rng.below(60) {
@@ -359,7 +366,7 @@ impl Life {
         let pasted = self
             .terminal
             .paste(text, then.as_ref(), self.now, &mut self.rng);
-        match self.rng.below(40) {
+        match self.rng.below(15) {
             // It is there, and nobody knows.
             0 if pasted == Pasted::There => Pasted::Unknown,
             _ => pasted,
