@@ -12,7 +12,7 @@ use crate::format::message::{Origin, Parsed, parse};
 use crate::format::render::{file_name, render};
 use crate::format::report::report;
 use crate::model::{Address, Diagnostic, Kind, Message};
-use crate::project::{Project, write_atomically};
+use crate::project::{Project, write_numbered};
 use crate::view::Refused;
 
 /// A message that can be written, and its text.
@@ -62,7 +62,7 @@ impl Composed {
         let folder = project.messages();
         let name = file_name(&self.message, kind);
         fs::create_dir_all(&folder)
-            .and_then(|()| write_atomically(&folder, &name, &self.text))
+            .and_then(|()| write_numbered(&folder, &name, &self.text))
             .map_err(|error| {
                 let hint = match folder.is_dir() {
                     true => "nothing was sent; see that the folder is yours and the disk has room",

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Context, Exit, Refused, short};
-use crate::project::write_new;
+use crate::project::write_with_folders;
 
 /// Make a tx project: folders, a commented config, a hello mesh
 #[derive(clap::Args)]
@@ -70,7 +70,7 @@ pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Refused> {
     let mut kept = Vec::new();
     for (path, text) in FILES {
         let path = root.join(path);
-        match write_new(&path, text) {
+        match write_with_folders(&path, text) {
             Ok(true) => created.push(path),
             Ok(false) => kept.push(path),
             Err(error) => return Err(cannot_write(&path, &error)),

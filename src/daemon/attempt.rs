@@ -11,7 +11,7 @@
 //! - `ended` is the last word.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,9 @@ use serde::{Deserialize, Serialize};
 use super::signals::{all_processes, has_session, is_dead, of_session};
 use crate::engine::{Exit, Pane};
 use crate::model::{Address, Mode};
-use crate::project::{create_private, make_private_folders, write_private};
+use crate::project::{
+    FileUse, create_private, make_private_folders, replace, write_new, write_private,
+};
 
 /// As much as a message may have: what a program prints beyond is not kept.
 pub(super) const MOST_KEPT: usize = 1024 * 1024;
@@ -161,7 +163,7 @@ impl Attempt {
         write_private(&self.prompt(), prompt)?;
         create_private(&self.lock_file())?;
         let order = serde_json::to_vec(order).map_err(io::Error::other)?;
-        place(&self.folder, "order.json", &order)
+        replace(&self.folder.join("order.json"), &order, FileUse::Private)
     }
 
     /// What is to be run.
@@ -200,7 +202,7 @@ impl Attempt {
     /// See to it that nobody begins it from now on. False: somebody has.
     pub fn revoke(&self) -> io::Result<bool> {
         make_private_folders(&self.folder)?;
-        place_new(&self.folder, "began", b"revoked")
+        write_new(&self.folder.join("began"), b"revoked", FileUse::Private)
     }
 
     /// Begin it, as this process. False: it was begun or revoked before.
@@ -212,13 +214,16 @@ impl Attempt {
         let lock = File::open(self.lock_file())?;
         lock.lock()?;
         let pid = rustix::process::getpid().to_string();
-        Ok(place_new(&self.folder, "began", pid.as_bytes())?.then_some(lock))
+        Ok(
+            write_new(&self.folder.join("began"), pid.as_bytes(), FileUse::Private)?
+                .then_some(lock),
+        )
     }
 
     /// Say how it ended. The first word stands.
     pub(super) fn end(&self, ended: &Ended) -> io::Result<()> {
         let record = serde_json::to_vec(ended).map_err(io::Error::other)?;
-        place_new(&self.folder, "ended", &record).map(drop)
+        write_new(&self.folder.join("ended"), &record, FileUse::Private).map(drop)
     }
 
     /// How it ended, if it said so.
@@ -257,7 +262,7 @@ impl Attempt {
     pub(super) fn mark_stopped(&self) -> io::Result<()> {
         match self.ended()? {
             Some(_) => Ok(()),
-            None => place(&self.folder, "stopped", b""),
+            None => replace(&self.folder.join("stopped"), b"", FileUse::Private),
         }
     }
 
@@ -342,7 +347,7 @@ impl Attempt {
 
     /// Nothing is left of it, and nothing of it can come any more.
     fn mark_clear(&self) -> io::Result<()> {
-        place(&self.folder, "clear", b"")
+        replace(&self.folder.join("clear"), b"", FileUse::Private)
     }
 
     fn lock_file(&self) -> PathBuf {
@@ -466,29 +471,6 @@ fn tail(path: &Path) -> io::Result<String> {
     let bytes = read_if_there(path)?.unwrap_or_default();
     let start = bytes.len().saturating_sub(MOST_ERRORS);
     Ok(String::from_utf8_lossy(&bytes[start..]).into())
-}
-
-/// Write a file whole or not at all.
-fn place(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
-    prepared(folder, bytes)?.persist(folder.join(name))?;
-    Ok(())
-}
-
-/// The same, unless it is there. True if it was written.
-fn place_new(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<bool> {
-    match prepared(folder, bytes)?.persist_noclobber(folder.join(name)) {
-        Ok(_) => Ok(true),
-        Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(failed) => Err(failed.error),
-    }
-}
-
-/// Nothing here needs to outlive the machine: after its fall no process runs, and what
-/// was under way is begun anew.
-fn prepared(folder: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    Ok(file)
 }
 
 #[cfg(test)]

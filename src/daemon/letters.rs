@@ -1,7 +1,7 @@
 //! What tx itself writes, as files for people to read.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use chrono::DateTime;
@@ -10,6 +10,7 @@ use crate::engine::{Facts, Letter, Source};
 use crate::format::message::MAX_FILE;
 use crate::format::render::{file_name, render};
 use crate::model::{Address, Body, Envelope, Kind, Line, Message, Rearmatter, Recipient};
+use crate::project::{FileUse, write_new};
 
 /// The name of the file that a message is in: its author's, or that of what tx wrote.
 pub fn file_with(facts: &Facts) -> String {
@@ -85,17 +86,11 @@ fn cut_note(letter: &Letter) -> String {
 /// before this is on its disk, nothing is lost but a file.
 pub(super) fn write(bus: &Path, name: &str, text: &str) -> io::Result<()> {
     let path = bus.join(name);
-    if fs::exists(&path)? {
-        return Ok(());
+    if !fs::exists(&path)? {
+        fs::create_dir_all(bus)?;
+        write_new(&path, text.as_bytes(), FileUse::Readable)?;
     }
-    fs::create_dir_all(bus)?;
-    let mut file = tempfile::Builder::new().prefix(".tx-").tempfile_in(bus)?;
-    file.write_all(text.as_bytes())?;
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(()),
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(failed) => Err(failed.error),
-    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use super::notes::Refused;
 use super::plan::{Plan, ends_in_spite_of_asks};
 use super::runs::Budget;
 use super::state::{Held, State};
-use super::worker::{Owes, Routed, Way, Work};
+use super::work::{Owes, Routed, Way, Work};
 use crate::model::{Address, Envelope, Kind, MsgId};
 
 /// How many messages may follow from each other.

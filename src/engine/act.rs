@@ -3,11 +3,12 @@
 use super::effect::Effect;
 use super::event::{Exit, Sent, Timer, Verdict};
 use super::facts::Step;
+use super::give::SILENCE;
 use super::moves::{Happened, Move};
-use super::queue::SILENCE;
 use super::state::State;
 use super::told::Told;
-use super::worker::{Giving, Status, Why, Work};
+use super::work::Work;
+use super::worker::{Giving, Status, Why};
 use crate::model::{Address, Mode};
 
 impl State {

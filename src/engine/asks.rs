@@ -13,7 +13,8 @@ use super::facts::{Number, Step};
 use super::moves::{Happened, Move};
 use super::notes::Note;
 use super::state::State;
-use super::worker::{Owes, Status, Why, Work};
+use super::work::{Owes, Work};
+use super::worker::{Status, Why};
 use crate::model::{Address, Kind, OnAsk};
 
 /// How long a worker that has asked may stay busy before it is paused.

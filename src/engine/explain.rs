@@ -3,7 +3,8 @@
 use super::event::DialogKind;
 use super::facts::{Delivery, Number, Step};
 use super::state::State;
-use super::worker::{Giving, Status, Why, Work, Worker};
+use super::work::Work;
+use super::worker::{Giving, Status, Why, Worker};
 use crate::model::Address;
 
 impl State {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::worker::{Member, Way};
+use super::work::{Member, Way};
 use super::{Row, Rule};
 use crate::model::{Address, Kind, Line, MsgId, Name, Status};
 

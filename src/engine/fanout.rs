@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{Number, Rung, Step};
 use super::notes::Note;
 use super::state::State;
-use super::worker::{Item, Member, Owes};
+use super::work::{Item, Member, Owes};
 use crate::model::{Address, Kind, Priority, Target};
 
 /// The fan-outs whose results are not all there, by the outcomes that opened them.

@@ -11,8 +11,10 @@ mod effect;
 mod event;
 mod explain;
 mod facts;
+mod failures;
 mod fanout;
 mod foresee;
+mod give;
 mod holds;
 mod identity;
 mod infer;
@@ -25,6 +27,7 @@ mod plan;
 mod promises;
 mod queue;
 mod recovery;
+mod references;
 mod reload;
 mod replay;
 mod route;
@@ -37,6 +40,7 @@ mod tests;
 mod timers;
 mod told;
 mod turns;
+mod work;
 mod worker;
 mod workers;
 
@@ -55,10 +59,8 @@ pub use replay::Judged;
 pub use route::{Outcome, Refusal, Route, Rule, Wanted, route};
 pub use state::{Counts, Held, Moved, State, Touched};
 pub use table::decide;
-pub use worker::{
-    Giving, Is, Item, Last, Member, Owes, Place, Routed, Shows, Status, Way, Why, Work as InHand,
-    Worker,
-};
+pub use work::{Item, Last, Member, Owes, Routed, Way, Work as InHand};
+pub use worker::{Giving, Is, Place, Shows, Status, Why, Worker};
 
 /// The version of the rules that this engine decides by.
 pub const RULES: u32 = 2;

@@ -7,9 +7,9 @@ use super::accept::HOPS;
 use super::effect::{Effect, Letter};
 use super::event::Rejected;
 use super::facts::{Delivery, Facts, Number, Rung, Source, Step};
+use super::failures::FAILURES;
 use super::state::{Held, State};
-use super::turns::FAILURES;
-use super::worker::{Item, Owes, Work};
+use super::work::{Item, Owes, Work};
 use crate::model::{Address, Kind, Line, MsgId, Name, Priority, Status};
 
 /// The repair note in a row with which the work is parked.

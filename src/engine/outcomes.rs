@@ -3,7 +3,8 @@
 use super::facts::{Facts, Number};
 use super::moves::{Happened, Move};
 use super::state::State;
-use super::worker::{Is, Owes, Routed, Status, Way, Work};
+use super::work::{Owes, Routed, Way, Work};
+use super::worker::{Is, Status};
 use crate::model::{Address, Kind};
 
 impl State {

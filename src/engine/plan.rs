@@ -5,13 +5,11 @@ use indexmap::IndexSet;
 
 use super::facts::{Delivery, Facts, Number};
 use super::identity::Ancestry;
-use super::infer::{
-    Context, Inferred, NotAccepted, Reply, Row, Work as InHand, infer, kind_of_outcome,
-};
+use super::infer::{Context, Inferred, NotAccepted, Row, infer, kind_of_outcome};
 use super::route::{Outcome, Route, Rule, Wanted, route};
 use super::state::State;
-use super::worker::{Giving, Member, Status, Way, Work};
-use crate::model::{Address, Code, Envelope, Kind, Mode, MsgId, Resolved, Status as Word, Target};
+use super::work::{Way, Work};
+use crate::model::{Address, Code, Envelope, Kind, MsgId, Resolved, Status as Word, Target};
 
 /// How long an ask to the human is open at least.
 const EXPIRES_AFTER: i64 = 60_000;
@@ -243,203 +241,6 @@ impl State {
         Ok(recipients)
     }
 
-    /// What has this id, of what is held and of what is known to have left.
-    fn named<'k>(&'k self, id: &MsgId, known: &'k [Facts]) -> impl Iterator<Item = &'k Facts> {
-        let held = self.messages.named(id);
-        let id = id.clone();
-        let past = known.iter();
-        held.chain(past.filter(move |f| f.id == id || f.written.as_ref() == Some(&id)))
-    }
-
-    /// What `in-reply-to` names. The open asks among it are answered.
-    fn reply(
-        &self,
-        envelope: &Envelope,
-        to: Option<&Address>,
-        known: &[Facts],
-        answers: &mut Vec<Number>,
-    ) -> Reply {
-        let from = &envelope.from;
-        let mut reply: Option<Reply> = None;
-        for id in &envelope.in_reply_to {
-            for facts in self.named(id, known) {
-                if facts.refused.is_some() {
-                    continue;
-                }
-                let by_recipient = to.is_none_or(|to| facts.from == *to);
-                let open = self.asks.get(facts.number, from);
-                let one_asker = to.is_some()
-                    || answers.iter().all(|ask| {
-                        let first = self.messages.get(*ask).map(|held| &held.facts.from);
-                        first == Some(&facts.from)
-                    });
-                let found = match open {
-                    Some(_) if by_recipient && one_asker => {
-                        if !answers.contains(&facts.number) {
-                            answers.push(facts.number);
-                        }
-                        Reply::Open(id.clone())
-                    }
-                    _ if by_recipient && facts.asked(from) => Reply::Closed(id.clone()),
-                    // What another asked of core is not this one's to be answered.
-                    _ if from.is_core() && facts.asked(from) => Reply::SomebodyElses(id.clone()),
-                    // Ids are their authors' own: what was given to this sender is meant.
-                    _ if facts.delivery(from).is_some() || facts.from == *from => {
-                        Reply::Cause(id.clone())
-                    }
-                    _ if facts.deliveries.iter().any(Delivery::is_ask) => {
-                        Reply::SomebodyElses(id.clone())
-                    }
-                    Some(_) | None => Reply::Unknown(id.clone()),
-                };
-                reply = Some(likelier(reply, found));
-            }
-            reply = Some(likelier(reply, Reply::Unknown(id.clone())));
-        }
-        reply.unwrap_or(Reply::NoAsk)
-    }
-
-    /// What the author of a wrong `in-reply-to` could have meant.
-    fn open_asks(&self, of: Option<&Address>, asker: &Address) -> String {
-        let Some(recipient) = of else {
-            return String::new();
-        };
-        let worker = self.workers.get(recipient);
-        let asking = worker.map_or(&[][..], |worker| &worker.asking);
-        let open = asking.iter().filter(|(_, asked)| asked == asker);
-        let open = open.filter_map(|(number, _)| self.messages.get(*number));
-        let open: Vec<String> = open.map(|held| format!("`{}`", held.facts.id)).collect();
-        match open.is_empty() {
-            true => format!("; {recipient} waits for no answer of yours"),
-            false => format!("; {recipient} waits for your answer to {}", open.join(", ")),
-        }
-    }
-
-    /// Who asked what a message answers too late: what it names, else what is in hand.
-    fn asker(&self, envelope: &Envelope, known: &[Facts]) -> Option<Address> {
-        let from = &envelope.from;
-        let named = envelope.in_reply_to.iter().find_map(|id| {
-            let held = self.messages.named(id);
-            let past = known.iter().filter(|facts| facts.id == *id);
-            let mut asks = held.chain(past).filter(|facts| facts.asked(from));
-            asks.next().map(|facts| facts.from.clone())
-        });
-        named.or_else(|| match self.in_hand(from) {
-            InHand::Ask { asker, .. } => Some(asker),
-            InHand::Nothing | InHand::Task => None,
-        })
-    }
-
-    /// The asks in the author's hand that a late answer speaks of.
-    fn late_asks(&self, envelope: &Envelope) -> Vec<Number> {
-        let Some(work) = self.given(&envelope.from) else {
-            return Vec::new();
-        };
-        let named = |ask: &Number| match envelope.in_reply_to.as_slice() {
-            [] => work.only_ask() == Some(*ask),
-            ids => {
-                let id = self.messages.get(*ask).map(|held| &held.facts.id);
-                id.is_some_and(|id| ids.contains(id))
-            }
-        };
-        let open = |ask: &Number| self.asks.get(*ask, &envelope.from).is_some();
-        let asks = work.items.iter().filter_map(|(_, item)| item.ask());
-        asks.filter(|ask| named(ask) && !open(ask)).collect()
-    }
-
-    /// The oldest open ask to core of an agent: what a word of core's to it answers.
-    pub fn asks_core(&self, agent: &Address) -> Option<MsgId> {
-        let worker = self.workers.get(agent)?;
-        let (oldest, _) = worker.asking.iter().find(|(_, asked)| asked.is_core())?;
-        Some(self.messages.get(*oldest)?.facts.id.clone())
-    }
-
-    fn in_hand(&self, agent: &Address) -> InHand {
-        let Some(work) = self.given(agent).filter(|work| work.owes()) else {
-            return InHand::Nothing;
-        };
-        let Some(ask) = work.only_ask().and_then(|ask| self.messages.get(ask)) else {
-            return InHand::Task;
-        };
-        InHand::Ask {
-            id: ask.facts.id.clone(),
-            asker: ask.facts.from.clone(),
-        }
-    }
-
-    /// The work that an agent was given. What still waits for its process to come up, or
-    /// for the one before to end, can have no outcome.
-    pub(super) fn given(&self, agent: &Address) -> Option<&Work> {
-        if self.now.outside.as_ref() == Some(agent) {
-            return None;
-        }
-        let worker = self.workers.get(agent)?;
-        let work = worker.status.work().filter(|work| work.begun)?;
-        match worker.status {
-            Status::Starting {
-                giving: Giving::Spawning,
-                ..
-            } if !work.taken && worker.traits.is_some_and(|t| t.mode == Mode::Pane) => None,
-            Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => Some(work),
-        }
-    }
-
-    /// Can a message not be of the work that its author has in hand: written before that
-    /// was handed over, or while nobody knows whether it was? What names it knows it.
-    pub(super) fn is_outside(&self, envelope: &Envelope, written: Option<u32>) -> bool {
-        let worker = self.workers.get(&envelope.from);
-        let Some((worker, work)) = worker.and_then(|w| Some((w, w.status.work()?))) else {
-            return false;
-        };
-        let before = written.is_some_and(|turn| turn < work.first_turn);
-        let unconfirmed = !work.taken && worker.status.giving() == Some(Giving::Unconfirmed);
-        (before || unconfirmed) && !self.names_what_it_has(envelope)
-    }
-
-    /// Does a message name something that its author was given with the work in hand?
-    pub(super) fn names_what_it_has(&self, envelope: &Envelope) -> bool {
-        let worker = self.workers.get(&envelope.from);
-        let Some(work) = worker.and_then(|worker| worker.status.work()) else {
-            return false;
-        };
-        let mut all = work.messages().chain(work.turn.iter().copied());
-        all.any(|number| {
-            let id = self.messages.get(number).map(|held| &held.facts.id);
-            id.is_some_and(|id| envelope.in_reply_to.contains(id))
-        })
-    }
-
-    /// The fan-out that an agent's outcome belongs to: that of the dead letter it names,
-    /// else that of its work, or with nothing in hand that of its last.
-    fn member<'k>(&'k self, envelope: &Envelope, known: &'k [Facts]) -> Option<&'k Member> {
-        let agent = &envelope.from;
-        let in_hand = |facts: &Facts| {
-            let mut given = self.given(agent).into_iter().flat_map(Work::messages);
-            given.any(|number| number == facts.number)
-        };
-        let ids = envelope.in_reply_to.iter();
-        let named = ids.flat_map(|id| self.named(id, known));
-        let about: Vec<&Facts> = named.filter(|f| f.delivery(agent).is_some()).collect();
-        if !about.iter().any(|facts| in_hand(facts)) {
-            let mut parked = about.iter().filter(|facts| facts.is_parked_at(agent));
-            if let Some(parked) = parked.next() {
-                return parked.delivery(agent)?.set.as_ref();
-            }
-        }
-        match self.given(agent).filter(|work| work.owes()) {
-            Some(work) => work.set(),
-            None => self.workers.get(agent)?.last.as_ref()?.set.as_ref(),
-        }
-    }
-
     /// Where an outcome would go, or why it may not.
     pub(super) fn plan_outcome(
         &self,
@@ -569,22 +370,6 @@ impl State {
             true => Ok(()),
             false => plan.go(Way::On),
         }
-    }
-}
-
-/// What a message rather answers, if it names several.
-fn likelier(best: Option<Reply>, found: Reply) -> Reply {
-    let likely = |reply: &Reply| match reply {
-        Reply::Open(_) => 5,
-        Reply::Closed(_) => 4,
-        Reply::Cause(_) => 3,
-        Reply::SomebodyElses(_) => 2,
-        Reply::Unknown(_) => 1,
-        Reply::NoAsk => 0,
-    };
-    match best {
-        Some(best) if likely(&best) >= likely(&found) => best,
-        Some(_) | None => found,
     }
 }
 

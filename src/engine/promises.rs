@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use super::facts::{Delivery, Number, Step};
 use super::fanout::FanOut;
 use super::state::{Held, State};
-use super::worker::{Giving, Owes, Status, Why, Worker};
+use super::work::Owes;
+use super::worker::{Giving, Status, Why, Worker};
 use crate::model::Address;
 
 /// A promise that does not hold, and how.

@@ -10,7 +10,8 @@ use super::event::{Alive, Command};
 use super::facts::{Delivery, Facts, Number, Rung, Step};
 use super::moves::{Happened, Move};
 use super::state::{Held, State};
-use super::worker::{Giving, Is, Owes, Routed, Shows, Status, Why, Work};
+use super::work::{Owes, Routed, Work};
+use super::worker::{Giving, Is, Shows, Status, Why};
 use crate::model::{Address, Envelope, Kind, Mode};
 
 impl State {

@@ -5,7 +5,8 @@ use super::effect::Effect;
 use super::event::Loaded;
 use super::facts::Step;
 use super::state::State;
-use super::worker::{Status, Work};
+use super::work::Work;
+use super::worker::Status;
 use crate::model::{Address, Name};
 
 impl State {

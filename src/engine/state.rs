@@ -19,7 +19,8 @@ use super::moves::{Happened, Move};
 use super::open_messages::OpenMessages;
 use super::runs::Runs;
 use super::timers::Timers;
-use super::worker::{Is, Place, Status, Work, Worker};
+use super::work::Work;
+use super::worker::{Is, Place, Status, Worker};
 use super::workers::Workers;
 use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name};
 

@@ -1,14 +1,13 @@
-//! Reading files that anybody may have put there, and writing whole ones or none.
+//! Reading files that anybody may have put there.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use chrono::{DateTime, FixedOffset, Utc};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use tempfile::NamedTempFile;
 
 use crate::format::{Text, too_large};
 use crate::model::{Code, Diagnostic};
@@ -133,58 +132,6 @@ pub fn unreadable(error: &io::Error) -> Diagnostic {
         format!("cannot be read: {error}"),
         hint,
     )
-}
-
-/// Write a new file whole: a dotfile beside it, synced, then renamed. Whoever
-/// watches the folder sees the whole file or none. An existing file is never
-/// replaced: the name gets a number instead. Returns the path written.
-pub fn write_atomically(folder: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
-    let mut temporary = prepare(folder, text)?;
-    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
-    let mut path = folder.join(name);
-    let mut count = 1;
-    while let Some(kept) = place(temporary, &path)? {
-        temporary = kept;
-        count += 1;
-        path = folder.join(format!("{stem}-{count}.{ending}"));
-    }
-    Ok(path)
-}
-
-/// Write a file with its folders, unless it is there. True if it was written.
-pub fn write_new(path: &Path, text: &str) -> io::Result<bool> {
-    if fs::symlink_metadata(path).is_ok() {
-        return Ok(false);
-    }
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let kept = place(prepare(folder, text)?, path)?;
-    Ok(kept.is_none())
-}
-
-/// The text in a synced dotfile of the folder, which goes if it is not placed.
-fn prepare(folder: &Path, text: &str) -> io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new()
-        .prefix(".tx-")
-        .permissions(fs::Permissions::from_mode(0o666)) // less the umask, like any file
-        .tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    Ok(file)
-}
-
-/// Give it its name, durably. The file comes back if something has that name.
-fn place(file: NamedTempFile, path: &Path) -> io::Result<Option<NamedTempFile>> {
-    match file.persist_noclobber(path) {
-        Ok(_) => {}
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
-            return Ok(Some(failed.file));
-        }
-        Err(failed) => return Err(failed.error),
-    }
-    let folder = path.parent().unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()?;
-    Ok(None)
 }
 
 #[cfg(test)]

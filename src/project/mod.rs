@@ -10,17 +10,17 @@ mod meshes;
 mod private;
 mod root;
 mod runnable;
+mod whole;
 mod workspace;
 
 pub use briefing::{BadPrompt, briefing};
 pub use builtin::BUILTIN;
-pub use files::{
-    Contents, is_passing, read_regular, try_read_regular, unreadable, write_atomically, write_new,
-};
+pub use files::{Contents, is_passing, read_regular, try_read_regular, unreadable};
 pub use meshes::{Catalogue, Entry, Place, config_in};
 pub use private::{
     close_all_in, create_private, make_private_folder, make_private_folders, write_private,
 };
 pub use root::{BadSettings, NotAProject, Project};
 pub use runnable::{cannot_run, is_program};
+pub use whole::{FileUse, replace, write_new, write_numbered, write_with_folders};
 pub use workspace::{Task, make_workspace, workspace};

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::actions::{Panes, end_agents, stop_daemon};
 use crate::format::report::printable;
-use crate::project::{Project, write_atomically};
+use crate::project::{Project, write_numbered};
 use crate::view::Refused;
 
 /// How much of the daemon's log is shown if something went wrong, in lines.
@@ -89,7 +89,7 @@ impl Place {
             "---\nto: {to}\nfrom: core\nmsg-id: {id}\nheadline: {headline}\ntimestamp: {now}\n{}---\n\n{body}\n",
             answers.unwrap_or_default()
         );
-        let written = write_atomically(&self.project.messages(), &format!("{id}.md"), &text);
+        let written = write_numbered(&self.project.messages(), &format!("{id}.md"), &text);
         written.map_err(|error| Refused::new(format!("a message cannot be written: {error}")))?;
         Ok(id)
     }

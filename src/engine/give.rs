@@ -1,0 +1,315 @@
+//! How a worker gets what waits for it: leases, turns, and the times that go with them.
+
+use std::borrow::Cow;
+
+use indexmap::IndexSet;
+
+use super::effect::{Effect, Turn};
+use super::event::Timer;
+use super::facts::{Number, Step};
+use super::moves::{Happened, Move};
+use super::state::State;
+use super::work::{Item, Overrides, Work};
+use super::worker::{Giving, Is, Shows, Status, Why, Worker};
+use crate::model::{Address, Mode, OnAsk};
+
+/// How long work may take to be given.
+const STARTING: i64 = 60_000;
+/// How long checks may take.
+const CHECKING: i64 = 600_000;
+/// How long a process may take to end.
+const STOPPING: i64 = 30_000;
+/// How long nothing may be heard of a pane before it is looked at, and core is told.
+pub(super) const SILENCE: i64 = 600_000;
+/// Why something is given again.
+const CUT_OFF: &str = "its last turn was cut off";
+
+impl State {
+    /// Idle workers take what waits for them.
+    pub(super) fn give_what_waits(&mut self) {
+        while let Some(worker) = self.now.ready.pop_first() {
+            self.give(&worker);
+        }
+    }
+
+    pub(super) fn give(&mut self, to: &Address) {
+        let worker = self.workers.get(to);
+        let waits = |worker: &Worker| !worker.stopped && !worker.inbox.is_empty();
+        let enabled = self.mesh(&to.mesh).is_some_and(|mesh| !mesh.disabled);
+        let may_take = worker.is_some_and(waits) && enabled && !self.is_paused(to);
+        let Some(batch) = self.agent(to).filter(|_| may_take).map(|agent| agent.batch) else {
+            return;
+        };
+        self.happens(to, Happened::WorkWaits, |state, by| {
+            if by == Move::TakesWork {
+                state.take_work(to, batch);
+            }
+        });
+    }
+
+    /// Take what waits: the first item, or all that fit together.
+    pub(super) fn take_work(&mut self, to: &Address, batch: bool) {
+        let mut work = Box::new(Work::default());
+        while let Some((place, next)) = self.worker_mut(to).inbox.pop_first() {
+            // As far as they agree, and in order: what does not fit waits, with all after it.
+            let fits = match work.items.first() {
+                Some((_, first)) => batch && self.fit(first, &next),
+                None => true,
+            };
+            if !fits {
+                self.worker_mut(to).inbox.insert(place, next);
+                break;
+            }
+            work.items.push((place, next));
+        }
+        if work.owes() {
+            // The mistakes of other work are no longer counted.
+            self.worker_mut(to).notes = 0;
+        }
+        let runs = self.runs_of(&work);
+        self.next_turn(to, work, Vec::new(), None);
+        for run in runs {
+            self.end_run_if_complete(run);
+        }
+    }
+
+    /// May two items be given together?
+    pub(super) fn fit(&self, first: &Item, other: &Item) -> bool {
+        let overrides = |item: &Item| {
+            let number = item.messages.first()?;
+            let envelope = self.messages.get(*number)?.envelope.as_ref()?;
+            Some((
+                envelope.model.as_ref(),
+                envelope.feature.as_ref(),
+                envelope.session_id.as_ref(),
+            ))
+        };
+        let none = (None, None, None);
+        first.set == other.set
+            && overrides(first).unwrap_or(none) == overrides(other).unwrap_or(none)
+    }
+
+    /// Does the whole mesh wait for the human?
+    pub(super) fn is_paused(&self, worker: &Address) -> bool {
+        let pauses = |mesh: &crate::model::Mesh| mesh.on_ask == OnAsk::Mesh;
+        self.mesh(&worker.mesh).is_some_and(pauses)
+            && self
+                .asks()
+                .any(|(_, asked, ask)| asked.is_core() && ask.asker.mesh == worker.mesh)
+    }
+
+    /// Give a worker its work, or more of it.
+    pub(super) fn next_turn(
+        &mut self,
+        to: &Address,
+        mut work: Box<Work>,
+        new: Vec<Number>,
+        why: Option<Cow<'static, str>>,
+    ) {
+        if self.agent(to).is_none() {
+            work.waiting.extend(new);
+            return self.park_removed(to, *work);
+        }
+        if let Some(reason) = self.why_not_now(to, &work) {
+            work.waiting.splice(..0, new);
+            return self.put_off(to, work, reason);
+        }
+        let first = !work.begun;
+        self.fill_turn(to, &mut work, new, why);
+        let overrides = self.overrides(to, &work);
+        let traits = self.meshes.traits(to);
+        let worker = self.worker_mut(to);
+        worker.turn += 1;
+        if first {
+            work.first_turn = worker.turn;
+        }
+        let turn = Turn {
+            turn: worker.turn,
+            messages: work.turn.clone(),
+        };
+        let giving = if worker.live {
+            let pane = worker.pane(to);
+            self.effect(Effect::Deliver { pane, turn });
+            Giving::Delivering
+        } else {
+            worker.attempt += 1;
+            worker.live = true;
+            (worker.seen, worker.shows) = (0, Shows::Unknown);
+            worker.traits = Some(traits);
+            if worker.overrides.feature != overrides.feature {
+                // What it remembers is of another feature.
+                worker.session = None;
+            }
+            worker.overrides.clone_from(&overrides);
+            let pane = worker.pane(to);
+            let own = worker.session.clone().filter(|_| traits.resumes);
+            let session = overrides.session.or(own);
+            self.effect(Effect::Spawn {
+                pane,
+                session,
+                model: overrides.model,
+                turn: (traits.mode == Mode::Turn).then_some(turn),
+            });
+            Giving::Spawning
+        };
+        self.set(to, Status::Starting { work, giving });
+    }
+
+    /// What keeps a worker from being given anything by the process it has.
+    pub(super) fn why_not_now(&self, to: &Address, work: &Work) -> Option<&'static str> {
+        let worker = self.workers.get(to)?;
+        if worker.stopped {
+            Some("a person stopped it")
+        } else if worker.live && worker.dying {
+            Some("its process is being ended")
+        } else if worker.live && !work.begun && worker.overrides != self.overrides(to, work) {
+            Some("the next message wants another model, session or feature")
+        } else {
+            None
+        }
+    }
+
+    /// Work that must wait until its process is gone.
+    pub(super) fn put_off(&mut self, to: &Address, work: Box<Work>, why: &str) {
+        let worker = self.worker_mut(to);
+        if !worker.live {
+            let (work, until) = (Some(work), self.at);
+            return self.set(to, Status::Backoff { work, until });
+        }
+        if !worker.dying {
+            let pane = worker.pane(to);
+            self.effect(Effect::Kill { pane });
+        }
+        let status = Status::Stopping {
+            work: Some(work),
+            why: why.to_owned(),
+            failed: false,
+        };
+        self.set(to, status);
+    }
+
+    /// What the messages of work want instead of what their agent has of its own.
+    pub(super) fn overrides(&self, to: &Address, work: &Work) -> Overrides {
+        let resumes = self.meshes.traits(to).resumes;
+        let last = self.workers.get(to).map(|worker| &worker.overrides);
+        if let Some(last) = last.filter(|_| !work.owes()) {
+            // A note or an answer wants nothing of its own: it is for who has written.
+            return last.clone();
+        }
+        let first = work.messages().next();
+        let held = first.and_then(|number| self.messages.get(number));
+        let envelope = held.and_then(|held| held.envelope.as_ref());
+        envelope.map_or_else(Overrides::default, |envelope| Overrides {
+            model: envelope.model.clone(),
+            session: envelope.session_id.clone().filter(|_| resumes),
+            feature: envelope.feature.clone(),
+        })
+    }
+
+    /// What is given in the next turn: what is new; all of it to a process that does not
+    /// remember; and what the last turn did not come to read.
+    pub(super) fn fill_turn(
+        &mut self,
+        to: &Address,
+        work: &mut Work,
+        new: Vec<Number>,
+        mut why: Option<Cow<'static, str>>,
+    ) {
+        let resumes = self.meshes.traits(to).resumes;
+        let feature = self.overrides(to, work).feature;
+        let news = std::mem::take(&mut self.worker_mut(to).updates);
+        // News of another feature wait for a process that works for it.
+        let fits = |number: &Number| {
+            let held = self.messages.get(*number);
+            let envelope = held.and_then(|held| held.envelope.as_ref());
+            let of = envelope.and_then(|envelope| envelope.feature.as_ref());
+            of.is_none() || of == feature.as_ref()
+        };
+        let (news, others): (Vec<Number>, Vec<Number>) = news.into_iter().partition(fits);
+        let worker = self.worker_mut(to);
+        worker.updates = others;
+        worker.flooded = false;
+        let session = worker.session.is_some() || worker.overrides.session.is_some();
+        let remembers = worker.live || (resumes && session);
+        let unread = std::mem::take(&mut work.turn);
+        let mut messages: IndexSet<Number> = IndexSet::new();
+        if !work.taken || !remembers {
+            messages.extend(work.messages());
+            messages.extend(work.given.iter().copied());
+        }
+        if work.taken && !remembers && why.is_none() {
+            why = Some("it cannot resume: everything again".into());
+        }
+        work.begun = true;
+        messages.extend(unread.iter().chain(&new).chain(&news).copied());
+        for number in new.into_iter().chain(news) {
+            let item = work.items.iter().any(|(_, i)| i.messages.contains(&number));
+            if !item && !work.given.contains(&number) {
+                work.given.push(number);
+            }
+        }
+        let held = messages
+            .iter()
+            .filter_map(|number| self.messages.get(*number));
+        let hops = held.map(|held| held.facts.hops).max();
+        work.hops = work.hops.max(hops.unwrap_or(0));
+        work.turn = messages.into_iter().collect();
+        for number in &work.turn {
+            let again = unread.contains(number).then_some(CUT_OFF.into());
+            self.rung(*number, to, Step::Leased, why.clone().or(again));
+        }
+    }
+
+    /// Change a worker's status, and the times that go with it.
+    pub(super) fn set(&mut self, address: &Address, status: Status) {
+        let timeout = self.agent(address).and_then(|agent| agent.timeout);
+        let at = self.at;
+        let worker = self.worker_mut(address);
+        let due = match &status {
+            Status::Idle | Status::Awaiting { .. } | Status::AwaitingHuman { .. } => None,
+            Status::Starting { .. } => Some(at + STARTING),
+            Status::Working { .. } => timeout.map(|timeout| {
+                let timeout = i64::try_from(timeout.0).unwrap_or(i64::MAX / 2_000);
+                at.saturating_add(timeout.saturating_mul(1_000))
+            }),
+            Status::Limited { until, .. } => Some(*until),
+            Status::Checking { .. } => Some(at + CHECKING),
+            Status::Backoff { until, .. } => (!worker.stopped).then_some(*until),
+            Status::Stopping { .. } => Some(at + STOPPING),
+        };
+        let (pause, silence) = match &status {
+            Status::Working { .. } => (worker.pause, Some(at + SILENCE)),
+            Status::Starting { .. } => (worker.pause, None),
+            // Nobody may tell that it was answered.
+            Status::AwaitingHuman {
+                why: Why::Dialog { .. },
+            } => (None, Some(at + SILENCE)),
+            Status::Idle
+            | Status::Awaiting { .. }
+            | Status::AwaitingHuman {
+                why: Why::Asks { .. },
+            }
+            | Status::Limited { .. }
+            | Status::Checking { .. }
+            | Status::Backoff { .. }
+            | Status::Stopping { .. } => (None, None),
+        };
+        let old = (worker.due, worker.pause, worker.silence);
+        (worker.due, worker.pause, worker.silence) = (due, pause, silence);
+        worker.since = at;
+        worker.silent &= status.is() == Is::Working;
+        let idle = status == Status::Idle;
+        worker.status = status;
+        if idle {
+            self.now.ready.insert(address.clone());
+        }
+        self.timers
+            .change(Timer::State(address.clone()), old.0, due);
+        self.timers
+            .change(Timer::Pause(address.clone()), old.1, pause);
+        self.timers
+            .change(Timer::Silence(address.clone()), old.2, silence);
+        self.run_ask_clocks(address);
+        self.touch_agent(address);
+    }
+}
