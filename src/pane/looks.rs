@@ -1,6 +1,6 @@
 //! What a pane shows: what is made of each look at it, and when it is looked at again.
 
-use super::act::Act;
+use super::act::{Act, Report};
 use super::saw::{Hook, Saw};
 use super::step::{Pane, State};
 use super::texts::Delivering;
@@ -9,6 +9,9 @@ use crate::runtime::screen::{Look, classify};
 
 /// A sign of life is a record for ever: one in so many seconds.
 const LIVES: i64 = 60;
+/// A text that waits is given up by those who wait for it, unless somebody is known to use the
+/// pane: that is told so often, in milliseconds.
+const HOLDS: i64 = 20_000;
 /// How long a limit without a time is taken to last, in milliseconds: it doubles up to an hour.
 const LIMITED: i64 = 300_000;
 const MOST_LIMITED: i64 = 3_600_000;
@@ -150,6 +153,7 @@ impl Pane {
         self.why = "it is at work";
         if matches!(self.state, State::Busy) {
             self.sign_of_life(saw, acts);
+            self.say_held(acts);
         } else {
             self.state = State::Busy;
             self.tell_level(true, acts);
@@ -217,6 +221,20 @@ impl Pane {
             self.sign_of_life(saw, acts);
         }
         self.look_if_wanted();
+    }
+
+    /// Somebody uses it, so that a text has to wait.
+    pub(super) fn say_held(&mut self, acts: &mut Vec<Act>) {
+        let waits = self.wanted.as_ref().is_some_and(|text| text.turn.is_some());
+        if waits && self.is_typed_to() && self.at - self.held >= HOLDS {
+            self.held = self.at;
+            self.told += 1;
+            acts.push(Act::Tell(Report::Busy {
+                turn: None,
+                unchanged: true,
+                no: self.told,
+            }));
+        }
     }
 
     /// Remember what is in the way of a text.

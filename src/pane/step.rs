@@ -44,13 +44,15 @@ pub struct Pane {
     /// What it does is that turn.
     pub(super) ours: bool,
     /// How often it was told what it shows.
-    told: u32,
+    pub(super) told: u32,
     /// What waits for it to be idle.
     pub(super) wanted: Option<Text>,
     /// When it was seen idle, and how, if that was the last that was seen of it.
     pub(super) idle: Option<(i64, View)>,
     /// When it last showed something new, as far as that was told; 0: not looked at.
     pub(super) shown: i64,
+    /// When it was last told that somebody uses it while a text waits.
+    pub(super) held: i64,
     /// Something may have been typed that does not show yet: it is not idle before then.
     pub(super) settled: i64,
     /// Somebody wants to know what the next look finds.
@@ -96,6 +98,7 @@ impl Pane {
             wanted: None,
             idle: None,
             shown: 0,
+            held: 0,
             settled: 0,
             asked: false,
             next_look: None,

@@ -408,6 +408,23 @@ fn a_text_that_finds_no_moment_is_given_up() {
 }
 
 #[test]
+fn who_waits_for_a_text_is_told_that_somebody_uses_the_pane() {
+    let mut play = Play::idle();
+    play.see(Saw::Deliver(text(1)));
+    assert_eq!(play.see(screen("> draft")), []);
+    for no in [2, 3] {
+        play.later(20_000);
+        assert_eq!(play.see(Saw::Due), [Act::Look]);
+        let held = Report::Busy {
+            turn: None,
+            unchanged: true,
+            no,
+        };
+        assert_eq!(play.see(screen("> draft")), [told(held)]);
+    }
+}
+
+#[test]
 fn dialogs_limits_and_work_are_told_and_hold_a_text() {
     let mut play = Play::idle();
     play.see(Saw::Deliver(text(1)));

@@ -46,6 +46,7 @@ impl Pane {
     /// A text is wanted in it, in place of one that waits.
     pub(super) fn want(&mut self, text: Text, acts: &mut Vec<Act>) {
         self.wanted = Some(text);
+        self.held = self.at;
         match &self.state {
             State::Ready => self.deliver(None, acts),
             State::Delivering(_) | State::Submitted(_) => {}
@@ -128,6 +129,7 @@ impl Pane {
                 | Seen::NoTerminal
                 | Seen::Exited => {
                     self.hold(&saw, acts);
+                    self.say_held(acts);
                     self.go_on_looking();
                 }
             },
