@@ -174,6 +174,14 @@ fn the_agent_form() {
         ),
         (false, &listed, "complete c -", "c by PassedUnlisted"),
         (false, &listed, "odd c -", "c by PassedUnlisted"),
+        (
+            true,
+            &listed,
+            "complete - c",
+            "refused: `c` is not a target of `complete`; the table has: `b` (why b)",
+        ),
+        (false, &listed, "complete - c", "c by PassedUnlisted"),
+        (true, &listed, "complete - core", "b by OnlyTarget"),
         // 5: an agent can always get to the human
         (
             true,
@@ -205,6 +213,18 @@ fn the_agent_form() {
             &listed,
             "- - -",
             "refused: there is no `status`; give one of: complete, failed, done, error, blocked",
+        ),
+        (
+            true,
+            &Some(Row::Always(target("b"))),
+            "- - -",
+            "refused: there is no `status`; give one of: complete, error, blocked",
+        ),
+        (
+            true,
+            &by_status("approved=b default=c"),
+            "- - -",
+            "refused: there is no `status`; give one of: approved, complete, error, blocked",
         ),
     ] {
         let mesh = mesh(RoutingMode::Agent, strict, row.clone());

@@ -121,3 +121,69 @@ fn a_program_that_stays_is_told_once_that_all_it_owes_is_there() {
     assert_eq!(ends(play.drop(from("dev/a").to("core").id("more"))), 0);
     assert_eq!(ends(play.restart(&[("dev/a", 1)])), 1, "and by a new tx");
 }
+
+#[test]
+fn news_that_are_changed_before_they_are_read_are_given_once_as_they_are_now() {
+    let mut play = Play::team(&["a", "b"]);
+    for (id, text) in [("u1", ""), ("u2", "old"), ("u2", "new")] {
+        let news = from("dev/a").to("dev/b").kind(Kind::Update).id(id);
+        play.drop(news.path(&format!("{id}.md")).text(text));
+    }
+    play.task("dev/b", "t");
+    play.take_up("dev/b");
+    assert_eq!(play.given("dev/b"), ["t", "u1", "u2"]);
+    assert_eq!(play.state.counts().refused, 0);
+}
+
+#[test]
+fn an_outcome_that_is_changed_takes_no_other_with_it() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").id("o1").status("complete"));
+    for text in ["old", "new"] {
+        play.drop(
+            from("dev/a")
+                .id("o2")
+                .status("complete")
+                .path("o2.md")
+                .text(text),
+        );
+    }
+    play.idle("dev/a");
+    let came = play.core_has();
+    for id in ["o1", "o2"] {
+        assert!(came.contains(&id.to_owned()), "{came:?}");
+    }
+}
+
+#[test]
+fn who_has_not_asked_goes_on_though_another_of_its_mesh_waits_for_the_human() {
+    let mut play = Play::team(&["a", "b"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("core").id("q"));
+    play.idle("dev/a");
+    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    play.task("dev/b", "u");
+    assert_eq!(play.is("dev/b"), Is::Starting);
+}
+
+#[test]
+fn what_was_fanned_out_cannot_be_changed_any_more() {
+    let table = "routing_mode: dispatcher\nrouting:\n  s: [a, b, { complete: j }]\n";
+    let mut play = Play::new(&[&mesh("dev", &["s", "a", "b", "j"], table)]);
+    for member in ["dev/a", "dev/b"] {
+        play.task(member, &format!("busy-{member}"));
+    }
+    play.task("dev/s", "t");
+    play.take_up("dev/s");
+    let outcome = || from("dev/s").id("o").status("complete").path("o.md");
+    play.drop(outcome());
+    play.idle("dev/s");
+    play.drop(outcome().text("another"));
+    assert!(
+        play.told("dev/s")
+            .contains("changed after it had been given on")
+    );
+}
