@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
-use tx::engine::{Event, Facts};
+use tx::engine::{Event, MessageRecord};
 use tx::journal::{Entry, Journal, Ledger, Reader};
 
 /// How many share a commit.
@@ -126,7 +126,7 @@ fn take(commits: usize) {
         },
     }});
     let arrived: Event = serde_json::from_value(arrived).expect("it is an event");
-    let facts: Facts = serde_json::from_value(serde_json::json!({
+    let facts: MessageRecord = serde_json::from_value(serde_json::json!({
         "number": 1, "id": "login-redirect", "from": "core/core", "headline": "Test it",
         "source": {"file": {"path": "login-redirect.md", "hash": "0", "record": 1}},
         "at": 0, "thread": [1], "hops": 0, "deliveries": [],

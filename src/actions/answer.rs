@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::compose::{Composed, front};
-use crate::engine::{Facts, Step};
+use crate::engine::{MessageRecord, Step};
 use crate::format::message::headline_of;
 use crate::format::report::printable;
 use crate::journal::{Error, History, Past};
@@ -114,7 +114,7 @@ fn not_open(history: History, open: &[AskView], id: &str) -> Result<Refused, Err
 }
 
 /// What became of an ask that is closed.
-fn became(ask: &Facts) -> String {
+fn became(ask: &MessageRecord) -> String {
     let delivery = ask.delivery(&Address::core());
     let rung = delivery.and_then(|delivery| delivery.ladder.last());
     let why = rung.and_then(|rung| rung.why.as_deref()).map(printable);

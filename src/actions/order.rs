@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::control::order;
 use crate::daemon::{Control, NoDaemon, Request};
-use crate::engine::Number;
+use crate::engine::MessageNo;
 use crate::journal::Past;
 use crate::model::{Address, MsgId};
 use crate::project::Project;
@@ -85,7 +85,7 @@ fn to_letter(
 }
 
 /// Remember that a person has read these. Without a daemon nobody can: then they stay unread.
-pub(crate) fn mark_read(project: &Project, unread: &[Number]) -> Result<bool, Refused> {
+pub(crate) fn mark_read(project: &Project, unread: &[MessageNo]) -> Result<bool, Refused> {
     for messages in unread.chunks(TOGETHER) {
         let mut control = match Control::connect(project) {
             Err(NoDaemon::NotRunning) => return Ok(false),

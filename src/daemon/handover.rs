@@ -8,7 +8,7 @@ use super::attempt::{Attempt, Order};
 use super::meshes::Meshes;
 use super::process::Manner;
 use super::processes::Start;
-use crate::engine::{Arrived, Event, Exit, Facts, Number, Pane, State, Turn};
+use crate::engine::{Arrived, Event, Exit, MessageNo, MessageRecord, Pane, State, Turn};
 use crate::format::message::MAX_FILE;
 use crate::format::prompt::{Given, output_folder, prompt, with_feature};
 use crate::journal::{Error, Ledger, Reader, StoredMessage};
@@ -352,7 +352,7 @@ impl Handover<'_> {
         Ok(folder)
     }
 
-    fn facts(&self, number: Number) -> Result<Option<Facts>, String> {
+    fn facts(&self, number: MessageNo) -> Result<Option<MessageRecord>, String> {
         let found = self.ledger.history().message(number);
         found.map_err(|error| error.to_string())
     }
@@ -368,7 +368,7 @@ impl Handover<'_> {
         (bytes == text.as_bytes()).then_some(path)
     }
 
-    fn contents(&self, to: &Address, messages: &[Number]) -> Result<Vec<Content>, String> {
+    fn contents(&self, to: &Address, messages: &[MessageNo]) -> Result<Vec<Content>, String> {
         let each = messages.iter().filter_map(|number| {
             let held = self.ledger.state().message(*number)?;
             Some(content(self.ledger.reader(), &held.facts, to))
@@ -437,7 +437,7 @@ impl Content {
 }
 
 /// A message as its recipient reads it, from the journal: its file may be gone.
-fn content(reader: &Reader, facts: &Facts, to: &Address) -> Result<Content, Error> {
+fn content(reader: &Reader, facts: &MessageRecord, to: &Address) -> Result<Content, Error> {
     let mut content = Content {
         id: facts.id.clone(),
         from: facts.from.clone(),

@@ -15,7 +15,7 @@ use super::clock::{Clock, until};
 use super::notices::{Notice, Notices};
 use super::signals::at_terminal_of;
 use super::terminal::Terminal;
-use crate::engine::{Number, Sent};
+use crate::engine::{MessageNo, Sent};
 use crate::model::ScreenRules;
 use crate::pane::{Act, Content, Pane, Pasted, Phase, Report, Saw, Setup, Text};
 use crate::tmux::{Client, PaneId};
@@ -33,7 +33,7 @@ const SHELLS: [&str; 12] = [
 
 /// What came of a task that wants it in the core session.
 pub(super) struct Response {
-    pub(super) number: Number,
+    pub(super) number: MessageNo,
     pub(super) status: String,
     /// Its file, from the root of the project.
     pub(super) file: String,
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn a_line_has_nothing_in_it_that_a_program_could_take_for_its_own() {
         let response = |file: &str, status: &str| Response {
-            number: Number(1),
+            number: MessageNo(1),
             status: status.into(),
             file: file.into(),
             notice: Notice {

@@ -6,14 +6,14 @@ use std::path::Path;
 
 use chrono::DateTime;
 
-use crate::engine::{Facts, Letter, Source};
+use crate::engine::{MessageRecord, Source, SystemMessage};
 use crate::format::message::MAX_FILE;
 use crate::format::render::{file_name, render};
 use crate::model::{Address, Body, Envelope, Kind, Line, Message, Rearmatter, Recipient};
 use crate::project::{FileUse, write_new};
 
 /// The name of the file that a message is in: its author's, or that of what tx wrote.
-pub fn file_with(facts: &Facts) -> String {
+pub fn file_with(facts: &MessageRecord) -> String {
     let (to, kind) = match &facts.source {
         Source::File { path, .. } => return path.clone(),
         // The table decided who gets it.
@@ -24,7 +24,7 @@ pub fn file_with(facts: &Facts) -> String {
             (delivery.map(|delivery| delivery.to.clone()), kind)
         }
     };
-    let (name, _) = file_of(&Letter {
+    let (name, _) = file_of(&SystemMessage {
         number: facts.number,
         id: facts.id.clone(),
         from: facts.from.clone(),
@@ -40,7 +40,7 @@ pub fn file_with(facts: &Facts) -> String {
 }
 
 /// A letter as a file: its name and its text, the same each time.
-pub(super) fn file_of(letter: &Letter) -> (String, String) {
+pub(super) fn file_of(letter: &SystemMessage) -> (String, String) {
     let at = DateTime::from_timestamp_millis(letter.at).unwrap_or_default();
     let headline = Line::from(letter.headline.clone());
     let mut envelope = Envelope::new(
@@ -71,7 +71,7 @@ pub(super) fn file_of(letter: &Letter) -> (String, String) {
 }
 
 /// What stands in place of the end of a letter that does not fit into a file.
-fn cut_note(letter: &Letter) -> String {
+fn cut_note(letter: &SystemMessage) -> String {
     let Address { mesh, agent } = &letter.from;
     let whole = match letter.from.is_system() {
         true => String::new(),
@@ -96,15 +96,15 @@ pub(super) fn write(bus: &Path, name: &str, text: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Number;
+    use crate::engine::MessageNo;
     use crate::format::message::{Origin, Parsed, parse};
 
     #[test]
     fn a_letter_of_any_size_is_a_file_that_tx_itself_accepts() {
         for size in [10, MAX_FILE - 500, MAX_FILE, 2 * MAX_FILE] {
             for text in ["x", "é\n", "---\n", "```\n"] {
-                let letter = Letter {
-                    number: Number(1),
+                let letter = SystemMessage {
+                    number: MessageNo(1),
                     id: "out-1".parse().unwrap(),
                     from: "dev/worker".parse().unwrap(),
                     to: None,

@@ -58,7 +58,7 @@ enum Input {
     /// Files were found on the bus.
     Found(Vec<crate::engine::Event>),
     /// The human was shown these.
-    Read(Vec<crate::engine::Number>),
+    Read(Vec<crate::engine::MessageNo>),
     /// Files can be watched again, or not any more: then they are looked for.
     Watching(bool),
     /// Files are not looked at any more.

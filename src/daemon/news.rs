@@ -6,7 +6,7 @@ use super::injector::Response;
 use super::letters::file_with;
 use super::notices::Notice;
 use super::run::Daemon;
-use crate::engine::{Event, Facts, Number, Step};
+use crate::engine::{Event, MessageNo, MessageRecord, Step};
 use crate::model::{Address, Kind};
 
 /// A result that came so long before tx was started is not put into the core session any
@@ -15,13 +15,13 @@ const RECENT: i64 = 3_600_000;
 
 /// What may not have been told.
 pub(super) struct Untold {
-    asks: Vec<Number>,
-    responses: Vec<Facts>,
+    asks: Vec<MessageNo>,
+    responses: Vec<MessageRecord>,
 }
 
 impl Daemon {
     /// Something has come for the human.
-    pub(super) fn notify(&self, number: Number, kind: Kind, inject: bool) {
+    pub(super) fn notify(&self, number: MessageNo, kind: Kind, inject: bool) {
         if kind != Kind::AskHuman && !inject {
             return;
         }
@@ -70,7 +70,7 @@ impl Daemon {
     }
 
     /// Put what came of a task into the core session; if that is never done there, tell.
-    fn respond(&self, facts: &Facts, kind: Kind) {
+    fn respond(&self, facts: &MessageRecord, kind: Kind) {
         let notice = notice(facts, kind);
         let Some(injector) = &self.injector else {
             if !self.core_is_shell {
@@ -95,7 +95,7 @@ impl Daemon {
     }
 
     /// The human was shown these in the core session.
-    pub(super) fn read(&mut self, numbers: Vec<Number>) {
+    pub(super) fn read(&mut self, numbers: Vec<MessageNo>) {
         let messages = numbers.into_iter().map(|number| number.0).collect();
         match control::command_for(&Request::Read { messages }, &self.ledger) {
             Ok(command) => self.queue.push(Event::Command(command)),
@@ -129,7 +129,7 @@ impl Daemon {
     }
 }
 
-fn notice(facts: &Facts, kind: Kind) -> Notice {
+fn notice(facts: &MessageRecord, kind: Kind) -> Notice {
     Notice {
         id: facts.id.to_string(),
         from: facts.from.to_string(),

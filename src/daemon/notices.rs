@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use super::answering::is_answering;
-use crate::engine::Number;
+use crate::engine::MessageNo;
 use crate::format::report::printable;
 use crate::model::Notify;
 use crate::tmux::{Client, Server, is_of_tx, literal};
@@ -35,7 +35,7 @@ case $code in 0 | 2) ;; *) echo; echo 'Enter closes this.'; read -r _ ;; esac
 exit 64"#;
 
 /// The asks that are open, as they change.
-type Open = BTreeMap<Number, Notice>;
+type Open = BTreeMap<MessageNo, Notice>;
 
 /// How the human is reached.
 pub(super) struct Notices {
@@ -109,7 +109,7 @@ impl Notices {
     }
 
     /// Tell the human of a question.
-    pub(super) fn ask(&self, number: Number, notice: Notice) {
+    pub(super) fn ask(&self, number: MessageNo, notice: Notice) {
         self.tell(&notice);
         self.open.send_modify(|open| {
             open.insert(number, notice);
@@ -207,7 +207,7 @@ impl Reach {
     async fn show(
         &self,
         person: &str,
-        ask: Number,
+        ask: MessageNo,
         notice: &Notice,
         open: &mut watch::Receiver<Open>,
     ) -> Shown {
@@ -291,7 +291,7 @@ pub(super) fn is_still(active: u64) -> bool {
     now.unwrap_or_default().as_secs().saturating_sub(active) >= STILL.as_secs()
 }
 
-async fn is_closed(open: &mut watch::Receiver<Open>, ask: Number) {
+async fn is_closed(open: &mut watch::Receiver<Open>, ask: MessageNo) {
     let _ = open.wait_for(|open| !open.contains_key(&ask)).await;
 }
 

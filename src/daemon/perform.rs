@@ -6,7 +6,7 @@ use std::io;
 use super::handover::{Handover, Wanted};
 use super::letters;
 use super::run::Daemon;
-use crate::engine::{Effect, Event, Letter, Pane, Sent, Turn, Verdict};
+use crate::engine::{Effect, Event, Pane, Sent, SystemMessage, Turn, Verdict};
 
 impl Daemon {
     /// Do what the engine has decided, now that it is durable.
@@ -89,7 +89,7 @@ impl Daemon {
     }
 
     /// Write a letter, for people to read; if that cannot be done now, later.
-    pub(super) fn write(&mut self, letter: Letter) {
+    pub(super) fn write(&mut self, letter: SystemMessage) {
         if let Err(error) = self.try_to_write(&letter) {
             tracing::error!(letter = %letter.id, %error, "cannot be written: it is tried again");
             self.unwritten.push_back(letter);
@@ -105,7 +105,7 @@ impl Daemon {
         }
     }
 
-    fn try_to_write(&self, letter: &Letter) -> io::Result<()> {
+    fn try_to_write(&self, letter: &SystemMessage) -> io::Result<()> {
         let (name, text) = letters::file_of(letter);
         self.consumer.expect_own(&name);
         letters::write(&self.project.messages(), &name, &text)

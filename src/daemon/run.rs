@@ -28,7 +28,7 @@ use super::recover::Found;
 use super::screens::Screens;
 use super::stopped::Stopped;
 use super::{Input, survivors};
-use crate::engine::{Event, Letter, Timer};
+use crate::engine::{Event, SystemMessage, Timer};
 use crate::journal::Ledger;
 use crate::model::{Address, Core, MsgId, Name, Recipient, ScreenRules};
 use crate::project::{Project, close_all_in};
@@ -130,7 +130,7 @@ pub(super) struct Daemon {
     /// The last wish that the meshes were read by.
     pub(super) meshes_read: u64,
     /// Letters that could not be written.
-    pub(super) unwritten: VecDeque<Letter>,
+    pub(super) unwritten: VecDeque<SystemMessage>,
     pub(super) commits: watch::Sender<u64>,
     /// Nobody looks at files any more.
     pub(super) blind: bool,

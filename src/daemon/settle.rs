@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::meshes::Read;
 use super::run::Daemon;
 use crate::engine::Event;
-use crate::journal::Untaken;
+use crate::journal::AppendFailed;
 use crate::model::Envelope;
 
 /// How many names are looked for in vain between two changes.
@@ -59,7 +59,7 @@ impl Daemon {
         }
     }
 
-    fn take_all(&mut self) -> Result<(), Untaken> {
+    fn take_all(&mut self) -> Result<(), AppendFailed> {
         while let Some((at, event)) = self.queue.pop() {
             if let (None, Event::Arrived(arrived)) = (at, &event) {
                 let Envelope { from, to, id, .. } = &arrived.envelope;

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use super::effect::Effect;
 use super::event::Arrived;
-use super::facts::{Facts, Number, Source, Step};
 use super::identity::{Ancestry, Named};
+use super::message_record::{MessageNo, MessageRecord, Source, Step};
 use super::notes::Refused;
 use super::plan::{Plan, ends_in_spite_of_asks};
 use super::runs::Budget;
@@ -90,7 +90,7 @@ impl State {
 
     /// An answer that its asker has not been given, since others are still to come, may
     /// be put in other words. Whom it answers is settled: the ask is closed.
-    fn amend_answer(&mut self, number: Number, path: String, hash: String, envelope: Envelope) {
+    fn amend_answer(&mut self, number: MessageNo, path: String, hash: String, envelope: Envelope) {
         self.touch_message(number);
         let record = self.seq;
         let Some(held) = self.messages.get_mut(number) else {
@@ -101,7 +101,7 @@ impl State {
         held.envelope = Some(Box::new(envelope));
     }
 
-    fn says_the_same_to_the_same(&self, number: Number, new: &Envelope) -> bool {
+    fn says_the_same_to_the_same(&self, number: MessageNo, new: &Envelope) -> bool {
         let old = self.messages.envelope(number);
         old.is_some_and(|old| {
             let whom = |e: &Envelope| (e.from.clone(), e.to.clone(), e.in_reply_to.clone());
@@ -157,7 +157,7 @@ impl State {
     }
 
     /// The first message of what an agent was given.
-    pub(super) fn work_of(&self, agent: &Address) -> Option<Number> {
+    pub(super) fn work_of(&self, agent: &Address) -> Option<MessageNo> {
         self.given(agent)?.messages().next()
     }
 
@@ -165,13 +165,13 @@ impl State {
     #[expect(clippy::too_many_arguments, reason = "each is a part of the message")]
     pub(super) fn accept(
         &mut self,
-        number: Number,
+        number: MessageNo,
         id: MsgId,
         written: Option<MsgId>,
         envelope: Envelope,
         source: Source,
         plan: Plan,
-        known: &[Facts],
+        known: &[MessageRecord],
         costs: bool,
     ) {
         let Plan {
@@ -213,7 +213,7 @@ impl State {
         let names_it = self.names_what_it_has(&envelope);
         let (headless, inject_response) = (envelope.headless, envelope.inject_response);
         self.hold(Held {
-            facts: Facts {
+            facts: MessageRecord {
                 number,
                 id,
                 written,
@@ -280,7 +280,7 @@ impl State {
     }
 
     /// An outcome that goes nowhere finishes the work all the same.
-    fn pay(&mut self, from: &Address, number: Number, way: Option<Way>) {
+    fn pay(&mut self, from: &Address, number: MessageNo, way: Option<Way>) {
         let given = self.given(from).is_some_and(Work::owes);
         let work = self.workers.get_mut(from).and_then(|w| w.status.work_mut());
         if let (Some(work), Some(way)) = (work.filter(|_| given), way) {
@@ -290,7 +290,7 @@ impl State {
     }
 
     /// Nobody waits for these answers any more, but nothing more is owed either.
-    fn answered_late(&mut self, from: &Address, late: &[Number]) {
+    fn answered_late(&mut self, from: &Address, late: &[MessageNo]) {
         if late.is_empty() {
             return;
         }
@@ -309,7 +309,7 @@ impl State {
         }
     }
 
-    pub(super) fn warn(&mut self, from: &Address, warning: &str, about: Number) {
+    pub(super) fn warn(&mut self, from: &Address, warning: &str, about: MessageNo) {
         if from.is_core() {
             self.tell_core("about your message", warning.to_owned(), Some(about));
         } else {
@@ -318,7 +318,7 @@ impl State {
     }
 
     /// Give every delivery of a message that is no outcome its way.
-    fn dispatch(&mut self, number: Number, from: &Address, answers: &[Number]) {
+    fn dispatch(&mut self, number: MessageNo, from: &Address, answers: &[MessageNo]) {
         for (to, kind) in self.deliveries(number) {
             match kind {
                 Kind::AskResponse => {
@@ -345,7 +345,7 @@ impl State {
 
     /// An outcome may hand over, and answer or ask the human at once: what does not wait
     /// for the end of its work goes its way now.
-    fn dispatch_besides(&mut self, number: Number, from: &Address, answers: &[Number]) {
+    fn dispatch_besides(&mut self, number: MessageNo, from: &Address, answers: &[MessageNo]) {
         for (to, kind) in self.deliveries(number) {
             match kind {
                 // Whether that ends the work is told when its outcome counts too.
@@ -362,22 +362,22 @@ impl State {
     }
 
     /// Give somebody news.
-    pub(super) fn inform(&mut self, number: Number, to: &Address, kind: Kind) {
+    pub(super) fn inform(&mut self, number: MessageNo, to: &Address, kind: Kind) {
         match to.is_core() {
             true => self.reach_core(number, kind),
             false => self.keep_update(to, number),
         }
     }
 
-    fn deliveries(&self, number: Number) -> Vec<(Address, Kind)> {
+    fn deliveries(&self, number: MessageNo) -> Vec<(Address, Kind)> {
         let held = self.messages.get(number).into_iter();
         let deliveries = held.flat_map(|held| &held.facts.deliveries);
         deliveries.map(|d| (d.to.clone(), d.kind)).collect()
     }
 
-    pub(super) fn ask_human(&mut self, number: Number, from: &Address) {
+    pub(super) fn ask_human(&mut self, number: MessageNo, from: &Address) {
         let core = Address::core();
-        self.rung(number, &core, Step::Queued, None);
+        self.record_step(number, &core, Step::Queued, None);
         self.effect(Effect::NotifyHuman {
             number,
             kind: Kind::AskHuman,
@@ -387,7 +387,7 @@ impl State {
     }
 
     /// A message has reached the human.
-    pub(super) fn reach_core(&mut self, number: Number, kind: Kind) {
+    pub(super) fn reach_core(&mut self, number: MessageNo, kind: Kind) {
         let inject = kind == Kind::TaskComplete && self.is_wanted_in_core(number);
         if let Some(held) = self.messages.get_mut(number) {
             held.facts.wanted |= inject;
@@ -404,10 +404,10 @@ impl State {
     /// Over a limit: the message is parked, and nobody waits for it.
     fn park_over_budget(
         &mut self,
-        number: Number,
+        number: MessageNo,
         from: &Address,
         way: Option<Way>,
-        answers: &[Number],
+        answers: &[MessageNo],
         why: &str,
     ) {
         if let Some(held) = self.messages.get_mut(number) {
@@ -435,7 +435,7 @@ impl State {
     }
 
     /// Nothing comes of an outcome. What of it did not wait for its work is on its way.
-    pub(super) fn end_outcome(&mut self, number: Number, step: Step, why: &str) {
+    pub(super) fn end_outcome(&mut self, number: MessageNo, step: Step, why: &str) {
         let held = self.messages.get(number).into_iter();
         let deliveries = held.flat_map(|held| &held.facts.deliveries);
         let waits = deliveries.filter(|delivery| delivery.waits_for_work());
@@ -445,7 +445,7 @@ impl State {
         }
     }
 
-    pub(super) fn end_all(&mut self, number: Number, step: Step, why: &str) {
+    pub(super) fn end_all(&mut self, number: MessageNo, step: Step, why: &str) {
         let Some(held) = self.messages.get(number) else {
             return;
         };

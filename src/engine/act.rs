@@ -2,8 +2,8 @@
 
 use super::effect::Effect;
 use super::event::{Exit, Sent, Timer, Verdict};
-use super::facts::Step;
 use super::give::SILENCE;
+use super::message_record::Step;
 use super::moves::{Happened, Move};
 use super::state::State;
 use super::told::Told;
@@ -352,7 +352,7 @@ impl State {
     pub(super) fn given_up_to_now(&mut self, who: &Address, mut work: Box<Work>) -> Box<Work> {
         work.taken = true;
         for number in &work.turn {
-            self.rung(*number, who, Step::Delivered, None);
+            self.record_step(*number, who, Step::Delivered, None);
         }
         work
     }
@@ -389,7 +389,7 @@ impl State {
                 .get(number)
                 .and_then(|h| h.facts.delivery(who));
             if delivery.is_some_and(|delivery| delivery.step() == Step::Delivered) {
-                self.rung(number, who, Step::Acknowledged, None);
+                self.record_step(number, who, Step::Acknowledged, None);
             }
         }
     }

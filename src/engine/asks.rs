@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::event::Timer;
-use super::facts::{Number, Step};
+use super::message_record::{MessageNo, Step};
 use super::moves::{Happened, Move};
 use super::notes::Note;
 use super::state::State;
@@ -34,7 +34,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    pub(super) fn timer(&self, number: Number, asked: &Address) -> Timer {
+    pub(super) fn timer(&self, number: MessageNo, asked: &Address) -> Timer {
         if asked.is_core() {
             Timer::Expires(number)
         } else {
@@ -46,14 +46,14 @@ impl Ask {
 /// The open asks, by the message and by who was asked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Asks(BTreeMap<Number, BTreeMap<Address, Ask>>);
+pub(super) struct Asks(BTreeMap<MessageNo, BTreeMap<Address, Ask>>);
 
 impl Asks {
-    fn open(&mut self, number: Number, asked: &Address, ask: Ask) {
+    fn open(&mut self, number: MessageNo, asked: &Address, ask: Ask) {
         self.0.entry(number).or_default().insert(asked.clone(), ask);
     }
 
-    fn close(&mut self, number: Number, asked: &Address) -> Option<Ask> {
+    fn close(&mut self, number: MessageNo, asked: &Address) -> Option<Ask> {
         let asked_of = self.0.get_mut(&number)?;
         let ask = asked_of.remove(asked)?;
         if asked_of.is_empty() {
@@ -62,22 +62,22 @@ impl Asks {
         Some(ask)
     }
 
-    pub(super) fn get(&self, number: Number, asked: &Address) -> Option<&Ask> {
+    pub(super) fn get(&self, number: MessageNo, asked: &Address) -> Option<&Ask> {
         self.0.get(&number)?.get(asked)
     }
 
-    fn get_mut(&mut self, number: Number, asked: &Address) -> Option<&mut Ask> {
+    fn get_mut(&mut self, number: MessageNo, asked: &Address) -> Option<&mut Ask> {
         self.0.get_mut(&number)?.get_mut(asked)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Number, &Address, &Ask)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (MessageNo, &Address, &Ask)> {
         let asks = self.0.iter();
         asks.flat_map(|(number, asked)| asked.iter().map(|(who, ask)| (*number, who, ask)))
     }
 }
 
 impl State {
-    pub(super) fn open_ask(&mut self, number: Number, asked: &Address, asker: &Address) {
+    pub(super) fn open_ask(&mut self, number: MessageNo, asked: &Address, asker: &Address) {
         let due = if asked.is_core() {
             let envelope = self.messages.envelope(number);
             let expires = envelope.and_then(|envelope| envelope.expires);
@@ -185,7 +185,7 @@ impl State {
     }
 
     /// Close an ask. What becomes of the message asked, and who is told, is the caller's.
-    pub(super) fn close_ask(&mut self, number: Number, asked: &Address) -> Option<Ask> {
+    pub(super) fn close_ask(&mut self, number: MessageNo, asked: &Address) -> Option<Ask> {
         let ask = self.asks.close(number, asked)?;
         self.timers.change(ask.timer(number, asked), ask.due, None);
         self.touch_agent(&ask.asker);
@@ -202,7 +202,7 @@ impl State {
     }
 
     /// An ask is answered: by this message, from whom it was asked.
-    pub(super) fn answered(&mut self, ask: Number, asked: &Address, answer: Number) {
+    pub(super) fn answered(&mut self, ask: MessageNo, asked: &Address, answer: MessageNo) {
         let Some(closed) = self.close_ask(ask, asked) else {
             return;
         };
@@ -230,8 +230,8 @@ impl State {
     }
 
     /// The asker gets what came of its ask when none is open any more.
-    fn give_answer(&mut self, asker: &Address, answer: Number) {
-        self.rung(answer, asker, Step::Queued, Some("with its work".into()));
+    fn give_answer(&mut self, asker: &Address, answer: MessageNo) {
+        self.record_step(answer, asker, Step::Queued, Some("with its work".into()));
         match self.worker_mut(asker).status.work_mut() {
             Some(work) => work.waiting.push(answer),
             None => self.enqueue(asker, answer, Owes::Nothing, None),
@@ -280,7 +280,7 @@ impl State {
     /// Close an ask for a reason; its asker gets the reason as its answer.
     pub(super) fn close_with_note(
         &mut self,
-        number: Number,
+        number: MessageNo,
         asked: &Address,
         headline: &str,
         body: String,
@@ -329,7 +329,7 @@ impl State {
         let Some(work) = worker.status.work() else {
             return;
         };
-        let asks: Vec<Number> = work
+        let asks: Vec<MessageNo> = work
             .items
             .iter()
             .filter_map(|(_, item)| item.ask())
@@ -354,7 +354,7 @@ impl State {
     }
 
     /// Nobody worked on an ask in time.
-    pub(super) fn ask_due(&mut self, number: Number, asked: &Address, due: i64) {
+    pub(super) fn ask_due(&mut self, number: MessageNo, asked: &Address, due: i64) {
         let ask = self.asks.get(number, asked);
         if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
             return;
@@ -372,7 +372,7 @@ impl State {
     }
 
     /// The time for the human is over: the default is the answer.
-    pub(super) fn ask_expires(&mut self, number: Number, due: i64) {
+    pub(super) fn ask_expires(&mut self, number: MessageNo, due: i64) {
         let core = Address::core();
         let ask = self.asks.get(number, &core);
         if ask.and_then(|ask| ask.due) != Some(due) || self.at < due {
@@ -411,8 +411,8 @@ impl State {
     }
 
     /// The asks of a circle through this worker, if there is one.
-    fn circle(&self, asker: &Address) -> Option<Vec<(Number, Address)>> {
-        let mut path: Vec<(Number, Address)> = Vec::new();
+    fn circle(&self, asker: &Address) -> Option<Vec<(MessageNo, Address)>> {
+        let mut path: Vec<(MessageNo, Address)> = Vec::new();
         let mut seen: Vec<&Address> = Vec::new();
         self.walk(asker, asker, &mut path, &mut seen)
             .then_some(path)
@@ -422,7 +422,7 @@ impl State {
         &'s self,
         from: &'s Address,
         goal: &Address,
-        path: &mut Vec<(Number, Address)>,
+        path: &mut Vec<(MessageNo, Address)>,
         seen: &mut Vec<&'s Address>,
     ) -> bool {
         let Some(worker) = self.workers.get(from) else {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::Pane;
-use super::facts::{Facts, Number};
+use super::message_record::{MessageNo, MessageRecord};
 use crate::model::{Address, Kind, MsgId, Status};
 
 /// Something to do, once the event that led to it is durable.
@@ -47,11 +47,11 @@ pub enum Effect {
         pane: Pane,
     },
     /// Write a message file, if it is not there.
-    Write(Box<Letter>),
+    Write(Box<SystemMessage>),
     /// Something has come for the human.
     NotifyHuman {
         /// The message.
-        number: Number,
+        number: MessageNo,
         /// What it is.
         kind: Kind,
         /// Is it wanted in the core session?
@@ -72,15 +72,15 @@ pub enum Effect {
         /// Which check of this work.
         check: u32,
         /// The outcomes.
-        outcomes: Vec<Number>,
+        outcomes: Vec<MessageNo>,
     },
     /// Keep what is known of a finished message.
-    Remember(Box<Facts>),
+    Remember(Box<MessageRecord>),
 }
 
 impl Effect {
     /// The message that has come for the human.
-    pub fn notified(&self) -> Option<Number> {
+    pub fn notified(&self) -> Option<MessageNo> {
         match self {
             Effect::NotifyHuman { number, .. } => Some(*number),
             Effect::Spawn { .. }
@@ -96,7 +96,7 @@ impl Effect {
     }
 
     /// The message that is finished.
-    pub fn remembered(&self) -> Option<&Facts> {
+    pub fn remembered(&self) -> Option<&MessageRecord> {
         match self {
             Effect::Remember(facts) => Some(facts),
             Effect::Spawn { .. }
@@ -118,14 +118,14 @@ pub struct Turn {
     /// The turns of a worker are counted from 1.
     pub turn: u32,
     /// The messages, in order.
-    pub messages: Vec<Number>,
+    pub messages: Vec<MessageNo>,
 }
 
 /// A message that tx writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Letter {
+pub struct SystemMessage {
     /// Its place among all messages.
-    pub number: Number,
+    pub number: MessageNo,
     /// Its id.
     pub id: MsgId,
     /// Its sender: tx itself, or the agent whose output it is.

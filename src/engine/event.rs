@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Facts, Number};
+use super::message_record::{MessageNo, MessageRecord};
 use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Rearmatter};
 
 /// Something that happened. What is known of the past comes along with it, so that
@@ -161,7 +161,7 @@ pub struct Arrived {
     /// The finished messages that it may speak of: of the same path, of the ids in it,
     /// and the first ones of their runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub known: Vec<Facts>,
+    pub known: Vec<MessageRecord>,
 }
 
 impl Arrived {
@@ -184,7 +184,7 @@ pub struct Rejected {
     pub report: String,
     /// The finished messages of the same path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub known: Vec<Facts>,
+    pub known: Vec<MessageRecord>,
 }
 
 /// One life of a worker's process. Whatever comes of an older one is late.
@@ -295,9 +295,9 @@ pub enum Timer {
     /// A busy pane has shown nothing for long.
     Silence(Address),
     /// An ask that nobody works on.
-    Ask(Number, Address),
+    Ask(MessageNo, Address),
     /// An ask to core that is to be answered by its default.
-    Expires(Number),
+    Expires(MessageNo),
 }
 
 /// A mesh as it was loaded.
@@ -341,22 +341,22 @@ pub enum Command {
     /// Give a dead letter another chance.
     Retry {
         /// The dead letter.
-        facts: Box<Facts>,
+        facts: Box<MessageRecord>,
         /// What its frontmatter says.
         envelope: Box<Envelope>,
         /// The first message of its run, if that is finished.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        known: Vec<Facts>,
+        known: Vec<MessageRecord>,
     },
     /// Give a dead letter up.
     Drop {
         /// The dead letter.
-        facts: Box<Facts>,
+        facts: Box<MessageRecord>,
     },
     /// Remember that the human has read these.
     Read {
         /// The messages in the inbox of core.
-        facts: Vec<Facts>,
+        facts: Vec<MessageRecord>,
     },
 }
 

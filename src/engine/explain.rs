@@ -1,7 +1,7 @@
 //! Why things are as they are, in words: what a message waits for, and a worker.
 
 use super::event::DialogKind;
-use super::facts::{Delivery, Number, Step};
+use super::message_record::{Delivery, MessageNo, Step};
 use super::state::State;
 use super::work::Work;
 use super::worker::{Giving, Status, Why, Worker};
@@ -9,7 +9,7 @@ use crate::model::Address;
 
 impl State {
     /// What an unfinished message waits for, one line a delivery; nothing if it waits for nothing.
-    pub fn waiting_for(&self, number: Number) -> Vec<String> {
+    pub fn waiting_for(&self, number: MessageNo) -> Vec<String> {
         let Some(held) = self.messages.get(number) else {
             return Vec::new();
         };
@@ -18,7 +18,7 @@ impl State {
             .collect()
     }
 
-    fn delivery_waits_for(&self, number: Number, from: &Address, delivery: &Delivery) -> String {
+    fn delivery_waits_for(&self, number: MessageNo, from: &Address, delivery: &Delivery) -> String {
         let to = &delivery.to;
         if to.is_core() && delivery.is_ask() {
             let ask = self.asks.get(number, to);
@@ -135,7 +135,7 @@ impl State {
         }
     }
 
-    fn name_of(&self, number: Number) -> String {
+    fn name_of(&self, number: MessageNo) -> String {
         match self.messages.get(number) {
             Some(held) => format!("`{}`", held.facts.id),
             None => format!("message {}", number.0),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Number, Rung, Step};
+use super::message_record::{DeliveryStep, MessageNo, Step};
 use super::notes::Note;
 use super::state::State;
 use super::work::{Item, Member, Owes};
@@ -15,7 +15,7 @@ use crate::model::{Address, Kind, Priority, Target};
 /// The fan-outs whose results are not all there, by the outcomes that opened them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct FanOuts(BTreeMap<Number, FanOut>);
+pub(super) struct FanOuts(BTreeMap<MessageNo, FanOut>);
 
 /// A fan-out whose results are not all there.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub(super) struct FanOut {
     /// Who gets the results.
     join: Target,
     /// The run that it belongs to: two runs never mix.
-    run: Option<Number>,
+    run: Option<MessageNo>,
     #[serde(rename = "places")]
     members: BTreeMap<Address, Progress>,
 }
@@ -34,13 +34,19 @@ struct Progress {
     /// The items of it that are not finished.
     open: u32,
     /// What came of it.
-    results: Vec<Number>,
+    results: Vec<MessageNo>,
     /// What did not.
     failures: Vec<String>,
 }
 
 impl FanOuts {
-    fn open(&mut self, opener: Number, run: Option<Number>, members: &[Address], join: Target) {
+    fn open(
+        &mut self,
+        opener: MessageNo,
+        run: Option<MessageNo>,
+        members: &[Address],
+        join: Target,
+    ) {
         let members = members.iter().map(|member| {
             let progress = Progress {
                 open: 1,
@@ -56,30 +62,30 @@ impl FanOuts {
         self.0.insert(opener, fan_out);
     }
 
-    pub(super) fn is_open(&self, opener: Number) -> bool {
+    pub(super) fn is_open(&self, opener: MessageNo) -> bool {
         self.0.contains_key(&opener)
     }
 
     /// The fan-out whose join will get this result.
-    pub(super) fn with_result(&self, result: Number) -> Option<&FanOut> {
+    pub(super) fn with_result(&self, result: MessageNo) -> Option<&FanOut> {
         self.0.values().find(|fan_out| {
             let mut members = fan_out.members.values();
             members.any(|member| member.results.contains(&result))
         })
     }
 
-    fn member(&mut self, opener: Number, member: &Address) -> Option<&mut Progress> {
+    fn member(&mut self, opener: MessageNo, member: &Address) -> Option<&mut Progress> {
         self.0.get_mut(&opener)?.members.get_mut(member)
     }
 
     /// Take a fan-out out whose members are all done.
-    fn take_complete(&mut self, opener: Number) -> Option<FanOut> {
+    fn take_complete(&mut self, opener: MessageNo) -> Option<FanOut> {
         let complete = self.0.get(&opener)?.at_work().next().is_none();
         complete.then(|| self.0.remove(&opener))?
     }
 
     /// New work for a member of a fan-out of the same run re-opens its place there.
-    fn reopen(&mut self, run: Number, member: &Address) -> Option<Member> {
+    fn reopen(&mut self, run: MessageNo, member: &Address) -> Option<Member> {
         let mut all = self.0.iter_mut();
         let (opener, fan_out) = all.find(|(_, fan_out)| {
             fan_out.run == Some(run) && fan_out.members.contains_key(member)
@@ -115,8 +121,8 @@ impl FanOut {
 impl State {
     pub(super) fn fan_out(
         &mut self,
-        opener: Number,
-        run: Option<Number>,
+        opener: MessageNo,
+        run: Option<MessageNo>,
         members: &[Address],
         join: Target,
     ) {
@@ -137,13 +143,13 @@ impl State {
     }
 
     /// The result of a member: for the join, with the others or after them.
-    pub(super) fn result(&mut self, from: &Address, member: &Member, number: Number) {
+    pub(super) fn result(&mut self, from: &Address, member: &Member, number: MessageNo) {
         match self.fan_outs.member(member.set, from) {
             Some(progress) => {
                 progress.results.push(number);
                 let to = Address::from(member.join.clone());
                 let why = Cow::Borrowed("waits for the others of its fan-out");
-                self.rung(number, &to, Step::Queued, Some(why));
+                self.record_step(number, &to, Step::Queued, Some(why));
             }
             None => {
                 let to = Address::from(member.join.clone());
@@ -153,7 +159,7 @@ impl State {
     }
 
     /// An item of a member has come to its end.
-    pub(super) fn vacate(&mut self, set: Number, member: &Address, end: Result<(), String>) {
+    pub(super) fn vacate(&mut self, set: MessageNo, member: &Address, end: Result<(), String>) {
         let Some(progress) = self.fan_outs.member(set, member) else {
             return;
         };
@@ -162,14 +168,14 @@ impl State {
         self.join_if_complete(set);
     }
 
-    fn join_if_complete(&mut self, number: Number) {
+    fn join_if_complete(&mut self, number: MessageNo) {
         let Some(fan_out) = self.fan_outs.take_complete(number) else {
             return;
         };
         let failures = fan_out.failures();
         let join = Address::from(fan_out.join);
         let results = fan_out.members.into_values();
-        let mut messages: Vec<Number> = results.flat_map(|member| member.results).collect();
+        let mut messages: Vec<MessageNo> = results.flat_map(|member| member.results).collect();
         if !failures.is_empty() || messages.is_empty() {
             let body = match failures.is_empty() {
                 true => "There are no results.".to_owned(),
@@ -205,7 +211,7 @@ impl State {
 
     /// A member's work was parked, and is given another chance: its place is open again,
     /// and what was said of it no longer so.
-    pub(super) fn reopen(&mut self, member: &Member, who: &Address, parked: Option<&Rung>) {
+    pub(super) fn reopen(&mut self, member: &Member, who: &Address, parked: Option<&DeliveryStep>) {
         let Some(progress) = self.fan_outs.member(member.set, who) else {
             return;
         };
@@ -218,7 +224,7 @@ impl State {
     }
 
     /// New work for a member of a fan-out of the same run re-opens its place.
-    pub(super) fn reopened(&mut self, member: &Address, number: Number) -> Option<Member> {
+    pub(super) fn reopened(&mut self, member: &Address, number: MessageNo) -> Option<Member> {
         let run = self.messages.facts(number)?.run?;
         self.fan_outs.reopen(run, member)
     }

@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 
 use super::effect::{Effect, Turn};
 use super::event::Timer;
-use super::facts::{Number, Step};
+use super::message_record::{MessageNo, Step};
 use super::moves::{Happened, Move};
 use super::state::State;
 use super::work::{Item, Overrides, Work};
@@ -103,7 +103,7 @@ impl State {
         &mut self,
         to: &Address,
         mut work: Box<Work>,
-        new: Vec<Number>,
+        new: Vec<MessageNo>,
         why: Option<Cow<'static, str>>,
     ) {
         if self.agent(to).is_none() {
@@ -212,27 +212,27 @@ impl State {
         &mut self,
         to: &Address,
         work: &mut Work,
-        new: Vec<Number>,
+        new: Vec<MessageNo>,
         mut why: Option<Cow<'static, str>>,
     ) {
         let resumes = self.meshes.traits(to).resumes;
         let feature = self.overrides(to, work).feature;
         let news = std::mem::take(&mut self.worker_mut(to).updates);
         // News of another feature wait for a process that works for it.
-        let fits = |number: &Number| {
+        let fits = |number: &MessageNo| {
             let held = self.messages.get(*number);
             let envelope = held.and_then(|held| held.envelope.as_ref());
             let of = envelope.and_then(|envelope| envelope.feature.as_ref());
             of.is_none() || of == feature.as_ref()
         };
-        let (news, others): (Vec<Number>, Vec<Number>) = news.into_iter().partition(fits);
+        let (news, others): (Vec<MessageNo>, Vec<MessageNo>) = news.into_iter().partition(fits);
         let worker = self.worker_mut(to);
         worker.updates = others;
         worker.flooded = false;
         let session = worker.session.is_some() || worker.overrides.session.is_some();
         let remembers = worker.live || (resumes && session);
         let unread = std::mem::take(&mut work.turn);
-        let mut messages: IndexSet<Number> = IndexSet::new();
+        let mut messages: IndexSet<MessageNo> = IndexSet::new();
         if !work.taken || !remembers {
             messages.extend(work.messages());
             messages.extend(work.given.iter().copied());
@@ -256,7 +256,7 @@ impl State {
         work.turn = messages.into_iter().collect();
         for number in &work.turn {
             let again = unread.contains(number).then_some(CUT_OFF.into());
-            self.rung(*number, to, Step::Leased, why.clone().or(again));
+            self.record_step(*number, to, Step::Leased, why.clone().or(again));
         }
     }
 

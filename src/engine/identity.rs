@@ -1,7 +1,7 @@
 //! Which message it is: new, the same again, or another of the same name; and what it
 //! follows from.
 
-use super::facts::{Facts, Number, Source};
+use super::message_record::{MessageNo, MessageRecord, Source};
 use super::state::State;
 use super::worker::Worker;
 use crate::model::{Envelope, MsgId};
@@ -21,16 +21,20 @@ pub(super) enum Named {
 /// What a message follows from.
 #[derive(Default)]
 pub(super) struct Ancestry {
-    pub(super) cause: Vec<Number>,
+    pub(super) cause: Vec<MessageNo>,
     /// Empty if it begins one.
-    pub(super) thread: Vec<Number>,
+    pub(super) thread: Vec<MessageNo>,
     pub(super) hops: u32,
-    pub(super) run: Option<Number>,
+    pub(super) run: Option<MessageNo>,
 }
 
 impl State {
     /// The newest message of a path.
-    pub(super) fn newest_at<'k>(&'k self, path: &str, known: &'k [Facts]) -> Option<&'k Facts> {
+    pub(super) fn newest_at<'k>(
+        &'k self,
+        path: &str,
+        known: &'k [MessageRecord],
+    ) -> Option<&'k MessageRecord> {
         let held = self.messages.newest_at(path);
         let past = known.iter().filter(|facts| facts.path() == Some(path));
         past.chain(held).max_by_key(|facts| facts.number)
@@ -41,12 +45,12 @@ impl State {
         &self,
         envelope: &Envelope,
         hash: &str,
-        known: &[Facts],
-        amended: Option<Number>,
+        known: &[MessageRecord],
+        amended: Option<MessageNo>,
     ) -> Named {
         let from = &envelope.from;
         let id = &envelope.id;
-        let same = |facts: &&Facts| {
+        let same = |facts: &&MessageRecord| {
             let names = [Some(&facts.id), facts.written.as_ref()];
             facts.from == *from
                 && !facts.is_refused()
@@ -101,7 +105,7 @@ impl State {
         };
         let (id, from) = (envelope.id.clone(), envelope.from.clone());
         let why = format!("it says again what `{of}` said");
-        let facts = Facts::of_refused(number, id, from, source, self.at, why);
+        let facts = MessageRecord::of_refused(number, id, from, source, self.at, why);
         self.remember(facts);
     }
 
@@ -109,12 +113,12 @@ impl State {
     pub(super) fn ancestry(
         &self,
         envelope: &Envelope,
-        answers: &[Number],
-        known: &[Facts],
+        answers: &[MessageNo],
+        known: &[MessageRecord],
     ) -> Ancestry {
         let from = &envelope.from;
-        let held = |number: &Number| self.messages.facts(*number);
-        let mut causes: Vec<&Facts> = answers.iter().filter_map(held).collect();
+        let held = |number: &MessageNo| self.messages.facts(*number);
+        let mut causes: Vec<&MessageRecord> = answers.iter().filter_map(held).collect();
         for id in &envelope.in_reply_to {
             let here = self.messages.named(id);
             let past = known
@@ -122,7 +126,8 @@ impl State {
                 .filter(|f| f.id == *id || f.written.as_ref() == Some(id));
             let named = here.chain(past).filter(|f| f.refused.is_none());
             // One message an id: the newest that had to do with this sender.
-            let own = |facts: &&Facts| facts.delivery(from).is_some() || facts.from == *from;
+            let own =
+                |facts: &&MessageRecord| facts.delivery(from).is_some() || facts.from == *from;
             causes.extend(named.filter(own).max_by_key(|facts| facts.number));
         }
         let worker = self.workers.get(from);

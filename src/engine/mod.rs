@@ -10,7 +10,6 @@ mod asks;
 mod effect;
 mod event;
 mod explain;
-mod facts;
 mod failures;
 mod fanout;
 mod foresee;
@@ -19,6 +18,7 @@ mod holds;
 mod identity;
 mod infer;
 mod meshes;
+mod message_record;
 mod moves;
 mod notes;
 mod open_messages;
@@ -45,14 +45,14 @@ mod worker;
 mod workers;
 
 pub use asks::Ask;
-pub use effect::{Effect, Letter, Turn};
+pub use effect::{Effect, SystemMessage, Turn};
 pub use event::{
     Alive, Arrived, Command, Dialog, DialogKind, Event, Exit, Loaded, Pane, Rejected, Sent, Timer,
     Traits, Verdict, exited_with,
 };
-pub use facts::{Delivery, Facts, Number, Rung, Source, Step, Totals};
 pub use foresee::{Unsendable, foresee};
 pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};
+pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
 pub use moves::{Happened, Move};
 pub use promises::Broken;
 pub use replay::Judged;

@@ -4,10 +4,10 @@
 //! event that made tx write it, so that a fold writes the same one again.
 
 use super::accept::HOPS;
-use super::effect::{Effect, Letter};
+use super::effect::{Effect, SystemMessage};
 use super::event::Rejected;
-use super::facts::{Delivery, Facts, Number, Rung, Source, Step};
 use super::failures::FAILURES;
+use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::state::{Held, State};
 use super::work::{Item, Owes, Work};
 use crate::model::{Address, Kind, Line, MsgId, Name, Priority, Status};
@@ -21,7 +21,7 @@ pub(super) struct Note<'a> {
     pub(super) kind: Kind,
     pub(super) headline: &'a str,
     pub(super) body: String,
-    pub(super) about: Option<Number>,
+    pub(super) about: Option<MessageNo>,
     /// What it adds to the hops of what it follows from: nothing, unless it could be
     /// answered by another mistake for ever.
     pub(super) hops: u32,
@@ -50,7 +50,7 @@ enum News {
 
 impl State {
     /// Write a message as tx itself, and hold it. The caller gives it to its recipient.
-    pub(super) fn letter(&mut self, note: &Note) -> Number {
+    pub(super) fn letter(&mut self, note: &Note) -> MessageNo {
         let number = self.next_number();
         let id = self.own_id();
         let from = system("dispatcher");
@@ -59,7 +59,7 @@ impl State {
         let about = note.about.and_then(|about| self.messages.get(about));
         let about = about.map(|held| held.facts.id.clone());
         self.hold(Held {
-            facts: Facts {
+            facts: MessageRecord {
                 number,
                 id: id.clone(),
                 written: None,
@@ -87,7 +87,7 @@ impl State {
             envelope: None,
             repair: false,
         });
-        self.effect(Effect::Write(Box::new(Letter {
+        self.effect(Effect::Write(Box::new(SystemMessage {
             number,
             id,
             from,
@@ -105,14 +105,14 @@ impl State {
     /// The outcome of a `command` agent that printed it.
     pub(super) fn letter_of_output(
         &mut self,
-        number: Number,
+        number: MessageNo,
         from: &Address,
         status: &Status,
         headline: &str,
         body: &str,
     ) -> MsgId {
         let id = self.own_id();
-        self.effect(Effect::Write(Box::new(Letter {
+        self.effect(Effect::Write(Box::new(SystemMessage {
             number,
             id: id.clone(),
             from: from.clone(),
@@ -141,7 +141,7 @@ impl State {
             row: None,
             rule: None,
             set: None,
-            ladder: vec![Rung {
+            ladder: vec![DeliveryStep {
                 step: Step::Accepted,
                 at: self.at,
                 record: self.seq,
@@ -153,10 +153,10 @@ impl State {
     /// What a message of tx's own follows from: what it is about, else the work of its reader.
     fn ancestry_of_own(
         &mut self,
-        number: Number,
+        number: MessageNo,
         to: &Address,
-        about: Option<Number>,
-    ) -> (Vec<Number>, Vec<Number>, u32, Option<Number>) {
+        about: Option<MessageNo>,
+    ) -> (Vec<MessageNo>, Vec<MessageNo>, u32, Option<MessageNo>) {
         let worker = self.workers.get(to);
         let work = worker.and_then(|worker| worker.status.work());
         let hops = work.map_or(0, |work| work.hops);
@@ -180,12 +180,17 @@ impl State {
     }
 
     /// Tell the human something.
-    pub(super) fn tell_core(&mut self, headline: &str, body: String, about: Option<Number>) {
+    pub(super) fn tell_core(&mut self, headline: &str, body: String, about: Option<MessageNo>) {
         self.inform_core(headline, body, about, News::Plain);
     }
 
     /// Tell the human what a message of another has told already.
-    pub(super) fn tell_core_again(&mut self, headline: &str, body: String, about: Option<Number>) {
+    pub(super) fn tell_core_again(
+        &mut self,
+        headline: &str,
+        body: String,
+        about: Option<MessageNo>,
+    ) {
         self.inform_core(headline, body, about, News::Known);
     }
 
@@ -194,7 +199,7 @@ impl State {
         &mut self,
         headline: &str,
         body: String,
-        about: Option<Number>,
+        about: Option<MessageNo>,
     ) {
         let news = match about.is_some_and(|about| self.is_wanted_in_core(about)) {
             true => News::Wanted,
@@ -203,7 +208,7 @@ impl State {
         self.inform_core(headline, body, about, news);
     }
 
-    fn inform_core(&mut self, headline: &str, body: String, about: Option<Number>, news: News) {
+    fn inform_core(&mut self, headline: &str, body: String, about: Option<MessageNo>, news: News) {
         let core = Address::core();
         let kind = Kind::Lifecycle;
         let number = self.letter(&Note {
@@ -228,11 +233,11 @@ impl State {
 
     /// Give a worker a note. It joins the work in hand, or wakes an idle worker for one
     /// turn that ends by itself.
-    fn attach(&mut self, to: &Address, number: Number) {
+    fn attach(&mut self, to: &Address, number: MessageNo) {
         match self.worker_mut(to).status.work_mut() {
             Some(work) => {
                 work.waiting.push(number);
-                self.rung(number, to, Step::Queued, Some("with its work".into()));
+                self.record_step(number, to, Step::Queued, Some("with its work".into()));
             }
             None => self.enqueue(to, number, Owes::Nothing, None),
         }
@@ -244,7 +249,7 @@ impl State {
         to: &Address,
         headline: &str,
         body: String,
-        about: Option<Number>,
+        about: Option<MessageNo>,
     ) {
         let number = self.letter(&Note {
             to,
@@ -276,7 +281,7 @@ impl State {
         let from = refused.author.cloned();
         let from = from.unwrap_or_else(|| system("consumer"));
         let why = refused.reason.clone();
-        let facts = Facts::of_refused(number, id.clone(), from, source, self.at, why);
+        let facts = MessageRecord::of_refused(number, id.clone(), from, source, self.at, why);
         self.remember(facts);
         self.now.touched.messages.push((number, id));
         let body = format!("{}: {}", refused.path, refused.reason);
@@ -327,7 +332,7 @@ impl State {
 
     /// Repair notes whose work is over before they were given: their author is woken for
     /// one turn, or core is told if it cannot be.
-    pub(super) fn pass_on_notes(&mut self, author: &Address, notes: Vec<Number>, wake: bool) {
+    pub(super) fn pass_on_notes(&mut self, author: &Address, notes: Vec<MessageNo>, wake: bool) {
         if notes.is_empty() {
             return;
         }
@@ -356,7 +361,7 @@ impl State {
     }
 
     /// Was a repair note not given to its author?
-    pub(super) fn is_untold_note(&self, author: &Address, number: Number) -> bool {
+    pub(super) fn is_untold_note(&self, author: &Address, number: MessageNo) -> bool {
         let held = self.messages.get(number).filter(|held| held.repair);
         let delivery = held.and_then(|held| held.facts.delivery(author));
         delivery.is_some_and(|delivery| {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::facts::{Facts, Number};
+use super::message_record::{MessageNo, MessageRecord};
 use super::state::Held;
 use crate::model::{Envelope, MsgId};
 
@@ -12,11 +12,11 @@ use crate::model::{Envelope, MsgId};
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(super) struct OpenMessages {
-    all: BTreeMap<Number, Held>,
+    all: BTreeMap<MessageNo, Held>,
     #[serde(skip)]
-    paths: BTreeMap<String, BTreeSet<Number>>,
+    paths: BTreeMap<String, BTreeSet<MessageNo>>,
     #[serde(skip)]
-    ids: BTreeMap<MsgId, BTreeSet<Number>>,
+    ids: BTreeMap<MsgId, BTreeSet<MessageNo>>,
 }
 
 impl OpenMessages {
@@ -32,7 +32,7 @@ impl OpenMessages {
         self.all.insert(number, message);
     }
 
-    pub(super) fn remove(&mut self, number: Number) -> Option<Held> {
+    pub(super) fn remove(&mut self, number: MessageNo) -> Option<Held> {
         let message = self.all.remove(&number)?;
         if let Some(path) = message.facts.path() {
             forget(&mut self.paths, path, number);
@@ -43,24 +43,24 @@ impl OpenMessages {
         Some(message)
     }
 
-    pub(super) fn get(&self, number: Number) -> Option<&Held> {
+    pub(super) fn get(&self, number: MessageNo) -> Option<&Held> {
         self.all.get(&number)
     }
 
-    pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut Held> {
+    pub(super) fn get_mut(&mut self, number: MessageNo) -> Option<&mut Held> {
         self.all.get_mut(&number)
     }
 
-    pub(super) fn facts(&self, number: Number) -> Option<&Facts> {
+    pub(super) fn facts(&self, number: MessageNo) -> Option<&MessageRecord> {
         self.get(number).map(|message| &message.facts)
     }
 
     /// What the frontmatter of a message says; `None` for what tx wrote.
-    pub(super) fn envelope(&self, number: Number) -> Option<&Envelope> {
+    pub(super) fn envelope(&self, number: MessageNo) -> Option<&Envelope> {
         self.get(number)?.envelope.as_deref()
     }
 
-    pub(super) fn contains(&self, number: Number) -> bool {
+    pub(super) fn contains(&self, number: MessageNo) -> bool {
         self.all.contains_key(&number)
     }
 
@@ -74,22 +74,22 @@ impl OpenMessages {
     }
 
     /// The newest message that came in a file of this name.
-    pub(super) fn newest_at(&self, path: &str) -> Option<&Facts> {
+    pub(super) fn newest_at(&self, path: &str) -> Option<&MessageRecord> {
         self.facts(*self.paths.get(path)?.last()?)
     }
 
     /// The messages of this id, as they are known or as their authors wrote it.
-    pub(super) fn named(&self, id: &MsgId) -> impl Iterator<Item = &Facts> {
+    pub(super) fn named(&self, id: &MsgId) -> impl Iterator<Item = &MessageRecord> {
         let numbers = self.ids.get(id).into_iter().flatten();
         numbers.filter_map(|number| self.facts(*number))
     }
 }
 
-fn ids(facts: &Facts) -> impl Iterator<Item = &MsgId> {
+fn ids(facts: &MessageRecord) -> impl Iterator<Item = &MsgId> {
     std::iter::once(&facts.id).chain(&facts.written)
 }
 
-fn forget<K, Q>(index: &mut BTreeMap<K, BTreeSet<Number>>, key: &Q, number: Number)
+fn forget<K, Q>(index: &mut BTreeMap<K, BTreeSet<MessageNo>>, key: &Q, number: MessageNo)
 where
     K: Ord + std::borrow::Borrow<Q>,
     Q: Ord + ?Sized,
@@ -105,7 +105,7 @@ where
 impl<'de> Deserialize<'de> for OpenMessages {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut messages = OpenMessages::default();
-        for message in BTreeMap::<Number, Held>::deserialize(deserializer)?.into_values() {
+        for message in BTreeMap::<MessageNo, Held>::deserialize(deserializer)?.into_values() {
             messages.insert(message);
         }
         Ok(messages)

@@ -1,6 +1,6 @@
 //! Outcomes: kept until their work is finished, then routed on.
 
-use super::facts::{Facts, Number};
+use super::message_record::{MessageNo, MessageRecord};
 use super::moves::{Happened, Move};
 use super::state::State;
 use super::work::{Owes, Routed, Way, Work};
@@ -10,7 +10,13 @@ use crate::model::{Address, Kind};
 impl State {
     /// An outcome was accepted: it is kept until its work is finished, or routed at once
     /// if it comes outside of any.
-    pub(super) fn outcome(&mut self, number: Number, from: &Address, way: Way, known: &[Facts]) {
+    pub(super) fn outcome(
+        &mut self,
+        number: MessageNo,
+        from: &Address,
+        way: Way,
+        known: &[MessageRecord],
+    ) {
         let routed = Routed { number, way };
         let named = self.parked_causes(from, number, known);
         let given =
@@ -49,7 +55,7 @@ impl State {
     }
 
     /// Does an outcome speak of what was parked, and not of what is in hand?
-    fn is_of_parked(&self, from: &Address, number: Number, parked: &[Number]) -> bool {
+    fn is_of_parked(&self, from: &Address, number: MessageNo, parked: &[MessageNo]) -> bool {
         let (Some(worker), Some(held)) = (self.workers.get(from), self.messages.get(number)) else {
             return false;
         };
@@ -60,10 +66,15 @@ impl State {
 
     /// What an outcome follows from, as far as its author was given it and it was parked,
     /// however long ago.
-    fn parked_causes(&self, from: &Address, number: Number, known: &[Facts]) -> Vec<Number> {
+    fn parked_causes(
+        &self,
+        from: &Address,
+        number: MessageNo,
+        known: &[MessageRecord],
+    ) -> Vec<MessageNo> {
         let held = self.messages.get(number);
         let causes = held.map_or(&[][..], |held| &held.facts.cause);
-        let parked = |number: &&Number| {
+        let parked = |number: &&MessageNo| {
             let held = self.messages.facts(**number);
             let facts = held.or_else(|| known.iter().find(|facts| facts.number == **number));
             facts.is_some_and(|facts| facts.is_parked_at(from))
@@ -139,15 +150,15 @@ impl State {
     }
 
     /// An outcome reaches core, which may be the end of its run.
-    pub(super) fn complete_at_core(&mut self, number: Number, from: &Address) {
+    pub(super) fn complete_at_core(&mut self, number: MessageNo, from: &Address) {
         let facts = self.messages.facts(number);
         let run = facts.and_then(|facts| facts.run);
-        let failed = facts.is_some_and(Facts::is_error);
+        let failed = facts.is_some_and(MessageRecord::is_error);
         self.completed(run, from, failed);
         self.reach_core(number, Kind::TaskComplete);
     }
 
-    pub(super) fn hand_on(&mut self, number: Number, from: &Address, to: &Address) {
+    pub(super) fn hand_on(&mut self, number: MessageNo, from: &Address, to: &Address) {
         if to.is_core() {
             self.complete_at_core(number, from);
         } else {

@@ -3,9 +3,9 @@
 
 use indexmap::IndexSet;
 
-use super::facts::{Delivery, Facts, Number};
 use super::identity::Ancestry;
 use super::infer::{Context, Inferred, NotAccepted, Row, infer, kind_of_outcome};
+use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::route::{Outcome, Route, Rule, Wanted, route};
 use super::state::State;
 use super::work::{Way, Work};
@@ -21,9 +21,9 @@ pub(super) struct Plan {
     /// What it follows from, known before it is routed.
     pub(super) ancestry: Ancestry,
     /// The open asks that it answers.
-    pub(super) answers: Vec<Number>,
+    pub(super) answers: Vec<MessageNo>,
     /// The asks in its author's hand that it answers too late.
-    pub(super) late: Vec<Number>,
+    pub(super) late: Vec<MessageNo>,
     /// It is an outcome, and goes this way.
     pub(super) way: Option<Way>,
     /// What its author is told, though it is accepted.
@@ -60,7 +60,7 @@ impl State {
     pub(super) fn plan(
         &self,
         envelope: &Envelope,
-        known: &[Facts],
+        known: &[MessageRecord],
         is_stdout: bool,
     ) -> Result<Plan, String> {
         let Envelope { from, .. } = envelope;
@@ -179,7 +179,7 @@ impl State {
         kind: Kind,
         answers: Option<MsgId>,
     ) -> Result<Address, String> {
-        let asked_by = |number: Number, who: &Address| {
+        let asked_by = |number: MessageNo, who: &Address| {
             let ask = self.asks.get(number, from);
             ask.is_some_and(|ask| ask.asker == *who)
         };
@@ -248,7 +248,7 @@ impl State {
         envelope: &Envelope,
         to: Option<&Address>,
         row: Row,
-        known: &[Facts],
+        known: &[MessageRecord],
     ) -> Result<(), String> {
         let from = &envelope.from;
         let complete: Word = "complete".parse().expect("a word is a status");

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{Delivery, Number, Step};
 use super::fanout::FanOut;
+use super::message_record::{Delivery, MessageNo, Step};
 use super::state::{Held, State};
 use super::work::Owes;
 use super::worker::{Giving, Status, Why, Worker};
@@ -127,7 +127,7 @@ impl State {
         )
     }
 
-    fn is_somewhere(&self, number: Number, from: &Address, delivery: &Delivery) -> bool {
+    fn is_somewhere(&self, number: MessageNo, from: &Address, delivery: &Delivery) -> bool {
         let to = &delivery.to;
         let asked = self.asks.get(number, to).is_some();
         let author = self.workers.get(from).and_then(|w| w.status.work());
@@ -244,7 +244,7 @@ impl State {
         })?
     }
 
-    fn is_owed(&self, who: &Address, number: Number) -> bool {
+    fn is_owed(&self, who: &Address, number: MessageNo) -> bool {
         let work = self
             .workers
             .get(who)

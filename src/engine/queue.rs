@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::event::Pane;
-use super::facts::{Number, Step};
+use super::message_record::{MessageNo, Step};
 use super::state::State;
 use super::work::{Item, Member, Owes};
 use super::worker::Place;
@@ -17,7 +17,7 @@ impl State {
     pub(super) fn enqueue(
         &mut self,
         to: &Address,
-        number: Number,
+        number: MessageNo,
         owes: Owes,
         set: Option<Member>,
     ) {
@@ -45,7 +45,7 @@ impl State {
             return self.park_item(to, item, "its recipient is no longer there");
         }
         for number in &item.messages {
-            self.rung(*number, to, Step::Queued, None);
+            self.record_step(*number, to, Step::Queued, None);
             let held = self.messages.get_mut(*number);
             let mut deliveries = held.into_iter().flat_map(|h| &mut h.facts.deliveries);
             if let Some(delivery) = deliveries.find(|delivery| delivery.to == *to) {
@@ -84,13 +84,13 @@ impl State {
     }
 
     /// News wait for the next turn, and wake nobody.
-    pub(super) fn keep_update(&mut self, to: &Address, number: Number) {
+    pub(super) fn keep_update(&mut self, to: &Address, number: MessageNo) {
         if self.agent(to).is_none() {
             let why = Cow::Borrowed("never read: its recipient is no longer there");
             return self.end(number, to, Step::Finished, Some(why));
         }
         let why = Cow::Borrowed("with its next turn");
-        self.rung(number, to, Step::Queued, Some(why));
+        self.record_step(number, to, Step::Queued, Some(why));
         let worker = self.worker_mut(to);
         worker.updates.push(number);
         if worker.updates.len() > UPDATES {
@@ -108,13 +108,13 @@ impl State {
     }
 
     /// Take a message out of an inbox, if it is still there.
-    pub(super) fn take_out(&mut self, from: &Address, number: Number, step: Step, why: &str) {
+    pub(super) fn take_out(&mut self, from: &Address, number: MessageNo, step: Step, why: &str) {
         if self.pull(from, number).is_some() {
             self.end(number, from, step, Some(why.to_owned().into()));
         }
     }
 
-    fn pull(&mut self, from: &Address, number: Number) -> Option<Place> {
+    fn pull(&mut self, from: &Address, number: MessageNo) -> Option<Place> {
         let worker = self.workers.get_mut(from)?;
         let mut items = worker.inbox.iter();
         let (place, _) = items.find(|(_, item)| item.messages == [number])?;
@@ -127,7 +127,7 @@ impl State {
     }
 
     /// May its author still change a message, since nobody has it yet?
-    pub(super) fn is_retractable(&self, number: Number) -> bool {
+    pub(super) fn is_retractable(&self, number: MessageNo) -> bool {
         let Some(held) = self.messages.get(number) else {
             return false;
         };
@@ -155,7 +155,7 @@ impl State {
     }
 
     /// Is it an answer that waits for the others that its asker wants?
-    pub(super) fn is_waiting_answer(&self, number: Number) -> bool {
+    pub(super) fn is_waiting_answer(&self, number: MessageNo) -> bool {
         let Some(held) = self.messages.get(number) else {
             return false;
         };
@@ -172,7 +172,7 @@ impl State {
 
     /// Undo a message that its author has changed. Its places in inboxes are kept for
     /// what it says now.
-    pub(super) fn retract(&mut self, number: Number) {
+    pub(super) fn retract(&mut self, number: MessageNo) {
         let Some(held) = self.messages.remove(number) else {
             return;
         };
@@ -201,7 +201,7 @@ impl State {
         }
     }
 
-    fn is_alone_in_inbox(&self, to: &Address, number: Number) -> bool {
+    fn is_alone_in_inbox(&self, to: &Address, number: MessageNo) -> bool {
         let worker = self.workers.get(to);
         worker.is_some_and(|w| {
             let mut items = w.inbox.values();
@@ -222,7 +222,7 @@ impl super::worker::Worker {
 
 impl Item {
     /// The ask that it is.
-    pub(super) fn ask(&self) -> Option<Number> {
+    pub(super) fn ask(&self) -> Option<MessageNo> {
         match self.owes {
             Owes::Answer(ask) => Some(ask),
             Owes::Outcome | Owes::Nothing => None,

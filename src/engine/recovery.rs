@@ -7,7 +7,7 @@
 use super::accept::HOPS;
 use super::effect::Effect;
 use super::event::{Alive, Command};
-use super::facts::{Delivery, Facts, Number, Rung, Step};
+use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
 use super::moves::{Happened, Move};
 use super::state::{Held, State};
 use super::work::{Owes, Routed, Work};
@@ -90,7 +90,7 @@ impl State {
             Giving::Delivering | Giving::Unconfirmed => {
                 for number in &work.turn {
                     let why = "a restart found that it had not arrived";
-                    self.rung(*number, who, Step::Leased, Some(why.into()));
+                    self.record_step(*number, who, Step::Leased, Some(why.into()));
                 }
                 self.hand_over(who, work);
             }
@@ -234,7 +234,7 @@ impl State {
     }
 
     /// A dead letter gets another chance, whatever the budgets say.
-    fn retry(&mut self, facts: Facts, envelope: Box<Envelope>, known: &[Facts]) {
+    fn retry(&mut self, facts: MessageRecord, envelope: Box<Envelope>, known: &[MessageRecord]) {
         let number = facts.number;
         let facts = match self.messages.get(number) {
             Some(held) => held.facts.clone(),
@@ -256,7 +256,7 @@ impl State {
         }
         for delivery in &parked {
             let why = "a person gave it another chance";
-            self.rung(number, &delivery.to, Step::Accepted, Some(why.into()));
+            self.record_step(number, &delivery.to, Step::Accepted, Some(why.into()));
         }
         if let Some(way) = way {
             // It may have asked the human besides, or answered; nobody waits any more.
@@ -315,7 +315,12 @@ impl State {
     }
 
     /// A message that had left is held again: one more, as far as hops go.
-    fn hold_again(&mut self, mut facts: Facts, envelope: Box<Envelope>, known: &[Facts]) {
+    fn hold_again(
+        &mut self,
+        mut facts: MessageRecord,
+        envelope: Box<Envelope>,
+        known: &[MessageRecord],
+    ) {
         facts.hops = facts.hops.min(HOPS);
         if let Some(run) = facts.run {
             let to = facts.deliveries.first().map(|d| d.to.mesh.clone());
@@ -330,7 +335,7 @@ impl State {
         });
     }
 
-    fn forget_parked(&mut self, number: Number) {
+    fn forget_parked(&mut self, number: MessageNo) {
         for worker in self.workers.values_mut() {
             if let Some(last) = worker.last.as_mut().filter(|last| last.number == number) {
                 last.parked = false;
@@ -339,7 +344,7 @@ impl State {
     }
 
     /// A dead letter is given up.
-    fn drop_letter(&mut self, mut facts: Facts) {
+    fn drop_letter(&mut self, mut facts: MessageRecord) {
         let number = facts.number;
         self.forget_parked(number);
         let why = "a person dropped it";
@@ -349,14 +354,14 @@ impl State {
         let parked: Vec<Address> = parked.map(|delivery| delivery.to.clone()).collect();
         if held.is_some() {
             for to in parked {
-                self.rung(number, &to, Step::Refused, Some(why.into()));
+                self.record_step(number, &to, Step::Refused, Some(why.into()));
             }
             return self.leave_if_over(number);
         }
         let (at, record) = (self.at, self.seq);
         for delivery in &mut facts.deliveries {
             if parked.contains(&delivery.to) {
-                delivery.ladder.push(Rung {
+                delivery.ladder.push(DeliveryStep {
                     step: Step::Refused,
                     at,
                     record,
@@ -369,7 +374,7 @@ impl State {
 
     /// The human has read a message: of what is held that is noted here, of what has left
     /// where it is remembered. The first time counts.
-    fn read_by_human(&mut self, mut facts: Facts) {
+    fn read_by_human(&mut self, mut facts: MessageRecord) {
         let at = self.at;
         self.touch_message(facts.number);
         let held = self.messages.get_mut(facts.number);

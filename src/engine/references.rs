@@ -1,8 +1,8 @@
 //! What a message refers to: what it answers, what its author has in hand, and which fan-out
 //! it belongs to.
 
-use super::facts::{Delivery, Facts, Number};
 use super::infer::{Reply, Work as InHand};
+use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::state::State;
 use super::work::{Member, Work};
 use super::worker::{Giving, Status};
@@ -13,8 +13,8 @@ impl State {
     pub(super) fn named<'k>(
         &'k self,
         id: &MsgId,
-        known: &'k [Facts],
-    ) -> impl Iterator<Item = &'k Facts> {
+        known: &'k [MessageRecord],
+    ) -> impl Iterator<Item = &'k MessageRecord> {
         let held = self.messages.named(id);
         let id = id.clone();
         let past = known.iter();
@@ -26,8 +26,8 @@ impl State {
         &self,
         envelope: &Envelope,
         to: Option<&Address>,
-        known: &[Facts],
-        answers: &mut Vec<Number>,
+        known: &[MessageRecord],
+        answers: &mut Vec<MessageNo>,
     ) -> Reply {
         let from = &envelope.from;
         let mut reply: Option<Reply> = None;
@@ -86,7 +86,7 @@ impl State {
     }
 
     /// Who asked what a message answers too late: what it names, else what is in hand.
-    pub(super) fn asker(&self, envelope: &Envelope, known: &[Facts]) -> Option<Address> {
+    pub(super) fn asker(&self, envelope: &Envelope, known: &[MessageRecord]) -> Option<Address> {
         let from = &envelope.from;
         let named = envelope.in_reply_to.iter().find_map(|id| {
             let held = self.messages.named(id);
@@ -101,18 +101,18 @@ impl State {
     }
 
     /// The asks in the author's hand that a late answer speaks of.
-    pub(super) fn late_asks(&self, envelope: &Envelope) -> Vec<Number> {
+    pub(super) fn late_asks(&self, envelope: &Envelope) -> Vec<MessageNo> {
         let Some(work) = self.given(&envelope.from) else {
             return Vec::new();
         };
-        let named = |ask: &Number| match envelope.in_reply_to.as_slice() {
+        let named = |ask: &MessageNo| match envelope.in_reply_to.as_slice() {
             [] => work.only_ask() == Some(*ask),
             ids => {
                 let id = self.messages.get(*ask).map(|held| &held.facts.id);
                 id.is_some_and(|id| ids.contains(id))
             }
         };
-        let open = |ask: &Number| self.asks.get(*ask, &envelope.from).is_some();
+        let open = |ask: &MessageNo| self.asks.get(*ask, &envelope.from).is_some();
         let asks = work.items.iter().filter_map(|(_, item)| item.ask());
         asks.filter(|ask| named(ask) && !open(ask)).collect()
     }
@@ -192,16 +192,16 @@ impl State {
     pub(super) fn member<'k>(
         &'k self,
         envelope: &Envelope,
-        known: &'k [Facts],
+        known: &'k [MessageRecord],
     ) -> Option<&'k Member> {
         let agent = &envelope.from;
-        let in_hand = |facts: &Facts| {
+        let in_hand = |facts: &MessageRecord| {
             let mut given = self.given(agent).into_iter().flat_map(Work::messages);
             given.any(|number| number == facts.number)
         };
         let ids = envelope.in_reply_to.iter();
         let named = ids.flat_map(|id| self.named(id, known));
-        let about: Vec<&Facts> = named.filter(|f| f.delivery(agent).is_some()).collect();
+        let about: Vec<&MessageRecord> = named.filter(|f| f.delivery(agent).is_some()).collect();
         if !about.iter().any(|facts| in_hand(facts)) {
             let mut parked = about.iter().filter(|facts| facts.is_parked_at(agent));
             if let Some(parked) = parked.next() {

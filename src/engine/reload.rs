@@ -3,7 +3,7 @@
 
 use super::effect::Effect;
 use super::event::Loaded;
-use super::facts::Step;
+use super::message_record::Step;
 use super::state::State;
 use super::work::Work;
 use super::worker::Status;

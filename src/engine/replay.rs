@@ -1,7 +1,7 @@
 //! The past, judged again: what would have become of a message under another table.
 
 use super::event::Loaded;
-use super::facts::{Facts, Number};
+use super::message_record::{MessageNo, MessageRecord};
 use super::state::State;
 use crate::model::{Address, Envelope, Kind, Name, Recipient};
 
@@ -17,7 +17,7 @@ pub enum Judged {
 impl State {
     /// What a message would come to here and now, with what is known of the past. Nothing is
     /// changed.
-    pub fn judge_message(&self, envelope: &Envelope, known: &[Facts]) -> Judged {
+    pub fn judge_message(&self, envelope: &Envelope, known: &[MessageRecord]) -> Judged {
         match self.plan(envelope, known, false) {
             Ok(plan) => {
                 let deliveries = plan.deliveries.into_iter();
@@ -28,7 +28,7 @@ impl State {
     }
 
     /// The threads of what an agent has in hand, or had last.
-    pub fn threads_in_hand(&self, agent: &Address) -> Vec<Number> {
+    pub fn threads_in_hand(&self, agent: &Address) -> Vec<MessageNo> {
         let Some(worker) = self.workers.get(agent) else {
             return Vec::new();
         };

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Facts, Number, Totals};
+use super::message_record::{MessageNo, MessageRecord, Totals};
 use super::state::State;
 use crate::model::{Address, Mesh, Name};
 
 /// The runs that are under way, by their first messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Runs(BTreeMap<Number, Run>);
+pub(super) struct Runs(BTreeMap<MessageNo, Run>);
 
 /// A run that is under way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ struct Run {
     failed: BTreeSet<Name>,
     ended: bool,
     /// Its first message, if that was finished when a late message came.
-    first: Option<Box<Facts>>,
+    first: Option<Box<MessageRecord>>,
 }
 
 /// What a message costs its run.
@@ -50,42 +50,42 @@ struct Sent {
 }
 
 impl Runs {
-    pub(super) fn contains(&self, number: Number) -> bool {
+    pub(super) fn contains(&self, number: MessageNo) -> bool {
         self.0.contains_key(&number)
     }
 
-    pub(super) fn remove(&mut self, number: Number) {
+    pub(super) fn remove(&mut self, number: MessageNo) {
         self.0.remove(&number);
     }
 
     /// One more message of a run is held.
-    pub(super) fn add_one(&mut self, number: Number) {
+    pub(super) fn add_one(&mut self, number: MessageNo) {
         self.0.entry(number).or_default().open += 1;
     }
 
     /// Are messages of a run held besides its first?
-    pub(super) fn has_others(&self, number: Number) -> bool {
+    pub(super) fn has_others(&self, number: MessageNo) -> bool {
         self.0.get(&number).is_some_and(|run| run.open > 1)
     }
 
     /// The runs that were begun in a mesh.
-    pub(super) fn of_mesh(&self, mesh: &Name) -> Vec<Number> {
+    pub(super) fn of_mesh(&self, mesh: &Name) -> Vec<MessageNo> {
         let runs = self.0.iter();
         let runs = runs.filter(|(_, run)| run.mesh.as_ref() == Some(mesh));
         runs.map(|(number, _)| *number).collect()
     }
 
-    fn mesh_of(&self, number: Number) -> Option<&Name> {
+    fn mesh_of(&self, number: MessageNo) -> Option<&Name> {
         self.0.get(&number)?.mesh.as_ref()
     }
 
     /// What is known of the first message of a run that goes on after that was finished.
-    fn first_of(&self, number: Number) -> Option<&Facts> {
+    fn first_of(&self, number: MessageNo) -> Option<&MessageRecord> {
         self.0.get(&number)?.first.as_deref()
     }
 
     /// The first message of a run that goes on again has got further.
-    pub(super) fn update_first(&mut self, facts: &Facts) {
+    pub(super) fn update_first(&mut self, facts: &MessageRecord) {
         let run = self.0.get_mut(&facts.number);
         if let Some(first) = run.and_then(|run| run.first.as_mut()) {
             **first = facts.clone();
@@ -93,7 +93,7 @@ impl Runs {
     }
 
     /// Count a message of an agent.
-    fn count(&mut self, number: Number, from: &Address) -> Option<Sent> {
+    fn count(&mut self, number: MessageNo, from: &Address) -> Option<Sent> {
         let run = self.0.get_mut(&number)?;
         run.messages += 1;
         let by_agent = run.by_agent.entry(from.clone()).or_default();
@@ -107,12 +107,12 @@ impl Runs {
 
 impl State {
     /// Has a run that is still held come to its end? What is left of it is only cleared.
-    pub fn run_has_ended(&self, run: Number) -> bool {
+    pub fn run_has_ended(&self, run: MessageNo) -> bool {
         self.runs.0.get(&run).is_some_and(|run| run.ended)
     }
 
     /// Has a run that is still held come to its end by an `error`?
-    pub fn run_has_failed(&self, run: Number) -> bool {
+    pub fn run_has_failed(&self, run: MessageNo) -> bool {
         let run = self.runs.0.get(&run).filter(|run| run.ended);
         let mesh = run.and_then(|run| self.mesh(run.mesh.as_ref()?));
         run.zip(mesh)
@@ -120,7 +120,12 @@ impl State {
     }
 
     /// A run begins, or is found again in what is known of the past.
-    pub(super) fn open_run(&mut self, number: Number, mesh: Option<&Name>, known: &[Facts]) {
+    pub(super) fn open_run(
+        &mut self,
+        number: MessageNo,
+        mesh: Option<&Name>,
+        known: &[MessageRecord],
+    ) {
         let is_held = self.messages.contains(number);
         let run = self.runs.0.entry(number).or_default();
         run.mesh = run.mesh.take().or_else(|| mesh.cloned());
@@ -133,7 +138,7 @@ impl State {
     }
 
     /// Count a message of an agent.
-    pub(super) fn spend(&mut self, run: Option<Number>, from: &Address) -> Budget {
+    pub(super) fn spend(&mut self, run: Option<MessageNo>, from: &Address) -> Budget {
         let own = self.mesh(&from.mesh).map(|mesh| {
             let agent = mesh.agents.get(&from.agent);
             let own = agent.and_then(|agent| agent.max_messages);
@@ -164,7 +169,7 @@ impl State {
     }
 
     /// An agent's outcome has reached core: is the run over?
-    pub(super) fn completed(&mut self, run: Option<Number>, agent: &Address, failed: bool) {
+    pub(super) fn completed(&mut self, run: Option<MessageNo>, agent: &Address, failed: bool) {
         let Some((number, mesh)) = run.and_then(|run| Some((run, self.runs.mesh_of(run)?))) else {
             return;
         };
@@ -183,7 +188,7 @@ impl State {
         self.end_run_if_complete(number);
     }
 
-    pub(super) fn end_run_if_complete(&mut self, number: Number) {
+    pub(super) fn end_run_if_complete(&mut self, number: MessageNo) {
         let Some(run) = self.runs.0.get(&number).filter(|run| !run.ended) else {
             return;
         };
@@ -205,7 +210,7 @@ impl State {
     }
 
     /// Does a message of this run wait for an agent of its mesh?
-    fn has_queued(&self, number: Number) -> bool {
+    fn has_queued(&self, number: MessageNo) -> bool {
         let mesh = self.runs.mesh_of(number);
         let of_mesh = |(address, _): &(&Address, _)| Some(&address.mesh) == mesh;
         let mut queues = self.workers.iter().filter(of_mesh);
@@ -217,7 +222,7 @@ impl State {
     }
 
     /// Does a message belong to a run whose result is wanted in the core session?
-    pub(super) fn is_wanted_in_core(&self, number: Number) -> bool {
+    pub(super) fn is_wanted_in_core(&self, number: MessageNo) -> bool {
         let run = self.messages.facts(number).and_then(|facts| facts.run);
         let first = run.and_then(|run| {
             let held = self.messages.facts(run);
@@ -227,7 +232,7 @@ impl State {
     }
 
     /// A message of a run has left: the first one follows when it is the last.
-    pub(super) fn run_lost_one(&mut self, number: Number) {
+    pub(super) fn run_lost_one(&mut self, number: MessageNo) {
         // What leaves may have been the last that kept it from its end.
         self.end_run_if_complete(number);
         let Some(run) = self.runs.0.get_mut(&number) else {
@@ -248,7 +253,7 @@ impl State {
         }
     }
 
-    pub(super) fn run_over(&mut self, number: Number) -> Option<Totals> {
+    pub(super) fn run_over(&mut self, number: MessageNo) -> Option<Totals> {
         let run = self.runs.0.remove(&number)?;
         let mesh = run.mesh.as_ref().and_then(|mesh| self.mesh(mesh));
         let failed = mesh.is_some_and(|mesh| run.has_failed(mesh));
@@ -264,7 +269,7 @@ impl State {
 
 impl Run {
     /// It goes on though its first message was finished: what that left with counts on.
-    fn go_on(&mut self, first: &Facts) {
+    fn go_on(&mut self, first: &MessageRecord) {
         let to = first.deliveries.first().map(|delivery| &delivery.to.mesh);
         self.mesh = to.cloned();
         if let Some(totals) = &first.totals {

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::asks::{Ask, Asks};
 use super::effect::Effect;
 use super::event::{Event, Loaded, Timer, Traits};
-use super::facts::{Facts, Number, Rung, Step};
 use super::fanout::FanOuts;
 use super::meshes::Meshes;
+use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
 use super::moves::{Happened, Move};
 use super::open_messages::OpenMessages;
 use super::runs::Runs;
@@ -56,7 +56,7 @@ pub struct State {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Held {
     /// What is known of it.
-    pub facts: Facts,
+    pub facts: MessageRecord,
     /// What its frontmatter says; `None` for what tx wrote.
     pub envelope: Option<Box<Envelope>>,
     /// It is a repair note: somebody must get it.
@@ -109,11 +109,11 @@ impl PartialEq for Now {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Messages, by their numbers and ids.
-    pub messages: Vec<(Number, MsgId)>,
+    pub messages: Vec<(MessageNo, MsgId)>,
     /// Agents.
     pub agents: Vec<Address>,
     /// Threads, by the numbers of their first messages.
-    pub threads: Vec<Number>,
+    pub threads: Vec<MessageNo>,
 }
 
 /// A move of a worker, for those who count them.
@@ -176,7 +176,7 @@ impl State {
     }
 
     /// The next message gets a greater number than this.
-    pub fn number_after(&mut self, number: Number) {
+    pub fn number_after(&mut self, number: MessageNo) {
         self.numbers = self.numbers.max(number.0);
     }
 
@@ -216,7 +216,7 @@ impl State {
     }
 
     /// An unfinished message.
-    pub fn message(&self, number: Number) -> Option<&Held> {
+    pub fn message(&self, number: MessageNo) -> Option<&Held> {
         self.messages.get(number)
     }
 
@@ -236,14 +236,14 @@ impl State {
     }
 
     /// The open asks: the message, who is asked, and the ask.
-    pub fn asks(&self) -> impl Iterator<Item = (Number, &Address, &Ask)> {
+    pub fn asks(&self) -> impl Iterator<Item = (MessageNo, &Address, &Ask)> {
         self.asks.iter()
     }
 
     /// What a message may speak of without naming it: what its sender had in hand last,
     /// and the first messages of the runs of that, of what it has in hand, and of what is
     /// named.
-    pub fn speaks_of(&self, message: &Envelope) -> Vec<Number> {
+    pub fn speaks_of(&self, message: &Envelope) -> Vec<MessageNo> {
         let worker = self.workers.get(&message.from);
         let last = worker.and_then(|worker| worker.last.as_ref());
         let parked = last.filter(|last| last.parked).map(|last| last.number);
@@ -254,7 +254,7 @@ impl State {
         let named = ids.flat_map(|id| self.messages.named(id));
         let in_hand = in_hand.filter_map(|number| self.messages.facts(number));
         let runs = in_hand.chain(named).filter_map(|facts| facts.run);
-        let numbers: BTreeSet<Number> = parked.into_iter().chain(last).chain(runs).collect();
+        let numbers: BTreeSet<MessageNo> = parked.into_iter().chain(last).chain(runs).collect();
         numbers
             .into_iter()
             .filter(|number| !self.messages.contains(*number))
@@ -315,7 +315,7 @@ impl State {
         std::mem::take(&mut self.worker_mut(address).status)
     }
 
-    pub(super) fn touch_message(&mut self, number: Number) {
+    pub(super) fn touch_message(&mut self, number: MessageNo) {
         let Some(held) = self.messages.get(number) else {
             return;
         };
@@ -337,9 +337,9 @@ impl State {
         }
     }
 
-    pub(super) fn next_number(&mut self) -> Number {
+    pub(super) fn next_number(&mut self) -> MessageNo {
         self.numbers += 1;
-        Number(self.numbers)
+        MessageNo(self.numbers)
     }
 
     /// Hold a message that has just been accepted.
@@ -354,9 +354,9 @@ impl State {
     }
 
     /// Note a step of a delivery.
-    pub(super) fn rung(
+    pub(super) fn record_step(
         &mut self,
-        number: Number,
+        number: MessageNo,
         to: &Address,
         step: Step,
         why: Option<Cow<'static, str>>,
@@ -368,7 +368,7 @@ impl State {
         };
         let delivery = held.facts.deliveries.iter_mut().find(|d| d.to == *to);
         if let Some(delivery) = delivery {
-            delivery.ladder.push(Rung {
+            delivery.ladder.push(DeliveryStep {
                 step,
                 at,
                 record,
@@ -380,7 +380,7 @@ impl State {
     /// Note the end of a delivery. A message whose deliveries have all ended leaves.
     pub(super) fn end(
         &mut self,
-        number: Number,
+        number: MessageNo,
         to: &Address,
         step: Step,
         why: Option<Cow<'static, str>>,
@@ -389,7 +389,7 @@ impl State {
         if !self.messages.get(number).is_some_and(open) {
             return;
         }
-        self.rung(number, to, step, why);
+        self.record_step(number, to, step, why);
         if step == Step::Parked {
             self.counts.parked += 1;
         }
@@ -399,7 +399,7 @@ impl State {
     /// A message whose deliveries have all ended leaves; the first of a run stays until
     /// the run is over, since what the run may still cost is counted with it, and the one
     /// that opened a fan-out until that is joined, since what follows follows from it.
-    pub(super) fn leave_if_over(&mut self, number: Number) {
+    pub(super) fn leave_if_over(&mut self, number: MessageNo) {
         let Some(held) = self.messages.get(number) else {
             return;
         };
@@ -426,7 +426,7 @@ impl State {
         self.remember(facts);
     }
 
-    pub(super) fn remember(&mut self, facts: Facts) {
+    pub(super) fn remember(&mut self, facts: MessageRecord) {
         self.now.effects.push(Effect::Remember(Box::new(facts)));
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::effect::Effect;
 use super::event::Timer;
-use super::facts::Step;
 use super::give::SILENCE;
+use super::message_record::Step;
 use super::notes::Note;
 use super::state::State;
 use super::worker::{Is, Shows, Status};
@@ -74,7 +74,7 @@ impl State {
                     about: work.messages().next(),
                     hops: 0,
                 });
-                self.rung(note, who, Step::Queued, None);
+                self.record_step(note, who, Step::Queued, None);
                 self.next_turn(who, work, vec![note], Some("after a limit".into()));
             }
             Status::Idle

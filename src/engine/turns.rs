@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 
 use super::effect::Effect;
 use super::event::{Exit, Traits, Verdict, exited_with};
-use super::facts::{Facts, Number, Rung, Source, Step};
+use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::notes::Note;
 use super::state::State;
 use super::work::{Last, Owes, Work};
@@ -156,7 +156,7 @@ impl State {
             hops: 0,
         };
         let number = self.letter(&note);
-        self.rung(number, who, Step::Queued, None);
+        self.record_step(number, who, Step::Queued, None);
         self.next_turn(who, work, vec![number], None);
     }
 
@@ -248,7 +248,7 @@ impl State {
                     about: work.messages().next(),
                     hops: 0,
                 });
-                self.rung(note, who, Step::Queued, None);
+                self.record_step(note, who, Step::Queued, None);
                 work.waiting.push(note);
                 self.settle(who, work, None);
             }
@@ -342,9 +342,9 @@ impl State {
         }
         let late = "its work was over before it could be given";
         let rest = work.waiting.iter().chain(&work.turn).copied();
-        let rest: IndexSet<Number> = rest.collect();
-        let notes = |number: &Number| self.is_untold_note(who, *number);
-        let (notes, rest): (Vec<Number>, Vec<Number>) = rest.into_iter().partition(notes);
+        let rest: IndexSet<MessageNo> = rest.collect();
+        let notes = |number: &MessageNo| self.is_untold_note(who, *number);
+        let (notes, rest): (Vec<MessageNo>, Vec<MessageNo>) = rest.into_iter().partition(notes);
         for number in rest {
             self.end(number, who, Step::Finished, Some(late.into()));
         }
@@ -356,7 +356,7 @@ impl State {
         self.end_if_removed(who);
     }
 
-    pub(super) fn runs_of(&self, work: &Work) -> BTreeSet<Number> {
+    pub(super) fn runs_of(&self, work: &Work) -> BTreeSet<MessageNo> {
         let facts = work
             .messages()
             .filter_map(|number| self.messages.get(number));
@@ -384,14 +384,19 @@ impl State {
 
     /// An outcome came after its work was parked: it finishes it after all.
     /// Did it?
-    pub(super) fn finish_parked(&mut self, who: &Address, number: Number, known: &[Facts]) -> bool {
+    pub(super) fn finish_parked(
+        &mut self,
+        who: &Address,
+        number: MessageNo,
+        known: &[MessageRecord],
+    ) -> bool {
         let last = self.worker_mut(who).last.as_mut();
         if let Some(last) = last.filter(|last| last.number == number) {
             last.parked = false;
         }
         let why = "an outcome came after all";
         if self.messages.contains(number) {
-            self.rung(number, who, Step::Finished, Some(why.into()));
+            self.record_step(number, who, Step::Finished, Some(why.into()));
             return true;
         }
         // It has left: the journal tells of it.
@@ -401,7 +406,7 @@ impl State {
         let mut facts = facts.clone();
         let (at, record) = (self.at, self.seq);
         for delivery in facts.deliveries.iter_mut().filter(|d| d.to == *who) {
-            delivery.ladder.push(Rung {
+            delivery.ladder.push(DeliveryStep {
                 step: Step::Finished,
                 at,
                 record,

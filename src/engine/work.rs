@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::Number;
+use super::message_record::MessageNo;
 use super::worker::{Place, is_false, is_none};
 use crate::model::{Feature, Target};
 
@@ -10,7 +10,7 @@ use crate::model::{Feature, Target};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     /// The messages, given together.
-    pub messages: Vec<Number>,
+    pub messages: Vec<MessageNo>,
     /// What their sender is owed.
     pub owes: Owes,
     /// The fan-out that its outcome belongs to.
@@ -24,7 +24,7 @@ pub enum Owes {
     /// An outcome.
     Outcome,
     /// The answer to this ask.
-    Answer(Number),
+    Answer(MessageNo),
     /// Nothing: it is a note.
     Nothing,
 }
@@ -33,7 +33,7 @@ pub enum Owes {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// The outcome that opened it.
-    pub set: Number,
+    pub set: MessageNo,
     /// Who gets the results.
     pub join: Target,
 }
@@ -44,15 +44,15 @@ pub struct Work {
     /// The items with their places in the inbox; none if it began by itself.
     pub items: Vec<(Place, Item)>,
     /// The asks among them that are answered.
-    pub answered: Vec<Number>,
+    pub answered: Vec<MessageNo>,
     /// Its outcomes, routed when the work is finished.
     pub outcomes: Vec<Routed>,
     /// Answers and notes that it is given when its turn has ended.
-    pub waiting: Vec<Number>,
+    pub waiting: Vec<MessageNo>,
     /// What it was given in this work besides the items.
-    pub given: Vec<Number>,
+    pub given: Vec<MessageNo>,
     /// What it was given in this turn.
-    pub turn: Vec<Number>,
+    pub turn: Vec<MessageNo>,
     /// The turn that it was given in first; 0 if that is not known, or was none.
     #[serde(default, skip_serializing_if = "is_none")]
     pub first_turn: u32,
@@ -86,7 +86,7 @@ pub struct Work {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Routed {
     /// The outcome.
-    pub number: Number,
+    pub number: MessageNo,
     /// Where it goes.
     pub way: Way,
 }
@@ -122,13 +122,13 @@ pub struct Overrides {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Last {
     /// The message.
-    pub number: Number,
+    pub number: MessageNo,
     /// Its threads.
-    pub thread: Vec<Number>,
+    pub thread: Vec<MessageNo>,
     /// Its hops.
     pub hops: u32,
     /// Its run.
-    pub run: Option<Number>,
+    pub run: Option<MessageNo>,
     /// It was parked: an outcome may still finish it.
     pub parked: bool,
     /// The fan-out that it belonged to.
@@ -137,7 +137,7 @@ pub struct Last {
 
 impl Work {
     /// The messages of its items.
-    pub fn messages(&self) -> impl Iterator<Item = Number> {
+    pub fn messages(&self) -> impl Iterator<Item = MessageNo> {
         let items = self.items.iter();
         items.flat_map(|(_, item)| item.messages.iter().copied())
     }
@@ -168,7 +168,7 @@ impl Work {
     }
 
     /// The one ask that it is, if it is that.
-    pub fn only_ask(&self) -> Option<Number> {
+    pub fn only_ask(&self) -> Option<MessageNo> {
         // A note beside it wants nothing.
         let mut owed = self
             .items

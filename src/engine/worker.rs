@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Dialog, Traits, Verdict};
-use super::facts::Number;
+use super::message_record::MessageNo;
 use super::work::{Item, Last, Overrides, Work};
 use crate::model::{Address, Priority};
 
@@ -21,12 +21,12 @@ pub struct Worker {
     #[serde(with = "in_order")]
     pub inbox: BTreeMap<Place, Item>,
     /// News that it gets with its next turn.
-    pub updates: Vec<Number>,
+    pub updates: Vec<MessageNo>,
     /// News had to be parked since its last turn, and core was told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flooded: bool,
     /// The asks it has open: the message, and who was asked.
-    pub asking: Vec<(Number, Address)>,
+    pub asking: Vec<(MessageNo, Address)>,
     /// Its process may be alive.
     pub live: bool,
     /// How its last process was started, whatever its mesh has come to say since.

@@ -7,7 +7,7 @@
 use super::quarantine::{Quarantined, readable};
 use super::versions::{STATE, check_version};
 use super::{Error, Reader, Record};
-use crate::engine::{Effect, Facts, Letter, RULES, State};
+use crate::engine::{Effect, MessageRecord, RULES, State, SystemMessage};
 
 /// What the records have come to.
 pub(super) struct Folded {
@@ -15,12 +15,12 @@ pub(super) struct Folded {
     /// The place of the snapshot that the fold began with; 0 if with none.
     pub(super) snapshot: u64,
     /// The letters since that snapshot.
-    pub(super) letters: Vec<Letter>,
+    pub(super) letters: Vec<SystemMessage>,
     pub(super) unreadable: Vec<Quarantined>,
     /// Some records since that snapshot were decided by older rules.
     pub(super) older_rules: bool,
     /// The messages that those records finished, by today's rules.
-    finished: Vec<Facts>,
+    finished: Vec<MessageRecord>,
 }
 
 /// The state after a record.

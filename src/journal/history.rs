@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use super::{Error, Ledger, Reader};
-use crate::engine::{Effect, Facts, Number, Source, State, Step};
+use crate::engine::{Effect, MessageNo, MessageRecord, Source, State, Step};
 use crate::model::{Address, Diagnostic, Envelope, MsgId};
 
 /// How many finished messages of one name or file are looked up.
@@ -50,7 +50,7 @@ impl Past {
     }
 
     /// Fold what was appended since: the messages that reached the human with it.
-    pub fn come_since(&mut self) -> Result<Vec<Facts>, Error> {
+    pub fn come_since(&mut self) -> Result<Vec<MessageRecord>, Error> {
         let last = self.reader.last()?;
         let mut numbers = Vec::new();
         Ledger::fold_on(&self.reader, &mut self.state, last, |_, _, _, effects| {
@@ -81,7 +81,7 @@ impl Ledger {
 
 impl History<'_> {
     /// A message.
-    pub fn message(self, number: Number) -> Result<Option<Facts>, Error> {
+    pub fn message(self, number: MessageNo) -> Result<Option<MessageRecord>, Error> {
         match self.state.message(number) {
             Some(held) => Ok(Some(held.facts.clone())),
             None => self.reader.message(number),
@@ -89,8 +89,8 @@ impl History<'_> {
     }
 
     /// The ids of messages; the number of one that was pruned.
-    pub fn ids(self, numbers: impl IntoIterator<Item = Number>) -> Result<Vec<String>, Error> {
-        let id = |number: Number| {
+    pub fn ids(self, numbers: impl IntoIterator<Item = MessageNo>) -> Result<Vec<String>, Error> {
+        let id = |number: MessageNo| {
             let facts = self.message(number)?;
             Ok(facts.map_or_else(|| number.0.to_string(), |facts| facts.id.to_string()))
         };
@@ -98,7 +98,7 @@ impl History<'_> {
     }
 
     /// The messages of an id or a number, the newest first.
-    pub fn named(self, name: &str) -> Result<Vec<Facts>, Error> {
+    pub fn named(self, name: &str) -> Result<Vec<MessageRecord>, Error> {
         let mut found = Vec::new();
         if let Ok(id) = name.parse::<MsgId>() {
             found = self.unfinished(|facts| facts.id == id || facts.written.as_ref() == Some(&id));
@@ -107,7 +107,7 @@ impl History<'_> {
         if found.is_empty()
             && let Ok(number) = name.parse()
         {
-            found.extend(self.message(Number(number))?);
+            found.extend(self.message(MessageNo(number))?);
         }
         found.sort_by_key(|facts| Reverse(facts.number));
         found.dedup_by_key(|facts| facts.number);
@@ -115,7 +115,7 @@ impl History<'_> {
     }
 
     /// The messages that came in a file, the newest first.
-    pub fn at_path(self, path: &str) -> Result<Vec<Facts>, Error> {
+    pub fn at_path(self, path: &str) -> Result<Vec<MessageRecord>, Error> {
         let mut found = self.unfinished(|facts| facts.path() == Some(path));
         found.extend(self.reader.messages_at(path, NAMED)?);
         found.sort_by_key(|facts| Reverse(facts.number));
@@ -123,7 +123,7 @@ impl History<'_> {
     }
 
     /// The messages of an id, a number or the name of a file, the newest first.
-    pub fn named_or_in(self, what: &str) -> Result<Vec<Facts>, Error> {
+    pub fn named_or_in(self, what: &str) -> Result<Vec<MessageRecord>, Error> {
         let named = self.named(what)?;
         if !named.is_empty() {
             return Ok(named);
@@ -133,29 +133,32 @@ impl History<'_> {
     }
 
     /// Every message with a delivery that was parked, in order.
-    pub fn dead_letters(self) -> Result<Vec<Facts>, Error> {
-        let mut found = self.unfinished(Facts::is_dead_letter);
+    pub fn dead_letters(self) -> Result<Vec<MessageRecord>, Error> {
+        let mut found = self.unfinished(MessageRecord::is_dead_letter);
         found.extend(self.left(self.reader.at_step(Step::Parked)?));
         found.sort_by_key(|facts| facts.number);
         Ok(found)
     }
 
     /// What has come for the human, in that order; all of it, or what is unread.
-    pub fn inbox(self, all: bool) -> Result<Vec<Facts>, Error> {
+    pub fn inbox(self, all: bool) -> Result<Vec<MessageRecord>, Error> {
         let is_wanted =
-            |facts: &Facts| facts.reached_core().is_some() && (all || facts.read.is_none());
+            |facts: &MessageRecord| facts.reached_core().is_some() && (all || facts.read.is_none());
         let mut found = self.unfinished(is_wanted);
         found.extend(self.left(match all {
             true => self.reader.inbox()?,
             false => self.reader.unread()?,
         }));
-        let came = |facts: &Facts| facts.reached_core().map(|rung| rung.record);
+        let came = |facts: &MessageRecord| facts.reached_core().map(|rung| rung.record);
         found.sort_by_key(|facts| (came(facts), facts.number));
         Ok(found)
     }
 
     /// The messages of these threads, in order.
-    pub fn threads(self, threads: &[Number]) -> Result<BTreeMap<Number, Facts>, Error> {
+    pub fn threads(
+        self,
+        threads: &[MessageNo],
+    ) -> Result<BTreeMap<MessageNo, MessageRecord>, Error> {
         let mut messages = BTreeMap::new();
         for thread in threads {
             let unfinished = self.unfinished(|facts| facts.thread.contains(thread));
@@ -186,7 +189,7 @@ impl History<'_> {
 
     /// Did tx itself write this message?
     pub fn is_own(self, from: &Address, id: &MsgId) -> Result<bool, Error> {
-        let is_own = |facts: &Facts| match facts.source {
+        let is_own = |facts: &MessageRecord| match facts.source {
             Source::Own { .. } => facts.from == *from && facts.id == *id,
             Source::File { .. } | Source::Output { .. } => false,
         };
@@ -194,14 +197,14 @@ impl History<'_> {
     }
 
     /// What is not as the author of a message may think, though it was accepted.
-    pub fn warnings(self, facts: &Facts) -> Result<Vec<Diagnostic>, Error> {
+    pub fn warnings(self, facts: &MessageRecord) -> Result<Vec<Diagnostic>, Error> {
         let arrived = self.reader.arrival(facts)?;
         Ok(arrived.map_or_else(Vec::new, |arrived| arrived.warnings))
     }
 
     /// The frontmatter of a message: its file may be gone. Of what tx itself wrote, and of
     /// what is archived, only the facts are left.
-    pub fn envelope(self, facts: &Facts) -> Result<Envelope, Error> {
+    pub fn envelope(self, facts: &MessageRecord) -> Result<Envelope, Error> {
         let held = self.state.message(facts.number);
         if let Some(envelope) = held.and_then(|held| held.envelope.as_deref()) {
             return Ok(envelope.clone());
@@ -217,25 +220,25 @@ impl History<'_> {
     }
 
     /// Has a run come to its end?
-    pub fn run_has_ended(self, run: Number) -> Result<bool, Error> {
+    pub fn run_has_ended(self, run: MessageNo) -> Result<bool, Error> {
         let totals = self.message(run)?.and_then(|first| first.totals);
         Ok(self.state.run_has_ended(run) || totals.is_some_and(|totals| totals.ended))
     }
 
     /// Has a run come to its end by an `error`, whoever gave it?
-    pub fn run_has_failed(self, run: Number) -> Result<bool, Error> {
+    pub fn run_has_failed(self, run: MessageNo) -> Result<bool, Error> {
         let totals = self.message(run)?.and_then(|first| first.totals);
         Ok(self.state.run_has_failed(run) || totals.is_some_and(|totals| totals.failed))
     }
 
-    fn unfinished(self, is_wanted: impl Fn(&Facts) -> bool) -> Vec<Facts> {
+    fn unfinished(self, is_wanted: impl Fn(&MessageRecord) -> bool) -> Vec<MessageRecord> {
         let held = self.state.held().map(|held| &held.facts);
         held.filter(|facts| is_wanted(facts)).cloned().collect()
     }
 
     /// Those that have left the state: what it holds is newer.
-    fn left(self, remembered: Vec<Facts>) -> impl Iterator<Item = Facts> {
-        let has_left = move |facts: &Facts| self.state.message(facts.number).is_none();
+    fn left(self, remembered: Vec<MessageRecord>) -> impl Iterator<Item = MessageRecord> {
+        let has_left = move |facts: &MessageRecord| self.state.message(facts.number).is_none();
         remembered.into_iter().filter(has_left)
     }
 }

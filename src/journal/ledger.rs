@@ -10,7 +10,8 @@ use super::quarantine::readable;
 use super::versions::STATE;
 use super::{Entry, Error, Journal, Key, Reader, Record, Snapshot};
 use crate::engine::{
-    Arrived, Command, Effect, Event, Facts, Letter, Number, RULES, Rejected, State,
+    Arrived, Command, Effect, Event, MessageNo, MessageRecord, RULES, Rejected, State,
+    SystemMessage,
 };
 use crate::model::MsgId;
 
@@ -46,7 +47,7 @@ pub struct Ledger {
 /// again, in this order, before anything else.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
-pub struct Untaken {
+pub struct AppendFailed {
     /// What went wrong.
     #[source]
     pub error: Error,
@@ -57,7 +58,7 @@ pub struct Untaken {
 impl Ledger {
     /// Open a journal or begin one, and fold it to the state it tells of. The letters
     /// are those that may not have been written: all since the last snapshot.
-    pub fn open(path: &Path) -> Result<(Ledger, Vec<Letter>), Error> {
+    pub fn open(path: &Path) -> Result<(Ledger, Vec<SystemMessage>), Error> {
         let mut journal = Journal::open(path)?;
         let reader = Reader::open(path)?;
         let folded = fold(&reader, reader.last()?)?;
@@ -144,10 +145,10 @@ impl Ledger {
     /// Take an event in, with what is known of the messages it speaks of. What comes
     /// of it is told by the next [`Ledger::commit`]; whoever takes in again after that
     /// has written the letters it told of.
-    pub fn take(&mut self, at: i64, mut event: Event) -> Result<(), Untaken> {
+    pub fn take(&mut self, at: i64, mut event: Event) -> Result<(), AppendFailed> {
         if let Err(error) = self.prepare(&mut event) {
             let events = vec![(at, event)];
-            return Err(Untaken { error, events });
+            return Err(AppendFailed { error, events });
         }
         let mut entry = encode(at, &event);
         if let Event::Arrived(arrived) = &event
@@ -162,7 +163,7 @@ impl Ledger {
     }
 
     /// Make durable what was taken in, and tell what is to be done.
-    pub fn commit(&mut self) -> Result<Vec<Effect>, Untaken> {
+    pub fn commit(&mut self) -> Result<Vec<Effect>, AppendFailed> {
         if self.pending.is_empty() {
             return Ok(Vec::new());
         }
@@ -184,7 +185,7 @@ impl Ledger {
                 // If this fails too, it is tried again by whatever is asked next.
                 let _ = self.reload();
                 let given_back = |entry: &Entry| (entry.at, event_of(entry));
-                Err(Untaken {
+                Err(AppendFailed {
                     error,
                     events: entries.iter().map(given_back).collect(),
                 })
@@ -275,7 +276,7 @@ impl Ledger {
         }
     }
 
-    fn refresh_facts(&self, facts: &mut Facts) {
+    fn refresh_facts(&self, facts: &mut MessageRecord) {
         let pending = self.pending.iter().flat_map(|entry| &entry.facts);
         let mut pending = pending.filter(|pending| pending.number == facts.number);
         if let Some(newest) = pending.next_back() {
@@ -289,22 +290,23 @@ impl Ledger {
         &self,
         path: &str,
         ids: impl IntoIterator<Item = &'i MsgId>,
-        unnamed: Vec<Number>,
-    ) -> Result<Vec<Facts>, Error> {
+        unnamed: Vec<MessageNo>,
+    ) -> Result<Vec<MessageRecord>, Error> {
         let mut known = BTreeMap::new();
         // Until the commit nobody writes.
         self.reader.hold()?;
-        let at_path = |facts: &Facts| facts.path() == Some(path);
+        let at_path = |facts: &MessageRecord| facts.path() == Some(path);
         self.newest(&mut known, at_path, self.reader.messages_at(path, KNOWN)?);
         for id in ids {
-            let named = |facts: &Facts| facts.id == *id || facts.written.as_ref() == Some(id);
+            let named =
+                |facts: &MessageRecord| facts.id == *id || facts.written.as_ref() == Some(id);
             self.newest(&mut known, named, self.reader.messages_named(id, KNOWN)?);
         }
-        let mut runs: Vec<Number> = known.values().filter_map(|facts| facts.run).collect();
+        let mut runs: Vec<MessageNo> = known.values().filter_map(|facts| facts.run).collect();
         runs.extend(unnamed);
         for run in runs {
             if !known.contains_key(&run) {
-                let first = |facts: &Facts| facts.number == run;
+                let first = |facts: &MessageRecord| facts.number == run;
                 let durable = self.reader.message(run)?.into_iter().collect();
                 self.newest(&mut known, first, durable);
             }
@@ -316,11 +318,11 @@ impl Ledger {
     /// pending is newer than what is durable of the same message.
     fn newest(
         &self,
-        known: &mut BTreeMap<Number, Facts>,
-        wanted: impl Fn(&Facts) -> bool,
-        durable: Vec<Facts>,
+        known: &mut BTreeMap<MessageNo, MessageRecord>,
+        wanted: impl Fn(&MessageRecord) -> bool,
+        durable: Vec<MessageRecord>,
     ) {
-        let mut found: BTreeMap<Number, Facts> = durable
+        let mut found: BTreeMap<MessageNo, MessageRecord> = durable
             .into_iter()
             .map(|facts| (facts.number, facts))
             .collect();

@@ -8,7 +8,7 @@ use super::codec::{Decoded, decode};
 use super::versions::MESSAGE;
 use super::{Error, Reader};
 use crate::engine::{
-    Arrived, Delivery, Event, Exit, Facts, Number, Source, State, Step, exited_with,
+    Arrived, Delivery, Event, Exit, MessageNo, MessageRecord, Source, State, Step, exited_with,
 };
 use crate::model::{Address, MsgId};
 
@@ -23,7 +23,7 @@ pub enum StoredMessage {
 
 impl Reader {
     /// A message that was remembered.
-    pub fn message(&self, number: Number) -> Result<Option<Facts>, Error> {
+    pub fn message(&self, number: MessageNo) -> Result<Option<MessageRecord>, Error> {
         let found = self.facts(
             "SELECT body, version FROM messages WHERE number = ?",
             [number.0],
@@ -32,15 +32,15 @@ impl Reader {
     }
 
     /// The greatest number of a message that was remembered; 0 if there is none.
-    pub(super) fn last_number(&self) -> Result<Number, Error> {
+    pub(super) fn last_number(&self) -> Result<MessageNo, Error> {
         let last = "SELECT coalesce(max(number), 0) FROM messages";
         self.ask(|connection| connection.query_row(last, [], |row| row.get(0)))
-            .map(Number)
+            .map(MessageNo)
     }
 
     /// The newest messages of this id, as they are known or as their authors wrote it;
     /// the newest first.
-    pub fn messages_named(&self, id: &MsgId, limit: u32) -> Result<Vec<Facts>, Error> {
+    pub fn messages_named(&self, id: &MsgId, limit: u32) -> Result<Vec<MessageRecord>, Error> {
         self.facts(
             "SELECT body, version FROM messages WHERE id = ?1 OR written = ?1
              ORDER BY number DESC LIMIT ?2",
@@ -49,7 +49,7 @@ impl Reader {
     }
 
     /// The newest messages that came in a file of this name; the newest first.
-    pub fn messages_at(&self, path: &str, limit: u32) -> Result<Vec<Facts>, Error> {
+    pub fn messages_at(&self, path: &str, limit: u32) -> Result<Vec<MessageRecord>, Error> {
         self.facts(
             "SELECT body, version FROM messages WHERE path = ? ORDER BY number DESC LIMIT ?",
             params![path, limit],
@@ -85,7 +85,7 @@ impl Reader {
     }
 
     /// The messages of the thread that this one began, in order.
-    pub fn thread(&self, first: Number) -> Result<Vec<Facts>, Error> {
+    pub fn thread(&self, first: MessageNo) -> Result<Vec<MessageRecord>, Error> {
         self.facts(
             "SELECT m.body, m.version FROM threads t JOIN messages m ON m.number = t.number
              WHERE t.thread = ? ORDER BY t.number",
@@ -95,7 +95,7 @@ impl Reader {
 
     /// The messages that ended at this step, in order. One of many deliveries that was
     /// parked makes a message a parked one.
-    pub fn at_step(&self, step: Step) -> Result<Vec<Facts>, Error> {
+    pub fn at_step(&self, step: Step) -> Result<Vec<MessageRecord>, Error> {
         self.facts(
             "SELECT body, version FROM messages WHERE step = ? ORDER BY number",
             [step.as_str()],
@@ -103,7 +103,7 @@ impl Reader {
     }
 
     /// The newest files that were refused; the newest first.
-    pub fn newest_refused(&self, limit: usize) -> Result<Vec<Facts>, Error> {
+    pub fn newest_refused(&self, limit: usize) -> Result<Vec<MessageRecord>, Error> {
         let mut found = self.facts(
             "SELECT body, version FROM messages WHERE step = ? ORDER BY number DESC LIMIT ?",
             params![Step::Refused.as_str(), limit],
@@ -114,12 +114,12 @@ impl Reader {
     }
 
     /// The finished messages in the inbox of core, in order.
-    pub fn inbox(&self) -> Result<Vec<Facts>, Error> {
+    pub fn inbox(&self) -> Result<Vec<MessageRecord>, Error> {
         self.at_core("SELECT body, version FROM messages WHERE for_core = 1 ORDER BY number")
     }
 
     /// Those that the human has not read, found as quickly among many old ones.
-    pub fn unread(&self) -> Result<Vec<Facts>, Error> {
+    pub fn unread(&self) -> Result<Vec<MessageRecord>, Error> {
         self.at_core(
             "SELECT body, version FROM messages
              WHERE for_core = 1 AND read IS NULL ORDER BY number",
@@ -138,7 +138,7 @@ impl Reader {
         })
     }
 
-    fn at_core(&self, question: &str) -> Result<Vec<Facts>, Error> {
+    fn at_core(&self, question: &str) -> Result<Vec<MessageRecord>, Error> {
         let mut found = self.facts(question, [])?;
         found.retain(|facts| facts.reached_core().is_some());
         Ok(found)
@@ -146,7 +146,11 @@ impl Reader {
 
     /// Of so many files that were refused last, those that were not mended since; the
     /// newest first.
-    pub fn open_rejections(&self, state: &State, of_last: usize) -> Result<Vec<Facts>, Error> {
+    pub fn open_rejections(
+        &self,
+        state: &State,
+        of_last: usize,
+    ) -> Result<Vec<MessageRecord>, Error> {
         let mut open = Vec::new();
         for facts in self.newest_refused(of_last)? {
             let path = facts.path().unwrap_or_default();
@@ -175,7 +179,7 @@ impl Reader {
     }
 
     /// What a message says; `None` if that was archived. Its file may be gone.
-    pub fn contents(&self, facts: &Facts) -> Result<Option<StoredMessage>, Error> {
+    pub fn contents(&self, facts: &MessageRecord) -> Result<Option<StoredMessage>, Error> {
         Ok(match (&facts.source, self.event_of(facts)?) {
             (Source::Own { body, .. }, _) => Some(StoredMessage::Own(body.clone())),
             (Source::File { .. }, Some(Event::Arrived(arrived))) => {
@@ -201,7 +205,7 @@ impl Reader {
     }
 
     /// The same to the byte, as it was written or printed.
-    pub fn text_of(&self, facts: &Facts) -> Result<Option<String>, Error> {
+    pub fn text_of(&self, facts: &MessageRecord) -> Result<Option<String>, Error> {
         let contents = self.contents(facts)?;
         Ok(contents.map(|contents| match contents {
             StoredMessage::File(arrived) => arrived.text,
@@ -211,14 +215,14 @@ impl Reader {
 
     /// The file that a message came in, as it was read; `None` if it came in none, or if
     /// that was archived.
-    pub fn arrival(&self, facts: &Facts) -> Result<Option<Box<Arrived>>, Error> {
+    pub fn arrival(&self, facts: &MessageRecord) -> Result<Option<Box<Arrived>>, Error> {
         Ok(self.contents(facts)?.and_then(|contents| match contents {
             StoredMessage::File(arrived) => Some(arrived),
             StoredMessage::Own(_) => None,
         }))
     }
 
-    fn event_of(&self, facts: &Facts) -> Result<Option<Event>, Error> {
+    fn event_of(&self, facts: &MessageRecord) -> Result<Option<Event>, Error> {
         let Some(record) = self.record(facts.record())? else {
             return Ok(None);
         };
@@ -247,7 +251,7 @@ impl Reader {
         })
     }
 
-    fn facts(&self, question: &str, parameters: impl Params) -> Result<Vec<Facts>, Error> {
+    fn facts(&self, question: &str, parameters: impl Params) -> Result<Vec<MessageRecord>, Error> {
         let found: Vec<(String, u32)> = self.ask(|connection| {
             let mut statement = connection.prepare_cached(question)?;
             let rows = statement.query_map(parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
@@ -268,7 +272,7 @@ impl Reader {
 }
 
 /// Remember a message, in place of what was known of it.
-pub(super) fn keep(connection: &Connection, facts: &Facts) -> rusqlite::Result<()> {
+pub(super) fn keep(connection: &Connection, facts: &MessageRecord) -> rusqlite::Result<()> {
     let body = serde_json::to_string(facts).expect("every key in facts is a text");
     connection
         .prepare_cached(
@@ -300,7 +304,7 @@ pub(super) fn keep(connection: &Connection, facts: &Facts) -> rusqlite::Result<(
 
 /// How a message ended. A parked delivery is what somebody must still see to, so it
 /// counts for more than those that are finished.
-pub(super) fn end(facts: &Facts) -> Step {
+pub(super) fn end(facts: &MessageRecord) -> Step {
     let mut steps = facts.deliveries.iter().map(Delivery::step);
     if steps.any(|step| step == Step::Parked) {
         Step::Parked

@@ -33,12 +33,12 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Facts;
+use crate::engine::MessageRecord;
 
 pub use codec::KINDS;
 pub use error::Error;
 pub use history::{History, Past};
-pub use ledger::{Ledger, Untaken};
+pub use ledger::{AppendFailed, Ledger};
 pub use messages::StoredMessage;
 pub use prune::{Pruned, Put, prune};
 pub use quarantine::Quarantined;
@@ -61,7 +61,7 @@ pub struct Entry {
     /// What it can be found by: a message, an agent, a thread.
     pub keys: Vec<Key>,
     /// The messages that it finished, or what is new about them.
-    pub facts: Vec<Facts>,
+    pub facts: Vec<MessageRecord>,
 }
 
 /// What an entry can be found by.

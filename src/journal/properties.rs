@@ -6,8 +6,9 @@ use proptest::test_runner::TestRunner;
 use super::Record;
 use super::codec::{Decoded, decode, encode};
 use crate::engine::{
-    Alive, Arrived, Command, Delivery, Dialog, DialogKind, Event, Exit, Facts, Loaded, Member,
-    Number, Pane, Rejected, Row, Rule, Rung, Sent, Source, Step, Timer, Totals, Verdict, Way,
+    Alive, Arrived, Command, Delivery, DeliveryStep, Dialog, DialogKind, Event, Exit, Loaded,
+    Member, MessageNo, MessageRecord, Pane, Rejected, Row, Rule, Sent, Source, Step, Timer, Totals,
+    Verdict, Way,
 };
 use crate::format::mesh::parse;
 use crate::format::properties::{cases, message, text};
@@ -18,8 +19,8 @@ fn address() -> impl Strategy<Value = Address> {
         .prop_map(|address| address.parse().unwrap())
 }
 
-fn number() -> impl Strategy<Value = Number> {
-    any::<u64>().prop_map(Number)
+fn number() -> impl Strategy<Value = MessageNo> {
+    any::<u64>().prop_map(MessageNo)
 }
 
 fn pane() -> impl Strategy<Value = Pane> {
@@ -41,7 +42,7 @@ fn member() -> impl Strategy<Value = Member> {
     (number(), target()).prop_map(|(set, join)| Member { set, join })
 }
 
-fn rung() -> impl Strategy<Value = Rung> {
+fn delivery_step() -> impl Strategy<Value = DeliveryStep> {
     let steps = [
         Step::Accepted,
         Step::Queued,
@@ -58,7 +59,7 @@ fn rung() -> impl Strategy<Value = Rung> {
         any::<(i64, u64)>(),
         why,
     )
-        .prop_map(|(step, (at, record), why)| Rung {
+        .prop_map(|(step, (at, record), why)| DeliveryStep {
             step,
             at,
             record,
@@ -73,7 +74,7 @@ fn delivery() -> impl Strategy<Value = Delivery> {
         prop::option::of(prop::sample::select(&Row::ALL)),
         prop::option::of(prop::sample::select(&Rule::ALL)),
         prop::option::of(member()),
-        prop::collection::vec(rung(), 0..4),
+        prop::collection::vec(delivery_step(), 0..4),
     )
         .prop_map(|(to, kind, row, rule, set, ladder)| Delivery {
             to,
@@ -130,8 +131,8 @@ prop_compose! {
         refused in prop::option::of(text()),
         way in prop::option::of(way()),
         totals in prop::option::of(totals()),
-    ) -> Facts {
-        Facts {
+    ) -> MessageRecord {
+        MessageRecord {
             number: numbers[0],
             id: message.id.clone(),
             written: message.in_reply_to.first().cloned(),

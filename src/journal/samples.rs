@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::engine::{Event, Facts, Number, Step};
+use crate::engine::{Event, MessageNo, MessageRecord, Step};
 use crate::model::MsgId;
 
 pub(super) fn id(id: &str) -> MsgId {
@@ -32,7 +32,7 @@ pub(super) fn removed(mesh: &str) -> Event {
 }
 
 /// A message that came in the file `<id>.md` and ended with these steps.
-pub(super) fn facts(number: u64, id: &str, ends: &[Step]) -> Facts {
+pub(super) fn facts(number: u64, id: &str, ends: &[Step]) -> MessageRecord {
     let delivery = |end: &Step| {
         json!({"to": "dev/worker", "kind": "task",
             "ladder": [{"step": end.as_str(), "at": 5, "record": 1}]})
@@ -47,14 +47,14 @@ pub(super) fn facts(number: u64, id: &str, ends: &[Step]) -> Facts {
 }
 
 /// A message that has reached the human, read or not.
-pub(super) fn for_core(number: u64, read: Option<i64>) -> Facts {
+pub(super) fn for_core(number: u64, read: Option<i64>) -> MessageRecord {
     let mut facts = facts(number, &format!("m{number}"), &[Step::Finished]);
     facts.deliveries[0].to = crate::model::Address::core();
     facts.read = read;
     facts
 }
 
-pub(super) fn numbers(facts: &[Facts]) -> Vec<u64> {
+pub(super) fn numbers(facts: &[MessageRecord]) -> Vec<u64> {
     facts.iter().map(|facts| facts.number.0).collect()
 }
 
@@ -67,12 +67,12 @@ pub(super) fn known(event: &Event) -> Vec<u64> {
 }
 
 fn told(of: &serde_json::Value) -> Vec<u64> {
-    let known: Vec<Facts> = of.get("known").map_or_else(Vec::new, |known| {
+    let known: Vec<MessageRecord> = of.get("known").map_or_else(Vec::new, |known| {
         serde_json::from_value(known.clone()).unwrap()
     });
     known
         .iter()
         .map(|facts| facts.number)
-        .map(|Number(n)| n)
+        .map(|MessageNo(n)| n)
         .collect()
 }

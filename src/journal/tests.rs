@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::samples::{facts, for_core, id, numbers};
 use super::*;
-use crate::engine::{Number, Step};
+use crate::engine::{MessageNo, Step};
 use tempfile::TempDir;
 
 fn entry(kind: &str, at: i64, keys: &[Key]) -> Entry {
@@ -189,7 +189,7 @@ fn finished_messages_are_found_by_what_is_said_of_them() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
     let mut journal = Journal::open(&path).unwrap();
-    let mut remember = |all: &[Facts]| {
+    let mut remember = |all: &[MessageRecord]| {
         let facts = all.to_vec();
         let one = Entry {
             facts,
@@ -201,20 +201,20 @@ fn finished_messages_are_found_by_what_is_said_of_them() {
     let mut renamed = done(3, "a-2");
     renamed.written = Some(id("a"));
     let mut elsewhere = done(4, "d");
-    elsewhere.thread = vec![Number(2), Number(4)];
+    elsewhere.thread = vec![MessageNo(2), MessageNo(4)];
     let half = facts(5, "a", &[Step::Finished, Step::Parked]);
     let refused = facts(6, "f", &[]);
     remember(&[done(1, "a"), done(2, "b"), renamed.clone()]);
     remember(&[elsewhere, half, refused]);
     let reader = Reader::open(&path).unwrap();
-    assert_eq!(reader.message(Number(3)).unwrap(), Some(renamed));
-    assert_eq!(reader.message(Number(9)).unwrap(), None);
+    assert_eq!(reader.message(MessageNo(3)).unwrap(), Some(renamed));
+    assert_eq!(reader.message(MessageNo(9)).unwrap(), None);
     let named = |name, limit| numbers(&reader.messages_named(&id(name), limit).unwrap());
     assert_eq!((named("a", 8), named("a", 2)), (vec![5, 3, 1], vec![5, 3]));
     assert_eq!((named("a-2", 8), named("z", 8)), (vec![3], vec![]));
     let at = |path, limit| numbers(&reader.messages_at(path, limit).unwrap());
     assert_eq!((at("a.md", 8), at("a.md", 1)), (vec![5, 1], vec![5]));
-    let thread = |first| numbers(&reader.thread(Number(first)).unwrap());
+    let thread = |first| numbers(&reader.thread(MessageNo(first)).unwrap());
     assert_eq!((thread(1), thread(2)), (vec![1, 2, 3, 5, 6], vec![4]));
     let ended = |step| numbers(&reader.at_step(step).unwrap());
     assert_eq!(

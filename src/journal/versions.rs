@@ -37,7 +37,7 @@ pub(super) const STATE: Persisted = Persisted {
     upcasts: &[],
 };
 
-/// [`crate::engine::Facts`], in `messages`.
+/// [`crate::engine::MessageRecord`], in `messages`.
 pub(super) const MESSAGE: Persisted = Persisted {
     form: "the form",
     upcasts: &[],

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Time, content};
-use crate::engine::{Dialog, InHand, Number, State, Status, Why};
+use crate::engine::{Dialog, InHand, MessageNo, State, Status, Why};
 use crate::journal::{Error, History};
 use crate::model::Address;
 
@@ -23,7 +23,7 @@ pub(crate) struct AskView {
     pub(crate) expires: Option<Time>,
     /// The messages it is about: the ask, or what the agent has in hand.
     #[serde(skip)]
-    pub(crate) about: Vec<Number>,
+    pub(crate) about: Vec<MessageNo>,
 }
 
 /// What is needed of the human.

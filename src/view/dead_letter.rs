@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::ladder::ARCHIVED;
 use super::{Listed, MessageView, Page, Refused, Time, nothing_yet};
-use crate::engine::{Facts, Step};
+use crate::engine::{MessageRecord, Step};
 use crate::journal::{Error, History, Past};
 use crate::model::{Address, MsgId};
 
@@ -42,9 +42,10 @@ pub(crate) fn dead_letters(history: History, page: Page) -> Result<Listed<DeadLe
 }
 
 /// The message of a dead letter, by its number or its id.
-pub(crate) fn find_dead_letter(past: Option<&Past>, id: &str) -> Result<Facts, Refused> {
+pub(crate) fn find_dead_letter(past: Option<&Past>, id: &str) -> Result<MessageRecord, Refused> {
     let letters = past.map(|past| past.all().dead_letters()).transpose()?;
-    let is_meant = |facts: &Facts| facts.number.0.to_string() == id || facts.id.as_str() == id;
+    let is_meant =
+        |facts: &MessageRecord| facts.number.0.to_string() == id || facts.id.as_str() == id;
     let found = letters.into_iter().flatten().find(is_meant);
     found.ok_or_else(|| {
         Refused::no_such_thing(format!("there is no dead letter `{id}`"))
@@ -67,7 +68,7 @@ impl DeadLetterView {
 }
 
 impl DeadLetter {
-    fn of(facts: &Facts) -> impl Iterator<Item = DeadLetter> {
+    fn of(facts: &MessageRecord) -> impl Iterator<Item = DeadLetter> {
         let deliveries = facts.deliveries.iter();
         let parked = deliveries.filter(|delivery| delivery.step() == Step::Parked);
         parked.map(|delivery| {

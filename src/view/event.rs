@@ -8,7 +8,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Refused, Time, nothing_yet};
-use crate::engine::{Command, Effect, Event, Exit as Ended, Number, Sent, State, Timer, Verdict};
+use crate::engine::{
+    Command, Effect, Event, Exit as Ended, MessageNo, Sent, State, Timer, Verdict,
+};
 use crate::format::report::many;
 use crate::journal::{Error, KINDS, Ledger, Past, Record};
 use crate::model::{Address, Name, did_you_mean};
@@ -270,7 +272,7 @@ pub(super) fn in_words(record: &Record) -> String {
 
 fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
     // What has left in the same step is known by what is kept of it.
-    let id = |number: &Number| {
+    let id = |number: &MessageNo| {
         let held = state.message(*number).map(|held| &held.facts);
         let mut kept = all.iter().filter_map(Effect::remembered);
         let facts = held.or_else(|| kept.find(|facts| facts.number == *number));
@@ -279,7 +281,7 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
             |facts| facts.id.to_string(),
         )
     };
-    let ids = |numbers: &[Number]| {
+    let ids = |numbers: &[MessageNo]| {
         let ids: Vec<String> = numbers.iter().map(id).collect();
         ids.join(", ")
     };

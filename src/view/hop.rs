@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Page, Past, Trace, is_under_way, trace};
-use crate::engine::{Effect, Event, Facts, Number, State};
+use crate::engine::{Effect, Event, MessageNo, MessageRecord, State};
 use crate::journal::{Error, Ledger};
 use crate::model::{Address, Kind, MsgId, Status};
 
@@ -27,7 +27,7 @@ pub(crate) struct Hop {
 #[derive(Debug)]
 pub(crate) struct Hops {
     past: Past,
-    seen: BTreeSet<(Number, Address)>,
+    seen: BTreeSet<(MessageNo, Address)>,
     processes: usize,
 }
 
@@ -88,7 +88,7 @@ impl Hops {
 
     /// How many messages there were.
     pub(crate) fn messages(&self) -> usize {
-        let messages: BTreeSet<Number> = self.seen.iter().map(|(number, _)| *number).collect();
+        let messages: BTreeSet<MessageNo> = self.seen.iter().map(|(number, _)| *number).collect();
         messages.len()
     }
 
@@ -110,12 +110,12 @@ impl Hops {
 
 /// The messages that a step had to do with, in order: those that are held, and those that
 /// it was the end of.
-fn touched(state: &State, effects: &[Effect]) -> Vec<Facts> {
+fn touched(state: &State, effects: &[Effect]) -> Vec<MessageRecord> {
     let numbers = state.touched().messages.iter().map(|(number, _)| *number);
     let held = numbers.filter_map(|number| state.message(number));
     let held = held.map(|held| held.facts.clone());
     let left = effects.iter().filter_map(Effect::remembered).cloned();
-    let mut all: Vec<Facts> = held.chain(left).collect();
+    let mut all: Vec<MessageRecord> = held.chain(left).collect();
     all.sort_by_key(|facts| facts.number);
     all
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Listed, Page, Time, content};
 use crate::daemon::file_with;
-use crate::engine::{Facts, Number};
+use crate::engine::{MessageNo, MessageRecord};
 use crate::journal::{Error, History};
 use crate::model::{Address, Grade, Kind, Line, MsgId, Status};
 
@@ -29,7 +29,7 @@ pub(crate) struct InboxView {
     pub(crate) grade: Option<Grade>,
     pub(crate) confidence: Option<f64>,
     #[serde(skip)]
-    pub(crate) number: Number,
+    pub(crate) number: MessageNo,
 }
 
 /// What has come, in that order; all of it, or what is unread. `bus` has the files.
@@ -44,7 +44,11 @@ pub(crate) fn inbox(
 }
 
 impl InboxView {
-    pub(crate) fn of(history: History, bus: &Path, facts: &Facts) -> Result<InboxView, Error> {
+    pub(crate) fn of(
+        history: History,
+        bus: &Path,
+        facts: &MessageRecord,
+    ) -> Result<InboxView, Error> {
         let delivery = facts.delivery(&Address::core());
         let (_, rearmatter) = content(history, facts)?;
         Ok(InboxView {

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::event::in_words;
 use super::{DiagnosticView, Refused, Time};
-use crate::engine::{Delivery, Facts, Row, Rule, State, Step};
+use crate::engine::{Delivery, MessageRecord, Row, Rule, State, Step};
 use crate::journal::{Error, History, StoredMessage};
 use crate::model::{Address, Kind, Line, MsgId, Rearmatter, Status, nearest};
 
@@ -66,7 +66,7 @@ pub(crate) struct LadderStep {
 }
 
 impl Gist {
-    pub(crate) fn of(history: History, facts: &Facts) -> Result<Gist, Error> {
+    pub(crate) fn of(history: History, facts: &MessageRecord) -> Result<Gist, Error> {
         Ok(Gist {
             id: facts.id.clone(),
             from: facts.from.clone(),
@@ -80,7 +80,7 @@ impl Gist {
 }
 
 impl MessageView {
-    pub(crate) fn of(history: History, facts: &Facts) -> Result<MessageView, Error> {
+    pub(crate) fn of(history: History, facts: &MessageRecord) -> Result<MessageView, Error> {
         let path = facts.path().unwrap_or_default();
         let warnings = history.warnings(facts)?;
         let mut ladder = Vec::new();
@@ -116,7 +116,7 @@ impl MessageView {
 }
 
 /// The messages of an id, a number or the name of a file, the newest first.
-pub(crate) fn find_messages(history: History, name: &str) -> Result<Vec<Facts>, Refused> {
+pub(crate) fn find_messages(history: History, name: &str) -> Result<Vec<MessageRecord>, Refused> {
     let found = history.named_or_in(name)?;
     match found.is_empty() {
         false => Ok(found),
@@ -136,7 +136,10 @@ fn unknown(state: &State, name: &str) -> Refused {
 }
 
 /// The body and the rearmatter of a message, from the journal: its file may be gone.
-pub(crate) fn content(history: History, facts: &Facts) -> Result<(String, Rearmatter), Error> {
+pub(crate) fn content(
+    history: History,
+    facts: &MessageRecord,
+) -> Result<(String, Rearmatter), Error> {
     Ok(match history.reader.contents(facts)? {
         None => (ARCHIVED.into(), Rearmatter::default()),
         Some(StoredMessage::Own(text)) => (text, Rearmatter::default()),

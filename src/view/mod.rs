@@ -20,7 +20,7 @@ mod time;
 mod trace;
 mod worker;
 
-pub(crate) use crate::engine::{Is as WorkerState, Number as MessageNo};
+pub(crate) use crate::engine::{Is as WorkerState, MessageNo};
 pub(crate) use crate::journal::Past;
 pub(crate) use ask::{AskKind, AskView, asks, word as shell_word};
 pub(crate) use dead_letter::{DeadLetter, DeadLetterView, dead_letters, find_dead_letter};

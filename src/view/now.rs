@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{AskView, DiagnosticView, Listed, MeshProblems, Page, Time, WorkerView, asks, workers};
 use crate::daemon::Running;
-use crate::engine::{Facts, Step};
+use crate::engine::{MessageRecord, Step};
 use crate::journal::{Error, History, Quarantined};
 use crate::model::{Address, Severity};
 
@@ -106,7 +106,7 @@ pub(crate) fn refused_files(history: History, page: Page) -> Result<Listed<Refus
 impl Queue {
     fn of(history: History) -> Result<Queue, Error> {
         let letters = history.dead_letters()?;
-        let has_left = |facts: &&Facts| history.state.message(facts.number).is_none();
+        let has_left = |facts: &&MessageRecord| history.state.message(facts.number).is_none();
         let left = letters.iter().filter(has_left).count() as u64;
         let deliveries = letters.iter().flat_map(|facts| &facts.deliveries);
         let mut queue = Queue {
@@ -127,7 +127,7 @@ impl Queue {
 
 impl RefusedFile {
     /// The journal has the reason in words: a report, whose first error counts, or a line.
-    fn of(facts: &Facts) -> RefusedFile {
+    fn of(facts: &MessageRecord) -> RefusedFile {
         let path = facts.path().unwrap_or_default();
         let why = facts.refused.as_deref().unwrap_or_default();
         let errors = why.lines().filter_map(|line| line.strip_prefix("error["));

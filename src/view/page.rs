@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::engine::Number;
+use crate::engine::MessageNo;
 
 /// Which piece of a list is wanted; by default all of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Page {
     /// What comes after this message in the order of the list.
-    pub(crate) after: Option<Number>,
+    pub(crate) after: Option<MessageNo>,
     pub(crate) limit: Option<usize>,
 }
 
@@ -31,7 +31,7 @@ impl Page {
     }
 
     /// Cut this piece out of a list. A cursor that is not in it any more is its beginning.
-    pub(crate) fn of<T>(self, mut items: Vec<T>, number: impl Fn(&T) -> Number) -> Listed<T> {
+    pub(crate) fn of<T>(self, mut items: Vec<T>, number: impl Fn(&T) -> MessageNo) -> Listed<T> {
         let last_seen = items
             .iter()
             .position(|item| Some(number(item)) == self.after);
@@ -62,21 +62,21 @@ mod tests {
 
     #[test]
     fn the_pieces_of_a_list_are_the_list() {
-        let list = |page: Page| page.of(vec![3, 1, 7, 5, 9], |n| Number(*n));
+        let list = |page: Page| page.of(vec![3, 1, 7, 5, 9], |n| MessageNo(*n));
         let whole = list(Page::default());
         assert_eq!((whole.items, whole.next), (vec![3, 1, 7, 5, 9], None));
         let (mut seen, mut page) = (Vec::new(), Page::first(2));
         loop {
             let piece = list(page);
             seen.extend(piece.items);
-            page.after = piece.next.map(Number);
+            page.after = piece.next.map(MessageNo);
             if page.after.is_none() {
                 break;
             }
         }
         assert_eq!(seen, [3, 1, 7, 5, 9]);
         let pruned = list(Page {
-            after: Some(Number(2)),
+            after: Some(MessageNo(2)),
             limit: Some(1),
         });
         assert_eq!((pruned.items, pruned.next), (vec![3], Some(3)));

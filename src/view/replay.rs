@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Refused;
-use crate::engine::{Arrived, Event, Judged, Loaded, Number, State};
+use crate::engine::{Arrived, Event, Judged, Loaded, MessageNo, State};
 use crate::journal::{Error, Ledger, Reader};
 use crate::model::{Address, Kind, Mesh, MsgId, Name};
 
@@ -31,7 +31,7 @@ pub(crate) struct Differences {
     pub(crate) differences: Vec<Difference>,
     /// The threads in which something differed: what came after it is not known.
     #[serde(skip)]
-    threads: BTreeSet<Number>,
+    threads: BTreeSet<MessageNo>,
     /// A difference whose message has no number yet.
     #[serde(skip)]
     fresh: bool,

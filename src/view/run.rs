@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::ask::beyond;
 use super::{AskKind, AskView, Time, asks, content};
-use crate::engine::{Delivery, Facts, Number, Step};
+use crate::engine::{Delivery, MessageNo, MessageRecord, Step};
 use crate::journal::{Error, History};
 use crate::model::{Address, Kind, Line, MsgId, Name, Rearmatter, Status};
 
@@ -47,11 +47,11 @@ pub(crate) struct ResultView {
     pub(crate) at: Time,
     /// Its number, if it is in the inbox and unread.
     #[serde(skip)]
-    pub(crate) unread: Option<Number>,
+    pub(crate) unread: Option<MessageNo>,
 }
 
 impl ResultView {
-    fn of(history: History, facts: &Facts) -> Result<ResultView, Error> {
+    fn of(history: History, facts: &MessageRecord) -> Result<ResultView, Error> {
         let (body, rearmatter) = content(history, facts)?;
         let is_unread = facts.reached_core().is_some() && facts.read.is_none();
         Ok(ResultView {
@@ -80,9 +80,9 @@ pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Er
     if let Some(why) = &first.refused {
         return Ok(Some(over(&first, "rejected", why.clone())));
     }
-    let all: Vec<Facts> = history.threads(&first.thread)?.into_values().collect();
+    let all: Vec<MessageRecord> = history.threads(&first.thread)?.into_values().collect();
     let later = || all.iter().filter(|facts| facts.number > first.number);
-    let answers = |facts: &&Facts| {
+    let answers = |facts: &&MessageRecord| {
         let delivery = facts.delivery(&first.from);
         delivery.is_some_and(|d| d.kind == Kind::AskResponse) && facts.cause.contains(&first.number)
     };
@@ -114,7 +114,7 @@ pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Er
     }
 }
 
-fn result(history: History, facts: &Facts) -> Result<RunView, Error> {
+fn result(history: History, facts: &MessageRecord) -> Result<RunView, Error> {
     let run = facts.run.map(|run| history.run_has_failed(run));
     Ok(RunView {
         has_failed: facts.is_error() || run.transpose()? == Some(true),
@@ -124,7 +124,7 @@ fn result(history: History, facts: &Facts) -> Result<RunView, Error> {
 }
 
 /// Whose outcome at core ends a run; empty: anyone's.
-fn completion_agents(history: History, run: Number) -> Result<Vec<Name>, Error> {
+fn completion_agents(history: History, run: MessageNo) -> Result<Vec<Name>, Error> {
     let first = history.message(run)?;
     let mesh = first.as_ref().and_then(|first| first.deliveries.first());
     let mut meshes = history.state.meshes();
@@ -134,10 +134,10 @@ fn completion_agents(history: History, run: Number) -> Result<Vec<Name>, Error> 
 
 /// The last outcome that reached core, of these agents if there is one of theirs.
 fn last_outcome<'f>(
-    messages: impl Iterator<Item = &'f Facts>,
+    messages: impl Iterator<Item = &'f MessageRecord>,
     agents: &[Name],
-) -> Option<&'f Facts> {
-    let reached = |facts: &Facts| {
+) -> Option<&'f MessageRecord> {
+    let reached = |facts: &MessageRecord| {
         let delivery = facts.delivery(&Address::core())?;
         let rung = delivery.ladder.last()?;
         let is_outcome = delivery.kind == Kind::TaskComplete && rung.step == Step::Finished;
@@ -148,7 +148,7 @@ fn last_outcome<'f>(
 }
 
 /// Is something still to be done with it? News that wake nobody may wait for ever.
-pub(crate) fn is_under_way(history: History, facts: &Facts) -> bool {
+pub(crate) fn is_under_way(history: History, facts: &MessageRecord) -> bool {
     let Some(held) = history.state.message(facts.number) else {
         return false;
     };
@@ -163,10 +163,10 @@ pub(crate) fn is_under_way(history: History, facts: &Facts) -> bool {
 /// Nothing is under way any more: the worst that happened, or the last.
 fn what_became<'f>(
     history: History,
-    first: &'f Facts,
-    later: impl Iterator<Item = &'f Facts> + Clone,
+    first: &'f MessageRecord,
+    later: impl Iterator<Item = &'f MessageRecord> + Clone,
 ) -> Result<RunView, Error> {
-    let parked = |facts: &'f Facts| {
+    let parked = |facts: &'f MessageRecord| {
         let mut deliveries = facts.deliveries.iter();
         let parked = deliveries.find(|delivery| delivery.step() == Step::Parked)?;
         Some((facts, parked))
@@ -191,7 +191,7 @@ fn what_became<'f>(
     })
 }
 
-fn over(facts: &Facts, step: &'static str, why: String) -> RunView {
+fn over(facts: &MessageRecord, step: &'static str, why: String) -> RunView {
     RunView {
         over: Some(RunEnd {
             id: facts.id.clone(),

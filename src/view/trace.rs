@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::ladder::Gist;
 use super::{Listed, Page, Time};
-use crate::engine::{Facts, Number, Step};
+use crate::engine::{MessageNo, MessageRecord, Step};
 use crate::journal::{Error, History};
 
 /// The messages of some threads, in order.
@@ -30,28 +30,28 @@ pub(crate) struct TraceEntry {
     /// The step that the least advanced delivery has reached.
     pub(crate) step: Step,
     #[serde(skip)]
-    number: Number,
+    number: MessageNo,
     /// The messages it follows from, as far as they are of these threads.
     #[serde(skip)]
-    after: Vec<Number>,
+    after: Vec<MessageNo>,
 }
 
 /// The threads that these messages began.
-pub(crate) fn trace(history: History, threads: &[Number], page: Page) -> Result<Trace, Error> {
+pub(crate) fn trace(history: History, threads: &[MessageNo], page: Page) -> Result<Trace, Error> {
     let found = history.threads(threads)?;
     let facts = found.values().collect();
-    let Listed { items, next } =
-        page.of(facts, |facts: &&Facts| facts.number)
-            .try_map(|facts| {
-                let cause = facts.cause.iter().filter(|c| found.contains_key(c));
-                Ok(TraceEntry {
-                    gist: Gist::of(history, facts)?,
-                    at: Time(facts.at),
-                    step: facts.step(),
-                    number: facts.number,
-                    after: cause.copied().collect(),
-                })
-            })?;
+    let Listed { items, next } = page
+        .of(facts, |facts: &&MessageRecord| facts.number)
+        .try_map(|facts| {
+            let cause = facts.cause.iter().filter(|c| found.contains_key(c));
+            Ok(TraceEntry {
+                gist: Gist::of(history, facts)?,
+                at: Time(facts.at),
+                step: facts.step(),
+                number: facts.number,
+                after: cause.copied().collect(),
+            })
+        })?;
     Ok(Trace {
         thread: history.ids(threads.iter().copied())?,
         messages: items,
@@ -63,12 +63,12 @@ impl Trace {
     /// The messages as a tree, each under the first that it follows from, with what is drawn
     /// before it and the ids of the others that it follows from. Depth first.
     pub(crate) fn tree(&self) -> Vec<(String, &TraceEntry, Vec<&str>)> {
-        let ids: BTreeMap<Number, &str> = self
+        let ids: BTreeMap<MessageNo, &str> = self
             .messages
             .iter()
             .map(|entry| (entry.number, entry.gist.id.as_str()))
             .collect();
-        let mut under: BTreeMap<Option<Number>, Vec<&TraceEntry>> = BTreeMap::new();
+        let mut under: BTreeMap<Option<MessageNo>, Vec<&TraceEntry>> = BTreeMap::new();
         for entry in &self.messages {
             let first = entry.after.iter().find(|number| ids.contains_key(number));
             under.entry(first.copied()).or_default().push(entry);

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use tx::engine::{Facts, Step};
+use tx::engine::{MessageRecord, Step};
 use tx::model::Address;
 
 use crate::stage::{Project, message, tmux, wait_for};
@@ -71,7 +71,7 @@ fn drop_messages(project: &Project, numbers: std::ops::Range<usize>) {
 
 /// Wait until all are finished, and see that each is so once.
 fn check_finished(project: &Project, count: usize) {
-    let is_task = |facts: &&Facts| facts.id.as_str().starts_with('m');
+    let is_task = |facts: &&MessageRecord| facts.id.as_str().starts_with('m');
     let finished = wait_for("every message to be finished", || {
         let finished = project.reader().at_step(Step::Finished).unwrap();
         (finished.iter().filter(is_task).count() == count).then_some(finished)

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit, test_kill_process,
 };
-use tx::engine::{Facts, Step};
+use tx::engine::{MessageRecord, Step};
 
 use crate::stage::{Project, message, skip, tmux, wait_for};
 
@@ -177,7 +177,7 @@ fn what_is_printed_while_the_disk_is_full_is_the_result_when_there_is_room() {
 }
 
 /// The one outcome there is.
-fn outcome(project: &Project) -> Facts {
+fn outcome(project: &Project) -> MessageRecord {
     wait_for("an outcome", || {
         let finished = project.reader().at_step(Step::Finished).unwrap();
         finished.into_iter().find(|facts| facts.status.is_some())

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tx::daemon::{Attempt, Stand};
-use tx::engine::{Facts, State, Step};
+use tx::engine::{MessageRecord, State, Step};
 use tx::journal::{Ledger, Reader};
 
 /// The program under test.
@@ -203,7 +203,7 @@ impl Project {
     }
 
     /// What is known of a message, finished or not.
-    pub(crate) fn message(&self, id: &str) -> Option<Facts> {
+    pub(crate) fn message(&self, id: &str) -> Option<MessageRecord> {
         let state = self.state();
         let held = state.held().find(|held| held.facts.id.as_str() == id);
         held.map(|held| held.facts.clone())
@@ -211,13 +211,13 @@ impl Project {
     }
 
     /// What is known of a message whose every delivery has ended.
-    fn finished(&self, id: &str) -> Option<Facts> {
+    fn finished(&self, id: &str) -> Option<MessageRecord> {
         let found = self.reader().messages_named(&id.parse().unwrap(), 1);
         found.unwrap().into_iter().next()
     }
 
     /// Wait until a message has come to this step at every recipient.
-    pub(crate) fn wait_for_step(&self, id: &str, step: Step) -> Facts {
+    pub(crate) fn wait_for_step(&self, id: &str, step: Step) -> MessageRecord {
         wait_for(&format!("{id} to be {}", step.as_str()), || {
             let found = match step {
                 // It has left the state, which takes long to fold if it is large.

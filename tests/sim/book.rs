@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use tx::engine::{Effect, Event, Facts, Letter, Number, State, Step};
-use tx::journal::{Ledger, Put, Reader, Untaken};
+use tx::engine::{Effect, Event, MessageNo, MessageRecord, State, Step, SystemMessage};
+use tx::journal::{AppendFailed, Ledger, Put, Reader};
 
 /// A ledger that can be killed.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Book {
         ledger.take(at, event).unwrap();
     }
 
-    pub(crate) fn commit(&mut self) -> Result<Vec<Effect>, Untaken> {
+    pub(crate) fn commit(&mut self) -> Result<Vec<Effect>, AppendFailed> {
         let ledger = self.ledger.as_mut().expect("it is open");
         ledger.commit()
     }
@@ -81,7 +81,7 @@ impl Book {
     }
 
     /// Killed, and started again: what was not committed is gone.
-    pub(crate) fn reopen(&mut self) -> Vec<Letter> {
+    pub(crate) fn reopen(&mut self) -> Vec<SystemMessage> {
         self.ledger = None;
         let (ledger, letters) = Ledger::open(&self.path).unwrap();
         self.ledger = Some(ledger);
@@ -90,7 +90,7 @@ impl Book {
 
     /// Put away what was finished before a time: what its files are known by, and the
     /// messages as the archive has them.
-    pub(crate) fn prune(&mut self, before: i64) -> (Put, Vec<Facts>) {
+    pub(crate) fn prune(&mut self, before: i64) -> (Put, Vec<MessageRecord>) {
         self.ledger = None;
         self.archives += 1;
         let archive = self.path.with_file_name(format!("{}.jsonl", self.archives));
@@ -109,14 +109,14 @@ impl Book {
             let message = line.get_mut("message")?.take();
             Some(serde_json::from_value(message).unwrap())
         });
-        let gone: Vec<Facts> = gone.collect();
+        let gone: Vec<MessageRecord> = gone.collect();
         assert_eq!(pruned.messages, gone.len() as u64, "the archive has them");
         self.reopen();
         (put, gone)
     }
 
     /// What is remembered of messages that are files.
-    pub(crate) fn on_the_bus(&self) -> Vec<Facts> {
+    pub(crate) fn on_the_bus(&self) -> Vec<MessageRecord> {
         let mut numbers = Vec::new();
         let reader = self.ledger().reader();
         for step in [Step::Finished, Step::Refused, Step::Parked] {
@@ -126,21 +126,22 @@ impl Book {
     }
 
     /// What is remembered of a message.
-    pub(crate) fn facts(&self, number: Number) -> Option<Facts> {
+    pub(crate) fn facts(&self, number: MessageNo) -> Option<MessageRecord> {
         self.ledger().reader().message(number).unwrap()
     }
 
     /// The dead letters.
-    pub(crate) fn parked(&self) -> Vec<Facts> {
+    pub(crate) fn parked(&self) -> Vec<MessageRecord> {
         self.ledger().reader().at_step(Step::Parked).unwrap()
     }
 
     /// What is in the inbox of core and unread.
-    pub(crate) fn unread(&self) -> Vec<Facts> {
+    pub(crate) fn unread(&self) -> Vec<MessageRecord> {
         let held = self.state().held().map(|held| &held.facts);
-        let unread = |facts: &&Facts| facts.reached_core().is_some() && facts.read.is_none();
+        let unread =
+            |facts: &&MessageRecord| facts.reached_core().is_some() && facts.read.is_none();
         let remembered = self.ledger().reader().unread().unwrap().into_iter();
-        let gone = |facts: &Facts| self.state().message(facts.number).is_none();
+        let gone = |facts: &MessageRecord| self.state().message(facts.number).is_none();
         let held = held.filter(unread).cloned();
         held.chain(remembered.filter(gone)).collect()
     }

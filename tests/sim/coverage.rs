@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 use std::time::Duration;
 
-use tx::engine::{Facts, Happened, Is, Move, Moved, Row, Rule};
+use tx::engine::{Happened, Is, MessageRecord, Move, Moved, Row, Rule};
 
 use crate::settings::{Act, Fault};
 
@@ -97,7 +97,7 @@ impl Seen {
         }
     }
 
-    pub(crate) fn facts(&mut self, facts: &Facts) {
+    pub(crate) fn facts(&mut self, facts: &MessageRecord) {
         for delivery in &facts.deliveries {
             if let Some(row) = delivery.row {
                 *self.rows.entry(row).or_default() += 1;

@@ -64,7 +64,7 @@ impl World {
                     0 => Timer::State(who),
                     1 => Timer::Pause(who),
                     2 => Timer::Silence(who),
-                    _ => Timer::Ask(tx::engine::Number(self.rng.below(50)), who),
+                    _ => Timer::Ask(tx::engine::MessageNo(self.rng.below(50)), who),
                 };
                 let due = self.now - self.rng.within(0, 1_000_000);
                 self.take(Event::TimerFired { timer, due });

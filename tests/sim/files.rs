@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tx::engine::{Arrived, Event, Letter, Rejected};
+use tx::engine::{Arrived, Event, Rejected, SystemMessage};
 use tx::journal::Put;
 use tx::model::{Address, Envelope, Line, MsgId, Rearmatter};
 
@@ -188,7 +188,7 @@ impl World {
         self.take(event);
     }
 
-    pub(crate) fn write_letter(&mut self, letter: Letter) {
+    pub(crate) fn write_letter(&mut self, letter: SystemMessage) {
         if self.fault(Fault::OwnFile, 10) {
             let mut envelope = crate::files::envelope(&letter.from, letter.id.as_str(), self.now);
             envelope.to = letter

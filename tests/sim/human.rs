@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tx::engine::{Command, Event, Number};
+use tx::engine::{Command, Event, MessageNo};
 use tx::model::{Address, Kind, MsgId, Priority, Recipient};
 
 use crate::files::{Written, envelope};
@@ -15,15 +15,15 @@ const PATIENCE: u32 = 5;
 #[derive(Debug, Default)]
 pub(crate) struct Human {
     /// The questions that it was told of.
-    questions: BTreeMap<Number, Question>,
+    questions: BTreeMap<MessageNo, Question>,
     /// The answers, by their files.
-    answers: BTreeMap<String, Number>,
+    answers: BTreeMap<String, MessageNo>,
     /// It is going to look.
     looks: bool,
     /// What tx was killed before telling: shown after its start.
-    pub(crate) missed: Vec<Number>,
+    pub(crate) missed: Vec<MessageNo>,
     /// What it has read, and the records of what it said.
-    pub(crate) read: BTreeMap<Number, u64>,
+    pub(crate) read: BTreeMap<MessageNo, u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ impl World {
     }
 
     /// The human is told that something has come.
-    pub(crate) fn notify(&mut self, number: Number) {
+    pub(crate) fn notify(&mut self, number: MessageNo) {
         let Some(message) = self.seen_by_human(number) else {
             panic!("the human is told of {number:?}, which nobody knows");
         };
@@ -148,7 +148,7 @@ impl World {
     pub(crate) fn look(&mut self) {
         self.human.looks = false;
         let open = self.human.questions.iter().filter(|(_, q)| !q.answered);
-        let open: Vec<(Number, Question)> = open.map(|(n, q)| (*n, q.clone())).collect();
+        let open: Vec<(MessageNo, Question)> = open.map(|(n, q)| (*n, q.clone())).collect();
         let mut left = false;
         for (number, question) in open {
             if !self.calm && self.rng.percent(30) {

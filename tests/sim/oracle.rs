@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tx::engine::{Facts, Number, Source, State, Step};
+use tx::engine::{MessageNo, MessageRecord, Source, State, Step};
 
 use crate::world::World;
 
@@ -85,11 +85,11 @@ impl World {
         }
     }
 
-    pub(crate) fn all_facts(&self) -> BTreeMap<Number, Facts> {
+    pub(crate) fn all_facts(&self) -> BTreeMap<MessageNo, MessageRecord> {
         let mut all = BTreeMap::new();
         let mut unknown = 0;
         // A few numbers may be nobody's: of files that were changed before anybody had them.
-        for number in (1..).map(Number) {
+        for number in (1..).map(MessageNo) {
             let held = self.state().message(number).map(|held| held.facts.clone());
             let known = held.or_else(|| self.book.facts(number));
             match known.or_else(|| self.put_away.get(&number).cloned()) {
@@ -107,7 +107,7 @@ impl World {
     }
 
     /// What every file says is known: accepted, refused, or said before.
-    fn check_files(&mut self, facts: &BTreeMap<Number, Facts>) {
+    fn check_files(&mut self, facts: &BTreeMap<MessageNo, MessageRecord>) {
         let mut known = BTreeSet::new();
         for facts in facts.values() {
             if let Source::File { path, hash, .. } = &facts.source {
@@ -126,7 +126,7 @@ impl World {
         }
     }
 
-    fn check_facts(&mut self, facts: &BTreeMap<Number, Facts>) {
+    fn check_facts(&mut self, facts: &BTreeMap<MessageNo, MessageRecord>) {
         for facts in facts.values() {
             self.seen.facts(facts);
             self.record.check_given(facts);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use tx::engine::{Event, Exit, Number, Pane, Verdict};
+use tx::engine::{Event, Exit, MessageNo, Pane, Verdict};
 use tx::model::{Address, Feature};
 
 use crate::record::Given;
@@ -23,9 +23,9 @@ pub(crate) struct FakePane {
     /// What waits to be given to it.
     pub(crate) waiting: Option<Given>,
     /// All that it was ever given.
-    pub(crate) given: BTreeSet<Number>,
+    pub(crate) given: BTreeSet<MessageNo>,
     /// What it may be given once more: a person has retried it.
-    pub(crate) again: BTreeSet<Number>,
+    pub(crate) again: BTreeSet<MessageNo>,
     /// The feature that it works for, if it has worked.
     pub(crate) feature: Option<Option<Feature>>,
     /// What its agent is going to do, each after a while.

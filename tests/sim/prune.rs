@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tx::engine::{Facts, Step};
+use tx::engine::{MessageRecord, Step};
 
 use crate::world::World;
 
@@ -44,7 +44,7 @@ impl World {
 
     /// What lies on the bus is known as it is: at the next start nothing of it is new.
     fn check_bus(&self) {
-        let mut newest: BTreeMap<String, Facts> = BTreeMap::new();
+        let mut newest: BTreeMap<String, MessageRecord> = BTreeMap::new();
         let held = self.state().held().map(|held| held.facts.clone());
         for facts in self.book.on_the_bus().into_iter().chain(held) {
             let Some(path) = facts.path().map(str::to_owned) else {
@@ -61,7 +61,7 @@ impl World {
             if coming.contains(path) {
                 continue;
             }
-            let known = newest.get(path).and_then(Facts::hash);
+            let known = newest.get(path).and_then(MessageRecord::hash);
             assert!(
                 known == Some(hash),
                 "what {path} says ({hash}) was known, and is new after it was put away: {:?}",

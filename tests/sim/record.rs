@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tx::engine::{Facts, Letter, Number, Source, Step, Turn};
+use tx::engine::{MessageNo, MessageRecord, Source, Step, SystemMessage, Turn};
 use tx::model::{Address, Envelope, Feature, Kind, MsgId};
 
 use crate::world::World;
@@ -14,12 +14,12 @@ pub(crate) struct Record {
     /// What every file ever said, by its path and the hash of its text.
     files: BTreeMap<(String, String), Envelope>,
     /// The letters of tx that were written.
-    letters: BTreeMap<Number, Letter>,
+    letters: BTreeMap<MessageNo, SystemMessage>,
     /// What was put into the hands of a worker's process, each time with the last record
     /// that was durable then.
-    given: BTreeMap<(Number, Address), Vec<u64>>,
+    given: BTreeMap<(MessageNo, Address), Vec<u64>>,
     /// What the human was told of.
-    told: BTreeSet<Number>,
+    told: BTreeSet<MessageNo>,
     /// The last record that is durable.
     pub(crate) durable: u64,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Record {
 /// A message as its reader sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct Handed {
-    pub(crate) number: Number,
+    pub(crate) number: MessageNo,
     pub(crate) id: MsgId,
     pub(crate) from: Address,
     pub(crate) kind: Kind,
@@ -51,28 +51,28 @@ impl Record {
     }
 
     /// What the author of a message wrote.
-    pub(crate) fn envelope(&self, facts: &Facts) -> Option<&Envelope> {
+    pub(crate) fn envelope(&self, facts: &MessageRecord) -> Option<&Envelope> {
         match &facts.source {
             Source::File { path, hash, .. } => self.files.get(&(path.clone(), hash.clone())),
             Source::Own { .. } | Source::Output { .. } => None,
         }
     }
 
-    pub(crate) fn letter(&mut self, letter: Letter) {
+    pub(crate) fn letter(&mut self, letter: SystemMessage) {
         self.letters.insert(letter.number, letter);
     }
 
-    pub(crate) fn give(&mut self, number: Number, to: &Address) {
+    pub(crate) fn give(&mut self, number: MessageNo, to: &Address) {
         let key = (number, to.clone());
         self.given.entry(key).or_default().push(self.durable);
     }
 
-    pub(crate) fn tell(&mut self, number: Number) {
+    pub(crate) fn tell(&mut self, number: MessageNo) {
         self.told.insert(number);
     }
 
     /// Does core know of what is in its inbox? What is only recorded is not told.
-    pub(crate) fn check_told(&self, facts: &Facts) {
+    pub(crate) fn check_told(&self, facts: &MessageRecord) {
         let headless = self.envelope(facts).is_some_and(|said| said.headless);
         assert!(
             facts.reached_core().is_none() || headless || self.told.contains(&facts.number),
@@ -83,7 +83,7 @@ impl Record {
 
     /// A message as its reader sees it. Whose it is and what it is to its reader are told
     /// by tx; what it says is what its author wrote.
-    fn handed(&self, facts: &Facts, to: &Address) -> Handed {
+    fn handed(&self, facts: &MessageRecord, to: &Address) -> Handed {
         let number = facts.number;
         let kind = facts.delivery(to).map_or(Kind::Update, |d| d.kind);
         match &facts.source {
@@ -119,7 +119,7 @@ impl Record {
 
     /// What a ladder calls delivered was given to a process before, once for each time that
     /// it says so.
-    pub(crate) fn check_given(&self, facts: &Facts) {
+    pub(crate) fn check_given(&self, facts: &MessageRecord) {
         for delivery in facts.deliveries.iter().filter(|d| !d.to.is_core()) {
             let none = Vec::new();
             let key = (facts.number, delivery.to.clone());
@@ -155,7 +155,7 @@ impl World {
     }
 
     /// A message as the human sees it.
-    pub(crate) fn seen_by_human(&self, number: Number) -> Option<Handed> {
+    pub(crate) fn seen_by_human(&self, number: MessageNo) -> Option<Handed> {
         let held = self.state().message(number).map(|held| held.facts.clone());
         let facts = held.or_else(|| self.book.facts(number))?;
         Some(self.record.handed(&facts, &Address::core()))

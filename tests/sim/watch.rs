@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tx::engine::{Command, Event, Facts, Number, Source, Step};
+use tx::engine::{Command, Event, MessageNo, MessageRecord, Source, Step};
 use tx::model::{Address, Envelope};
 
 use crate::reference::{At, Made, Message, Model, Stepped};
@@ -14,9 +14,9 @@ pub(crate) struct Watch {
     model: Model,
     /// What was taken in since the last commit, with its place in the journal.
     events: Vec<(u64, Event)>,
-    touched: BTreeSet<Number>,
+    touched: BTreeSet<MessageNo>,
     /// The steps that are known of each message, and the record that holds its text.
-    known: BTreeMap<Number, Known>,
+    known: BTreeMap<MessageNo, Known>,
     /// The turn that each worker is in.
     turns: BTreeMap<Address, u32>,
     /// What each worker had in hand.
@@ -32,13 +32,18 @@ struct Known {
 /// What is new of the messages, by the record that made it so.
 #[derive(Default)]
 struct News {
-    made: BTreeMap<u64, Vec<Facts>>,
+    made: BTreeMap<u64, Vec<MessageRecord>>,
     steps: BTreeMap<u64, Vec<Stepped>>,
 }
 
 impl Watch {
     /// tx has taken something in.
-    pub(crate) fn took(&mut self, seq: u64, event: &Event, touched: &[(Number, tx::model::MsgId)]) {
+    pub(crate) fn took(
+        &mut self,
+        seq: u64,
+        event: &Event,
+        touched: &[(MessageNo, tx::model::MsgId)],
+    ) {
         // What is said of a message that has left touches nothing that is held.
         if let Event::Command(Command::Drop { facts } | Command::Retry { facts, .. }) = event {
             self.touched.insert(facts.number);
@@ -49,7 +54,7 @@ impl Watch {
     }
 
     /// Is it, or may it be, one of the results that a join gets together?
-    pub(crate) fn is_result(&self, number: Number) -> bool {
+    pub(crate) fn is_result(&self, number: MessageNo) -> bool {
         self.model.is_result(number.0)
     }
 
@@ -64,7 +69,7 @@ impl Watch {
         self.touched.clear();
     }
 
-    fn news(&mut self, facts: Vec<Facts>) -> News {
+    fn news(&mut self, facts: Vec<MessageRecord>) -> News {
         let mut news = News::default();
         for facts in facts {
             let known = self.known.entry(facts.number).or_default();
@@ -159,7 +164,7 @@ impl World {
             let held = self.state().message(number).map(|held| held.facts.clone());
             held.or_else(|| self.book.facts(number))
         });
-        let facts: Vec<Facts> = facts.collect();
+        let facts: Vec<MessageRecord> = facts.collect();
         let mut news = self.watch.news(facts);
         let turns = self.state().workers();
         let turns = turns.map(|(who, worker)| (who.clone(), worker.turn));
@@ -200,7 +205,7 @@ impl World {
     }
 }
 
-fn of(facts: &Facts) -> Made {
+fn of(facts: &MessageRecord) -> Made {
     let record = facts.record();
     let parked = facts.deliveries.iter().all(|delivery| {
         let mut first = delivery.ladder.iter().filter(|rung| rung.record == record);

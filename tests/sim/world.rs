@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Event, Facts, Is, Loaded, Number, Pane, State};
+use tx::engine::{Event, Is, Loaded, MessageNo, MessageRecord, Pane, State};
 use tx::model::{Address, MsgId, Name};
 
 use crate::book::Book;
@@ -83,7 +83,7 @@ pub(crate) struct World {
     /// What has come since, and waits.
     pub(crate) unheard: VecDeque<Event>,
     /// What was put away.
-    pub(crate) put_away: BTreeMap<Number, Facts>,
+    pub(crate) put_away: BTreeMap<MessageNo, MessageRecord>,
     /// Something was taken in, and is not durable yet.
     pub(crate) taken: bool,
     /// Events since everything is calm.

@@ -1,7 +1,7 @@
 //! What is asked, as an order for the engine: with all that is known of what it is about.
 
 use super::Request;
-use crate::engine::{Command, Facts, Number};
+use crate::engine::{Command, MessageNo, MessageRecord};
 use crate::journal::{Error, History, Ledger};
 use crate::model::{Address, did_you_mean};
 
@@ -64,16 +64,18 @@ fn known(worker: &Address, history: History) -> Result<Address, Refusal> {
     Err(Refusal { why, hint })
 }
 
-fn dead_letter(letter: u64, history: History) -> Result<Facts, Refusal> {
-    let facts = history.message(Number(letter))?;
-    facts.filter(Facts::is_dead_letter).ok_or_else(|| Refusal {
-        why: format!("there is no dead letter {letter}"),
-        hint: "`tx dlq list` lists them".into(),
-    })
+fn dead_letter(letter: u64, history: History) -> Result<MessageRecord, Refusal> {
+    let facts = history.message(MessageNo(letter))?;
+    facts
+        .filter(MessageRecord::is_dead_letter)
+        .ok_or_else(|| Refusal {
+            why: format!("there is no dead letter {letter}"),
+            hint: "`tx dlq list` lists them".into(),
+        })
 }
 
-fn at_core(number: u64, history: History) -> Result<Facts, Refusal> {
-    let facts = history.message(Number(number))?;
+fn at_core(number: u64, history: History) -> Result<MessageRecord, Refusal> {
+    let facts = history.message(MessageNo(number))?;
     let facts = facts.filter(|facts| facts.reached_core().is_some());
     facts.ok_or_else(|| Refusal {
         why: format!("there is no message {number} in the inbox"),
@@ -82,8 +84,8 @@ fn at_core(number: u64, history: History) -> Result<Facts, Refusal> {
 }
 
 /// The first message of its run, if that is finished and another.
-fn first_of_run(facts: &Facts, history: History) -> Result<Vec<Facts>, Refusal> {
-    let finished = |run: &Number| *run != facts.number && history.state.message(*run).is_none();
+fn first_of_run(facts: &MessageRecord, history: History) -> Result<Vec<MessageRecord>, Refusal> {
+    let finished = |run: &MessageNo| *run != facts.number && history.state.message(*run).is_none();
     let Some(run) = facts.run.filter(finished) else {
         return Ok(Vec::new());
     };

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::daemon::DaemonLock;
 use crate::engine::{
-    Command, Event, Exit, Loaded, Number, Pane, Source, State, Step, Timer, Traits,
+    Command, Event, Exit, Loaded, MessageNo, Pane, Source, State, Step, Timer, Traits,
 };
 use crate::journal::Ledger;
 use crate::model::{Address, Mode};
@@ -307,7 +307,7 @@ fn a_dead_letter_is_retried_with_what_its_file_said() {
     assert_eq!(envelope.priority, crate::model::Priority::High);
     ledger.take(0, Event::Command(command)).unwrap();
     drop(ledger.commit().unwrap());
-    let held = ledger.state().message(Number(1)).unwrap();
+    let held = ledger.state().message(MessageNo(1)).unwrap();
     assert_eq!(held.facts.step(), Step::Leased);
     // It is no dead letter any more.
     let refusal = command_for(&Request::Drop { letter: 1 }, &ledger).unwrap_err();

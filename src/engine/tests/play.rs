@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use chrono::DateTime;
 
 use crate::engine::{
-    Alive, Arrived, Command, Dialog, DialogKind, Effect, Event, Exit, Facts, Held, Is, Letter,
-    Loaded, Number, Pane, Rejected, Sent, State, Step, Timer, Traits, Verdict,
+    Alive, Arrived, Command, Dialog, DialogKind, Effect, Event, Exit, Held, Is, Loaded, MessageNo,
+    MessageRecord, Pane, Rejected, Sent, State, Step, SystemMessage, Timer, Traits, Verdict,
 };
 use crate::format::mesh::parse;
 use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Rearmatter, Recipient};
@@ -18,7 +18,7 @@ pub(super) struct Play {
     /// Every effect so far.
     pub(super) effects: Vec<Effect>,
     /// What has left the state.
-    pub(super) left: BTreeMap<Number, Facts>,
+    pub(super) left: BTreeMap<MessageNo, MessageRecord>,
     files: u32,
 }
 
@@ -160,7 +160,7 @@ impl Play {
         let path = msg.path.unwrap_or_else(|| format!("{}.md", self.files));
         let envelope = msg.envelope;
         let names: Vec<&MsgId> = envelope.in_reply_to.iter().chain([&envelope.id]).collect();
-        let mut known: Vec<Facts> = self
+        let mut known: Vec<MessageRecord> = self
             .left
             .values()
             .filter(|facts| {
@@ -170,7 +170,7 @@ impl Play {
             })
             .cloned()
             .collect();
-        let mut runs: Vec<Number> = known.iter().filter_map(|facts| facts.run).collect();
+        let mut runs: Vec<MessageNo> = known.iter().filter_map(|facts| facts.run).collect();
         runs.extend(self.state.speaks_of(&envelope));
         let roots = runs.iter().filter_map(|run| self.left.get(run)).cloned();
         known.extend(roots.collect::<Vec<_>>());
@@ -416,7 +416,7 @@ impl Play {
     }
 
     /// What is known of a message, held or gone.
-    pub(super) fn facts(&self, id: &str) -> Facts {
+    pub(super) fn facts(&self, id: &str) -> MessageRecord {
         let id: MsgId = id.parse().unwrap();
         let held = self.state.held().map(|held: &Held| &held.facts);
         let held = held.filter(|facts| facts.id == id).last();
@@ -471,7 +471,7 @@ impl Play {
     }
 
     /// A message's id; of tx's own, its headline.
-    pub(super) fn name(&self, number: Number) -> String {
+    pub(super) fn name(&self, number: MessageNo) -> String {
         let held = self.state.message(number).map(|held| &held.facts);
         let facts = held.or(self.left.get(&number)).unwrap();
         match facts.from.is_system() {
@@ -493,7 +493,7 @@ impl Play {
         self.core_has().contains(&"a run is complete".to_owned())
     }
 
-    pub(super) fn letters(&self) -> Vec<&Letter> {
+    pub(super) fn letters(&self) -> Vec<&SystemMessage> {
         let written = self.effects.iter().filter_map(|effect| match effect {
             Effect::Write(letter) => Some(&**letter),
             _ => None,

@@ -26,8 +26,8 @@ impl Desk {
     }
 
     /// Take in an event that finishes these messages.
-    fn finish(&mut self, messages: &[Facts]) {
-        let remember = |facts: &Facts| Effect::Remember(Box::new(facts.clone()));
+    fn finish(&mut self, messages: &[MessageRecord]) {
+        let remember = |facts: &MessageRecord| Effect::Remember(Box::new(facts.clone()));
         let effects = messages.iter().map(remember).collect();
         let event = removed("m");
         let entry = encode(0, &event);
@@ -42,7 +42,7 @@ impl Desk {
         known(&event)
     }
 
-    fn again(self) -> (Desk, Vec<Letter>) {
+    fn again(self) -> (Desk, Vec<SystemMessage>) {
         let Desk { folder, ledger } = self;
         drop(ledger);
         let (ledger, letters) = Ledger::open(&folder.path().join("journal.db")).unwrap();
@@ -84,7 +84,7 @@ fn events_are_durable_and_effects_are_told_only_after_a_commit() {
     let body = r#"{"mesh-removed":{"mesh":"b"}}"#;
     assert_eq!((record.at, record.kind.as_str()), (8, "mesh-removed"));
     assert_eq!((record.body.as_str(), record.rules), (body, RULES));
-    assert_eq!(reader.message(Number(1)).unwrap(), Some(done));
+    assert_eq!(reader.message(MessageNo(1)).unwrap(), Some(done));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn an_arrival_is_told_of_the_finished_messages_it_may_speak_of() {
     let mut desk = open();
     let done = |number, id| facts(number, id, &[Step::Finished]);
     let mut in_run = done(3, "c");
-    in_run.run = Some(Number(1));
+    in_run.run = Some(MessageNo(1));
     let mut renamed = done(4, "b-2");
     renamed.written = Some(id("b"));
     let stored = [done(1, "a"), done(2, "b"), in_run, renamed, done(5, "e")];
@@ -165,7 +165,7 @@ fn an_arrival_is_told_of_the_finished_messages_it_may_speak_of() {
 #[test]
 fn an_arrival_is_told_of_the_newest_few_and_the_last_word_on_each() {
     let mut desk = open();
-    let all: Vec<Facts> = (1..=12)
+    let all: Vec<MessageRecord> = (1..=12)
         .map(|number| facts(number, "a", &[Step::Parked]))
         .collect();
     desk.finish(&all);
@@ -509,7 +509,7 @@ fn a_message_that_older_rules_numbered_otherwise_is_not_lost_to_another() {
     let mut desk = open();
     desk.ledger.take(1, rejected("a.md")).unwrap();
     desk.ledger.commit().unwrap();
-    let first = desk.ledger.reader().message(Number(1)).unwrap().unwrap();
+    let first = desk.ledger.reader().message(MessageNo(1)).unwrap().unwrap();
     let Desk { folder, ledger } = desk;
     drop(ledger);
     let path = folder.path().join("journal.db");
@@ -517,15 +517,15 @@ fn a_message_that_older_rules_numbered_otherwise_is_not_lost_to_another() {
     connection.execute_batch(OLDER_RULES).unwrap();
     let letter = facts(1, "a-letter", &[Step::Finished]);
     super::super::messages::keep(&connection, &letter).unwrap();
-    let moved = Facts {
-        number: Number(2),
+    let moved = MessageRecord {
+        number: MessageNo(2),
         ..first
     };
     super::super::messages::keep(&connection, &moved).unwrap();
     let (mut ledger, _) = Ledger::open(&path).unwrap();
     ledger.take(2, rejected("b.md")).unwrap();
     ledger.commit().unwrap();
-    let known = |number| ledger.reader().message(Number(number)).unwrap();
+    let known = |number| ledger.reader().message(MessageNo(number)).unwrap();
     let paths = |number| Some(known(number)?.path()?.to_owned());
     let paths: Vec<String> = (1..9).filter_map(paths).collect();
     assert_eq!(paths, ["a-letter.md", "a.md", "b.md"]);

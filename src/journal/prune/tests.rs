@@ -12,7 +12,7 @@ fn prune(path: &Path, before: i64, archive: &Path) -> Result<Pruned, Error> {
     super::prune(path, before, archive, |_| Ok(()))
 }
 
-use crate::engine::{Event, Facts, Number, Step};
+use crate::engine::{Event, MessageNo, MessageRecord, Step};
 use crate::journal::samples::{arrived, facts, numbers, removed};
 use crate::journal::{Entry, Journal, Key, Reader, codec};
 
@@ -21,7 +21,7 @@ struct Project {
     path: PathBuf,
 }
 
-fn entry(at: i64, event: &Event, facts: Vec<Facts>) -> Entry {
+fn entry(at: i64, event: &Event, facts: Vec<MessageRecord>) -> Entry {
     Entry {
         keys: vec![Key::Agent("dev/worker".into())],
         facts,
@@ -67,7 +67,7 @@ impl Project {
 
     fn messages(&self) -> Vec<u64> {
         let reader = Reader::open(&self.path).unwrap();
-        numbers(&reader.thread(Number(1)).unwrap())
+        numbers(&reader.thread(MessageNo(1)).unwrap())
     }
 
     /// The records and the messages in the archive.
@@ -158,7 +158,7 @@ fn an_archived_record_is_whole() {
     );
     let sample = facts(1, "m1", &[Step::Finished]);
     let facts: Value = serde_json::from_str(text.lines().nth(2).unwrap()).unwrap();
-    let facts: Facts = serde_json::from_value(facts["message"].clone()).unwrap();
+    let facts: MessageRecord = serde_json::from_value(facts["message"].clone()).unwrap();
     assert_eq!(facts, sample);
 }
 
@@ -278,7 +278,7 @@ fn what_a_file_said_stays_as_long_as_anything_that_it_said() {
     // The file of the parked third one was changed too late, which was refused.
     let event = arrived("m3.md", "m3", &[]);
     let refused = facts(11, "m3", &[Step::Refused]);
-    let refused = Facts { at: 45, ..refused };
+    let refused = MessageRecord { at: 45, ..refused };
     journal
         .append(&[entry(110, &event, vec![refused])])
         .unwrap();
@@ -292,5 +292,5 @@ fn what_a_file_said_stays_as_long_as_anything_that_it_said() {
     assert!(!files.paths.contains("m3.md"), "{files:?}");
     let kept = Reader::open(&project.path).unwrap();
     let kept = kept.messages_at("m3.md", 8).unwrap();
-    assert!(kept.iter().any(|facts| facts.number == Number(11)));
+    assert!(kept.iter().any(|facts| facts.number == MessageNo(11)));
 }

@@ -19,13 +19,13 @@ use crate::model::{Address, Kind, Line, MsgId, Name, Status};
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
 )]
 #[serde(transparent)]
-pub struct Number(pub u64);
+pub struct MessageNo(pub u64);
 
 /// What is known of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct MessageRecord {
     /// Its place among all messages.
-    pub number: Number,
+    pub number: MessageNo,
     /// The id it is known by.
     pub id: MsgId,
     /// The id as its author wrote it, where another message already had that.
@@ -44,17 +44,17 @@ pub struct Facts {
     pub at: i64,
     /// The messages it follows from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cause: Vec<Number>,
+    pub cause: Vec<MessageNo>,
     /// The first messages of the threads that it belongs to.
-    pub thread: Vec<Number>,
+    pub thread: Vec<MessageNo>,
     /// How many messages lie between it and the first.
     pub hops: u32,
     /// The task of core's that began the run it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<Number>,
+    pub run: Option<MessageNo>,
     /// What its sender had in hand when it wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work: Option<Number>,
+    pub work: Option<MessageNo>,
     /// One for each recipient; none if it was refused.
     pub deliveries: Vec<Delivery>,
     /// Why it was refused as a whole.
@@ -121,12 +121,12 @@ pub struct Delivery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub set: Option<Member>,
     /// How far it has got, step by step.
-    pub ladder: Vec<Rung>,
+    pub ladder: Vec<DeliveryStep>,
 }
 
 /// One step of a delivery, and what proves it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rung {
+pub struct DeliveryStep {
     /// The step.
     pub step: Step,
     /// When, in milliseconds since 1970.
@@ -178,17 +178,17 @@ pub struct Totals {
     pub failed: bool,
 }
 
-impl Facts {
+impl MessageRecord {
     /// A file that was not accepted.
     pub(super) fn of_refused(
-        number: Number,
+        number: MessageNo,
         id: MsgId,
         from: Address,
         source: Source,
         at: i64,
         why: String,
-    ) -> Facts {
-        Facts {
+    ) -> MessageRecord {
+        MessageRecord {
             number,
             id,
             written: None,
@@ -259,7 +259,7 @@ impl Facts {
     /// The step by which it came into the inbox of core; `None` if it is not there, or
     /// not yet: an outcome waits for the end of its work, a result for the others of its
     /// fan-out.
-    pub fn reached_core(&self) -> Option<&Rung> {
+    pub fn reached_core(&self) -> Option<&DeliveryStep> {
         let delivery = self.delivery(&Address::core())?;
         let mut ladder = delivery.ladder.iter();
         ladder.find(|rung| match rung.step {
