@@ -1,4 +1,4 @@
-//! What docs/performance.md claims of the engine and its ledger, as ratios within one run.
+//! What docs/performance.md claims of the engine and its store, as ratios within one run.
 //!
 //! `cargo bench --bench engine` fails if a limit is not kept; as `cargo test` runs
 //! it, a little of everything runs once and nothing is judged.
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tx::engine::{Arrived, Event, Loaded, Pane, State, Traits};
 use tx::format::mesh;
 use tx::format::message::{Origin, Parsed, parse};
-use tx::journal::{Ledger, Reader};
+use tx::journal::{Reader, Store};
 use tx::model::{Address, Envelope, Mode, Rearmatter};
 
 mod ratio;
@@ -166,7 +166,7 @@ fn step_ratio(rounds: usize) -> bool {
 
 /// A pipeline that never rests: each task goes through all five agents to core.
 struct Pipeline {
-    ledger: Ledger,
+    store: Store,
     at: i64,
     messages: usize,
     agent: usize,
@@ -177,9 +177,9 @@ struct Pipeline {
 
 impl Pipeline {
     fn begin(path: &Path) -> Pipeline {
-        let (ledger, _) = Ledger::open(path).expect("a journal is begun");
+        let (store, _) = Store::open(path).expect("a journal is begun");
         let mut pipeline = Pipeline {
-            ledger,
+            store,
             at: 1_000,
             messages: 0,
             agent: 0,
@@ -193,11 +193,11 @@ impl Pipeline {
 
     fn take(&mut self, event: Event) {
         self.at += 3;
-        self.ledger.take(self.at, event).expect("it is taken in");
+        self.store.apply(self.at, event).expect("it is taken in");
         self.pending += 1;
         if self.pending == BATCH {
             self.pending = 0;
-            let _ = self.ledger.commit().expect("it is durable");
+            let _ = self.store.commit().expect("it is durable");
         }
     }
 
@@ -274,26 +274,26 @@ fn history(events: usize, judged: bool) -> bool {
         late,
         1.2,
     );
-    let left = pipeline.ledger.state().counts().left;
-    let bytes = pipeline.ledger.state().snapshot().len();
+    let left = pipeline.store.state().counts().left;
+    let bytes = pipeline.store.state().snapshot().len();
     println!("snapshot after {left} finished messages: {bytes} bytes, of at most 1,000,000");
     kept &= bytes < 1_000_000;
-    let _ = pipeline.ledger.commit().expect("it is durable");
-    let seq = pipeline.ledger.state().seq();
+    let _ = pipeline.store.commit().expect("it is durable");
+    let seq = pipeline.store.state().seq();
     drop(pipeline);
 
     let reader = Reader::open(&path).expect("the journal is read");
     let mut state = State::default();
     let took = timed(|| {
-        state = Ledger::replay(&reader, seq, |_, _, _| {}).expect("it is folded");
+        state = Store::replay(&reader, seq, |_, _, _| {}).expect("it is folded");
     });
     println!("folding {seq} events from zero: {took:.1?}, of at most 10 s for a million");
     kept &= took.as_secs_f64() / seq as f64 <= 10.0 / 1e6;
     let mut opened = None;
-    let took = timed(|| opened = Some(Ledger::open(&path).expect("the journal is opened")));
-    let (ledger, _) = opened.expect("it was opened just now");
+    let took = timed(|| opened = Some(Store::open(&path).expect("the journal is opened")));
+    let (store, _) = opened.expect("it was opened just now");
     println!("starting from the newest snapshot: {took:.1?}, of at most 200 ms");
-    assert!(*ledger.state() == state, "both ways lead to the same state");
+    assert!(*store.state() == state, "both ways lead to the same state");
     kept &= took < Duration::from_millis(200);
     kept || !judged
 }

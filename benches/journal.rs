@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
 use tx::engine::{Event, MessageRecord};
-use tx::journal::{Entry, Journal, Ledger, Reader};
+use tx::journal::{Entry, Journal, Reader, Store};
 
 /// How many share a commit.
 const BATCH: usize = 64;
@@ -114,7 +114,7 @@ fn fold(count: usize) {
 }
 
 /// Taking arrivals in that answer a finished message, 64 a commit, beside appending
-/// the same records: what the ledger itself costs.
+/// the same records: what the store itself costs.
 fn take(commits: usize) {
     let arrived = serde_json::json!({"arrived": {
         "path": "login-redirect-tested-3.md", "hash": "0", "text": BODY, "body": {"start": 0, "end": 0},
@@ -142,17 +142,17 @@ fn take(commits: usize) {
         let mut journal = Journal::open(path).expect("a journal is begun");
         journal.append(&[first]).expect("it is appended");
         drop(journal);
-        let (mut ledger, _) = Ledger::open(path).expect("it is folded");
+        let (mut store, _) = Store::open(path).expect("it is folded");
         let (mut taking, mut committing) = (Duration::ZERO, Duration::ZERO);
         for _ in 0..commits {
             let events = vec![arrived.clone(); BATCH];
             let began = Instant::now();
             for event in events {
-                ledger.take(0, event).expect("it is taken in");
+                store.apply(0, event).expect("it is taken in");
             }
             taking += began.elapsed();
             let began = Instant::now();
-            let effects = ledger.commit().expect("it is durable");
+            let effects = store.commit().expect("it is durable");
             committing += began.elapsed();
             drop(effects);
         }

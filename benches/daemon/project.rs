@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tx::engine::State;
-use tx::journal::{Ledger, Reader};
+use tx::journal::{Reader, Store};
 
 pub(crate) const TX: &str = env!("CARGO_BIN_EXE_tx");
 
@@ -54,7 +54,7 @@ impl Project {
     pub(crate) fn state(&self) -> State {
         let reader = self.reader();
         let last = reader.last().expect("it can be read");
-        Ledger::fold_to(&reader, last).expect("it can be folded")
+        Store::fold_to(&reader, last).expect("it can be folded")
     }
 
     pub(crate) fn daemon(&self) -> u32 {

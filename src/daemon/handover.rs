@@ -11,7 +11,7 @@ use super::processes::Start;
 use crate::engine::{Arrived, Event, Exit, MessageNo, MessageRecord, Pane, State, Turn};
 use crate::format::message::MAX_FILE;
 use crate::format::prompt::{Given, output_folder, prompt, with_feature};
-use crate::journal::{Error, Ledger, Reader, StoredMessage};
+use crate::journal::{Error, Reader, Store, StoredMessage};
 use crate::model::{
     Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Runtime, Status,
 };
@@ -26,7 +26,7 @@ use crate::runtime::{Values, arguments, uses_session};
 pub(super) struct Handover<'a> {
     pub(super) project: &'a Project,
     pub(super) meshes: &'a Meshes,
-    pub(super) ledger: &'a Ledger,
+    pub(super) store: &'a Store,
 }
 
 /// What a spawn asks for besides the pane.
@@ -269,7 +269,7 @@ impl Handover<'_> {
     }
 
     fn whose(&self, worker: &Address) -> Result<Whose<'_>, String> {
-        let mut meshes = self.ledger.state().meshes();
+        let mut meshes = self.store.state().meshes();
         let loaded = meshes.find(|loaded| loaded.mesh.name == worker.mesh);
         let mesh = loaded.map(|loaded| &loaded.mesh);
         let agent = mesh.and_then(|mesh| mesh.agents.get(&worker.agent));
@@ -326,7 +326,7 @@ impl Handover<'_> {
         let Some(rules) = agent.workspace.as_ref().or(mesh.workspace.as_ref()) else {
             return Ok(None);
         };
-        let state = self.ledger.state();
+        let state = self.store.state();
         let given = turn.and_then(|turn| turn.messages.first().copied());
         let in_hand = || state.worker(worker)?.status.work()?.messages().next();
         let first = given.or_else(in_hand).map(|number| self.facts(number));
@@ -338,7 +338,7 @@ impl Handover<'_> {
             Some(run) => self.facts(run)?.unwrap_or(first),
             None => first,
         };
-        let of_task = content(self.ledger.reader(), &task, worker);
+        let of_task = content(self.store.reader(), &task, worker);
         let of_task = of_task.map_err(|error| error.to_string())?.feature;
         let task = Task {
             id: task.id.as_str(),
@@ -353,7 +353,7 @@ impl Handover<'_> {
     }
 
     fn facts(&self, number: MessageNo) -> Result<Option<MessageRecord>, String> {
-        let found = self.ledger.history().message(number);
+        let found = self.store.history().message(number);
         found.map_err(|error| error.to_string())
     }
 
@@ -370,8 +370,8 @@ impl Handover<'_> {
 
     fn contents(&self, to: &Address, messages: &[MessageNo]) -> Result<Vec<Content>, String> {
         let each = messages.iter().filter_map(|number| {
-            let held = self.ledger.state().message(*number)?;
-            Some(content(self.ledger.reader(), &held.facts, to))
+            let held = self.store.state().message(*number)?;
+            Some(content(self.store.reader(), &held.facts, to))
         });
         let all: Result<_, Error> = each.collect();
         all.map_err(|error| error.to_string())
@@ -379,7 +379,7 @@ impl Handover<'_> {
 
     /// A session of its own, in the form that every agent CLI takes.
     fn new_session(&self, pane: &Pane) -> String {
-        let state: &State = self.ledger.state();
+        let state: &State = self.store.state();
         let seed = format!(
             "{} {} {} {} {}",
             self.project.root.display(),

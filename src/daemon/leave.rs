@@ -21,7 +21,7 @@ impl Daemon {
                 let saved = copy.parent().map_or(Ok(()), fs::create_dir_all);
                 let saved = saved.and_then(|()| create_private(&copy).map(drop));
                 let saved = saved.map_err(|error| error.to_string()).and_then(|()| {
-                    let copied = self.ledger.reader().copy_to(&copy);
+                    let copied = self.store.reader().copy_to(&copy);
                     copied.map_err(|error| error.to_string())
                 });
                 if let Err(error) = &saved {
@@ -52,7 +52,7 @@ impl Daemon {
         self.consumer.stop();
         // With a snapshot, the next start would take them for written.
         if self.unwritten.is_empty()
-            && let Err(error) = self.ledger.snapshot()
+            && let Err(error) = self.store.snapshot()
         {
             tracing::warn!(%error, "no snapshot: the next start takes longer");
         }

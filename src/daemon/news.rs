@@ -26,7 +26,7 @@ impl Daemon {
             return;
         }
         // What has come has left the state, unless it is an open ask.
-        let found = self.ledger.history().message(number);
+        let found = self.store.history().message(number);
         let Some(facts) = found.unwrap_or_default() else {
             return;
         };
@@ -44,7 +44,7 @@ impl Daemon {
     /// What the human may not have been told before tx was ended: the asks that were open,
     /// and what was wanted in the core session.
     pub(super) fn untold(&self) -> Untold {
-        let (reader, state) = (self.ledger.reader(), self.ledger.state());
+        let (reader, state) = (self.store.reader(), self.store.state());
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
         let asks = asks.map(|(number, _, _)| number).collect();
         let mut responses = Vec::new();
@@ -58,7 +58,7 @@ impl Daemon {
     /// Tell it now, as far as it is still so.
     pub(super) fn remind(&self, untold: &Untold) {
         for ask in &untold.asks {
-            let mut open = self.ledger.state().asks();
+            let mut open = self.store.state().asks();
             if open.any(|(number, asked, _)| number == *ask && asked.is_core()) {
                 self.notify(*ask, Kind::AskHuman, false);
             }
@@ -97,7 +97,7 @@ impl Daemon {
     /// The human was shown these in the core session.
     pub(super) fn read(&mut self, numbers: Vec<MessageNo>) {
         let messages = numbers.into_iter().map(|number| number.0).collect();
-        match control::command_for(&Request::Read { messages }, &self.ledger) {
+        match control::command_for(&Request::Read { messages }, &self.store) {
             Ok(command) => self.queue.push(Event::Command(command)),
             Err(refusal) => tracing::warn!(why = refusal.why, "they stay unread"),
         }
@@ -106,7 +106,7 @@ impl Daemon {
     /// Show the human what has become of it all.
     pub(super) fn show_news(&self) {
         let waiting = self.waiting();
-        let state = self.ledger.state();
+        let state = self.store.state();
         self.bar.show(bar::line(state, waiting));
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
         let asks = asks.filter_map(|(number, _, _)| state.message(number));
@@ -116,7 +116,7 @@ impl Daemon {
 
     /// What waits for the human, as far as that can be told.
     fn waiting(&self) -> Waiting {
-        let (reader, state) = (self.ledger.reader(), self.ledger.state());
+        let (reader, state) = (self.store.reader(), self.store.state());
         let rejections = reader
             .open_rejections(state, bar::MOST_REJECTIONS)
             .unwrap_or_default();

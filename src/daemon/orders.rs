@@ -51,7 +51,7 @@ impl Daemon {
         if self.queue.is_stalled() {
             return Err(full("see that the disk has room, then try again"));
         }
-        let command = control::command_for(request, &self.ledger)?;
+        let command = control::command_for(request, &self.store)?;
         self.queue.push(Event::Command(command));
         self.settle();
         match self.queue.is_stalled() {

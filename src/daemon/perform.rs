@@ -84,7 +84,7 @@ impl Daemon {
         Handover {
             project: &self.project,
             meshes: &self.meshes,
-            ledger: &self.ledger,
+            store: &self.store,
         }
     }
 

@@ -29,7 +29,7 @@ use super::screens::Screens;
 use super::stopped::Stopped;
 use super::{Input, survivors};
 use crate::engine::{Event, SystemMessage, Timer};
-use crate::journal::Ledger;
+use crate::journal::Store;
 use crate::model::{Address, Core, MsgId, Name, Recipient, ScreenRules};
 use crate::project::{Project, close_all_in};
 use crate::runtime::Runtimes;
@@ -57,10 +57,10 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
     project.make_private().map_err(open)?;
     let mut lock = DaemonLock::take(project)?;
     make(&project.messages())?;
-    let (ledger, unwritten) = Ledger::open(&project.journal())?;
+    let (store, unwritten) = Store::open(&project.journal())?;
     // SQLite makes its files as the umask says.
     close_all_in(&project.state());
-    for record in ledger.reader().quarantined()? {
+    for record in store.reader().quarantined()? {
         let (seq, kind, why) = (record.seq, record.kind, record.why);
         tracing::error!(
             record = seq,
@@ -80,7 +80,7 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
         .map_err(Stopped::Machine)?;
     runtime.block_on(async {
         let (queue, ends) = Queue::new();
-        let (mut daemon, found) = Daemon::new(project, ledger, ground, queue, ends.inputs).await?;
+        let (mut daemon, found) = Daemon::new(project, store, ground, queue, ends.inputs).await?;
         for letter in unwritten {
             daemon.write(letter);
         }
@@ -114,7 +114,7 @@ pub(super) struct Daemon {
     /// Can files be watched? As of when that was told.
     pub(super) watching: bool,
     pub(super) clock: Clock,
-    pub(super) ledger: Ledger,
+    pub(super) store: Store,
     pub(super) meshes: Meshes,
     pub(super) consumer: Consumer,
     pub(super) processes: Processes,
@@ -147,13 +147,13 @@ pub(super) struct Daemon {
 impl Daemon {
     async fn new(
         project: &Project,
-        ledger: Ledger,
+        store: Store,
         ground: Ground,
         queue: Queue,
         inputs: mpsc::Sender<Input>,
     ) -> Result<(Daemon, Found), Stopped> {
         let settings = project.settings()?;
-        let clock = Clock::start(ledger.state().at());
+        let clock = Clock::start(store.state().at());
         let socket = project.tmux_socket();
         let path = project.root.clone();
         let socket = socket.map_err(|error| Stopped::File { path, error })?;
@@ -165,14 +165,14 @@ impl Daemon {
             error,
         };
         let runtimes = Runtimes::with(&settings);
-        let left = survivors::find(&project.run(), ledger.state(), &runtimes, found);
+        let left = survivors::find(&project.run(), store.state(), &runtimes, found);
         let left = left.map_err(failed)?;
         for stray in &left.strays {
             tracing::warn!(pane = stray.as_str(), "a pane without evidence is closed");
             client.close(stray).await?;
         }
         let program = std::env::current_exe().map_err(Stopped::Machine)?;
-        let written_before = ledger.history().own_messages()?;
+        let written_before = store.history().own_messages()?;
         // Before any file is looked at.
         let begun = Begun::default();
         for survivor in &left.alive {
@@ -182,7 +182,7 @@ impl Daemon {
         }
         // Last of all that can fail: it ends only when what it tells is heard.
         let mut known = Known::new();
-        let history = ledger.history();
+        let history = store.history();
         history.each_file(|path, hash, at, finished| known.insert(path, hash, at, finished))?;
         let consumer = Consumer::start(project, known, begun.clone(), inputs.clone());
         let consumer = consumer.map_err(Stopped::Machine)?;
@@ -225,13 +225,13 @@ impl Daemon {
         }
         let (mut meshes, mut reader) = Meshes::new(project);
         let found = Found {
-            meshes: meshes.take(reader.read(), ledger.state()),
+            meshes: meshes.take(reader.read(), store.state()),
             exits: left.exits,
             shown,
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(reader.run(inputs));
-        let (commits, _) = watch::channel(ledger.state().seq());
+        let (commits, _) = watch::channel(store.state().seq());
         let daemon = Daemon {
             project: project.clone(),
             ground,
@@ -241,7 +241,7 @@ impl Daemon {
             meshes,
             written_before,
             unknown: HashSet::new(),
-            ledger,
+            store,
             consumer,
             processes,
             queue,
@@ -317,7 +317,7 @@ impl Daemon {
     async fn wake(&mut self, signals: &mut Signals, looks: &mut Interval) -> Wake {
         let stalled = self.queue.is_stalled();
         let again = stalled || !self.unwritten.is_empty();
-        let due = self.ledger.state().next_timer().filter(|_| !stalled);
+        let due = self.store.state().next_timer().filter(|_| !stalled);
         let due_at = due.as_ref().map(|(at, _)| self.clock.instant(*at));
         let (orders, inputs) = self.queue.receivers();
         tokio::select! {

@@ -32,14 +32,14 @@ impl Daemon {
         self.write_unwritten();
         // A letter that is not written is written by the next start, as long as it folds
         // the event that it came of.
-        self.ledger.may_snapshot(self.unwritten.is_empty());
+        self.store.may_snapshot(self.unwritten.is_empty());
         loop {
             let taken = self.take_all();
-            let committed = taken.and_then(|()| self.ledger.commit());
+            let committed = taken.and_then(|()| self.store.commit());
             match committed {
                 Ok(effects) => {
                     if self.commits.send_if_modified(|seq| {
-                        std::mem::replace(seq, self.ledger.state().seq()) != *seq
+                        std::mem::replace(seq, self.store.state().seq()) != *seq
                     }) {
                         self.news.get_or_insert_with(|| Instant::now() + NEWS);
                     }
@@ -68,7 +68,7 @@ impl Daemon {
                 }
                 // A mesh that appeared just now is picked up when it is first named. One
                 // that was looked for in vain is not, until something has changed.
-                if !self.ledger.state().knows_meshes_of(&arrived.envelope)
+                if !self.store.state().knows_meshes_of(&arrived.envelope)
                     && self.unknown.len() < MOST_UNKNOWN
                     && self.unknown.insert((from.mesh.clone(), to.clone()))
                 {
@@ -78,7 +78,7 @@ impl Daemon {
             }
             tracing::debug!(?event, "event");
             let at = at.unwrap_or_else(|| self.clock.now());
-            self.ledger.take(at, event)?;
+            self.store.apply(at, event)?;
         }
         Ok(())
     }
@@ -87,8 +87,8 @@ impl Daemon {
     /// that. What was told of them in an earlier life is not told again.
     pub(super) fn take_meshes(&mut self, read: Read) {
         let wanted = read.wanted;
-        let mut news = self.meshes.take(read, self.ledger.state());
-        let reader = self.ledger.reader();
+        let mut news = self.meshes.take(read, self.store.state());
+        let reader = self.store.reader();
         news.retain(|event| {
             let Event::Rejected(rejected) = event else {
                 return true;

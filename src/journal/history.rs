@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use super::{Error, Ledger, Reader};
+use super::{Error, Reader, Store};
 use crate::engine::{Effect, MessageNo, MessageRecord, Source, State, Step};
 use crate::model::{Address, Diagnostic, Envelope, MsgId};
 
@@ -39,21 +39,21 @@ impl Past {
             Err(Error::Missing(_)) => return Ok(None),
             opened => opened?,
         };
-        let state = Ledger::fold_to(&reader, reader.last()?)?;
+        let state = Store::fold_to(&reader, reader.last()?)?;
         Ok(Some(Past { reader, state }))
     }
 
     /// Fold what was appended since.
     pub fn catch_up(&mut self) -> Result<(), Error> {
         let last = self.reader.last()?;
-        Ledger::fold_on(&self.reader, &mut self.state, last, |_, _, _, _| {})
+        Store::fold_on(&self.reader, &mut self.state, last, |_, _, _, _| {})
     }
 
     /// Fold what was appended since: the messages that reached the human with it.
     pub fn come_since(&mut self) -> Result<Vec<MessageRecord>, Error> {
         let last = self.reader.last()?;
         let mut numbers = Vec::new();
-        Ledger::fold_on(&self.reader, &mut self.state, last, |_, _, _, effects| {
+        Store::fold_on(&self.reader, &mut self.state, last, |_, _, _, effects| {
             numbers.extend(effects.iter().filter_map(Effect::notified));
         })?;
         let found = numbers.into_iter().map(|number| self.all().message(number));
@@ -69,7 +69,7 @@ impl Past {
     }
 }
 
-impl Ledger {
+impl Store {
     /// The state and the journal together. What is pending is not in the journal yet.
     pub fn history(&self) -> History<'_> {
         History {

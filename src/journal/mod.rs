@@ -13,7 +13,6 @@ mod codec;
 mod error;
 mod fold;
 mod history;
-mod ledger;
 mod lock;
 mod messages;
 #[cfg(test)]
@@ -24,6 +23,7 @@ mod reader;
 #[cfg(test)]
 mod samples;
 mod schema;
+mod store;
 #[cfg(test)]
 mod tests;
 mod versions;
@@ -38,11 +38,11 @@ use crate::engine::MessageRecord;
 pub use codec::KINDS;
 pub use error::Error;
 pub use history::{History, Past};
-pub use ledger::{AppendFailed, Ledger};
 pub use messages::StoredMessage;
 pub use prune::{Pruned, Put, prune};
 pub use quarantine::Quarantined;
 pub use reader::Reader;
+pub use store::{AppendFailed, Store};
 pub use writer::Journal;
 
 /// What is to be remembered.

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tempfile::NamedTempFile;
 
 use super::versions::STATE;
-use super::{Error, Ledger, Snapshot, schema, writer};
+use super::{Error, Snapshot, Store, schema, writer};
 use crate::engine::{RULES, State};
 use crate::model::{Address, MsgId};
 
@@ -57,19 +57,19 @@ pub fn prune(
     put_away: impl FnOnce(&Put) -> io::Result<()>,
 ) -> Result<Pruned, Error> {
     // It holds the journal's lock until all is done.
-    let (ledger, _letters) = Ledger::open(path)?;
+    let (store, _letters) = Store::open(path)?;
     let failed = |error| Error::from_sqlite(path, &error);
     let mut connection = Connection::open(path).map_err(failed)?;
     schema::configure(&connection).map_err(failed)?;
-    let cut = choose(&connection, ledger.state(), before).map_err(failed)?;
+    let cut = choose(&connection, store.state(), before).map_err(failed)?;
     let (lines, mut pruned) = write_lines(&connection, path, archive)?;
     if pruned.records + pruned.messages == 0 {
         return Ok(pruned);
     }
     // Up to the last cut the records have gaps, and its snapshot is there.
-    let last_cut = ledger.reader().pruned()?.map_or(0, |(seq, _)| seq);
+    let last_cut = store.reader().pruned()?.map_or(0, |(seq, _)| seq);
     let snapshot = if cut.seq > last_cut {
-        let state = Ledger::fold_to(ledger.reader(), cut.seq)?;
+        let state = Store::fold_to(store.reader(), cut.seq)?;
         Some(state.snapshot())
     } else {
         None

@@ -12,7 +12,7 @@ use crate::engine::{
     Command, Effect, Event, Exit as Ended, MessageNo, Sent, State, Timer, Verdict,
 };
 use crate::format::report::many;
-use crate::journal::{Error, KINDS, Ledger, Past, Record};
+use crate::journal::{Error, KINDS, Past, Record, Store};
 use crate::model::{Address, Name, did_you_mean};
 
 /// A record, and what it called for.
@@ -63,8 +63,8 @@ impl Events {
             false => BACK,
         };
         let seq = past.state.seq().saturating_sub(back);
-        past.state = match Ledger::fold_to(&past.reader, seq) {
-            Err(Error::Pruned { seq, .. }) => Ledger::fold_to(&past.reader, seq)?,
+        past.state = match Store::fold_to(&past.reader, seq) {
+            Err(Error::Pruned { seq, .. }) => Store::fold_to(&past.reader, seq)?,
             folded => folded?,
         };
         Ok(Events { past, filter })
@@ -79,7 +79,7 @@ impl Events {
         let (filter, mut shown) = (&self.filter, VecDeque::new());
         let Past { reader, state } = &mut self.past;
         let end = reader.last()?;
-        Ledger::fold_on(reader, state, end, |state, record, event, effects| {
+        Store::fold_on(reader, state, end, |state, record, event, effects| {
             if filter.passes(state, record, event, effects) {
                 shown.push_back(show(&EventView::of(state, record, event, effects)));
             }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Page, Past, Trace, is_under_way, trace};
 use crate::engine::{Effect, Event, MessageNo, MessageRecord, State};
-use crate::journal::{Error, Ledger};
+use crate::journal::{Error, Store};
 use crate::model::{Address, Kind, MsgId, Status};
 
 /// A message on its way to one recipient.
@@ -46,7 +46,7 @@ impl Hops {
         let Past { reader, state } = &mut self.past;
         let last = reader.last()?;
         let (mut hops, seen, processes) = (Vec::new(), &mut self.seen, &mut self.processes);
-        Ledger::fold_on(reader, state, last, |state, _, event, effects| {
+        Store::fold_on(reader, state, last, |state, _, event, effects| {
             if let Event::PaneStarted { .. } = event {
                 *processes += 1;
             }

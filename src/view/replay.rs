@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Refused;
 use crate::engine::{Arrived, Event, Judged, Loaded, MessageNo, State};
-use crate::journal::{Error, Ledger, Reader};
+use crate::journal::{Error, Reader, Store};
 use crate::model::{Address, Kind, Mesh, MsgId, Name};
 
 /// The state after a record. Its form is that of the engine, and may change with it.
@@ -65,7 +65,7 @@ pub(crate) struct JudgedDelivery {
 
 /// The state after a record.
 pub(crate) fn state_at(reader: &Reader, seq: u64) -> Result<StateView, Refused> {
-    let state = Ledger::fold_to(reader, seq)?;
+    let state = Store::fold_to(reader, seq)?;
     let snapshot = serde_json::from_slice(&state.snapshot())
         .map_err(|error| Refused::new(format!("the state cannot be read: {error}")))?;
     Ok(StateView { snapshot, state })
@@ -86,7 +86,7 @@ pub(crate) fn compare(
         threads: BTreeSet::new(),
         fresh: false,
     };
-    Ledger::replay(reader, to, |state, record, event| {
+    Store::replay(reader, to, |state, record, event| {
         progress(record.seq);
         differences.follow(state);
         if let Event::Arrived(arrived) = event {

@@ -70,7 +70,7 @@ async fn play(
     let project = Project { root };
     let _lock = DaemonLock::take(&project).unwrap();
     let (requests, mut asked) = mpsc::channel::<Asked>(8);
-    let (commits, watched) = watch::channel(story.ledger().state().seq());
+    let (commits, watched) = watch::channel(story.store().state().seq());
     tokio::spawn(serve(listen(&project).unwrap(), requests, watched));
     let mut seen: BTreeSet<String> = story.sandbox.bus().into_iter().collect();
     ready.send(()).unwrap();
@@ -79,7 +79,7 @@ async fn play(
         tokio::select! {
             Some(Asked { request, answer }) = asked.recv() => {
                 let stop = matches!(request, Request::Stop { .. });
-                let reply = match command_for(&request, story.ledger()) {
+                let reply = match command_for(&request, story.store()) {
                     _ if stop => Reply::Done,
                     Ok(command) => {
                         drop(story.happens(Event::Command(command)));
@@ -106,7 +106,7 @@ async fn play(
                 }
             }
         }
-        let seq = story.ledger().state().seq();
+        let seq = story.store().state().seq();
         commits.send_if_modified(|told| std::mem::replace(told, seq) != seq);
     }
 }

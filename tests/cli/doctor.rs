@@ -151,7 +151,7 @@ fn a_record_that_cannot_be_read_is_told_and_can_be_exported_and_the_rest_is_ther
     let file = exported["exported"][0].as_str().unwrap();
     assert_eq!(fs::read_to_string(sandbox.path().join(file)).unwrap(), raw);
     // A start has met it; from then on the status says so.
-    drop(tx::journal::Ledger::open(&path).unwrap());
+    drop(tx::journal::Store::open(&path).unwrap());
     let status = sandbox.tx(["status", "--json"]).ok().json();
     assert_eq!(status["quarantined"][0]["kind"], "arrived");
     let text = sandbox.tx(["status"]).ok().stdout;

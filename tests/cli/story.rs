@@ -9,7 +9,7 @@ use tx::engine::{Arrived, Effect, Event, Exit, Loaded, Pane, Rejected, Timer, Tr
 use tx::format::mesh;
 use tx::format::message::{Origin, Parsed, parse};
 use tx::format::report::report;
-use tx::journal::Ledger;
+use tx::journal::Store;
 use tx::model::{Address, Mode};
 
 use crate::tx::Sandbox;
@@ -28,7 +28,7 @@ routing:
 /// A project whose journal tells a story.
 pub(crate) struct Story {
     pub(crate) sandbox: Arc<Sandbox>,
-    ledger: Option<Ledger>,
+    store: Option<Store>,
     at: i64,
 }
 
@@ -37,10 +37,10 @@ impl Story {
         let sandbox = Sandbox::project();
         let path = sandbox.path().join(".ai/tx/state/journal.db");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let (ledger, _) = Ledger::open(&path).unwrap();
+        let (store, _) = Store::open(&path).unwrap();
         let mut story = Story {
             sandbox: Arc::new(sandbox),
-            ledger: Some(ledger),
+            store: Some(store),
             // 2026-11-15T10:00:00Z
             at: 1_794_736_800_000,
         };
@@ -67,15 +67,15 @@ impl Story {
     }
 
     /// What the journal and the state have come to.
-    pub(crate) fn ledger(&self) -> &Ledger {
-        self.ledger.as_ref().unwrap()
+    pub(crate) fn store(&self) -> &Store {
+        self.store.as_ref().unwrap()
     }
 
     pub(crate) fn happens(&mut self, event: Event) -> Vec<Effect> {
         self.at += 250;
-        let ledger = self.ledger.as_mut().unwrap();
-        ledger.take(self.at, event).unwrap();
-        ledger.commit().unwrap()
+        let store = self.store.as_mut().unwrap();
+        store.apply(self.at, event).unwrap();
+        store.commit().unwrap()
     }
 
     /// A file is dropped: on the bus, and in the journal.
@@ -122,7 +122,7 @@ impl Story {
     pub(crate) fn pane(&self, agent: &str) -> (Pane, u32) {
         let worker: Address = agent.parse().unwrap();
         let known = self
-            .ledger
+            .store
             .as_ref()
             .unwrap()
             .state()
@@ -173,7 +173,7 @@ impl Story {
     }
 
     pub(crate) fn time_comes(&mut self) -> Timer {
-        let state = self.ledger.as_ref().unwrap().state();
+        let state = self.store.as_ref().unwrap().state();
         let (due, timer) = state.next_timer().unwrap();
         self.at = self.at.max(due);
         self.happens(Event::TimerFired {
@@ -232,7 +232,7 @@ impl Story {
 
     /// Nothing more happens; the verbs need no writer.
     pub(crate) fn end(mut self) -> Arc<Sandbox> {
-        self.ledger = None;
+        self.store = None;
         self.sandbox
     }
 }

@@ -137,7 +137,7 @@ fn with_asks(asks: &'static [&str]) -> StandIn {
     }
     story.is_idle("dev/tester");
     StandIn::of(story, |story, _| {
-        if story.ledger().state().asks().next().is_none() {
+        if story.store().state().asks().next().is_none() {
             story.takes_up("dev/tester");
             let front = "from: dev/tester\nstatus: complete\nmsg-id: green\n";
             story.drop("4.md", front, "All green");

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tx::daemon::{Attempt, Stand};
 use tx::engine::{MessageRecord, State, Step};
-use tx::journal::{Ledger, Reader};
+use tx::journal::{Reader, Store};
 
 /// The program under test.
 pub(crate) const TX: &str = env!("CARGO_BIN_EXE_tx");
@@ -195,7 +195,7 @@ impl Project {
     /// The state that the journal tells of.
     pub(crate) fn state(&self) -> State {
         let reader = self.reader();
-        Ledger::fold_to(&reader, reader.last().unwrap()).unwrap()
+        Store::fold_to(&reader, reader.last().unwrap()).unwrap()
     }
 
     pub(crate) fn reader(&self) -> Reader {

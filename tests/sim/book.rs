@@ -6,13 +6,13 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tx::engine::{Effect, Event, MessageNo, MessageRecord, State, Step, SystemMessage};
-use tx::journal::{AppendFailed, Ledger, Put, Reader};
+use tx::journal::{AppendFailed, Put, Reader, Store};
 
-/// A ledger that can be killed.
+/// A store that can be killed.
 #[derive(Debug)]
 pub(crate) struct Book {
     /// `None` only while it is opened again.
-    ledger: Option<Ledger>,
+    store: Option<Store>,
     path: PathBuf,
     /// How often something was put away.
     archives: u32,
@@ -28,31 +28,31 @@ impl Book {
             false => TempDir::new().unwrap(),
         };
         let path = folder.path().join("journal.db");
-        let (ledger, _) = Ledger::open(&path).unwrap();
+        let (store, _) = Store::open(&path).unwrap();
         Book {
-            ledger: Some(ledger),
+            store: Some(store),
             path,
             archives: 0,
             _folder: folder,
         }
     }
 
-    fn ledger(&self) -> &Ledger {
-        self.ledger.as_ref().expect("it is open")
+    fn store(&self) -> &Store {
+        self.store.as_ref().expect("it is open")
     }
 
     pub(crate) fn state(&self) -> &State {
-        self.ledger().state()
+        self.store().state()
     }
 
     pub(crate) fn take(&mut self, at: i64, event: Event) {
-        let ledger = self.ledger.as_mut().expect("it is open");
-        ledger.take(at, event).unwrap();
+        let store = self.store.as_mut().expect("it is open");
+        store.apply(at, event).unwrap();
     }
 
     pub(crate) fn commit(&mut self) -> Result<Vec<Effect>, AppendFailed> {
-        let ledger = self.ledger.as_mut().expect("it is open");
-        ledger.commit()
+        let store = self.store.as_mut().expect("it is open");
+        store.commit()
     }
 
     /// From now on nothing can be appended.
@@ -76,22 +76,22 @@ impl Book {
 
     /// Keep a snapshot, so that the next fold begins there.
     pub(crate) fn snapshot(&mut self) {
-        let ledger = self.ledger.as_mut().expect("it is open");
-        ledger.snapshot().unwrap();
+        let store = self.store.as_mut().expect("it is open");
+        store.snapshot().unwrap();
     }
 
     /// Killed, and started again: what was not committed is gone.
     pub(crate) fn reopen(&mut self) -> Vec<SystemMessage> {
-        self.ledger = None;
-        let (ledger, letters) = Ledger::open(&self.path).unwrap();
-        self.ledger = Some(ledger);
+        self.store = None;
+        let (store, letters) = Store::open(&self.path).unwrap();
+        self.store = Some(store);
         letters
     }
 
     /// Put away what was finished before a time: what its files are known by, and the
     /// messages as the archive has them.
     pub(crate) fn prune(&mut self, before: i64) -> (Put, Vec<MessageRecord>) {
-        self.ledger = None;
+        self.store = None;
         self.archives += 1;
         let archive = self.path.with_file_name(format!("{}.jsonl", self.archives));
         let mut put = Put::default();
@@ -118,7 +118,7 @@ impl Book {
     /// What is remembered of messages that are files.
     pub(crate) fn on_the_bus(&self) -> Vec<MessageRecord> {
         let mut numbers = Vec::new();
-        let reader = self.ledger().reader();
+        let reader = self.store().reader();
         for step in [Step::Finished, Step::Refused, Step::Parked] {
             numbers.extend(reader.at_step(step).unwrap());
         }
@@ -127,12 +127,12 @@ impl Book {
 
     /// What is remembered of a message.
     pub(crate) fn facts(&self, number: MessageNo) -> Option<MessageRecord> {
-        self.ledger().reader().message(number).unwrap()
+        self.store().reader().message(number).unwrap()
     }
 
     /// The dead letters.
     pub(crate) fn parked(&self) -> Vec<MessageRecord> {
-        self.ledger().reader().at_step(Step::Parked).unwrap()
+        self.store().reader().at_step(Step::Parked).unwrap()
     }
 
     /// What is in the inbox of core and unread.
@@ -140,7 +140,7 @@ impl Book {
         let held = self.state().held().map(|held| &held.facts);
         let unread =
             |facts: &&MessageRecord| facts.reached_core().is_some() && facts.read.is_none();
-        let remembered = self.ledger().reader().unread().unwrap().into_iter();
+        let remembered = self.store().reader().unread().unwrap().into_iter();
         let gone = |facts: &MessageRecord| self.state().message(facts.number).is_none();
         let held = held.filter(unread).cloned();
         held.chain(remembered.filter(gone)).collect()
@@ -179,7 +179,7 @@ impl Book {
     /// other snapshots there are.
     pub(crate) fn folded(&self) -> State {
         let reader = Reader::open(&self.path).unwrap();
-        Ledger::replay(&reader, u64::MAX, |_, _, _| {}).unwrap()
+        Store::replay(&reader, u64::MAX, |_, _, _| {}).unwrap()
     }
 }
 

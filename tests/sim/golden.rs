@@ -10,7 +10,7 @@ use std::sync::Once;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tx::engine::{Event, State};
-use tx::journal::{Error, Ledger, Reader, Snapshot};
+use tx::journal::{Error, Reader, Snapshot, Store};
 
 /// The version that this tx writes.
 const NEWEST: u32 = 2;
@@ -101,17 +101,17 @@ fn name(event: &Value) -> &str {
 fn write_newest() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
-    let (mut ledger, _) = Ledger::open(&path).unwrap();
+    let (mut store, _) = Store::open(&path).unwrap();
     for (n, event) in events().into_iter().enumerate() {
         let event: Event = serde_json::from_value(event).unwrap();
-        ledger.take(1000 * n as i64, event).unwrap();
-        ledger.commit().unwrap();
+        store.apply(1000 * n as i64, event).unwrap();
+        store.commit().unwrap();
         if n == 6 {
-            ledger.snapshot().unwrap();
+            store.snapshot().unwrap();
         }
     }
-    let state: Value = serde_json::from_slice(&ledger.state().snapshot()).unwrap();
-    drop(ledger);
+    let state: Value = serde_json::from_slice(&store.state().snapshot()).unwrap();
+    drop(store);
     fs::create_dir_all(golden("")).unwrap();
     fs::copy(&path, golden(&journal(NEWEST))).unwrap();
     let text = serde_json::to_string_pretty(&state).unwrap() + "\n";
@@ -179,10 +179,10 @@ fn golden_journals_are_read_as_they_were_written() {
         for sql in ["", "DELETE FROM snapshots"] {
             let (_folder, path) = copy(version, sql);
             let reader = Reader::open(&path).unwrap();
-            let folded = Ledger::fold_to(&reader, u64::MAX).unwrap();
+            let folded = Store::fold_to(&reader, u64::MAX).unwrap();
             assert_eq!(as_json(&folded), state, "version {version} {sql:?}");
-            let (ledger, _) = Ledger::open(&path).unwrap();
-            assert_eq!(as_json(ledger.state()), state, "version {version} {sql:?}");
+            let (store, _) = Store::open(&path).unwrap();
+            assert_eq!(as_json(store.state()), state, "version {version} {sql:?}");
         }
     }
 }
@@ -201,12 +201,12 @@ fn golden_journal_has_an_inbox() {
     };
     let found = inbox(&Reader::open(&path).unwrap());
     assert_eq!(found, ["old-one"]);
-    let (mut ledger, _) = Ledger::open(&path).unwrap();
+    let (mut store, _) = Store::open(&path).unwrap();
     let event = json!({"mesh-removed": {"mesh": "dev"}});
     let event: Event = serde_json::from_value(event).unwrap();
-    ledger.take(100_000, event).unwrap();
-    ledger.commit().unwrap();
-    assert_eq!(inbox(ledger.reader()), found);
+    store.apply(100_000, event).unwrap();
+    store.commit().unwrap();
+    assert_eq!(inbox(store.reader()), found);
 }
 
 #[test]
@@ -265,10 +265,10 @@ fn golden_journals_of_a_newer_version_are_refused_and_left_untouched() {
     ] {
         let (_folder, path) = copy(NEWEST, sql);
         let before = fs::read(&path).unwrap();
-        let writing = Ledger::open(&path).unwrap_err().to_string();
+        let writing = Store::open(&path).unwrap_err().to_string();
         assert!(writing.contains(said), "{writing}");
         assert!(writing.contains("use"), "it says what to do: {writing}");
-        let fold = |reader: Reader| Ledger::fold_to(&reader, u64::MAX);
+        let fold = |reader: Reader| Store::fold_to(&reader, u64::MAX);
         let reading: Error = Reader::open(&path).and_then(fold).unwrap_err();
         assert_eq!(reading.to_string(), writing);
         assert_eq!(fs::read(&path).unwrap(), before);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 use tx::engine::Event;
-use tx::journal::{Entry, Error, Journal, Ledger, Reader, prune};
+use tx::journal::{Entry, Error, Journal, Reader, Store, prune};
 
 /// Set for the child that appends until it is killed: the journal's path.
 const CHILD: &str = "TX_TEST_JOURNAL";
@@ -153,12 +153,12 @@ fn removed(n: u64) -> Event {
 #[test]
 fn a_full_disk_gives_events_back_and_the_ledger_goes_on_when_there_is_room() {
     on_a_small_disk(|path, filler| {
-        let (mut ledger, _) = Ledger::open(path).unwrap();
+        let (mut store, _) = Store::open(path).unwrap();
         let mut kept = 0;
         let failed = loop {
-            ledger.take(0, removed(kept + 1)).unwrap();
-            ledger.take(0, removed(kept + 2)).unwrap();
-            match ledger.commit() {
+            store.apply(0, removed(kept + 1)).unwrap();
+            store.apply(0, removed(kept + 2)).unwrap();
+            match store.commit() {
                 Ok(_) => kept += 2,
                 Err(failed) => break failed,
             }
@@ -166,29 +166,29 @@ fn a_full_disk_gives_events_back_and_the_ledger_goes_on_when_there_is_room() {
         assert!(matches!(failed.error, Error::Full(_)), "{failed:?}");
         let lost = [(0, removed(kept + 1)), (0, removed(kept + 2))];
         assert_eq!(failed.events, lost);
-        assert_eq!(ledger.state().seq(), kept);
+        assert_eq!(store.state().seq(), kept);
         fs::remove_file(filler).unwrap();
         for (at, event) in failed.events {
-            ledger.take(at, event).unwrap();
+            store.apply(at, event).unwrap();
         }
-        ledger.commit().unwrap();
-        let state = ledger.state().clone();
-        drop(ledger);
+        store.commit().unwrap();
+        let state = store.state().clone();
+        drop(store);
         assert_eq!(state.seq(), kept + 2);
-        assert_eq!(*Ledger::open(path).unwrap().0.state(), state);
+        assert_eq!(*Store::open(path).unwrap().0.state(), state);
     });
 }
 
 #[test]
 fn a_full_disk_lets_nothing_be_pruned_before_it_is_archived() {
     on_a_small_disk(|path, filler| {
-        let (mut ledger, _) = Ledger::open(path).unwrap();
+        let (mut store, _) = Store::open(path).unwrap();
         for n in 0..3000 {
-            ledger.take(n as i64, removed(n)).unwrap();
+            store.apply(n as i64, removed(n)).unwrap();
         }
-        ledger.commit().unwrap();
-        let state = ledger.state().clone();
-        drop(ledger);
+        store.commit().unwrap();
+        let state = store.state().clone();
+        drop(store);
         // Full but for less than the archive needs.
         let room = fs::File::options().append(true).open(filler).unwrap();
         let archive = path.with_file_name("archive");
@@ -198,7 +198,7 @@ fn a_full_disk_lets_nothing_be_pruned_before_it_is_archived() {
         assert!(matches!(failed, Error::Full(_)), "{failed:?}");
         assert!(!archive.exists());
         let reader = Reader::open(path).unwrap();
-        assert_eq!(Ledger::fold_to(&reader, 1).unwrap().seq(), 1);
+        assert_eq!(Store::fold_to(&reader, 1).unwrap().seq(), 1);
         fs::remove_file(filler).unwrap();
         drop(room);
         let pruned = prune(path, 2000, &archive, |_| Ok(())).unwrap();
@@ -206,6 +206,6 @@ fn a_full_disk_lets_nothing_be_pruned_before_it_is_archived() {
         let archived = fs::read_to_string(&archive).unwrap();
         assert_eq!(archived.lines().count(), 2000);
         drop(reader);
-        assert_eq!(*Ledger::open(path).unwrap().0.state(), state);
+        assert_eq!(*Store::open(path).unwrap().0.state(), state);
     });
 }

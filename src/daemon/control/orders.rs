@@ -2,7 +2,7 @@
 
 use super::Request;
 use crate::engine::{Command, MessageNo, MessageRecord};
-use crate::journal::{Error, History, Ledger};
+use crate::journal::{Error, History, Store};
 use crate::model::{Address, did_you_mean};
 
 /// Why something is not done.
@@ -14,10 +14,10 @@ pub struct Refusal {
     pub hint: String,
 }
 
-/// The order that a request is. The ledger has nothing pending: what is known of
+/// The order that a request is. The store has nothing pending: what is known of
 /// messages is what is durable.
-pub fn command_for(request: &Request, ledger: &Ledger) -> Result<Command, Refusal> {
-    let history = ledger.history();
+pub fn command_for(request: &Request, store: &Store) -> Result<Command, Refusal> {
+    let history = store.history();
     match request {
         Request::StopWorker { worker } => Ok(Command::Stop {
             worker: known(worker, history)?,

@@ -16,7 +16,7 @@ use crate::daemon::DaemonLock;
 use crate::engine::{
     Command, Event, Exit, Loaded, MessageNo, Pane, Source, State, Step, Timer, Traits,
 };
-use crate::journal::Ledger;
+use crate::journal::Store;
 use crate::model::{Address, Mode};
 use crate::project::Project;
 
@@ -227,17 +227,17 @@ async fn a_socket_that_was_left_is_replaced_and_a_file_is_not() {
 
 const MESH: &str = "mesh: dev\nagents:\n  - { name: worker, prompt: Work. }\n";
 
-/// A ledger in which a task was parked.
-fn with_a_dead_letter(dir: &std::path::Path) -> Ledger {
-    let (mut ledger, _) = Ledger::open(&dir.join("journal.db")).unwrap();
+/// A store in which a task was parked.
+fn with_a_dead_letter(dir: &std::path::Path) -> Store {
+    let (mut store, _) = Store::open(&dir.join("journal.db")).unwrap();
     let mut at = 1_794_736_800_000;
-    let mut happens = |ledger: &mut Ledger, event| {
+    let mut happens = |store: &mut Store, event| {
         at += 250;
         if let Event::TimerFired { due, .. } = &event {
             at = at.max(*due);
         }
-        ledger.take(at, event).unwrap();
-        drop(ledger.commit().unwrap());
+        store.apply(at, event).unwrap();
+        drop(store.commit().unwrap());
     };
     let mesh = crate::format::mesh::parse(MESH.as_bytes()).mesh.unwrap();
     let traits = Traits {
@@ -251,7 +251,7 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Ledger {
         traits: vec![traits],
         gates: false,
     };
-    happens(&mut ledger, Event::MeshLoaded(Box::new(loaded)));
+    happens(&mut store, Event::MeshLoaded(Box::new(loaded)));
     let text = "---\nto: dev\nfrom: core\nmsg-id: doomed\nheadline: Divide\n\
                 timestamp: 2026-11-15T10:00:00Z\npriority: high\n---\n\nDivide by zero\n";
     let origin = crate::format::message::Origin {
@@ -273,29 +273,29 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Ledger {
         turn: None,
         known: Vec::new(),
     };
-    happens(&mut ledger, Event::Arrived(Box::new(arrived)));
+    happens(&mut store, Event::Arrived(Box::new(arrived)));
     let worker: Address = "dev/worker".parse().unwrap();
     let attempt = |state: &State| state.worker(&worker).unwrap().attempt;
     for _ in 0..3 {
         let pane = Pane {
             worker: worker.clone(),
-            attempt: attempt(ledger.state()),
+            attempt: attempt(store.state()),
         };
         let why = "killed".into();
         let exit = Exit::Lost { why };
-        happens(&mut ledger, Event::PaneExited { pane, exit });
-        let (due, timer) = ledger.state().next_timer().unwrap();
+        happens(&mut store, Event::PaneExited { pane, exit });
+        let (due, timer) = store.state().next_timer().unwrap();
         assert_eq!(timer, Timer::State(worker.clone()));
-        happens(&mut ledger, Event::TimerFired { timer, due });
+        happens(&mut store, Event::TimerFired { timer, due });
     }
-    ledger
+    store
 }
 
 #[test]
 fn a_dead_letter_is_retried_with_what_its_file_said() {
     let dir = tempfile::tempdir().unwrap();
-    let mut ledger = with_a_dead_letter(dir.path());
-    let command = command_for(&Request::Retry { letter: 1 }, &ledger).unwrap();
+    let mut store = with_a_dead_letter(dir.path());
+    let command = command_for(&Request::Retry { letter: 1 }, &store).unwrap();
     let Command::Retry {
         facts, envelope, ..
     } = &command
@@ -305,48 +305,48 @@ fn a_dead_letter_is_retried_with_what_its_file_said() {
     assert_eq!(facts.id.as_str(), "doomed");
     assert!(matches!(facts.source, Source::File { .. }));
     assert_eq!(envelope.priority, crate::model::Priority::High);
-    ledger.take(0, Event::Command(command)).unwrap();
-    drop(ledger.commit().unwrap());
-    let held = ledger.state().message(MessageNo(1)).unwrap();
+    store.apply(0, Event::Command(command)).unwrap();
+    drop(store.commit().unwrap());
+    let held = store.state().message(MessageNo(1)).unwrap();
     assert_eq!(held.facts.step(), Step::Leased);
     // It is no dead letter any more.
-    let refusal = command_for(&Request::Drop { letter: 1 }, &ledger).unwrap_err();
+    let refusal = command_for(&Request::Drop { letter: 1 }, &store).unwrap_err();
     assert!(refusal.hint.contains("tx dlq list"), "{refusal:?}");
 }
 
 #[test]
 fn a_dead_letter_is_dropped_for_good() {
     let dir = tempfile::tempdir().unwrap();
-    let mut ledger = with_a_dead_letter(dir.path());
-    let command = command_for(&Request::Drop { letter: 1 }, &ledger).unwrap();
-    ledger.take(0, Event::Command(command)).unwrap();
-    drop(ledger.commit().unwrap());
-    command_for(&Request::Retry { letter: 1 }, &ledger).unwrap_err();
-    command_for(&Request::Drop { letter: 99 }, &ledger).unwrap_err();
+    let mut store = with_a_dead_letter(dir.path());
+    let command = command_for(&Request::Drop { letter: 1 }, &store).unwrap();
+    store.apply(0, Event::Command(command)).unwrap();
+    drop(store.commit().unwrap());
+    command_for(&Request::Retry { letter: 1 }, &store).unwrap_err();
+    command_for(&Request::Drop { letter: 99 }, &store).unwrap_err();
 }
 
 #[test]
 fn only_what_is_in_the_inbox_can_be_read() {
     let dir = tempfile::tempdir().unwrap();
-    let mut ledger = with_a_dead_letter(dir.path());
-    let unread = ledger.reader().unread().unwrap();
+    let mut store = with_a_dead_letter(dir.path());
+    let unread = store.reader().unread().unwrap();
     // Core was told that the work was parked, and gave the task itself.
     let [told] = &unread[..] else {
         unreachable!("{unread:?}");
     };
-    let read = |ledger: &Ledger, messages: &[u64]| {
+    let read = |store: &Store, messages: &[u64]| {
         let messages = messages.to_vec();
-        command_for(&Request::Read { messages }, ledger)
+        command_for(&Request::Read { messages }, store)
     };
     for unknown in [&[1][..], &[99], &[told.number.0, 1]] {
-        let refusal = read(&ledger, unknown).unwrap_err();
+        let refusal = read(&store, unknown).unwrap_err();
         assert!(refusal.hint.contains("tx inbox --all"), "{refusal:?}");
     }
-    let command = read(&ledger, &[told.number.0]).unwrap();
-    ledger.take(0, Event::Command(command)).unwrap();
-    drop(ledger.commit().unwrap());
-    assert_eq!(ledger.reader().unread().unwrap(), []);
-    let all = ledger.reader().inbox().unwrap();
+    let command = read(&store, &[told.number.0]).unwrap();
+    store.apply(0, Event::Command(command)).unwrap();
+    drop(store.commit().unwrap());
+    assert_eq!(store.reader().unread().unwrap(), []);
+    let all = store.reader().inbox().unwrap();
     assert_eq!((all.len(), all[0].number), (1, told.number));
     assert!(all[0].read.is_some());
 }
@@ -354,10 +354,10 @@ fn only_what_is_in_the_inbox_can_be_read() {
 #[test]
 fn an_agent_that_is_not_there_is_refused_with_the_nearest() {
     let dir = tempfile::tempdir().unwrap();
-    let ledger = with_a_dead_letter(dir.path());
+    let store = with_a_dead_letter(dir.path());
     let order = |worker: &str| {
         let worker = worker.parse().unwrap();
-        command_for(&Request::StopWorker { worker }, &ledger)
+        command_for(&Request::StopWorker { worker }, &store)
     };
     order("dev/worker").unwrap();
     let refusal = order("dev/wroker").unwrap_err();

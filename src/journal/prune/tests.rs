@@ -88,7 +88,7 @@ impl Project {
 
     fn state(&self) -> State {
         let reader = Reader::open(&self.path).unwrap();
-        Ledger::fold_to(&reader, u64::MAX).unwrap()
+        Store::fold_to(&reader, u64::MAX).unwrap()
     }
 
     /// Nothing was removed, and nothing lies about.
@@ -124,15 +124,15 @@ fn what_is_finished_goes_to_the_archive_and_the_rest_goes_on() {
     let found = reader.by_key(&Key::Agent("dev/worker".into())).unwrap();
     assert_eq!(found.len(), 5);
     for seq in 7..=10 {
-        assert_eq!(Ledger::fold_to(&reader, seq).unwrap().seq(), seq);
+        assert_eq!(Store::fold_to(&reader, seq).unwrap().seq(), seq);
     }
-    let gone = Ledger::fold_to(&reader, 6).unwrap_err().to_string();
+    let gone = Store::fold_to(&reader, 6).unwrap_err().to_string();
     assert!(gone.contains("up to 7 were pruned: see "), "{gone}");
     assert!(gone.ends_with("archive.jsonl"), "{gone}");
-    let (mut ledger, _) = Ledger::open(&project.path).unwrap();
-    assert_eq!(*ledger.state(), state);
-    ledger.take(110, removed("a")).unwrap();
-    ledger.commit().unwrap();
+    let (mut store, _) = Store::open(&project.path).unwrap();
+    assert_eq!(*store.state(), state);
+    store.apply(110, removed("a")).unwrap();
+    store.commit().unwrap();
     assert_eq!(project.records(), [3, 4, 8, 9, 10, 11]);
 }
 
@@ -191,14 +191,14 @@ fn places_are_never_given_again() {
 fn the_snapshot_that_the_rest_is_folded_from_stays() {
     let project = project();
     prune(&project.path, 45, &project.archive()).unwrap();
-    let (mut ledger, _) = Ledger::open(&project.path).unwrap();
+    let (mut store, _) = Store::open(&project.path).unwrap();
     for _ in 0..4 {
-        ledger.take(200, removed("a")).unwrap();
-        ledger.commit().unwrap();
-        ledger.snapshot().unwrap();
+        store.apply(200, removed("a")).unwrap();
+        store.commit().unwrap();
+        store.snapshot().unwrap();
     }
     let reader = Reader::open(&project.path).unwrap();
-    assert_eq!(Ledger::fold_to(&reader, 5).unwrap().seq(), 5);
+    assert_eq!(Store::fold_to(&reader, 5).unwrap().seq(), 5);
 }
 
 #[test]
@@ -225,16 +225,16 @@ fn what_was_kept_goes_later_when_it_is_finished() {
 #[test]
 fn it_refuses_while_somebody_writes_and_minds_nobody_who_reads() {
     let project = project();
-    let (ledger, _) = Ledger::open(&project.path).unwrap();
+    let (store, _) = Store::open(&project.path).unwrap();
     let busy = prune(&project.path, 75, &project.archive());
     assert!(matches!(busy, Err(Error::Busy(_))), "{busy:?}");
     project.is_whole();
     assert!(!project.archive().exists());
-    drop(ledger);
+    drop(store);
     let reader = Reader::open(&project.path).unwrap();
     assert_eq!(reader.last().unwrap(), 10);
     prune(&project.path, 75, &project.archive()).unwrap();
-    assert_eq!(Ledger::fold_to(&reader, 10).unwrap().seq(), 10);
+    assert_eq!(Store::fold_to(&reader, 10).unwrap().seq(), 10);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_failure_after_the_archive_loses_nothing() {
     project.is_whole();
     assert_eq!(project.state(), state);
     let reader = Reader::open(&project.path).unwrap();
-    Ledger::fold_to(&reader, 1).expect("all can still be folded");
+    Store::fold_to(&reader, 1).expect("all can still be folded");
     spoiler.execute_batch("DROP TRIGGER full").unwrap();
     let second = project.folder.path().join("second");
     assert_eq!(prune(&project.path, 75, &second).unwrap().records, 5);

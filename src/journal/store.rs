@@ -23,7 +23,7 @@ const KNOWN: u32 = 8;
 
 /// The state and its journal, kept in step. There is one of each journal.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct Store {
     /// Before the journal: the last to close brings the log home, and a reader cannot.
     reader: Reader,
     journal: Journal,
@@ -33,7 +33,7 @@ pub struct Ledger {
     /// To be done once they are.
     effects: Vec<Effect>,
     /// The state has events that the journal could not keep.
-    astray: bool,
+    diverged: bool,
     /// The place of the last snapshot.
     snapshot: u64,
     /// Some records since then were decided by older rules. A snapshot keeps what they have
@@ -55,28 +55,28 @@ pub struct AppendFailed {
     pub events: Vec<(i64, Event)>,
 }
 
-impl Ledger {
+impl Store {
     /// Open a journal or begin one, and fold it to the state it tells of. The letters
     /// are those that may not have been written: all since the last snapshot.
-    pub fn open(path: &Path) -> Result<(Ledger, Vec<SystemMessage>), Error> {
+    pub fn open(path: &Path) -> Result<(Store, Vec<SystemMessage>), Error> {
         let mut journal = Journal::open(path)?;
         let reader = Reader::open(path)?;
         let folded = fold(&reader, reader.last()?)?;
         if !folded.unreadable.is_empty() {
             journal.quarantine(&folded.unreadable)?;
         }
-        let ledger = Ledger {
+        let store = Store {
             reader,
             journal,
             state: folded.state,
             pending: Vec::new(),
             effects: Vec::new(),
-            astray: false,
+            diverged: false,
             snapshot: folded.snapshot,
             snapshot_due: folded.older_rules,
             may_snapshot: true,
         };
-        Ok((ledger, folded.letters))
+        Ok((store, folded.letters))
     }
 
     /// The state as the journal told of it after a record. It needs no writer, and
@@ -143,9 +143,9 @@ impl Ledger {
     }
 
     /// Take an event in, with what is known of the messages it speaks of. What comes
-    /// of it is told by the next [`Ledger::commit`]; whoever takes in again after that
+    /// of it is told by the next [`Store::commit`]; whoever takes in again after that
     /// has written the letters it told of.
-    pub fn take(&mut self, at: i64, mut event: Event) -> Result<(), AppendFailed> {
+    pub fn apply(&mut self, at: i64, mut event: Event) -> Result<(), AppendFailed> {
         if let Err(error) = self.prepare(&mut event) {
             let events = vec![(at, event)];
             return Err(AppendFailed { error, events });
@@ -181,7 +181,7 @@ impl Ledger {
             }
             Err(error) => {
                 self.effects.clear();
-                self.astray = true;
+                self.diverged = true;
                 // If this fails too, it is tried again by whatever is asked next.
                 let _ = self.reload();
                 let given_back = |entry: &Entry| (entry.at, event_of(entry));
@@ -201,7 +201,7 @@ impl Ledger {
 
     /// Keep a snapshot of the state, unless there is one. Only what is durable can be kept.
     pub fn snapshot(&mut self) -> Result<(), Error> {
-        if self.astray || !self.pending.is_empty() || self.snapshot == self.state.seq() {
+        if self.diverged || !self.pending.is_empty() || self.snapshot == self.state.seq() {
             return Ok(());
         }
         self.journal.snapshot(&Snapshot {
@@ -217,9 +217,9 @@ impl Ledger {
 
     /// After a failed commit the state is the journal's again.
     fn reload(&mut self) -> Result<(), Error> {
-        if self.astray {
-            self.state = Ledger::fold_to(&self.reader, self.reader.last()?)?;
-            self.astray = false;
+        if self.diverged {
+            self.state = Store::fold_to(&self.reader, self.reader.last()?)?;
+            self.diverged = false;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The ledger, on real files. What the engine decides is told by hand.
+//! The store, on real files. What the engine decides is told by hand.
 
 use std::fs;
 
@@ -11,13 +11,13 @@ use crate::journal::samples::{arrived, facts, id, known, numbers, removed};
 
 struct Desk {
     folder: TempDir,
-    ledger: Ledger,
+    store: Store,
 }
 
 fn open() -> Desk {
     let folder = TempDir::new().unwrap();
-    let ledger = Ledger::open(&folder.path().join("journal.db")).unwrap().0;
-    Desk { folder, ledger }
+    let store = Store::open(&folder.path().join("journal.db")).unwrap().0;
+    Desk { folder, store }
 }
 
 impl Desk {
@@ -31,32 +31,32 @@ impl Desk {
         let effects = messages.iter().map(remember).collect();
         let event = removed("m");
         let entry = encode(0, &event);
-        let more = self.ledger.state.step(0, event);
+        let more = self.store.state.step(0, event);
         assert!(more.is_empty());
-        self.ledger.queue(entry, effects);
+        self.store.queue(entry, effects);
     }
 
     /// What an event would be told of that came now.
     fn known(&mut self, mut event: Event) -> Vec<u64> {
-        self.ledger.prepare(&mut event).unwrap();
+        self.store.prepare(&mut event).unwrap();
         known(&event)
     }
 
     fn again(self) -> (Desk, Vec<SystemMessage>) {
-        let Desk { folder, ledger } = self;
-        drop(ledger);
-        let (ledger, letters) = Ledger::open(&folder.path().join("journal.db")).unwrap();
-        (Desk { folder, ledger }, letters)
+        let Desk { folder, store } = self;
+        drop(store);
+        let (store, letters) = Store::open(&folder.path().join("journal.db")).unwrap();
+        (Desk { folder, store }, letters)
     }
 
     /// Change the file behind everybody's back.
     fn spoil(self, sql: &str) -> (TempDir, String) {
-        let Desk { folder, ledger } = self;
-        drop(ledger);
+        let Desk { folder, store } = self;
+        drop(store);
         let path = folder.path().join("journal.db");
         Connection::open(&path).unwrap().execute_batch(sql).unwrap();
         let before = fs::read(&path).unwrap();
-        let error = Ledger::open(&path).unwrap_err().to_string();
+        let error = Store::open(&path).unwrap_err().to_string();
         assert_eq!(fs::read(&path).unwrap(), before, "it is left untouched");
         (folder, error)
     }
@@ -70,15 +70,15 @@ fn events_are_durable_and_effects_are_told_only_after_a_commit() {
     let shown = Effect::Look {
         pane: crate::engine::Pane { worker, attempt },
     };
-    desk.ledger.take(7, removed("a")).unwrap();
+    desk.store.apply(7, removed("a")).unwrap();
     let entry = encode(8, &removed("b"));
-    let _ = desk.ledger.state.step(8, removed("b"));
+    let _ = desk.store.state.step(8, removed("b"));
     let done = facts(1, "a", &[Step::Finished]);
     let effects = vec![Effect::Remember(Box::new(done.clone())), shown.clone()];
-    desk.ledger.queue(entry, effects);
+    desk.store.queue(entry, effects);
     assert_eq!(desk.reader().last().unwrap(), 0);
-    assert_eq!(desk.ledger.commit().unwrap(), [shown]);
-    assert_eq!(desk.ledger.commit().unwrap(), []);
+    assert_eq!(desk.store.commit().unwrap(), [shown]);
+    assert_eq!(desk.store.commit().unwrap(), []);
     let reader = desk.reader();
     let record = reader.record(2).unwrap().unwrap();
     let body = r#"{"mesh-removed":{"mesh":"b"}}"#;
@@ -91,24 +91,24 @@ fn events_are_durable_and_effects_are_told_only_after_a_commit() {
 fn a_state_is_folded_again_as_it_was() {
     let mut desk = open();
     for n in 0..5 {
-        desk.ledger.take(n, removed("a")).unwrap();
-        desk.ledger.commit().unwrap();
+        desk.store.apply(n, removed("a")).unwrap();
+        desk.store.commit().unwrap();
         if n == 2 {
-            desk.ledger.snapshot().unwrap();
+            desk.store.snapshot().unwrap();
         }
     }
-    let state = desk.ledger.state().clone();
+    let state = desk.store.state().clone();
     let reader = desk.reader();
     for seq in 1..=5 {
-        let then = Ledger::fold_to(&reader, seq).unwrap();
+        let then = Store::fold_to(&reader, seq).unwrap();
         assert_eq!((then.seq(), then.at()), (seq, seq as i64 - 1));
     }
-    assert_eq!(Ledger::fold_to(&reader, u64::MAX).unwrap(), state);
+    assert_eq!(Store::fold_to(&reader, u64::MAX).unwrap(), state);
     let (mut desk, _) = desk.again();
-    assert_eq!(*desk.ledger.state(), state);
-    assert_eq!(desk.ledger.snapshot, 3, "the fold began there");
-    desk.ledger.take(9, removed("b")).unwrap();
-    desk.ledger.commit().unwrap();
+    assert_eq!(*desk.store.state(), state);
+    assert_eq!(desk.store.snapshot, 3, "the fold began there");
+    desk.store.apply(9, removed("b")).unwrap();
+    desk.store.commit().unwrap();
     assert_eq!(desk.reader().last().unwrap(), 6);
 }
 
@@ -116,16 +116,16 @@ fn a_state_is_folded_again_as_it_was() {
 fn a_snapshot_is_taken_now_and_then_and_never_of_what_is_not_durable() {
     let mut desk = open();
     for _ in 0..BETWEEN_SNAPSHOTS {
-        desk.ledger.take(0, removed("a")).unwrap();
+        desk.store.apply(0, removed("a")).unwrap();
     }
-    desk.ledger.commit().unwrap();
+    desk.store.commit().unwrap();
     let newest = |desk: &Desk| desk.reader().snapshot(u64::MAX).unwrap().map(|s| s.seq);
     assert_eq!(newest(&desk), None, "the letters may not be written yet");
-    desk.ledger.take(0, removed("b")).unwrap();
+    desk.store.apply(0, removed("b")).unwrap();
     assert_eq!(newest(&desk), Some(BETWEEN_SNAPSHOTS));
-    desk.ledger.snapshot().unwrap();
+    desk.store.snapshot().unwrap();
     assert_eq!(newest(&desk), Some(BETWEEN_SNAPSHOTS));
-    desk.ledger.commit().unwrap();
+    desk.store.commit().unwrap();
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn an_arrival_is_told_of_the_finished_messages_it_may_speak_of() {
     desk.finish(&stored);
     for durable in [false, true] {
         if durable {
-            desk.ledger.commit().unwrap();
+            desk.store.commit().unwrap();
         }
         for (event, expected) in [
             (arrived("x.md", "x", &[]), vec![]),
@@ -171,14 +171,14 @@ fn an_arrival_is_told_of_the_newest_few_and_the_last_word_on_each() {
     desk.finish(&all);
     let newest: Vec<u64> = (5..=12).collect();
     assert_eq!(desk.known(arrived("x.md", "a", &["a"])), newest);
-    desk.ledger.commit().unwrap();
+    desk.store.commit().unwrap();
     assert_eq!(desk.known(arrived("x.md", "a", &["a"])), newest);
     desk.finish(&[
         facts(12, "a", &[Step::Finished]),
         facts(13, "a", &[Step::Parked]),
     ]);
-    desk.ledger.take(0, arrived("x.md", "a", &[])).unwrap();
-    let Event::Arrived(told) = event_of(desk.ledger.pending.last().unwrap()) else {
+    desk.store.apply(0, arrived("x.md", "a", &[])).unwrap();
+    let Event::Arrived(told) = event_of(desk.store.pending.last().unwrap()) else {
         panic!("it arrived");
     };
     assert_eq!(numbers(&told.known), (6..=13).collect::<Vec<_>>());
@@ -192,45 +192,45 @@ fn an_arrival_is_told_of_the_newest_few_and_the_last_word_on_each() {
 #[test]
 fn after_a_failed_commit_nothing_is_done_and_nothing_is_lost() {
     let mut desk = open();
-    desk.ledger.take(1, removed("a")).unwrap();
-    desk.ledger.commit().unwrap();
-    let before = desk.ledger.state().clone();
+    desk.store.apply(1, removed("a")).unwrap();
+    desk.store.commit().unwrap();
+    let before = desk.store.state().clone();
     let path = desk.folder.path().join("journal.db");
     let spoiler = Connection::open(&path).unwrap();
     let refuse = "CREATE TRIGGER full BEFORE INSERT ON messages
                   BEGIN SELECT raise(ABORT, 'no room'); END";
     spoiler.execute_batch(refuse).unwrap();
-    desk.ledger.take(2, arrived("b.md", "b", &[])).unwrap();
+    desk.store.apply(2, arrived("b.md", "b", &[])).unwrap();
     desk.finish(&[facts(1, "b", &[Step::Finished])]);
     for _ in 0..2 {
-        let failed = desk.ledger.commit().unwrap_err();
+        let failed = desk.store.commit().unwrap_err();
         assert!(failed.to_string().contains("no room"), "{failed}");
         let events: Vec<Event> = failed.events.iter().map(|(_, e)| e.clone()).collect();
         assert_eq!(events, [arrived("b.md", "b", &[]), removed("m")]);
         assert_eq!(failed.events[0].0, 2);
-        assert_eq!(*desk.ledger.state(), before);
+        assert_eq!(*desk.store.state(), before);
         assert_eq!(desk.reader().last().unwrap(), 1);
-        assert_eq!(desk.ledger.commit().unwrap(), [], "nothing is left to do");
-        desk.ledger.take(2, events[0].clone()).unwrap();
+        assert_eq!(desk.store.commit().unwrap(), [], "nothing is left to do");
+        desk.store.apply(2, events[0].clone()).unwrap();
         desk.finish(&[facts(1, "b", &[Step::Finished])]);
     }
     spoiler.execute_batch("DROP TRIGGER full").unwrap();
-    desk.ledger.commit().unwrap();
+    desk.store.commit().unwrap();
     assert_eq!(desk.reader().last().unwrap(), 3);
-    let state = desk.ledger.state().clone();
+    let state = desk.store.state().clone();
     assert_eq!((state.seq(), state.at()), (3, 2));
-    assert_eq!(*desk.again().0.ledger.state(), state);
+    assert_eq!(*desk.again().0.store.state(), state);
 }
 
 #[test]
 fn a_snapshot_that_cannot_be_read_costs_only_time() {
     let mut desk = open();
     for _ in 0..3 {
-        desk.ledger.take(1, removed("a")).unwrap();
-        desk.ledger.commit().unwrap();
-        desk.ledger.snapshot().unwrap();
+        desk.store.apply(1, removed("a")).unwrap();
+        desk.store.commit().unwrap();
+        desk.store.snapshot().unwrap();
     }
-    let state = desk.ledger.state().clone();
+    let state = desk.store.state().clone();
     let path = desk.folder.path().join("journal.db");
     let spoiler = Connection::open(&path).unwrap();
     for (sql, began) in [
@@ -240,8 +240,8 @@ fn a_snapshot_that_cannot_be_read_costs_only_time() {
         spoiler.execute_batch(sql).unwrap();
         let (again, _) = desk.again();
         desk = again;
-        assert_eq!(*desk.ledger.state(), state);
-        assert_eq!(desk.ledger.snapshot, began, "{sql}");
+        assert_eq!(*desk.store.state(), state);
+        assert_eq!(desk.store.snapshot, began, "{sql}");
     }
 }
 
@@ -278,9 +278,9 @@ fn what_cannot_be_folded_is_refused_by_its_place() {
     ] {
         let mut desk = open();
         for _ in 0..3 {
-            desk.ledger.take(1, removed("a")).unwrap();
+            desk.store.apply(1, removed("a")).unwrap();
         }
-        desk.ledger.commit().unwrap();
+        desk.store.commit().unwrap();
         let (_folder, error) = desk.spoil(sql);
         assert!(error.contains(said), "{sql}: {error}");
     }
@@ -301,39 +301,39 @@ fn deep(path: &str, id: &str, depth: usize) -> Event {
 #[test]
 fn what_could_not_be_read_back_is_never_committed() {
     let mut desk = open();
-    desk.ledger.take(1, deep("ok.md", "ok", 32)).unwrap();
-    desk.ledger.take(2, deep("deep.md", "deep", 126)).unwrap();
-    desk.ledger.commit().unwrap();
+    desk.store.apply(1, deep("ok.md", "ok", 32)).unwrap();
+    desk.store.apply(2, deep("deep.md", "deep", 126)).unwrap();
+    desk.store.commit().unwrap();
     let reader = desk.reader();
     assert_eq!(reader.record(1).unwrap().unwrap().kind, "arrived");
     let refused = reader.record(2).unwrap().unwrap();
     assert_eq!(refused.kind, "rejected");
     assert!(refused.body.contains("deep.md"), "{refused:?}");
     assert_eq!(reader.unreadable().unwrap(), []);
-    let state = desk.ledger.state().clone();
+    let state = desk.store.state().clone();
     let (desk, _) = desk.again();
-    assert_eq!(*desk.ledger.state(), state);
+    assert_eq!(*desk.store.state(), state);
 }
 
 /// Put a record into the journal as it is, without a look at it.
 fn slip_in(desk: &mut Desk, event: &Event) {
     let entry = encode(3, event);
-    let effects = desk.ledger.state.step(3, event.clone());
-    desk.ledger.queue(entry, effects);
-    desk.ledger.commit().unwrap();
+    let effects = desk.store.state.step(3, event.clone());
+    desk.store.queue(entry, effects);
+    desk.store.commit().unwrap();
 }
 
 #[test]
 fn a_record_that_nests_too_deep_is_read_without_that_and_all_else_is_kept() {
     let mut desk = open();
-    desk.ledger.take(1, removed("a")).unwrap();
-    desk.ledger.commit().unwrap();
+    desk.store.apply(1, removed("a")).unwrap();
+    desk.store.commit().unwrap();
     slip_in(&mut desk, &deep("deep.md", "deep", 126));
-    desk.ledger.take(4, arrived("b.md", "b", &[])).unwrap();
-    desk.ledger.commit().unwrap();
-    let before = desk.ledger.state().clone();
+    desk.store.apply(4, arrived("b.md", "b", &[])).unwrap();
+    desk.store.commit().unwrap();
+    let before = desk.store.state().clone();
     let (desk, _) = desk.again();
-    assert_eq!(*desk.ledger.state(), before);
+    assert_eq!(*desk.store.state(), before);
     let reader = desk.reader();
     let kept = reader.quarantined().unwrap();
     assert_eq!(kept.len(), 1);
@@ -357,11 +357,11 @@ fn a_record_that_cannot_be_read_at_all_is_passed_over_and_costs_no_other_its_num
         let mut desk = open();
         for (at, id) in [(1, "a"), (2, "b"), (3, "c")] {
             let path = format!("{id}.md");
-            desk.ledger.take(at, arrived(&path, id, &[])).unwrap();
-            desk.ledger.commit().unwrap();
+            desk.store.apply(at, arrived(&path, id, &[])).unwrap();
+            desk.store.commit().unwrap();
         }
-        let Desk { folder, ledger } = desk;
-        drop(ledger);
+        let Desk { folder, store } = desk;
+        drop(store);
         let path = folder.path().join("journal.db");
         if spoiled {
             let spoil = r#"UPDATE events SET body = '{"arrived":{"path":' WHERE seq = 2"#;
@@ -370,19 +370,19 @@ fn a_record_that_cannot_be_read_at_all_is_passed_over_and_costs_no_other_its_num
             drop(spoiler);
             let unread = Reader::open(&path).unwrap().unreadable().unwrap();
             assert_eq!(unread.len(), 1, "it is told before tx has met it");
-            let (ledger, _) = Ledger::open(&path).unwrap();
-            assert_eq!(ledger.reader().quarantined().unwrap(), unread);
+            let (store, _) = Store::open(&path).unwrap();
+            assert_eq!(store.reader().quarantined().unwrap(), unread);
         }
         // All goes on, and the next fold comes to the same.
-        let (mut ledger, _) = Ledger::open(&path).unwrap();
-        ledger.take(4, arrived("d.md", "d", &[])).unwrap();
-        ledger.commit().unwrap();
-        let state = ledger.state().clone();
+        let (mut store, _) = Store::open(&path).unwrap();
+        store.apply(4, arrived("d.md", "d", &[])).unwrap();
+        store.commit().unwrap();
+        let state = store.state().clone();
         assert_eq!(state.seq(), 4);
-        numbers.push(ledger.reader().messages_at("d.md", 1).unwrap()[0].number);
-        drop(ledger);
-        let (ledger, _) = Ledger::open(&path).unwrap();
-        assert_eq!(*ledger.state(), state);
+        numbers.push(store.reader().messages_at("d.md", 1).unwrap()[0].number);
+        drop(store);
+        let (store, _) = Store::open(&path).unwrap();
+        assert_eq!(*store.state(), state);
     }
     assert_eq!(numbers[0], numbers[1]);
 }
@@ -390,25 +390,25 @@ fn a_record_that_cannot_be_read_at_all_is_passed_over_and_costs_no_other_its_num
 #[test]
 fn a_journal_that_was_removed_can_be_copied_by_whoever_has_it_open() {
     let mut desk = open();
-    desk.ledger.take(1, arrived("a.md", "a", &[])).unwrap();
-    desk.ledger.commit().unwrap();
+    desk.store.apply(1, arrived("a.md", "a", &[])).unwrap();
+    desk.store.commit().unwrap();
     for file in fs::read_dir(desk.folder.path()).unwrap() {
         fs::remove_file(file.unwrap().path()).unwrap();
     }
     let copy = desk.folder.path().join("copy.db");
     fs::write(&copy, "").unwrap();
-    desk.ledger.reader().copy_to(&copy).unwrap();
-    let (again, _) = Ledger::open(&copy).unwrap();
-    assert_eq!(again.state(), desk.ledger.state());
+    desk.store.reader().copy_to(&copy).unwrap();
+    let (again, _) = Store::open(&copy).unwrap();
+    assert_eq!(again.state(), desk.store.state());
 }
 
 #[test]
 fn a_closed_journal_is_one_file() {
     let mut desk = open();
-    desk.ledger.take(1, removed("a")).unwrap();
-    desk.ledger.commit().unwrap();
-    let Desk { folder, ledger } = desk;
-    drop(ledger);
+    desk.store.apply(1, removed("a")).unwrap();
+    desk.store.commit().unwrap();
+    let Desk { folder, store } = desk;
+    drop(store);
     assert!(!folder.path().join("journal.db-wal").exists());
 }
 
@@ -416,18 +416,18 @@ fn a_closed_journal_is_one_file() {
 fn a_state_is_carried_on_to_what_a_fold_comes_to() {
     let mut desk = open();
     for n in 0..5 {
-        desk.ledger.take(n, removed("a")).unwrap();
+        desk.store.apply(n, removed("a")).unwrap();
     }
-    desk.ledger.take(5, arrived("a.md", "a", &[])).unwrap();
-    desk.ledger.commit().unwrap();
+    desk.store.apply(5, arrived("a.md", "a", &[])).unwrap();
+    desk.store.commit().unwrap();
     let reader = desk.reader();
-    let mut state = Ledger::fold_to(&reader, 3).unwrap();
+    let mut state = Store::fold_to(&reader, 3).unwrap();
     let mut seen = Vec::new();
-    Ledger::fold_on(&reader, &mut state, 6, |state, record, _, effects| {
+    Store::fold_on(&reader, &mut state, 6, |state, record, _, effects| {
         seen.push((state.seq(), record.seq, effects.len()));
     })
     .unwrap();
-    assert_eq!(state, *desk.ledger.state());
+    assert_eq!(state, *desk.store.state());
     // A file of an agent that nobody knows is refused, and core is told.
     let (last, before) = seen.split_last().unwrap();
     assert_eq!(before, [(4, 4, 0), (5, 5, 0)]);
@@ -444,11 +444,11 @@ fn a_state_is_carried_on_to_what_a_fold_comes_to() {
 fn a_look_over_the_file_finds_what_is_damaged() {
     let mut desk = open();
     for _ in 0..2_000 {
-        desk.ledger.take(0, removed("a")).unwrap();
+        desk.store.apply(0, removed("a")).unwrap();
     }
-    desk.ledger.commit().unwrap();
-    let Desk { folder, ledger } = desk;
-    drop(ledger);
+    desk.store.commit().unwrap();
+    let Desk { folder, store } = desk;
+    drop(store);
     let path = folder.path().join("journal.db");
     let mut bytes = fs::read(&path).unwrap();
     let middle = bytes.len() / 8192 * 4096;
@@ -463,12 +463,12 @@ fn an_order_is_about_the_newest_of_its_message_though_that_is_not_durable_yet() 
     let mut desk = open();
     let older = facts(1, "a", &[Step::Parked]);
     desk.finish(std::slice::from_ref(&older));
-    desk.ledger.commit().unwrap();
+    desk.store.commit().unwrap();
     let newer = facts(1, "a", &[Step::Parked, Step::Accepted, Step::Parked]);
     desk.finish(std::slice::from_ref(&newer));
     let facts = Box::new(older);
     let mut event = Event::Command(Command::Drop { facts });
-    desk.ledger.prepare(&mut event).unwrap();
+    desk.store.prepare(&mut event).unwrap();
     let Event::Command(Command::Drop { facts }) = event else {
         panic!("it is another event: {event:?}");
     };
@@ -488,30 +488,30 @@ const OLDER_RULES: &str = "UPDATE events SET rules = 1";
 #[test]
 fn what_older_rules_decided_is_kept_by_a_snapshot_before_anything_else_happens() {
     let mut desk = open();
-    desk.ledger.take(1, rejected("a.md")).unwrap();
-    desk.ledger.commit().unwrap();
-    let Desk { folder, ledger } = desk;
-    drop(ledger);
+    desk.store.apply(1, rejected("a.md")).unwrap();
+    desk.store.commit().unwrap();
+    let Desk { folder, store } = desk;
+    drop(store);
     let path = folder.path().join("journal.db");
     let connection = Connection::open(&path).unwrap();
     connection.execute_batch(OLDER_RULES).unwrap();
-    let (mut ledger, _) = Ledger::open(&path).unwrap();
-    assert_eq!((ledger.snapshot, ledger.state.seq()), (0, 1));
-    ledger.take(2, rejected("b.md")).unwrap();
-    assert_eq!(ledger.snapshot, 1, "it was taken before the event");
-    ledger.commit().unwrap();
-    drop(ledger);
-    assert_eq!(Ledger::open(&path).unwrap().0.snapshot, 1);
+    let (mut store, _) = Store::open(&path).unwrap();
+    assert_eq!((store.snapshot, store.state.seq()), (0, 1));
+    store.apply(2, rejected("b.md")).unwrap();
+    assert_eq!(store.snapshot, 1, "it was taken before the event");
+    store.commit().unwrap();
+    drop(store);
+    assert_eq!(Store::open(&path).unwrap().0.snapshot, 1);
 }
 
 #[test]
 fn a_message_that_older_rules_numbered_otherwise_is_not_lost_to_another() {
     let mut desk = open();
-    desk.ledger.take(1, rejected("a.md")).unwrap();
-    desk.ledger.commit().unwrap();
-    let first = desk.ledger.reader().message(MessageNo(1)).unwrap().unwrap();
-    let Desk { folder, ledger } = desk;
-    drop(ledger);
+    desk.store.apply(1, rejected("a.md")).unwrap();
+    desk.store.commit().unwrap();
+    let first = desk.store.reader().message(MessageNo(1)).unwrap().unwrap();
+    let Desk { folder, store } = desk;
+    drop(store);
     let path = folder.path().join("journal.db");
     let connection = Connection::open(&path).unwrap();
     connection.execute_batch(OLDER_RULES).unwrap();
@@ -522,10 +522,10 @@ fn a_message_that_older_rules_numbered_otherwise_is_not_lost_to_another() {
         ..first
     };
     super::super::messages::keep(&connection, &moved).unwrap();
-    let (mut ledger, _) = Ledger::open(&path).unwrap();
-    ledger.take(2, rejected("b.md")).unwrap();
-    ledger.commit().unwrap();
-    let known = |number| ledger.reader().message(MessageNo(number)).unwrap();
+    let (mut store, _) = Store::open(&path).unwrap();
+    store.apply(2, rejected("b.md")).unwrap();
+    store.commit().unwrap();
+    let known = |number| store.reader().message(MessageNo(number)).unwrap();
     let paths = |number| Some(known(number)?.path()?.to_owned());
     let paths: Vec<String> = (1..9).filter_map(paths).collect();
     assert_eq!(paths, ["a-letter.md", "a.md", "b.md"]);
