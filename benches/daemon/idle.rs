@@ -26,7 +26,7 @@ pub(crate) fn measure(workers: usize, seconds: u64) -> bool {
     }
     wait_for("everybody to be idle", || {
         let state = project.state();
-        state.counts().left >= 2 * workers as u64 && state.held().count() == 0
+        state.counts().left >= 2 * workers as u64 && state.open_messages().count() == 0
     });
     watch(
         &project,

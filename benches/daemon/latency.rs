@@ -215,7 +215,7 @@ impl Ours {
         let took = closed.elapsed();
         wait_for("the reader to be idle", || {
             let state = self.project.state();
-            state.held().count() == 0
+            state.open_messages().count() == 0
         });
         took
     }

@@ -62,7 +62,10 @@ pub(crate) fn stop(
     }
     let (mut kept, mut agents) = (0, 0);
     if let Some(Past { state, .. }) = Past::open(&project.journal())? {
-        kept = state.held().filter(|held| !held.facts.is_over()).count();
+        kept = state
+            .open_messages()
+            .filter(|held| !held.facts.is_over())
+            .count();
         agents = state.workers().filter(|(_, worker)| worker.live).count();
     }
     Ok(StopView {

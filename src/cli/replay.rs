@@ -81,7 +81,7 @@ fn state_text(view: &StateView) -> String {
         let waits = state.worker_waits_for(address);
         let _ = writeln!(text, "\n{address}  {is}  since {since}\n  {waits}");
     }
-    for held in state.held().filter(|held| !held.facts.is_over()) {
+    for held in state.open_messages().filter(|held| !held.facts.is_over()) {
         let (id, step) = (&held.facts.id, held.facts.step().as_str());
         let waits = state.waiting_for(held.facts.number).join("; ");
         let _ = writeln!(text, "\n{id}  {step}\n  waits for {waits}");

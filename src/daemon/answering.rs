@@ -13,7 +13,7 @@ use crate::project::{Project, create_private, make_private_folder};
 /// The folder of such files, in that for what runs. No mesh has this name.
 const FOLDER: &str = ".answering";
 
-/// Held while somebody types an answer.
+/// OpenMessage while somebody types an answer.
 #[derive(Debug)]
 pub struct Answering {
     file: File,

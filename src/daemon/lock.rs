@@ -22,7 +22,7 @@ use crate::project::{Project, make_private_folder};
 const TRIES: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// Held by the one daemon of a project.
+/// OpenMessage by the one daemon of a project.
 #[derive(Debug)]
 pub struct DaemonLock {
     file: File,

@@ -13,7 +13,7 @@ use super::message_record::{MessageNo, MessageRecord, Source, Step};
 use super::notes::Refused;
 use super::plan::{Plan, ends_in_spite_of_asks};
 use super::runs::Budget;
-use super::state::{Held, State};
+use super::state::{OpenMessage, State};
 use super::work::{Owes, Routed, Way, Work};
 use crate::model::{Address, Envelope, Kind, MsgId};
 
@@ -212,7 +212,7 @@ impl State {
         let status = envelope.status.clone();
         let names_it = self.names_what_it_has(&envelope);
         let (headless, inject_response) = (envelope.headless, envelope.inject_response);
-        self.hold(Held {
+        self.hold(OpenMessage {
             facts: MessageRecord {
                 number,
                 id,

@@ -57,7 +57,7 @@ pub use moves::{Happened, Move};
 pub use promises::Broken;
 pub use replay::Judged;
 pub use route::{Outcome, Refusal, Route, Rule, Wanted, route};
-pub use state::{Counts, Held, Moved, State, Touched};
+pub use state::{Counts, Moved, OpenMessage, State, Touched};
 pub use table::decide;
 pub use work::{Item, Last, Member, Owes, Routed, Way, Work as InHand};
 pub use worker::{Giving, Is, Place, Shows, Status, Why, Worker};

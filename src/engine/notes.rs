@@ -8,7 +8,7 @@ use super::effect::{Effect, SystemMessage};
 use super::event::Rejected;
 use super::failures::FAILURES;
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
-use super::state::{Held, State};
+use super::state::{OpenMessage, State};
 use super::work::{Item, Owes, Work};
 use crate::model::{Address, Kind, Line, MsgId, Name, Priority, Status};
 
@@ -58,7 +58,7 @@ impl State {
         let hops = (hops + note.hops).min(HOPS);
         let about = note.about.and_then(|about| self.messages.get(about));
         let about = about.map(|held| held.facts.id.clone());
-        self.hold(Held {
+        self.hold(OpenMessage {
             facts: MessageRecord {
                 number,
                 id: id.clone(),

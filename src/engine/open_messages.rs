@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::message_record::{MessageNo, MessageRecord};
-use super::state::Held;
+use super::state::OpenMessage;
 use crate::model::{Envelope, MsgId};
 
 /// The unfinished messages. The path and the ids of a message do not change while it is here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(super) struct OpenMessages {
-    all: BTreeMap<MessageNo, Held>,
+    all: BTreeMap<MessageNo, OpenMessage>,
     #[serde(skip)]
     paths: BTreeMap<String, BTreeSet<MessageNo>>,
     #[serde(skip)]
@@ -20,7 +20,7 @@ pub(super) struct OpenMessages {
 }
 
 impl OpenMessages {
-    pub(super) fn insert(&mut self, message: Held) {
+    pub(super) fn insert(&mut self, message: OpenMessage) {
         let number = message.facts.number;
         if let Some(path) = message.facts.path() {
             let numbers = self.paths.entry(path.to_owned()).or_default();
@@ -32,7 +32,7 @@ impl OpenMessages {
         self.all.insert(number, message);
     }
 
-    pub(super) fn remove(&mut self, number: MessageNo) -> Option<Held> {
+    pub(super) fn remove(&mut self, number: MessageNo) -> Option<OpenMessage> {
         let message = self.all.remove(&number)?;
         if let Some(path) = message.facts.path() {
             forget(&mut self.paths, path, number);
@@ -43,11 +43,11 @@ impl OpenMessages {
         Some(message)
     }
 
-    pub(super) fn get(&self, number: MessageNo) -> Option<&Held> {
+    pub(super) fn get(&self, number: MessageNo) -> Option<&OpenMessage> {
         self.all.get(&number)
     }
 
-    pub(super) fn get_mut(&mut self, number: MessageNo) -> Option<&mut Held> {
+    pub(super) fn get_mut(&mut self, number: MessageNo) -> Option<&mut OpenMessage> {
         self.all.get_mut(&number)
     }
 
@@ -65,7 +65,7 @@ impl OpenMessages {
     }
 
     /// All of them, in the order of their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Held> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &OpenMessage> {
         self.all.values()
     }
 
@@ -105,7 +105,8 @@ where
 impl<'de> Deserialize<'de> for OpenMessages {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut messages = OpenMessages::default();
-        for message in BTreeMap::<MessageNo, Held>::deserialize(deserializer)?.into_values() {
+        for message in BTreeMap::<MessageNo, OpenMessage>::deserialize(deserializer)?.into_values()
+        {
             messages.insert(message);
         }
         Ok(messages)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::fanout::FanOut;
 use super::message_record::{Delivery, MessageNo, Step};
-use super::state::{Held, State};
+use super::state::{OpenMessage, State};
 use super::work::Owes;
 use super::worker::{Giving, Status, Why, Worker};
 use crate::model::Address;
@@ -53,7 +53,7 @@ impl State {
         let waiting = self.waiting_for_a_human();
         let member_waits =
             |fan_out: &FanOut| fan_out.at_work().any(|member| waiting.contains(member));
-        let waits = |held: &Held, delivery: &Delivery| {
+        let waits = |held: &OpenMessage, delivery: &Delivery| {
             let number = held.facts.number;
             let to = &delivery.to;
             let asked = self.asks.get(number, to).is_some();
@@ -104,7 +104,7 @@ impl State {
     }
 
     /// 1: every open delivery is somewhere that leads on.
-    fn message_lost(&self, held: &Held) -> Option<Broken> {
+    fn message_lost(&self, held: &OpenMessage) -> Option<Broken> {
         let facts = &held.facts;
         let number = facts.number;
         let run_goes_on = facts.run == Some(number) && self.runs.contains(number);

@@ -9,7 +9,7 @@ use super::effect::Effect;
 use super::event::{Alive, Command};
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
 use super::moves::{Happened, Move};
-use super::state::{Held, State};
+use super::state::{OpenMessage, State};
 use super::work::{Owes, Routed, Work};
 use super::worker::{Giving, Is, Shows, Status, Why};
 use crate::model::{Address, Envelope, Kind, Mode};
@@ -328,7 +328,7 @@ impl State {
             let known = if run == facts.number { &own } else { known };
             self.open_run(run, to.as_ref(), known);
         }
-        self.hold(Held {
+        self.hold(OpenMessage {
             facts,
             envelope: Some(envelope),
             repair: false,

@@ -54,7 +54,7 @@ pub struct State {
 
 /// An unfinished message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Held {
+pub struct OpenMessage {
     /// What is known of it.
     pub facts: MessageRecord,
     /// What its frontmatter says; `None` for what tx wrote.
@@ -211,12 +211,12 @@ impl State {
     }
 
     /// The unfinished messages, in the order of their numbers.
-    pub fn held(&self) -> impl Iterator<Item = &Held> {
+    pub fn open_messages(&self) -> impl Iterator<Item = &OpenMessage> {
         self.messages.iter()
     }
 
     /// An unfinished message.
-    pub fn message(&self, number: MessageNo) -> Option<&Held> {
+    pub fn message(&self, number: MessageNo) -> Option<&OpenMessage> {
         self.messages.get(number)
     }
 
@@ -343,7 +343,7 @@ impl State {
     }
 
     /// Hold a message that has just been accepted.
-    pub(super) fn hold(&mut self, held: Held) {
+    pub(super) fn hold(&mut self, held: OpenMessage) {
         let number = held.facts.number;
         self.counts.accepted += 1;
         if let Some(run) = held.facts.run {
@@ -385,7 +385,7 @@ impl State {
         step: Step,
         why: Option<Cow<'static, str>>,
     ) {
-        let open = |held: &Held| held.facts.delivery(to).is_some_and(|d| !d.is_over());
+        let open = |held: &OpenMessage| held.facts.delivery(to).is_some_and(|d| !d.is_over());
         if !self.messages.get(number).is_some_and(open) {
             return;
         }

@@ -97,7 +97,7 @@ impl Folded {
 
     /// Do the numbers stand for the same messages as those that are remembered?
     fn is_remembered(&self, reader: &Reader) -> Result<bool, Error> {
-        let held = self.state.held().map(|held| &held.facts);
+        let held = self.state.open_messages().map(|held| &held.facts);
         for facts in self.finished.iter().chain(held) {
             let known = reader.message(facts.number)?;
             if known.is_some_and(|known| known.id != facts.id) {

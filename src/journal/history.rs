@@ -171,7 +171,7 @@ impl History<'_> {
     /// Every file that a message came in or was refused in, as [`Reader::each_file`] tells it.
     pub fn each_file(self, mut each: impl FnMut(&str, &str, i64, bool)) -> Result<(), Error> {
         self.reader.each_file(&mut each)?;
-        for facts in self.state.held().map(|held| &held.facts) {
+        for facts in self.state.open_messages().map(|held| &held.facts) {
             if let (Some(path), Some(hash)) = (facts.path(), facts.hash()) {
                 each(path, hash, facts.at, false);
             }
@@ -232,7 +232,7 @@ impl History<'_> {
     }
 
     fn unfinished(self, is_wanted: impl Fn(&MessageRecord) -> bool) -> Vec<MessageRecord> {
-        let held = self.state.held().map(|held| &held.facts);
+        let held = self.state.open_messages().map(|held| &held.facts);
         held.filter(|facts| is_wanted(facts)).cloned().collect()
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::Error;
 
-/// Held by the one that writes.
+/// OpenMessage by the one that writes.
 #[derive(Debug)]
 pub(super) struct Lock {
     file: File,

@@ -158,7 +158,7 @@ impl Reader {
             if path.contains('/') {
                 continue;
             }
-            let held = state.held().map(|held| &held.facts);
+            let held = state.open_messages().map(|held| &held.facts);
             let mut later = held.filter(|held| held.path() == Some(path));
             let newest = self.messages_at(path, 1)?;
             let is_newest = newest.first().is_none_or(|n| n.number == facts.number);

@@ -98,7 +98,7 @@ fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Resu
     )?;
     let mut needed = connection.prepare("INSERT OR IGNORE INTO temp.needed (seq) VALUES (?)")?;
     let mut path = connection.prepare("INSERT OR IGNORE INTO temp.paths_to_stay VALUES (?)")?;
-    for held in state.held() {
+    for held in state.open_messages() {
         needed.execute([held.facts.record()])?;
         if let Some(of_held) = held.facts.path() {
             path.execute([of_held])?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use super::schema::{self, Found, Held};
+use super::schema::{self, Found, HeldFile};
 use super::{Error, Journal, Key, Record, Snapshot};
 
 /// A journal open for reading.
@@ -14,7 +14,7 @@ pub struct Reader {
     path: PathBuf,
     connection: Connection,
     /// After the connection, so that it goes last.
-    _held: Held,
+    _held: HeldFile,
 }
 
 impl Reader {

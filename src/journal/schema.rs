@@ -96,7 +96,7 @@ pub(super) enum Found {
     /// Nothing.
     Nothing,
     /// A journal of this format.
-    Journal(Held),
+    Journal(HeldFile),
 }
 
 /// A journal that was looked at and is held open, for as long as a connection to it is.
@@ -105,7 +105,7 @@ pub(super) enum Found {
 /// them, and another process could then take the log away from under a writer. So it
 /// is opened once, and closed when nothing in this process has a lock on it.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldFile {
     file: FileId,
 }
 
@@ -136,10 +136,10 @@ pub(super) fn look_at(path: &Path) -> Result<Found, Error> {
         id = (opened.dev(), opened.ino());
         all.insert(id, (file, 1));
     }
-    Ok(Found::Journal(Held { file: id }))
+    Ok(Found::Journal(HeldFile { file: id }))
 }
 
-impl Drop for Held {
+impl Drop for HeldFile {
     fn drop(&mut self) {
         // Closed before anybody else can open it.
         let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);

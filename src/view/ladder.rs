@@ -126,7 +126,10 @@ pub(crate) fn find_messages(history: History, name: &str) -> Result<Vec<MessageR
 
 /// There is no such message; these are near.
 fn unknown(state: &State, name: &str) -> Refused {
-    let ids: Vec<String> = state.held().map(|h| h.facts.id.to_string()).collect();
+    let ids: Vec<String> = state
+        .open_messages()
+        .map(|h| h.facts.id.to_string())
+        .collect();
     let near = nearest(name, ids.iter().map(String::as_str));
     let refused = Refused::no_such_thing(format!("there is no message or agent `{name}` here"));
     match near.first() {

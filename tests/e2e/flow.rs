@@ -126,7 +126,7 @@ fn two_hundred_messages_to_twenty_agents_are_answered_once_each() {
     }
     assert_eq!(outcomes.len(), 200);
     assert!(outcomes.values().all(|count| *count == 1), "{outcomes:?}");
-    assert_eq!(project.state().held().count(), 0);
+    assert_eq!(project.state().open_messages().count(), 0);
     assert!(project.live_panes().len() <= 20);
 }
 

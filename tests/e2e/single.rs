@@ -290,7 +290,7 @@ fn let_them_finish(project: &Project) {
         );
     }
     let state = project.state();
-    assert_eq!(state.held().count(), 0);
+    assert_eq!(state.open_messages().count(), 0);
     assert_eq!(
         (
             state.counts().parked,

@@ -205,7 +205,9 @@ impl Project {
     /// What is known of a message, finished or not.
     pub(crate) fn message(&self, id: &str) -> Option<MessageRecord> {
         let state = self.state();
-        let held = state.held().find(|held| held.facts.id.as_str() == id);
+        let held = state
+            .open_messages()
+            .find(|held| held.facts.id.as_str() == id);
         held.map(|held| held.facts.clone())
             .or_else(|| self.finished(id))
     }

@@ -137,7 +137,7 @@ impl Book {
 
     /// What is in the inbox of core and unread.
     pub(crate) fn unread(&self) -> Vec<MessageRecord> {
-        let held = self.state().held().map(|held| &held.facts);
+        let held = self.state().open_messages().map(|held| &held.facts);
         let unread =
             |facts: &&MessageRecord| facts.reached_core().is_some() && facts.read.is_none();
         let remembered = self.store().reader().unread().unwrap().into_iter();

@@ -307,7 +307,7 @@ impl World {
     /// Faults are over: everything that was held up can go on.
     pub(crate) fn be_calm(&mut self) {
         self.calm = true;
-        let held = self.state().held().count() as u64;
+        let held = self.state().open_messages().count() as u64;
         self.most_events = 10_000 + 1_000 * held;
         self.note("            == calm".into());
         self.make_room();

@@ -46,7 +46,7 @@ impl World {
                 panes.collect::<Vec<_>>(),
             );
         }
-        for held in state.held() {
+        for held in state.open_messages() {
             let open = held.facts.deliveries.iter().filter(|d| !d.is_over());
             for delivery in open {
                 let news = state

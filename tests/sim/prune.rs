@@ -45,7 +45,7 @@ impl World {
     /// What lies on the bus is known as it is: at the next start nothing of it is new.
     fn check_bus(&self) {
         let mut newest: BTreeMap<String, MessageRecord> = BTreeMap::new();
-        let held = self.state().held().map(|held| held.facts.clone());
+        let held = self.state().open_messages().map(|held| held.facts.clone());
         for facts in self.book.on_the_bus().into_iter().chain(held) {
             let Some(path) = facts.path().map(str::to_owned) else {
                 continue;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use chrono::DateTime;
 
 use crate::engine::{
-    Alive, Arrived, Command, Dialog, DialogKind, Effect, Event, Exit, Held, Is, Loaded, MessageNo,
-    MessageRecord, Pane, Rejected, Sent, State, Step, SystemMessage, Timer, Traits, Verdict,
+    Alive, Arrived, Command, Dialog, DialogKind, Effect, Event, Exit, Is, Loaded, MessageNo,
+    MessageRecord, OpenMessage, Pane, Rejected, Sent, State, Step, SystemMessage, Timer, Traits,
+    Verdict,
 };
 use crate::format::mesh::parse;
 use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Rearmatter, Recipient};
@@ -418,7 +419,10 @@ impl Play {
     /// What is known of a message, held or gone.
     pub(super) fn facts(&self, id: &str) -> MessageRecord {
         let id: MsgId = id.parse().unwrap();
-        let held = self.state.held().map(|held: &Held| &held.facts);
+        let held = self
+            .state
+            .open_messages()
+            .map(|held: &OpenMessage| &held.facts);
         let held = held.filter(|facts| facts.id == id).last();
         let left = self.left.values().rfind(|facts| facts.id == id);
         let facts = held.or(left);
@@ -522,7 +526,11 @@ impl Play {
 
     /// Nothing is held, and nothing was lost on the way.
     pub(super) fn all_over(&self) {
-        let held: Vec<String> = self.state.held().map(|h| h.facts.id.to_string()).collect();
+        let held: Vec<String> = self
+            .state
+            .open_messages()
+            .map(|h| h.facts.id.to_string())
+            .collect();
         assert!(held.is_empty(), "still held: {held:?}");
     }
 }

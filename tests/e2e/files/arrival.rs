@@ -209,7 +209,7 @@ fn an_outcome_written_just_before_a_start_is_seen_before_the_exit() {
         let finished = project.reader().at_step(Step::Finished).unwrap();
         let outcomes = finished.iter().filter(|facts| facts.status.is_some());
         assert_eq!(outcomes.count(), 1);
-        assert_eq!(project.state().held().count(), 0);
+        assert_eq!(project.state().open_messages().count(), 0);
     }
 }
 
@@ -256,7 +256,7 @@ fn a_flood_of_files_is_queued_once_each() {
     let state = project.state();
     assert_eq!((state.counts().duplicates, state.counts().refused), (0, 0));
     let queued = state
-        .held()
+        .open_messages()
         .filter(|h| h.facts.step() == Step::Queued)
         .count();
     assert_eq!(queued, many - 1);

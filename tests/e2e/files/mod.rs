@@ -41,7 +41,7 @@ pub(super) fn accepted(project: &Project) -> Vec<String> {
     for step in [Step::Finished, Step::Refused, Step::Parked] {
         all.extend(reader.at_step(step).unwrap());
     }
-    all.extend(state.held().map(|held| held.facts.clone()));
+    all.extend(state.open_messages().map(|held| held.facts.clone()));
     all.retain(|facts| facts.from.is_core() && facts.refused.is_none());
     all.sort_by_key(|facts| facts.number);
     all.iter().map(|facts| facts.id.to_string()).collect()
