@@ -13,7 +13,7 @@ use crate::format::message::MAX_FILE;
 use crate::format::prompt::{Given, output_folder, prompt, with_feature};
 use crate::journal::{Error, Reader, Store, StoredMessage};
 use crate::model::{
-    Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, Rearmatter, Runtime, Status,
+    Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, OutcomeWord, Rearmatter, Runtime,
 };
 use crate::pane::{self, Text};
 use crate::project::{
@@ -95,7 +95,7 @@ struct Content {
     from: Address,
     kind: Kind,
     headline: String,
-    status: Option<Status>,
+    status: Option<OutcomeWord>,
     in_reply_to: Vec<MsgId>,
     body: String,
     rearmatter: Rearmatter,

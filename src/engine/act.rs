@@ -8,7 +8,7 @@ use super::moves::{Happened, Move};
 use super::state::State;
 use super::told::Told;
 use super::work::Work;
-use super::worker::{Giving, Status, Why};
+use super::worker::{Giving, Why, WorkerState};
 use crate::model::{Address, Mode};
 
 impl State {
@@ -31,7 +31,7 @@ impl State {
             }
             Move::OwnTurn => {
                 let work = self.take_status(who).into_work().unwrap_or_default();
-                self.set(who, Status::Working { work });
+                self.set(who, WorkerState::Working { work });
             }
             Move::Acknowledged => self.acknowledge(who),
             Move::TurnEnded => self.turn_ended(who, told),
@@ -80,7 +80,7 @@ impl State {
     /// The work that is being given, if any is.
     pub(super) fn take_starting(&mut self, who: &Address) -> Option<(Box<Work>, Giving)> {
         match self.take_status(who) {
-            Status::Starting { work, giving } => Some((work, giving)),
+            WorkerState::Starting { work, giving } => Some((work, giving)),
             status => {
                 self.worker_mut(who).status = status;
                 None
@@ -93,7 +93,7 @@ impl State {
         match self.take_starting(who) {
             Some((work, Giving::Spawning)) => self.hand_over(who, work),
             Some((work, giving @ (Giving::Delivering | Giving::Unconfirmed))) => {
-                self.worker_mut(who).status = Status::Starting { work, giving };
+                self.worker_mut(who).status = WorkerState::Starting { work, giving };
             }
             None => {}
         }
@@ -116,7 +116,7 @@ impl State {
         };
         if let Some((work, giving)) = self.take_starting(who) {
             let giving = self.began_giving(who, giving, session);
-            self.set(who, Status::Starting { work, giving });
+            self.set(who, WorkerState::Starting { work, giving });
         }
     }
 
@@ -124,10 +124,10 @@ impl State {
     /// thought to work, and a look at it has found that it was never given its work.
     fn not_taken_up(&mut self, who: &Address, told: Told) {
         match (self.take_status(who), told) {
-            (Status::Starting { work, giving }, Told::NotDelivered(_, sent, why)) => {
+            (WorkerState::Starting { work, giving }, Told::NotDelivered(_, sent, why)) => {
                 self.not_delivered(who, work, giving, sent, why);
             }
-            (Status::Working { work }, _) => {
+            (WorkerState::Working { work }, _) => {
                 let why = "its pane is idle, and was never given it";
                 self.fail(who, work, why.into());
             }
@@ -151,7 +151,7 @@ impl State {
                 Giving::Unconfirmed
             }
         };
-        self.set(who, Status::Starting { work, giving });
+        self.set(who, WorkerState::Starting { work, giving });
     }
 
     /// Have its pane looked at, and told of again.
@@ -187,7 +187,7 @@ impl State {
     /// The work that is under way, if any is.
     fn take_working(&mut self, who: &Address) -> Option<Box<Work>> {
         match self.take_status(who) {
-            Status::Working { work } => Some(work),
+            WorkerState::Working { work } => Some(work),
             status => {
                 self.worker_mut(who).status = status;
                 None
@@ -223,20 +223,20 @@ impl State {
     /// The process is ended, as it should be.
     pub(super) fn stopped(&mut self, who: &Address) {
         match self.take_status(who) {
-            Status::Stopping {
+            WorkerState::Stopping {
                 work: Some(work),
                 why,
                 failed: true,
             } => self.after_failure(who, work, &why),
-            Status::Stopping {
+            WorkerState::Stopping {
                 work: Some(work),
                 failed: false,
                 ..
             } => {
                 let (work, until) = (Some(work), self.at);
-                self.set(who, Status::Backoff { work, until });
+                self.set(who, WorkerState::Backoff { work, until });
             }
-            Status::Stopping { work: None, .. } => self.set(who, Status::Idle),
+            WorkerState::Stopping { work: None, .. } => self.set(who, WorkerState::Idle),
             status => self.worker_mut(who).status = status,
         }
     }
@@ -244,7 +244,7 @@ impl State {
     /// The process does not end.
     fn kill_again(&mut self, who: &Address) {
         let status = self.take_status(who);
-        if let Status::Stopping { why, .. } = &status {
+        if let WorkerState::Stopping { why, .. } = &status {
             let body = format!("{who} does not end ({why}); it is killed once more.");
             self.tell_core("a process does not end", body, None);
         }
@@ -260,11 +260,11 @@ impl State {
     /// It took too long.
     fn timed_out(&mut self, who: &Address) {
         match self.take_status(who) {
-            Status::Starting { work, .. } => {
+            WorkerState::Starting { work, .. } => {
                 self.fail(who, work, "its work could not be given in time".into());
             }
-            Status::Working { work } => self.fail(who, work, "it took too long".into()),
-            Status::Checking { work, .. } => {
+            WorkerState::Working { work } => self.fail(who, work, "it took too long".into()),
+            WorkerState::Checking { work, .. } => {
                 let why = "they took too long".to_owned();
                 self.judge(who, work, Verdict::Error { why });
             }
@@ -276,13 +276,13 @@ impl State {
     fn retry_after_backoff(&mut self, who: &Address) {
         match self.take_status(who).into_work() {
             Some(work) => self.try_again(who, work, "another attempt"),
-            None => self.set(who, Status::Idle),
+            None => self.set(who, WorkerState::Idle),
         }
     }
 
     fn judged(&mut self, who: &Address, told: Told) {
         match (self.take_status(who), told) {
-            (Status::Checking { work, .. }, Told::Checked(verdict)) => {
+            (WorkerState::Checking { work, .. }, Told::Checked(verdict)) => {
                 self.judge(who, work, verdict);
             }
             (status, _) => self.worker_mut(who).status = status,
@@ -292,23 +292,23 @@ impl State {
     fn limit_reached(&mut self, who: &Address, told: &Told) {
         if let Told::Limited(until) = *told {
             let before = match self.take_status(who) {
-                Status::Limited { before, .. } => before,
+                WorkerState::Limited { before, .. } => before,
                 other => Box::new(other),
             };
-            self.set(who, Status::Limited { before, until });
+            self.set(who, WorkerState::Limited { before, until });
         }
     }
 
     fn dialog_opened(&mut self, who: &Address, told: Told) {
         if let Told::Asked(dialog) = told {
             let before = match self.take_status(who) {
-                Status::AwaitingHuman {
+                WorkerState::AwaitingHuman {
                     why: Why::Dialog { before, .. },
                 } => before,
                 other => Box::new(other),
             };
             let why = Why::Dialog { dialog, before };
-            self.set(who, Status::AwaitingHuman { why });
+            self.set(who, WorkerState::AwaitingHuman { why });
         }
     }
 
@@ -340,12 +340,12 @@ impl State {
         };
         self.effect(Effect::Deliver { pane, turn });
         let giving = Giving::Delivering;
-        self.set(who, Status::Starting { work, giving });
+        self.set(who, WorkerState::Starting { work, giving });
     }
 
     pub(super) fn taken_up(&mut self, who: &Address, work: Box<Work>) {
         let work = self.given_up_to_now(who, work);
-        self.set(who, Status::Working { work });
+        self.set(who, WorkerState::Working { work });
     }
 
     /// It has what it was given in this turn.

@@ -14,7 +14,7 @@ use super::moves::{Happened, Move};
 use super::notes::Note;
 use super::state::State;
 use super::work::{Owes, Work};
-use super::worker::{Status, Why};
+use super::worker::{Why, WorkerState};
 use crate::model::{Address, Kind, OnAsk};
 
 /// How long a worker that has asked may stay busy before it is paused.
@@ -102,7 +102,7 @@ impl State {
         worker.asking.push((number, asked.clone()));
         let busy = matches!(
             worker.status,
-            Status::Starting { .. } | Status::Working { .. }
+            WorkerState::Starting { .. } | WorkerState::Working { .. }
         );
         let before = worker.pause;
         // It counts from the newest: who asks more is not to be cut off in the middle.
@@ -117,50 +117,50 @@ impl State {
 
     /// A worker that asks with nothing in hand waits like any other, with work of its own.
     fn wait_by_itself(&mut self, asker: &Address) {
-        fn with_own_work(status: Status) -> Status {
+        fn with_own_work(status: WorkerState) -> WorkerState {
             match status {
-                Status::Idle => Status::Awaiting {
+                WorkerState::Idle => WorkerState::Awaiting {
                     work: Box::default(),
                 },
-                Status::Limited { before, until } => Status::Limited {
+                WorkerState::Limited { before, until } => WorkerState::Limited {
                     before: Box::new(with_own_work(*before)),
                     until,
                 },
-                Status::AwaitingHuman {
+                WorkerState::AwaitingHuman {
                     why: Why::Dialog { dialog, before },
-                } => Status::AwaitingHuman {
+                } => WorkerState::AwaitingHuman {
                     why: Why::Dialog {
                         dialog,
                         before: Box::new(with_own_work(*before)),
                     },
                 },
-                Status::Backoff { work: None, until } => Status::Backoff {
+                WorkerState::Backoff { work: None, until } => WorkerState::Backoff {
                     work: Some(Box::default()),
                     until,
                 },
-                Status::Stopping {
+                WorkerState::Stopping {
                     work: None,
                     why,
                     failed,
-                } => Status::Stopping {
+                } => WorkerState::Stopping {
                     work: Some(Box::default()),
                     why,
                     failed,
                 },
-                Status::Starting { .. }
-                | Status::Working { .. }
-                | Status::Awaiting { .. }
-                | Status::AwaitingHuman { .. }
-                | Status::Checking { .. }
-                | Status::Backoff { .. }
-                | Status::Stopping { .. } => status,
+                WorkerState::Starting { .. }
+                | WorkerState::Working { .. }
+                | WorkerState::Awaiting { .. }
+                | WorkerState::AwaitingHuman { .. }
+                | WorkerState::Checking { .. }
+                | WorkerState::Backoff { .. }
+                | WorkerState::Stopping { .. } => status,
             }
         }
         self.happens(asker, Happened::Asks, |state, by| {
             let status = with_own_work(state.take_status(asker));
             match status {
-                Status::Awaiting { work }
-                | Status::AwaitingHuman {
+                WorkerState::Awaiting { work }
+                | WorkerState::AwaitingHuman {
                     why: Why::Asks { work },
                 } if by == Move::Waits => state.wait(asker, work),
                 status => state.worker_mut(asker).status = status,
@@ -175,11 +175,11 @@ impl State {
         }
         let asking = &self.worker_mut(asker).asking;
         let status = if asking.iter().any(|(_, asked)| asked.is_core()) {
-            Status::AwaitingHuman {
+            WorkerState::AwaitingHuman {
                 why: Why::Asks { work },
             }
         } else {
-            Status::Awaiting { work }
+            WorkerState::Awaiting { work }
         };
         self.set(asker, status);
     }
@@ -253,8 +253,8 @@ impl State {
     /// The work that waits for answers, if nothing else holds it.
     pub(super) fn take_waiting(&mut self, asker: &Address) -> Option<Box<Work>> {
         match self.take_status(asker) {
-            Status::Awaiting { work }
-            | Status::AwaitingHuman {
+            WorkerState::Awaiting { work }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { work },
             } => Some(work),
             status => {

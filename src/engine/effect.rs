@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Pane;
 use super::message_record::{MessageNo, MessageRecord};
-use crate::model::{Address, Kind, MsgId, Status};
+use crate::model::{Address, Kind, MsgId, OutcomeWord};
 
 /// Something to do, once the event that led to it is durable.
 #[must_use]
@@ -135,7 +135,7 @@ pub struct SystemMessage {
     /// What it is.
     pub kind: Kind,
     /// The outcome word.
-    pub status: Option<Status>,
+    pub status: Option<OutcomeWord>,
     /// One line for people.
     pub headline: String,
     /// What it says.

@@ -4,7 +4,7 @@ use super::event::DialogKind;
 use super::message_record::{Delivery, MessageNo, Step};
 use super::state::State;
 use super::work::Work;
-use super::worker::{Giving, Status, Why, Worker};
+use super::worker::{Giving, Why, Worker, WorkerState};
 use crate::model::Address;
 
 impl State {
@@ -73,30 +73,30 @@ impl State {
         self.explain_status(address, worker, &worker.status)
     }
 
-    fn explain_status(&self, who: &Address, worker: &Worker, status: &Status) -> String {
-        if worker.stopped && matches!(status, Status::Idle | Status::Backoff { .. }) {
+    fn explain_status(&self, who: &Address, worker: &Worker, status: &WorkerState) -> String {
+        if worker.stopped && matches!(status, WorkerState::Idle | WorkerState::Backoff { .. }) {
             return format!("a person stopped it: `tx worker restart {who}` lets it go on");
         }
         match status {
-            Status::Idle if self.agent(who).is_none() => "it is no longer in its mesh".into(),
-            Status::Idle if worker.inbox.is_empty() => "nothing waits for it".into(),
-            Status::Idle if self.is_paused(who) => {
+            WorkerState::Idle if self.agent(who).is_none() => "it is no longer in its mesh".into(),
+            WorkerState::Idle if worker.inbox.is_empty() => "nothing waits for it".into(),
+            WorkerState::Idle if self.is_paused(who) => {
                 "its mesh is paused: somebody in it waits for the human".into()
             }
-            Status::Idle => "its mesh is disabled".into(),
-            Status::Starting { giving, .. } => match giving {
+            WorkerState::Idle => "its mesh is disabled".into(),
+            WorkerState::Starting { giving, .. } => match giving {
                 Giving::Spawning => format!("attempt {} is being started", worker.attempt),
                 Giving::Delivering => "its work is being handed over".into(),
                 Giving::Unconfirmed => {
                     "its work may have been handed over; a sign of it is awaited".into()
                 }
             },
-            Status::Working { work } => match work.messages().next() {
+            WorkerState::Working { work } => match work.messages().next() {
                 Some(first) => format!("it works on {}", self.name_of(first)),
                 None => "it does something of its own".into(),
             },
-            Status::Awaiting { .. }
-            | Status::AwaitingHuman {
+            WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { .. },
             } => {
                 let asks = worker.asking.iter();
@@ -105,20 +105,20 @@ impl State {
                     .collect();
                 format!("it has asked: {}", asks.join(", "))
             }
-            Status::AwaitingHuman {
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { dialog, .. },
             } => match dialog.kind {
                 DialogKind::Permission => "it asks for permission in its pane".into(),
                 DialogKind::Question => "it asks a question in its pane".into(),
             },
-            Status::Limited { until, .. } => {
+            WorkerState::Limited { until, .. } => {
                 format!("its account has no room until {}", time(*until))
             }
-            Status::Checking { work, .. } => format!(
+            WorkerState::Checking { work, .. } => format!(
                 "its outcome is being checked ({} times so far)",
                 work.checks
             ),
-            Status::Backoff {
+            WorkerState::Backoff {
                 work: Some(work),
                 until,
             } => format!(
@@ -126,12 +126,12 @@ impl State {
                 work.tries,
                 time(*until)
             ),
-            Status::Backoff { work: None, until } => format!(
+            WorkerState::Backoff { work: None, until } => format!(
                 "it failed {} times in a row, and is left alone until {}",
                 worker.failures,
                 time(*until)
             ),
-            Status::Stopping { why, .. } => format!("its process is being ended: {why}"),
+            WorkerState::Stopping { why, .. } => format!("its process is being ended: {why}"),
         }
     }
 

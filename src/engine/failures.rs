@@ -4,7 +4,7 @@ use super::effect::Effect;
 use super::moves::{Happened, Move};
 use super::state::State;
 use super::work::Work;
-use super::worker::{Is, Status, Why};
+use super::worker::{Is, Why, WorkerState};
 use crate::model::Address;
 
 /// Attempts before work is parked.
@@ -28,7 +28,7 @@ impl State {
         if worker.live {
             let pane = worker.pane(who);
             self.effect(Effect::Kill { pane });
-            let status = Status::Stopping {
+            let status = WorkerState::Stopping {
                 work: Some(work),
                 why,
                 failed: true,
@@ -48,9 +48,9 @@ impl State {
         if work.tries >= TRIES {
             let why = format!("it failed {TRIES} times, the last time because {why}");
             self.park(who, *work, &why);
-            if alone > 0 && self.worker_mut(who).status == Status::Idle {
+            if alone > 0 && self.worker_mut(who).status == WorkerState::Idle {
                 let until = self.at + alone;
-                self.set(who, Status::Backoff { work: None, until });
+                self.set(who, WorkerState::Backoff { work: None, until });
             }
             return;
         }
@@ -58,7 +58,7 @@ impl State {
         let jitter = hash(who, work.tries, self.seq) % (BACKOFF / 2).unsigned_abs();
         let until = self.at + alone.max(wait + i64::try_from(jitter).unwrap_or(0));
         let work = Some(work);
-        self.set(who, Status::Backoff { work, until });
+        self.set(who, WorkerState::Backoff { work, until });
     }
 
     /// Give what was given last once more, to a new process.
@@ -95,20 +95,20 @@ impl State {
     pub(super) fn abandon(&mut self, who: &Address, why: String) {
         let status = self.take_status(who);
         let in_turn = match &status {
-            Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::Limited { .. }
-            | Status::AwaitingHuman {
+            WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::AwaitingHuman {
                 why: Why::Dialog { .. },
             }
-            | Status::Stopping { .. } => true,
-            Status::Idle
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman {
+            | WorkerState::Stopping { .. } => true,
+            WorkerState::Idle
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { .. },
             }
-            | Status::Checking { .. }
-            | Status::Backoff { .. } => false,
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. } => false,
         };
         if let Some(work) = status.into_work() {
             self.park(who, *work, &why);
@@ -118,7 +118,7 @@ impl State {
         if worker.live && in_turn && !ends {
             self.kill(who);
             let (work, failed) = (None, false);
-            self.set(who, Status::Stopping { work, why, failed });
+            self.set(who, WorkerState::Stopping { work, why, failed });
         }
     }
 }

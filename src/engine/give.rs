@@ -10,7 +10,7 @@ use super::message_record::{MessageNo, Step};
 use super::moves::{Happened, Move};
 use super::state::State;
 use super::work::{Item, Overrides, Work};
-use super::worker::{Giving, Is, Shows, Status, Why, Worker};
+use super::worker::{Giving, Is, Shows, Why, Worker, WorkerState};
 use crate::model::{Address, Mode, OnAsk};
 
 /// How long work may take to be given.
@@ -152,7 +152,7 @@ impl State {
             });
             Giving::Spawning
         };
-        self.set(to, Status::Starting { work, giving });
+        self.set(to, WorkerState::Starting { work, giving });
     }
 
     /// What keeps a worker from being given anything by the process it has.
@@ -174,13 +174,13 @@ impl State {
         let worker = self.worker_mut(to);
         if !worker.live {
             let (work, until) = (Some(work), self.at);
-            return self.set(to, Status::Backoff { work, until });
+            return self.set(to, WorkerState::Backoff { work, until });
         }
         if !worker.dying {
             let pane = worker.pane(to);
             self.effect(Effect::Kill { pane });
         }
-        let status = Status::Stopping {
+        let status = WorkerState::Stopping {
             work: Some(work),
             why: why.to_owned(),
             failed: false,
@@ -261,44 +261,46 @@ impl State {
     }
 
     /// Change a worker's status, and the times that go with it.
-    pub(super) fn set(&mut self, address: &Address, status: Status) {
+    pub(super) fn set(&mut self, address: &Address, status: WorkerState) {
         let timeout = self.agent(address).and_then(|agent| agent.timeout);
         let at = self.at;
         let worker = self.worker_mut(address);
         let due = match &status {
-            Status::Idle | Status::Awaiting { .. } | Status::AwaitingHuman { .. } => None,
-            Status::Starting { .. } => Some(at + STARTING),
-            Status::Working { .. } => timeout.map(|timeout| {
+            WorkerState::Idle
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. } => None,
+            WorkerState::Starting { .. } => Some(at + STARTING),
+            WorkerState::Working { .. } => timeout.map(|timeout| {
                 let timeout = i64::try_from(timeout.0).unwrap_or(i64::MAX / 2_000);
                 at.saturating_add(timeout.saturating_mul(1_000))
             }),
-            Status::Limited { until, .. } => Some(*until),
-            Status::Checking { .. } => Some(at + CHECKING),
-            Status::Backoff { until, .. } => (!worker.stopped).then_some(*until),
-            Status::Stopping { .. } => Some(at + STOPPING),
+            WorkerState::Limited { until, .. } => Some(*until),
+            WorkerState::Checking { .. } => Some(at + CHECKING),
+            WorkerState::Backoff { until, .. } => (!worker.stopped).then_some(*until),
+            WorkerState::Stopping { .. } => Some(at + STOPPING),
         };
         let (pause, silence) = match &status {
-            Status::Working { .. } => (worker.pause, Some(at + SILENCE)),
-            Status::Starting { .. } => (worker.pause, None),
+            WorkerState::Working { .. } => (worker.pause, Some(at + SILENCE)),
+            WorkerState::Starting { .. } => (worker.pause, None),
             // Nobody may tell that it was answered.
-            Status::AwaitingHuman {
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { .. },
             } => (None, Some(at + SILENCE)),
-            Status::Idle
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman {
+            WorkerState::Idle
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { .. },
             }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => (None, None),
+            | WorkerState::Limited { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => (None, None),
         };
         let old = (worker.due, worker.pause, worker.silence);
         (worker.due, worker.pause, worker.silence) = (due, pause, silence);
         worker.since = at;
         worker.silent &= status.is() == Is::Working;
-        let idle = status == Status::Idle;
+        let idle = status == WorkerState::Idle;
         worker.status = status;
         if idle {
             self.now.ready.insert(address.clone());

@@ -5,29 +5,29 @@ use super::event::Sent;
 use super::state::State;
 use super::table::decide;
 use super::told::Told;
-use super::worker::{Giving, Is, Shows, Status, Why};
+use super::worker::{Giving, Is, Shows, Why, WorkerState};
 use crate::model::Address;
 
 impl State {
     /// What is told behind a dialog or a limit changes what they hold up, not the hold.
-    pub(super) fn behind(&mut self, who: &Address, status: Status, told: Told) -> Status {
+    pub(super) fn behind(&mut self, who: &Address, status: WorkerState, told: Told) -> WorkerState {
         match status {
-            Status::AwaitingHuman {
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { dialog, before },
             } => {
                 let before = Box::new(self.behind(who, *before, told));
                 let why = Why::Dialog { dialog, before };
-                Status::AwaitingHuman { why }
+                WorkerState::AwaitingHuman { why }
             }
-            Status::Limited { before, until } => {
+            WorkerState::Limited { before, until } => {
                 let before = Box::new(self.behind(who, *before, told));
-                Status::Limited { before, until }
+                WorkerState::Limited { before, until }
             }
-            Status::Starting { work, giving } => {
+            WorkerState::Starting { work, giving } => {
                 let giving = match told {
                     Told::Delivered(_) | Told::Idle(_) => {
                         let work = self.given_up_to_now(who, work);
-                        return Status::Working { work };
+                        return WorkerState::Working { work };
                     }
                     Told::Started(session) => self.began_giving(who, giving, session),
                     Told::NotDelivered(_, Sent::Perhaps, _) => match giving {
@@ -44,9 +44,9 @@ impl State {
                     | Told::Due
                     | Told::Checked(_) => giving,
                 };
-                Status::Starting { work, giving }
+                WorkerState::Starting { work, giving }
             }
-            Status::Checking { work, verdict } => {
+            WorkerState::Checking { work, verdict } => {
                 let verdict = match told {
                     Told::Checked(verdict) => Some(verdict),
                     Told::Started(_)
@@ -60,14 +60,14 @@ impl State {
                     | Told::Exited(_)
                     | Told::Due => verdict,
                 };
-                Status::Checking { work, verdict }
+                WorkerState::Checking { work, verdict }
             }
-            status @ (Status::Idle
-            | Status::Working { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. }) => status,
+            status @ (WorkerState::Idle
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. }) => status,
         }
     }
 
@@ -92,26 +92,26 @@ impl State {
     /// is seen from there. Who waits for the human's answer is seen as waiting for any.
     pub(super) fn as_before(&mut self, who: &Address, told: Told) {
         let waits = match self.take_status(who) {
-            Status::AwaitingHuman {
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { before, .. },
             }
-            | Status::Limited { before, .. } => {
+            | WorkerState::Limited { before, .. } => {
                 self.restore_status(who, *before);
                 false
             }
-            Status::AwaitingHuman {
+            WorkerState::AwaitingHuman {
                 why: Why::Asks { work },
             } => {
-                self.worker_mut(who).status = Status::Awaiting { work };
+                self.worker_mut(who).status = WorkerState::Awaiting { work };
                 true
             }
-            status @ (Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::Awaiting { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. }) => {
+            status @ (WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. }) => {
                 self.worker_mut(who).status = status;
                 return;
             }
@@ -124,32 +124,32 @@ impl State {
         }
         if waits {
             match self.take_status(who) {
-                Status::Awaiting { work } => self.wait(who, work),
+                WorkerState::Awaiting { work } => self.wait(who, work),
                 status => self.worker_mut(who).status = status,
             }
         }
     }
 
-    pub(super) fn restore_status(&mut self, who: &Address, before: Status) {
+    pub(super) fn restore_status(&mut self, who: &Address, before: WorkerState) {
         match before {
-            Status::Checking {
+            WorkerState::Checking {
                 work,
                 verdict: Some(verdict),
             } => self.judge(who, work, verdict),
-            Status::Awaiting { work }
-            | Status::AwaitingHuman {
+            WorkerState::Awaiting { work }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { work },
             } => {
                 self.go_on(who, work);
             }
-            Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => self.set(who, before),
+            WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => self.set(who, before),
         }
     }
 }

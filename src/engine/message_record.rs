@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::work::{Member, Way};
 use super::{Row, Rule};
-use crate::model::{Address, Kind, Line, MsgId, Name, Status};
+use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord};
 
 /// The place of a message in the order in which messages were accepted, from 1.
 #[derive(
@@ -37,7 +37,7 @@ pub struct MessageRecord {
     pub headline: Line,
     /// The outcome word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
+    pub status: Option<OutcomeWord>,
     /// Where its text is.
     pub source: Source,
     /// When it was accepted or refused, in milliseconds since 1970.
@@ -214,7 +214,7 @@ impl MessageRecord {
 
     /// Does it say that its author has failed?
     pub fn is_error(&self) -> bool {
-        let status = self.status.as_ref().map(Status::as_str);
+        let status = self.status.as_ref().map(OutcomeWord::as_str);
         status == Some("error")
     }
 

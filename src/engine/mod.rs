@@ -60,7 +60,7 @@ pub use route::{Outcome, Refusal, Route, Rule, Wanted, route};
 pub use state::{Counts, Moved, OpenMessage, State, Touched};
 pub use table::decide;
 pub use work::{Item, Last, Member, Owes, Routed, Way, Work as InHand};
-pub use worker::{Giving, Is, Place, Shows, Status, Why, Worker};
+pub use worker::{Giving, Is, Place, Shows, Why, Worker, WorkerState};
 
 /// The version of the rules that this engine decides by.
 pub const RULES: u32 = 2;

@@ -10,7 +10,7 @@ use super::failures::FAILURES;
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::state::{OpenMessage, State};
 use super::work::{Item, Owes, Work};
-use crate::model::{Address, Kind, Line, MsgId, Name, Priority, Status};
+use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Priority};
 
 /// The repair note in a row with which the work is parked.
 const NOTES: u32 = 3;
@@ -107,7 +107,7 @@ impl State {
         &mut self,
         number: MessageNo,
         from: &Address,
-        status: &Status,
+        status: &OutcomeWord,
         headline: &str,
         body: &str,
     ) -> MsgId {

@@ -4,7 +4,7 @@ use super::message_record::{MessageNo, MessageRecord};
 use super::moves::{Happened, Move};
 use super::state::State;
 use super::work::{Owes, Routed, Way, Work};
-use super::worker::{Is, Status};
+use super::worker::{Is, WorkerState};
 use crate::model::{Address, Kind};
 
 impl State {
@@ -107,7 +107,7 @@ impl State {
         }
         // The process is gone, but its last word has come after it.
         match self.take_status(from) {
-            Status::Backoff {
+            WorkerState::Backoff {
                 work: Some(work), ..
             } if !asks && work.is_done() => self.settle(from, work, None),
             status => self.worker_mut(from).status = status,

@@ -9,7 +9,7 @@ use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::route::{Outcome, Route, Rule, Wanted, route};
 use super::state::State;
 use super::work::{Way, Work};
-use crate::model::{Address, Code, Envelope, Kind, MsgId, Resolved, Status as Word, Target};
+use crate::model::{Address, Code, Envelope, Kind, MsgId, OutcomeWord, Resolved, Target};
 
 /// How long an ask to the human is open at least.
 const EXPIRES_AFTER: i64 = 60_000;
@@ -251,7 +251,7 @@ impl State {
         known: &[MessageRecord],
     ) -> Result<(), String> {
         let from = &envelope.from;
-        let complete: Word = "complete".parse().expect("a word is a status");
+        let complete: OutcomeWord = "complete".parse().expect("a word is a status");
         let status = match (&envelope.status, envelope.kind) {
             (Some(status), _) => Some(status),
             (None, Some(Kind::TaskComplete)) => Some(&complete),
@@ -354,7 +354,7 @@ impl State {
         &self,
         plan: &mut Plan,
         target: &Target,
-        status: Option<&Word>,
+        status: Option<&OutcomeWord>,
         row: Row,
         rule: Rule,
     ) -> Result<(), String> {
@@ -378,7 +378,7 @@ fn nobody() -> String {
 }
 
 /// The word of an outcome, as far as it finishes work in spite of open asks.
-pub(super) fn ends_in_spite_of_asks(status: Option<&Word>) -> bool {
+pub(super) fn ends_in_spite_of_asks(status: Option<&OutcomeWord>) -> bool {
     status.is_some_and(|status| matches!(status.as_str(), "error" | "blocked"))
 }
 

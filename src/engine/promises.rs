@@ -7,7 +7,7 @@ use super::fanout::FanOut;
 use super::message_record::{Delivery, MessageNo, Step};
 use super::state::{OpenMessage, State};
 use super::work::Owes;
-use super::worker::{Giving, Status, Why, Worker};
+use super::worker::{Giving, Why, Worker, WorkerState};
 use crate::model::Address;
 
 /// A promise that does not hold, and how.
@@ -154,7 +154,7 @@ impl State {
         let worker = self.workers.get(who)?;
         let status = &worker.status;
         // 2: what is being given, or was given, says so on its ladder.
-        if let Status::Starting { work, .. } | Status::Working { work } = status {
+        if let WorkerState::Starting { work, .. } | WorkerState::Working { work } = status {
             for number in &work.turn {
                 let delivery = self
                     .messages
@@ -178,16 +178,18 @@ impl State {
         // 3: what needs a process has one, and nothing is given to who waits for a human.
         let needs = matches!(
             status,
-            Status::Starting { .. } | Status::Working { .. } | Status::Stopping { .. }
+            WorkerState::Starting { .. }
+                | WorkerState::Working { .. }
+                | WorkerState::Stopping { .. }
         );
-        let without = matches!(status, Status::Backoff { .. });
+        let without = matches!(status, WorkerState::Backoff { .. });
         if (needs && !worker.live) || (without && worker.live) {
             return broken(
                 3,
                 format!("{who} is {:?}, live: {}", status.is(), worker.live),
             );
         }
-        if let Status::Starting { giving, .. } = status
+        if let WorkerState::Starting { giving, .. } = status
             && *giving == Giving::Spawning
             && worker.attempt == 0
         {
@@ -217,19 +219,19 @@ impl State {
     fn waits_for_nothing(&self, who: &Address) -> Option<Broken> {
         let worker = self.workers.get(who)?;
         let wrong = match &worker.status {
-            Status::Awaiting { .. } => {
+            WorkerState::Awaiting { .. } => {
                 worker.asking.is_empty() || worker.asking.iter().any(|(_, asked)| asked.is_core())
             }
-            Status::AwaitingHuman {
+            WorkerState::AwaitingHuman {
                 why: Why::Asks { .. },
             } => !worker.asking.iter().any(|(_, asked)| asked.is_core()),
-            Status::AwaitingHuman { .. } | Status::Limited { .. } | Status::Stopping { .. } => {
-                false
-            }
-            Status::Starting { .. } | Status::Checking { .. } => worker.due.is_none(),
-            Status::Working { .. } => false,
-            Status::Backoff { .. } => worker.due.is_none() && !worker.stopped,
-            Status::Idle => {
+            WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::Stopping { .. } => false,
+            WorkerState::Starting { .. } | WorkerState::Checking { .. } => worker.due.is_none(),
+            WorkerState::Working { .. } => false,
+            WorkerState::Backoff { .. } => worker.due.is_none() && !worker.stopped,
+            WorkerState::Idle => {
                 let kept = worker.stopped
                     || self.is_paused(who)
                     || self.mesh(&who.mesh).is_none_or(|mesh| mesh.disabled);

@@ -11,7 +11,7 @@ use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, St
 use super::moves::{Happened, Move};
 use super::state::{OpenMessage, State};
 use super::work::{Owes, Routed, Work};
-use super::worker::{Giving, Is, Shows, Status, Why};
+use super::worker::{Giving, Is, Shows, Why, WorkerState};
 use crate::model::{Address, Envelope, Kind, Mode};
 
 impl State {
@@ -86,7 +86,7 @@ impl State {
             return self.taken_up(who, work);
         }
         match giving {
-            Giving::Spawning => self.set(who, Status::Starting { work, giving }),
+            Giving::Spawning => self.set(who, WorkerState::Starting { work, giving }),
             Giving::Delivering | Giving::Unconfirmed => {
                 for number in &work.turn {
                     let why = "a restart found that it had not arrived";
@@ -100,31 +100,33 @@ impl State {
     /// Its process is gone, and nobody saw it go.
     fn lost(&mut self, who: &Address) {
         match self.take_status(who) {
-            Status::Starting { work, .. } | Status::Working { work } => {
+            WorkerState::Starting { work, .. } | WorkerState::Working { work } => {
                 self.try_again(who, work, "its process was gone after a restart");
             }
-            Status::AwaitingHuman {
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { before, .. },
             }
-            | Status::Limited { before, .. } => {
+            | WorkerState::Limited { before, .. } => {
                 self.worker_mut(who).status = *before;
                 self.lost(who);
             }
-            Status::Checking {
+            WorkerState::Checking {
                 work,
                 verdict: Some(verdict),
             } => self.judge(who, work, verdict),
-            status @ Status::Stopping { .. } => {
+            status @ WorkerState::Stopping { .. } => {
                 self.worker_mut(who).status = status;
                 self.stopped(who);
             }
-            Status::Awaiting { work }
-            | Status::AwaitingHuman {
+            WorkerState::Awaiting { work }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { work },
             } => {
                 self.go_on(who, work);
             }
-            status @ (Status::Idle | Status::Checking { .. } | Status::Backoff { .. }) => {
+            status @ (WorkerState::Idle
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }) => {
                 self.set(who, status);
             }
         }
@@ -132,7 +134,7 @@ impl State {
 
     /// A check that was under way is begun again.
     fn check_again(&mut self, who: &Address) {
-        if let Status::Checking {
+        if let WorkerState::Checking {
             work,
             verdict: None,
         } = &self.worker_mut(who).status
@@ -185,17 +187,19 @@ impl State {
             state.worker_mut(who).stopped = false;
             state.end_process(who, "a person restarted it");
             match state.take_status(who) {
-                Status::Backoff {
+                WorkerState::Backoff {
                     work: Some(work), ..
                 } => state.try_again(who, work, "a person restarted it"),
-                Status::Backoff { work: None, .. } | Status::Idle => state.set(who, Status::Idle),
-                status @ (Status::Starting { .. }
-                | Status::Working { .. }
-                | Status::Awaiting { .. }
-                | Status::AwaitingHuman { .. }
-                | Status::Limited { .. }
-                | Status::Checking { .. }
-                | Status::Stopping { .. }) => state.worker_mut(who).status = status,
+                WorkerState::Backoff { work: None, .. } | WorkerState::Idle => {
+                    state.set(who, WorkerState::Idle);
+                }
+                status @ (WorkerState::Starting { .. }
+                | WorkerState::Working { .. }
+                | WorkerState::Awaiting { .. }
+                | WorkerState::AwaitingHuman { .. }
+                | WorkerState::Limited { .. }
+                | WorkerState::Checking { .. }
+                | WorkerState::Stopping { .. }) => state.worker_mut(who).status = status,
             }
         });
     }
@@ -203,32 +207,32 @@ impl State {
     /// End a process that is in nobody's way; its work is kept.
     fn end_process(&mut self, who: &Address, why: &str) {
         let worker = self.worker_mut(who);
-        if !worker.live || matches!(worker.status, Status::Stopping { .. }) {
+        if !worker.live || matches!(worker.status, WorkerState::Stopping { .. }) {
             return;
         }
         let pane = worker.pane(who);
         self.effect(Effect::Kill { pane });
         // What waits for others, or is being checked, needs no process for that.
         match self.take_status(who) {
-            status @ (Status::Awaiting { .. }
-            | Status::Checking { .. }
-            | Status::AwaitingHuman {
+            status @ (WorkerState::Awaiting { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { .. },
             }) => {
                 let worker = self.worker_mut(who);
                 (worker.status, worker.dying) = (status, true);
             }
-            status @ (Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. }) => {
+            status @ (WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. }) => {
                 let work = status.into_work();
                 let why = why.to_owned();
                 let failed = false;
-                self.set(who, Status::Stopping { work, why, failed });
+                self.set(who, WorkerState::Stopping { work, why, failed });
             }
         }
     }
@@ -309,7 +313,7 @@ impl State {
             let worker = state.worker_mut(who);
             let alone = worker.status.work().is_none() && !worker.stopped;
             if by == Move::NotAlone && alone {
-                state.set(who, Status::Idle);
+                state.set(who, WorkerState::Idle);
             }
         });
     }

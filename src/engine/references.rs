@@ -5,7 +5,7 @@ use super::infer::{Reply, Work as InHand};
 use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::state::State;
 use super::work::{Member, Work};
-use super::worker::{Giving, Status};
+use super::worker::{Giving, WorkerState};
 use crate::model::{Address, Envelope, Mode, MsgId};
 
 impl State {
@@ -146,19 +146,19 @@ impl State {
         let worker = self.workers.get(agent)?;
         let work = worker.status.work().filter(|work| work.begun)?;
         match worker.status {
-            Status::Starting {
+            WorkerState::Starting {
                 giving: Giving::Spawning,
                 ..
             } if !work.taken && worker.traits.is_some_and(|t| t.mode == Mode::Pane) => None,
-            Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => Some(work),
+            WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => Some(work),
         }
     }
 

@@ -6,7 +6,7 @@ use super::event::Loaded;
 use super::message_record::Step;
 use super::state::State;
 use super::work::Work;
-use super::worker::Status;
+use super::worker::WorkerState;
 use crate::model::{Address, Name};
 
 impl State {
@@ -55,11 +55,11 @@ impl State {
     pub(super) fn end_if_removed(&mut self, who: &Address) {
         let removed = self.agent(who).is_none();
         let worker = self.worker_mut(who);
-        if removed && worker.live && worker.status == Status::Idle {
+        if removed && worker.live && worker.status == WorkerState::Idle {
             let pane = worker.pane(who);
             self.effect(Effect::Kill { pane });
             let why = "its agent was removed".to_owned();
-            let status = Status::Stopping {
+            let status = WorkerState::Stopping {
                 work: None,
                 why,
                 failed: false,

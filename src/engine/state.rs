@@ -20,7 +20,7 @@ use super::open_messages::OpenMessages;
 use super::runs::Runs;
 use super::timers::Timers;
 use super::work::Work;
-use super::worker::{Is, Place, Status, Worker};
+use super::worker::{Is, Place, Worker, WorkerState};
 use super::workers::Workers;
 use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name};
 
@@ -311,7 +311,7 @@ impl State {
     }
 
     /// Set a worker's status aside, to be changed and put back by [`State::set`].
-    pub(super) fn take_status(&mut self, address: &Address) -> Status {
+    pub(super) fn take_status(&mut self, address: &Address) -> WorkerState {
         std::mem::take(&mut self.worker_mut(address).status)
     }
 

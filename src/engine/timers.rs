@@ -8,7 +8,7 @@ use super::give::SILENCE;
 use super::message_record::Step;
 use super::notes::Note;
 use super::state::State;
-use super::worker::{Is, Shows, Status};
+use super::worker::{Is, Shows, WorkerState};
 use crate::model::{Address, Kind, Mode};
 
 /// When something is due: what each time was set for is kept with that.
@@ -50,21 +50,21 @@ impl State {
     pub(super) fn limit_over(&mut self, who: &Address) {
         let turn = self.worker_mut(who).turn;
         let before = match self.take_status(who) {
-            Status::Limited { before, .. } => *before,
+            WorkerState::Limited { before, .. } => *before,
             status => status,
         };
         match before {
             // A process that lives for one turn goes on by itself, or ends.
-            Status::Working { work } if self.process(who).mode == Mode::Turn => {
-                self.set(who, Status::Working { work });
+            WorkerState::Working { work } if self.process(who).mode == Mode::Turn => {
+                self.set(who, WorkerState::Working { work });
             }
             // It came to the end of its turn all the same.
-            Status::Working { work }
+            WorkerState::Working { work }
                 if work.is_done() && self.worker_mut(who).shows == Shows::Idle(turn) =>
             {
                 self.end_turn(who, work, None);
             }
-            Status::Working { mut work } => {
+            WorkerState::Working { mut work } => {
                 self.read(who, &mut work);
                 let note = self.letter(&Note {
                     to: who,
@@ -77,14 +77,14 @@ impl State {
                 self.record_step(note, who, Step::Queued, None);
                 self.next_turn(who, work, vec![note], Some("after a limit".into()));
             }
-            Status::Idle
-            | Status::Starting { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => {
+            WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => {
                 self.restore_status(who, before);
                 self.act_on_what_it_shows(who);
             }

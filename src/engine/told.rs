@@ -2,7 +2,7 @@
 
 use super::event::{Dialog, Exit, Sent, Verdict};
 use super::moves::Happened;
-use super::worker::{Shows, Status, Worker};
+use super::worker::{Shows, Worker, WorkerState};
 
 /// What is told of a worker, with what it says.
 pub(super) enum Told {
@@ -88,15 +88,15 @@ impl Worker {
     /// Is it at something that nobody gave it?
     fn does_its_own(&self) -> bool {
         match &self.status {
-            Status::Working { work } => work.is_own(),
-            Status::Idle
-            | Status::Starting { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => false,
+            WorkerState::Working { work } => work.is_own(),
+            WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => false,
         }
     }
 }

@@ -10,8 +10,8 @@ use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Source, Step
 use super::notes::Note;
 use super::state::State;
 use super::work::{Last, Owes, Work};
-use super::worker::{Place, Status};
-use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, Status as Word};
+use super::worker::{Place, WorkerState};
+use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, OutcomeWord};
 
 /// Checks that could not tell before work is parked.
 const CHECK_ERRORS: u32 = 3;
@@ -45,7 +45,7 @@ impl State {
                 continue;
             };
             let (pane, turn) = (worker.pane(&who), worker.turn);
-            if let Status::Working { work } = &mut worker.status
+            if let WorkerState::Working { work } = &mut worker.status
                 && work.is_done()
                 && !std::mem::replace(&mut work.ended, true)
             {
@@ -169,7 +169,7 @@ impl State {
         headline: Option<&str>,
         text: &str,
     ) {
-        let status: Word = word.parse().expect("a word is a status");
+        let status: OutcomeWord = word.parse().expect("a word is a status");
         let headline: String = headline.unwrap_or(word).chars().take(120).collect();
         let number = self.next_number();
         let id = self.letter_of_output(number, who, &status, &headline, text);
@@ -179,7 +179,7 @@ impl State {
             status: Some(status),
             ..Envelope::new(who.clone(), id.clone(), Line::from(headline), now)
         };
-        self.worker_mut(who).status = Status::Working { work };
+        self.worker_mut(who).status = WorkerState::Working { work };
         match self.plan(&envelope, &[], true) {
             Ok(plan) => {
                 let source = Source::Output { record: self.seq };
@@ -190,15 +190,15 @@ impl State {
             }
         }
         match self.take_status(who) {
-            Status::Working { work } => self.settle(who, work, None),
-            status @ (Status::Idle
-            | Status::Starting { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. }) => self.worker_mut(who).status = status,
+            WorkerState::Working { work } => self.settle(who, work, None),
+            status @ (WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. }) => self.worker_mut(who).status = status,
         }
     }
 
@@ -212,7 +212,7 @@ impl State {
         });
         self.set(
             who,
-            Status::Checking {
+            WorkerState::Checking {
                 work,
                 verdict: None,
             },
@@ -348,7 +348,7 @@ impl State {
         for number in rest {
             self.end(number, who, Step::Finished, Some(late.into()));
         }
-        self.set(who, Status::Idle);
+        self.set(who, WorkerState::Idle);
         self.pass_on_notes(who, notes, true);
         for run in runs {
             self.end_run_if_complete(run);

@@ -14,7 +14,7 @@ use crate::model::{Address, Priority};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Worker {
     /// What it does now.
-    pub status: Status,
+    pub status: WorkerState,
     /// Since when, in milliseconds since 1970.
     pub since: i64,
     /// What waits for it, in order.
@@ -98,7 +98,7 @@ pub type Place = (Priority, u64);
 /// What a worker does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Status {
+pub enum WorkerState {
     /// Nothing.
     #[default]
     Idle,
@@ -127,7 +127,7 @@ pub enum Status {
     /// Its account has no room for now.
     Limited {
         /// What it did before.
-        before: Box<Status>,
+        before: Box<WorkerState>,
         /// When there is room again.
         until: i64,
     },
@@ -182,7 +182,7 @@ pub enum Why {
         /// The dialog.
         dialog: Dialog,
         /// What the worker did before.
-        before: Box<Status>,
+        before: Box<WorkerState>,
     },
 }
 
@@ -212,125 +212,131 @@ pub enum Is {
     Stopping,
 }
 
-impl Status {
+impl WorkerState {
     /// Its name.
     pub fn is(&self) -> Is {
         match self {
-            Status::Idle => Is::Idle,
-            Status::Starting { .. } => Is::Starting,
-            Status::Working { .. } => Is::Working,
-            Status::Awaiting { .. } => Is::Awaiting,
-            Status::AwaitingHuman { .. } => Is::AwaitingHuman,
-            Status::Limited { .. } => Is::Limited,
-            Status::Checking { .. } => Is::Checking,
-            Status::Backoff { .. } => Is::Backoff,
-            Status::Stopping { .. } => Is::Stopping,
+            WorkerState::Idle => Is::Idle,
+            WorkerState::Starting { .. } => Is::Starting,
+            WorkerState::Working { .. } => Is::Working,
+            WorkerState::Awaiting { .. } => Is::Awaiting,
+            WorkerState::AwaitingHuman { .. } => Is::AwaitingHuman,
+            WorkerState::Limited { .. } => Is::Limited,
+            WorkerState::Checking { .. } => Is::Checking,
+            WorkerState::Backoff { .. } => Is::Backoff,
+            WorkerState::Stopping { .. } => Is::Stopping,
         }
     }
 
     /// The work in hand.
     pub fn work(&self) -> Option<&Work> {
         match self {
-            Status::Idle => None,
-            Status::Starting { work, .. }
-            | Status::Working { work }
-            | Status::Awaiting { work }
-            | Status::AwaitingHuman {
+            WorkerState::Idle => None,
+            WorkerState::Starting { work, .. }
+            | WorkerState::Working { work }
+            | WorkerState::Awaiting { work }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { work },
             }
-            | Status::Checking { work, .. } => Some(work),
-            Status::AwaitingHuman {
+            | WorkerState::Checking { work, .. } => Some(work),
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { before, .. },
             }
-            | Status::Limited { before, .. } => before.work(),
-            Status::Backoff { work, .. } | Status::Stopping { work, .. } => work.as_deref(),
+            | WorkerState::Limited { before, .. } => before.work(),
+            WorkerState::Backoff { work, .. } | WorkerState::Stopping { work, .. } => {
+                work.as_deref()
+            }
         }
     }
 
     /// The work in hand, to be changed.
     pub fn work_mut(&mut self) -> Option<&mut Work> {
         match self {
-            Status::Idle => None,
-            Status::Starting { work, .. }
-            | Status::Working { work }
-            | Status::Awaiting { work }
-            | Status::AwaitingHuman {
+            WorkerState::Idle => None,
+            WorkerState::Starting { work, .. }
+            | WorkerState::Working { work }
+            | WorkerState::Awaiting { work }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { work },
             }
-            | Status::Checking { work, .. } => Some(work),
-            Status::AwaitingHuman {
+            | WorkerState::Checking { work, .. } => Some(work),
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { before, .. },
             }
-            | Status::Limited { before, .. } => before.work_mut(),
-            Status::Backoff { work, .. } | Status::Stopping { work, .. } => work.as_deref_mut(),
+            | WorkerState::Limited { before, .. } => before.work_mut(),
+            WorkerState::Backoff { work, .. } | WorkerState::Stopping { work, .. } => {
+                work.as_deref_mut()
+            }
         }
     }
 
     /// The work in hand; the status is used up.
     pub fn into_work(self) -> Option<Box<Work>> {
         match self {
-            Status::Idle => None,
-            Status::Starting { work, .. }
-            | Status::Working { work }
-            | Status::Awaiting { work }
-            | Status::AwaitingHuman {
+            WorkerState::Idle => None,
+            WorkerState::Starting { work, .. }
+            | WorkerState::Working { work }
+            | WorkerState::Awaiting { work }
+            | WorkerState::AwaitingHuman {
                 why: Why::Asks { work },
             }
-            | Status::Checking { work, .. } => Some(work),
-            Status::AwaitingHuman {
+            | WorkerState::Checking { work, .. } => Some(work),
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { before, .. },
             }
-            | Status::Limited { before, .. } => before.into_work(),
-            Status::Backoff { work, .. } | Status::Stopping { work, .. } => work,
+            | WorkerState::Limited { before, .. } => before.into_work(),
+            WorkerState::Backoff { work, .. } | WorkerState::Stopping { work, .. } => work,
         }
     }
 
     /// How far work has been given, if it is being given.
     pub fn giving(&self) -> Option<Giving> {
         match self {
-            Status::Starting { giving, .. } => Some(*giving),
-            Status::AwaitingHuman {
+            WorkerState::Starting { giving, .. } => Some(*giving),
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { before, .. },
             }
-            | Status::Limited { before, .. } => before.giving(),
-            Status::Idle
-            | Status::Working { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => None,
+            | WorkerState::Limited { before, .. } => before.giving(),
+            WorkerState::Idle
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => None,
         }
     }
 
     /// Does it show a dialog?
     pub fn has_dialog(&self) -> bool {
         match self {
-            Status::AwaitingHuman {
+            WorkerState::AwaitingHuman {
                 why: Why::Dialog { .. },
             } => true,
-            Status::Limited { before, .. } => before.has_dialog(),
-            Status::Idle
-            | Status::Starting { .. }
-            | Status::Working { .. }
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Checking { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => false,
+            WorkerState::Limited { before, .. } => before.has_dialog(),
+            WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => false,
         }
     }
 
     /// Is its work really being worked on, so that no ask's time runs?
     pub fn is_at_work(&self) -> bool {
         match self {
-            Status::Starting { .. } | Status::Working { .. } | Status::Checking { .. } => true,
-            Status::Idle
-            | Status::Awaiting { .. }
-            | Status::AwaitingHuman { .. }
-            | Status::Limited { .. }
-            | Status::Backoff { .. }
-            | Status::Stopping { .. } => false,
+            WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Checking { .. } => true,
+            WorkerState::Idle
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => false,
         }
     }
 }

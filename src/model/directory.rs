@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{Address, Mesh, Name, Recipient, Status, nearest};
+use super::{Address, Mesh, Name, OutcomeWord, Recipient, nearest};
 
 /// The meshes known now, as far as addresses need them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Directory {
         &self,
         to: &Recipient,
         sender: &Address,
-        status: Option<&Status>,
+        status: Option<&OutcomeWord>,
     ) -> Result<Resolved, Unresolved> {
         let resolved = self.look_up(to, sender, status)?;
         match &resolved {
@@ -104,7 +104,7 @@ impl Directory {
         &self,
         to: &Recipient,
         sender: &Address,
-        status: Option<&Status>,
+        status: Option<&OutcomeWord>,
     ) -> Result<Resolved, Unresolved> {
         match to {
             Recipient::Full(address) if address.is_system() => {

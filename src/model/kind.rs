@@ -31,7 +31,7 @@ pub enum Kind {
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
-pub struct Status(String);
+pub struct OutcomeWord(String);
 
 /// A text that is not one of the words allowed here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,14 +79,14 @@ impl fmt::Display for Kind {
     }
 }
 
-impl Status {
+impl OutcomeWord {
     /// The word as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl FromStr for Status {
+impl FromStr for OutcomeWord {
     type Err = BadWord;
 
     fn from_str(text: &str) -> Result<Self, BadWord> {
@@ -94,12 +94,12 @@ impl FromStr for Status {
         if word.is_empty() || word.chars().any(char::is_control) {
             Err(BadWord(text.into()))
         } else {
-            Ok(Status(word))
+            Ok(OutcomeWord(word))
         }
     }
 }
 
-impl TryFrom<String> for Status {
+impl TryFrom<String> for OutcomeWord {
     type Error = BadWord;
 
     fn try_from(text: String) -> Result<Self, BadWord> {
@@ -107,13 +107,13 @@ impl TryFrom<String> for Status {
     }
 }
 
-impl From<Status> for String {
-    fn from(status: Status) -> String {
+impl From<OutcomeWord> for String {
+    fn from(status: OutcomeWord) -> String {
         status.0
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for OutcomeWord {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.pad(&self.0)
     }

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Address, Name, Status};
+use super::{Address, Name, OutcomeWord};
 
 /// A team of agents and the table that routes between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -153,7 +153,7 @@ pub enum Row {
     /// By the outcome word.
     ByStatus {
         /// Word to targets, each with the reason that its agent is shown.
-        words: IndexMap<Status, IndexMap<Target, String>>,
+        words: IndexMap<OutcomeWord, IndexMap<Target, String>>,
         /// For words not listed.
         default: Option<Target>,
     },

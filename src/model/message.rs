@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Address, BadWord, Kind, Recipient, Status};
+use super::{Address, BadWord, Kind, OutcomeWord, Recipient};
 
 /// A message as its author wrote it. It exists once; routing adds deliveries, never copies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct Envelope {
     /// The explicit kind (`type`); `None`: inferred from the routing context.
     pub kind: Option<Kind>,
     /// The outcome word, which routes.
-    pub status: Option<Status>,
+    pub status: Option<OutcomeWord>,
     /// The messages that this one answers.
     pub in_reply_to: Vec<MsgId>,
     /// The target wanted, for tx to route to.

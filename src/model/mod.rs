@@ -17,7 +17,7 @@ mod settings;
 pub use address::{Address, BadName, Name, Recipient};
 pub use diagnostic::{Code, Diagnostic, Place, Severity};
 pub use directory::{Directory, Resolved, Unresolved};
-pub use kind::{BadWord, Kind, Status};
+pub use kind::{BadWord, Kind, OutcomeWord};
 pub use mesh::{
     Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Prompt, RearmatterRules,
     Routing, RoutingError, RoutingMode, Row, Seconds, Target, Variables, Workspace,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Time, content};
-use crate::engine::{Dialog, InHand, MessageNo, State, Status, Why};
+use crate::engine::{Dialog, InHand, MessageNo, State, Why, WorkerState};
 use crate::journal::{Error, History};
 use crate::model::Address;
 
@@ -115,20 +115,20 @@ fn of_workers(state: &State) -> impl Iterator<Item = AskView> {
 }
 
 /// The dialog that a worker shows, and until when it has no room.
-fn shown(status: &Status) -> (Option<&Dialog>, Option<i64>) {
+fn shown(status: &WorkerState) -> (Option<&Dialog>, Option<i64>) {
     match status {
-        Status::AwaitingHuman {
+        WorkerState::AwaitingHuman {
             why: Why::Dialog { dialog, .. },
         } => (Some(dialog), None),
-        Status::Limited { before, until } => (shown(before).0, Some(*until)),
-        Status::Idle
-        | Status::Starting { .. }
-        | Status::Working { .. }
-        | Status::Awaiting { .. }
-        | Status::AwaitingHuman { .. }
-        | Status::Checking { .. }
-        | Status::Backoff { .. }
-        | Status::Stopping { .. } => (None, None),
+        WorkerState::Limited { before, until } => (shown(before).0, Some(*until)),
+        WorkerState::Idle
+        | WorkerState::Starting { .. }
+        | WorkerState::Working { .. }
+        | WorkerState::Awaiting { .. }
+        | WorkerState::AwaitingHuman { .. }
+        | WorkerState::Checking { .. }
+        | WorkerState::Backoff { .. }
+        | WorkerState::Stopping { .. } => (None, None),
     }
 }
 

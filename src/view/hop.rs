@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Page, Past, Trace, is_under_way, trace};
 use crate::engine::{Effect, Event, MessageNo, MessageRecord, State};
 use crate::journal::{Error, Store};
-use crate::model::{Address, Kind, MsgId, Status};
+use crate::model::{Address, Kind, MsgId, OutcomeWord};
 
 /// A message on its way to one recipient.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -19,7 +19,7 @@ pub(crate) struct Hop {
     pub(crate) from: Address,
     pub(crate) to: Address,
     pub(crate) kind: Kind,
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<OutcomeWord>,
     pub(crate) headline: String,
 }
 

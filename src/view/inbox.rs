@@ -9,7 +9,7 @@ use super::{Listed, Page, Time, content};
 use crate::daemon::file_with;
 use crate::engine::{MessageNo, MessageRecord};
 use crate::journal::{Error, History};
-use crate::model::{Address, Grade, Kind, Line, MsgId, Status};
+use crate::model::{Address, Grade, Kind, Line, MsgId, OutcomeWord};
 
 /// A message that has come for the human.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub(crate) struct InboxView {
     pub(crate) id: MsgId,
     pub(crate) from: Address,
     pub(crate) kind: Option<Kind>,
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<OutcomeWord>,
     pub(crate) headline: Line,
     /// When it came.
     pub(crate) at: Time,

@@ -7,7 +7,7 @@ use super::event::in_words;
 use super::{DiagnosticView, Refused, Time};
 use crate::engine::{Delivery, MessageRecord, Row, Rule, State, Step};
 use crate::journal::{Error, History, StoredMessage};
-use crate::model::{Address, Kind, Line, MsgId, Rearmatter, Status, nearest};
+use crate::model::{Address, Kind, Line, MsgId, OutcomeWord, Rearmatter, nearest};
 
 /// What every list of messages tells of one.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -17,7 +17,7 @@ pub(crate) struct Gist {
     pub(crate) to: Vec<Address>,
     /// What it is to the first recipient; `None` if it was refused.
     pub(crate) kind: Option<Kind>,
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<OutcomeWord>,
     pub(crate) headline: Line,
     /// The ids of the messages it follows from.
     pub(crate) cause: Vec<String>,

@@ -7,7 +7,7 @@ use super::ask::beyond;
 use super::{AskKind, AskView, Time, asks, content};
 use crate::engine::{Delivery, MessageNo, MessageRecord, Step};
 use crate::journal::{Error, History};
-use crate::model::{Address, Kind, Line, MsgId, Name, Rearmatter, Status};
+use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Rearmatter};
 
 /// What has come of a message. One part is there; an end may have the last outcome too.
 #[derive(Debug, Default, Serialize, JsonSchema)]
@@ -40,7 +40,7 @@ pub(crate) struct RunEnd {
 pub(crate) struct ResultView {
     pub(crate) id: MsgId,
     pub(crate) from: Address,
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<OutcomeWord>,
     pub(crate) headline: Line,
     pub(crate) body: String,
     pub(crate) rearmatter: Rearmatter,

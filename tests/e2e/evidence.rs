@@ -1,6 +1,6 @@
 //! What an agent wrote before it was given something is not about that.
 
-use tx::engine::{Status, Step};
+use tx::engine::{Step, WorkerState};
 
 use crate::stage::{Project, message, wait_for};
 
@@ -43,7 +43,7 @@ fn a_file_that_was_written_before_a_task_was_handed_over_does_not_finish_it() {
         let state = project.state();
         let worker = state.worker(&"late/one".parse().unwrap())?;
         match &worker.status {
-            Status::Working { work } => Some(work.outcomes.len()),
+            WorkerState::Working { work } => Some(work.outcomes.len()),
             _ => None,
         }
     });

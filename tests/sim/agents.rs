@@ -126,7 +126,7 @@ impl World {
             Some(Row::ByStatus { words, .. }) => {
                 // Who is blocked for ever keeps the human busy for ever.
                 let calm = self.calm;
-                let ends = |word: &tx::model::Status| !calm || word.as_str() != "blocked";
+                let ends = |word: &tx::model::OutcomeWord| !calm || word.as_str() != "blocked";
                 let words: Vec<_> = words.iter().filter(|(word, _)| ends(word)).collect();
                 if let Some((word, targets)) = self.rng.pick(&words) {
                     let (word, targets) = ((*word).clone(), (*targets).clone());
@@ -218,7 +218,7 @@ impl World {
         }
     }
 
-    pub(crate) fn word(&mut self) -> Option<tx::model::Status> {
+    pub(crate) fn word(&mut self) -> Option<tx::model::OutcomeWord> {
         let word = self.rng.pick(&WORDS).unwrap();
         Some(word.parse().unwrap())
     }

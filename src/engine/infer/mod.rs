@@ -10,7 +10,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::route::Rule;
-use crate::model::{Address, Kind, MsgId, Status, Target};
+use crate::model::{Address, Kind, MsgId, OutcomeWord, Target};
 
 /// What is known when the kind of a message is decided, for one recipient.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Context<'a> {
     /// The kind its author gave.
     pub explicit: Option<Kind>,
     /// The outcome word.
-    pub status: Option<&'a Status>,
+    pub status: Option<&'a OutcomeWord>,
     /// What `in-reply-to` names.
     pub reply: Reply,
     /// The oldest ask to core that the recipient has open.
@@ -180,7 +180,7 @@ pub fn infer(context: &Context) -> Inferred {
 }
 
 /// What an outcome is where it was routed to.
-pub fn kind_of_outcome(target: &Target, status: Option<&Status>, rule: Rule) -> Kind {
+pub fn kind_of_outcome(target: &Target, status: Option<&OutcomeWord>, rule: Rule) -> Kind {
     let blocked = status.is_some_and(|status| status.as_str() == "blocked");
     match target {
         Target::Core if blocked || rule == Rule::Escalated => Kind::AskHuman,

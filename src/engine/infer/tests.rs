@@ -12,7 +12,7 @@ fn inferred(words: &str) -> String {
     let address = |text: &str| text.parse::<Address>();
     let from = address(from).unwrap();
     let to = address(to).ok();
-    let status = (status != "-").then(|| status.parse::<Status>().unwrap());
+    let status = (status != "-").then(|| status.parse::<OutcomeWord>().unwrap());
     let context = Context {
         from: &from,
         to: to.as_ref(),
@@ -238,7 +238,7 @@ fn an_explicit_kind_is_honoured_as_far_as_it_can_be() {
 
 #[test]
 fn an_outcome_is_a_question_where_the_human_must_act() {
-    let status = |text: &str| text.parse::<Status>().unwrap();
+    let status = |text: &str| text.parse::<OutcomeWord>().unwrap();
     let agent = Target::Agent("m/a".parse().unwrap());
     for (target, word, rule, expected) in [
         (

@@ -9,7 +9,7 @@ mod tests;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Address, Mesh, Name, RoutingMode, Row, Status, Target};
+use crate::model::{Address, Mesh, Name, OutcomeWord, RoutingMode, Row, Target};
 
 /// What the author of an outcome named as its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Outcome<'a> {
     /// The agent that gives it.
     pub sender: &'a Name,
     /// Its word; `None` only for what a dispatcher table routes without one.
-    pub status: Option<&'a Status>,
+    pub status: Option<&'a OutcomeWord>,
     /// Its `to`.
     pub to: Wanted,
     /// Its `route_to`.
@@ -124,7 +124,7 @@ pub enum Refusal {
     )]
     SeveralTargets {
         /// The word.
-        status: Status,
+        status: OutcomeWord,
         /// The targets as the sender would write them, with their reasons.
         targets: IndexMap<String, String>,
     },
@@ -132,7 +132,7 @@ pub enum Refusal {
     #[error("`{status}` is not a status you can give; the valid ones are: {}", words.join(", "))]
     UnknownWord {
         /// The word.
-        status: Status,
+        status: OutcomeWord,
         /// The words it may be.
         words: Vec<String>,
     },
@@ -143,7 +143,7 @@ pub enum Refusal {
     )]
     NotListed {
         /// The word.
-        status: Status,
+        status: OutcomeWord,
         /// The target named.
         target: String,
         /// The targets listed for the word.
@@ -213,7 +213,7 @@ impl Table<'_> {
     }
 
     /// The table alone decides.
-    fn by_table(&self, status: &Status) -> Route {
+    fn by_table(&self, status: &OutcomeWord) -> Route {
         if self.dispatcher && status.as_str() == "escalate" && self.listed(status).is_empty() {
             return to(Target::Core, Rule::Escalated);
         }
@@ -239,7 +239,7 @@ impl Table<'_> {
         }
     }
 
-    fn one_of(&self, status: &Status, targets: &IndexMap<Target, String>) -> Route {
+    fn one_of(&self, status: &OutcomeWord, targets: &IndexMap<Target, String>) -> Route {
         match targets.keys().next() {
             Some(only) if targets.len() == 1 => to(only.clone(), Rule::OnlyTarget),
             _ => Route::Refused(Refusal::SeveralTargets {
@@ -249,7 +249,7 @@ impl Table<'_> {
         }
     }
 
-    fn unlisted_word(&self, status: &Status) -> Route {
+    fn unlisted_word(&self, status: &OutcomeWord) -> Route {
         if status.as_str() == "complete" && !self.dispatcher {
             return to(Target::Core, Rule::CompleteUnlisted);
         }
@@ -259,7 +259,7 @@ impl Table<'_> {
         })
     }
 
-    fn unlisted_target(&self, status: &Status, address: &Address) -> Route {
+    fn unlisted_target(&self, status: &OutcomeWord, address: &Address) -> Route {
         let target = Target::Agent(address.clone());
         if !self.mesh.guardrails.routing_error.strict {
             return to(target, Rule::PassedUnlisted);
@@ -297,7 +297,7 @@ impl Table<'_> {
         }
     }
 
-    fn listed(&self, status: &Status) -> Vec<&Target> {
+    fn listed(&self, status: &OutcomeWord) -> Vec<&Target> {
         match self.row {
             Some(Row::Always(target)) => vec![target],
             Some(Row::ByStatus { words, .. }) => words
@@ -312,7 +312,7 @@ impl Table<'_> {
     /// The words that the sender may give.
     fn words(&self) -> Vec<String> {
         let listed: Vec<String> = match self.row {
-            Some(Row::ByStatus { words, .. }) => words.keys().map(Status::to_string).collect(),
+            Some(Row::ByStatus { words, .. }) => words.keys().map(OutcomeWord::to_string).collect(),
             Some(Row::Always(_) | Row::FanOut { .. }) | None => Vec::new(),
         };
         let always = if self.dispatcher {
@@ -350,6 +350,6 @@ fn to(target: Target, rule: Rule) -> Route {
     Route::To { target, rule }
 }
 
-fn is_failure(status: &Status) -> bool {
+fn is_failure(status: &OutcomeWord) -> bool {
     matches!(status.as_str(), "error" | "blocked")
 }

@@ -96,7 +96,7 @@ fn routed(mesh: &Mesh, outcome: &str) -> String {
         name => Wanted::Agent(format!("m/{name}").parse().unwrap()),
     };
     let sender: Name = "a".parse().unwrap();
-    let status = (status != "-").then(|| status.parse::<Status>().unwrap());
+    let status = (status != "-").then(|| status.parse::<OutcomeWord>().unwrap());
     let outcome = Outcome {
         sender: &sender,
         status: status.as_ref(),

@@ -2,7 +2,7 @@
 //! it counts for as long as nothing newer is told.
 
 use super::play::{Play, from, who};
-use crate::engine::{Effect, Event, Giving, Is, Move, Sent, Shows, Status, Step, Timer};
+use crate::engine::{Effect, Event, Giving, Is, Move, Sent, Shows, Step, Timer, WorkerState};
 
 /// `a` was handed its first task, and nobody knows yet whether it has it.
 fn handed_over() -> Play {
@@ -271,5 +271,5 @@ fn a_delivery_that_nobody_can_tell_of_is_looked_into() {
     assert!(matches!(effects[..], [Effect::Look { .. }]), "{effects:?}");
     let status = &play.state.worker(&who("dev/a")).unwrap().status;
     let giving = Giving::Unconfirmed;
-    assert!(matches!(status, Status::Starting { giving: is, .. } if *is == giving));
+    assert!(matches!(status, WorkerState::Starting { giving: is, .. } if *is == giving));
 }

@@ -8,7 +8,7 @@ use super::resolve::Scope;
 use super::shapes::{RawMember, RawRow, RawTargets};
 use crate::format::findings::found;
 use crate::format::yaml::Step;
-use crate::model::{Address, Code, Kind, Name, Recipient, RoutingMode, Row, Status, Target};
+use crate::model::{Address, Code, Kind, Name, OutcomeWord, Recipient, RoutingMode, Row, Target};
 
 impl Scope<'_, '_, '_> {
     pub(super) fn rows(
@@ -91,7 +91,7 @@ impl Scope<'_, '_, '_> {
                 continue;
             }
             let targets = self.targets(mode, raw, &at);
-            match word.parse::<Status>() {
+            match word.parse::<OutcomeWord>() {
                 _ if targets.is_empty() => {}
                 Ok(status) if status.as_str() == "default" => {
                     if targets.len() > 1 {

@@ -10,7 +10,7 @@ use super::block::Block;
 use super::reading::Reading;
 use crate::format::findings::found;
 use crate::format::yaml::Step;
-use crate::model::{Address, Code, Kind, Line, MsgId, Recipient, Status, did_you_mean};
+use crate::model::{Address, Code, Kind, Line, MsgId, OutcomeWord, Recipient, did_you_mean};
 
 /// The frontmatter fields, taken out one by one; what is left is extra.
 pub(super) struct Fields<'r, 'a> {
@@ -230,7 +230,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         kind
     }
 
-    pub(super) fn status(&mut self) -> Option<Status> {
+    pub(super) fn status(&mut self) -> Option<OutcomeWord> {
         let outcome = self.parsed("outcome", Code::BadRouting, "a word");
         let status = self.parsed("status", Code::BadRouting, "a word");
         match (outcome, status) {

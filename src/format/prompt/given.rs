@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{one_line, tag_around};
 use crate::format::render::yaml_block;
-use crate::model::{Address, Kind, MsgId, Rearmatter, Status};
+use crate::model::{Address, Kind, MsgId, OutcomeWord, Rearmatter};
 
 /// A message as its recipient is given it.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct Given<'a> {
     /// One line for people.
     pub headline: &'a str,
     /// Its outcome word.
-    pub status: Option<&'a Status>,
+    pub status: Option<&'a OutcomeWord>,
     /// The messages that it answers.
     pub in_reply_to: &'a [MsgId],
     /// The markdown.

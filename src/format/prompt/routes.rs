@@ -5,7 +5,7 @@ use std::fmt::Write;
 use indexmap::IndexMap;
 
 use super::one_line;
-use crate::model::{Address, Agent, Mesh, Name, RoutingMode, Row, Status, Target};
+use crate::model::{Address, Agent, Mesh, Name, OutcomeWord, RoutingMode, Row, Target};
 
 /// The words that go to core where nothing else is said of them, and what they mean.
 const FAILURES: [(&str, &str); 2] = [
@@ -24,7 +24,8 @@ pub(super) fn first_word(mesh: &Mesh, agent: &Agent) -> String {
         }
         Some(Row::Always(_) | Row::FanOut { .. }) | None => Vec::new(),
     };
-    let is_failure = |word: &&&Status| FAILURES.iter().any(|(known, _)| word.as_str() == *known);
+    let is_failure =
+        |word: &&&OutcomeWord| FAILURES.iter().any(|(known, _)| word.as_str() == *known);
     let good = words.iter().find(|word| !is_failure(word));
     good.map_or_else(|| "complete".into(), ToString::to_string)
 }
@@ -94,7 +95,7 @@ pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
 fn by_word(
     mesh: &Mesh,
     own: &Target,
-    word: &Status,
+    word: &OutcomeWord,
     targets: &IndexMap<Target, String>,
 ) -> Option<String> {
     let targets: Vec<(&Target, &String)> = targets.iter().filter(|(to, _)| *to != own).collect();
@@ -120,7 +121,7 @@ fn by_word(
 /// What goes to core though no word of the row says so.
 fn unlisted(
     mesh: &Mesh,
-    words: Option<&IndexMap<Status, IndexMap<Target, String>>>,
+    words: Option<&IndexMap<OutcomeWord, IndexMap<Target, String>>>,
 ) -> Vec<String> {
     let dispatcher = mesh.routing.mode == RoutingMode::Dispatcher;
     if dispatcher && words.is_none() {
