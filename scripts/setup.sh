@@ -3,6 +3,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+# Terminals of the tests draw in UTF-8.
+export LANG=${LANG:-C.UTF-8}
+
 say() { printf '\n== %s\n' "$*"; }
 
 # install PROGRAM...: with the system's package manager, if one is missing.
