@@ -20,7 +20,19 @@ done
 
 stage "format" cargo fmt --check
 stage "lints" cargo clippy --locked --all-targets -- -D warnings
-stage "tests" cargo test --locked --all-targets --no-fail-fast
+stage "tests, built" cargo test --locked --all-targets --no-run
+stage "tests of units, verbs and benches" \
+    cargo test --locked --no-fail-fast --lib --bins --benches --test cli
+stage "tests of real processes, and lives" bash -c '
+    log=$(mktemp)
+    # The one mostly waits, the other mostly computes.
+    nice cargo test --locked --no-fail-fast --test sim >"$log" 2>&1 &
+    failed=0
+    cargo test --locked --no-fail-fast --test e2e || failed=1
+    wait $! || failed=1
+    cat "$log"
+    rm "$log"
+    exit $failed'
 stage "doc tests" cargo test --locked --doc
 stage "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
 
