@@ -10,7 +10,7 @@ use crate::model::Envelope;
 
 /// How many names are looked for in vain between two changes.
 const MOST_UNKNOWN: usize = 1000;
-/// How soon the human is shown what has changed: what it leads to goes first.
+/// How soon the human is shown what has changed. What follows from it is done first.
 const NEWS: Duration = Duration::from_millis(20);
 
 impl Daemon {

@@ -166,18 +166,10 @@ impl State {
         if let Some((work, _)) = self.take_starting(who) {
             self.taken_up(who, work);
         }
-        let exit = match told {
-            Told::Exited(exit) => Some(exit),
-            Told::Started(_)
-            | Told::Ready
-            | Told::Delivered(_)
-            | Told::NotDelivered(..)
-            | Told::Busy(_)
-            | Told::Idle(_)
-            | Told::Asked(_)
-            | Told::Limited(_)
-            | Told::Due
-            | Told::Checked(_) => None,
+        let exit = if let Told::Exited(exit) = told {
+            Some(exit)
+        } else {
+            None
         };
         if let Some(work) = self.take_working(who) {
             self.end_turn(who, work, exit);

@@ -12,7 +12,7 @@ use crate::model::{Address, Directory, Envelope, Kind, Mesh, MsgId, Resolved};
 pub enum Unsendable {
     /// Nobody may write this.
     Never(String),
-    /// The table does not allow this outcome, unless it is none for the table: the answer to
+    /// The table does not allow this outcome, unless the table has no say in it: the answer to
     /// an ask, or the result of a member of a fan-out.
     ByTable(String),
 }

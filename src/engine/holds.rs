@@ -47,18 +47,10 @@ impl State {
                 WorkerState::Starting { work, giving }
             }
             WorkerState::Checking { work, verdict } => {
-                let verdict = match told {
-                    Told::Checked(verdict) => Some(verdict),
-                    Told::Started(_)
-                    | Told::Ready
-                    | Told::Delivered(_)
-                    | Told::NotDelivered(..)
-                    | Told::Busy(_)
-                    | Told::Idle(_)
-                    | Told::Asked(_)
-                    | Told::Limited(_)
-                    | Told::Exited(_)
-                    | Told::Due => verdict,
+                let verdict = if let Told::Checked(verdict) = told {
+                    Some(verdict)
+                } else {
+                    verdict
                 };
                 WorkerState::Checking { work, verdict }
             }

@@ -65,7 +65,7 @@ pub enum Error {
         archive: String,
     },
     /// It is cut off or damaged.
-    #[error("{} is damaged ({detail}), and was left untouched: restore it from a copy, or move it away to begin anew", .path.display())]
+    #[error("{} is damaged ({detail}), and was left untouched: restore it from a copy, or move it away to start over", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

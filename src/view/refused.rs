@@ -111,7 +111,7 @@ impl From<BadPrompt> for Refused {
 
 impl From<BadSettings> for Refused {
     fn from(error: BadSettings) -> Self {
-        let hint = "mend .ai/tx/config.yaml, then start tx again";
+        let hint = "fix .ai/tx/config.yaml, then start tx again";
         Refused::new(error.to_string())
             .detail(error.report)
             .hint(hint)

@@ -1,6 +1,6 @@
 //! What every verb answers, to the byte, of one project in which everything has happened once.
 //!
-//! `tests/cli/golden.txt` has the answers; `TX_UPDATE=1 cargo test` writes them anew. What
+//! `tests/cli/golden.txt` has the answers; `TX_UPDATE=1 cargo test` writes them again. What
 //! depends on the machine or the moment is masked.
 
 use std::collections::BTreeSet;

@@ -191,7 +191,7 @@ fn settings(project: &Project, path: &OsStr) -> CheckView {
             .filter(|program| !is_program(project, program, path))
         {
             let detail = format!("{key}: there is no program `{program}`");
-            let fix = format!("install it, or mend {key}");
+            let fix = format!("install it, or fix {key}");
             return CheckView::bad(name, detail, fix);
         }
     }
@@ -214,7 +214,7 @@ fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
         Ok(last) => CheckView::well("journal", format!("{last} records, all well")),
         Err(why) => {
             let path = short(&project.journal());
-            let fix = format!("restore a copy, or begin anew: `mv {path} {path}.broken`");
+            let fix = format!("restore a copy, or start over: `mv {path} {path}.broken`");
             CheckView::bad("journal", why, fix)
         }
     }
