@@ -58,6 +58,7 @@ fn mesh_of_five() -> Event {
         mode: Mode::Pane,
         prints: false,
         resumes: true,
+        starts_with_turn: false,
     };
     Event::MeshLoaded(Box::new(Loaded {
         mesh,

@@ -79,6 +79,7 @@ impl Injector {
                 screen,
                 one_turn: false,
                 apart: APART,
+                sends: false,
             }),
             at: None,
             waiting: VecDeque::new(),
@@ -177,6 +178,8 @@ impl Task {
                 Act::Start
                 | Act::Revoke
                 | Act::Interrupt
+                | Act::Send(_)
+                | Act::Answer { .. }
                 | Act::Signal(_)
                 | Act::FindTerminal
                 | Act::Fence => continue,

@@ -250,12 +250,14 @@ impl Meshes {
                 mode: agent.mode.unwrap_or(Mode::Turn),
                 prints: false,
                 resumes: false,
+                starts_with_turn: false,
             };
         };
         Traits {
             mode: runtime.mode_of(agent),
             prints: runtime.prints_outcome(agent),
             resumes: uses_session(runtime.run_of(agent)),
+            starts_with_turn: false,
         }
     }
 

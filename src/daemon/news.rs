@@ -6,7 +6,7 @@ use super::injector::Response;
 use super::letters::file_with;
 use super::notices::Notice;
 use super::run::Daemon;
-use crate::engine::{Event, MessageNo, MessageRecord, Step};
+use crate::engine::{Event, MessageNo, MessageRecord, Step, WorkerState};
 use crate::model::{Address, Kind};
 
 /// A result that came so long before tx was started is not put into the core session any
@@ -31,7 +31,7 @@ impl Daemon {
             return;
         };
         match kind {
-            Kind::AskHuman => self.notices.ask(number, notice(&facts, kind)),
+            Kind::AskHuman => self.notices.ask(notice(&facts, kind)),
             Kind::Task
             | Kind::TaskComplete
             | Kind::Ask
@@ -39,6 +39,32 @@ impl Daemon {
             | Kind::Update
             | Kind::Lifecycle => self.respond(&facts, kind),
         }
+    }
+
+    /// An agent shows a dialog, or its account has no room.
+    pub(super) fn notify_held(&self, worker: &Address) {
+        let is_it = |held: &Notice| held.from == worker.to_string();
+        if let Some(notice) = self.held().find(is_it) {
+            self.notices.ask(notice);
+        }
+    }
+
+    /// The agents that a dialog or a limit holds up, as the human is told of them.
+    fn held(&self) -> impl Iterator<Item = Notice> {
+        let state = self.store.state();
+        state.workers().filter_map(|(agent, worker)| {
+            let kind = match (&worker.status, worker.status.dialog()) {
+                (_, Some(_)) => "permission",
+                (WorkerState::Limited { .. }, None) => "limit",
+                (_, None) => return None,
+            };
+            Some(Notice {
+                id: worker.held_id(agent),
+                from: agent.to_string(),
+                kind: kind.into(),
+                headline: state.worker_waits_for(agent),
+            })
+        })
     }
 
     /// What the human may not have been told before tx was ended: the asks that were open,
@@ -110,8 +136,8 @@ impl Daemon {
         self.bar.show(bar::line(state, waiting));
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
         let asks = asks.filter_map(|(number, _, _)| state.message(number));
-        let asks = asks.map(|held| (held.facts.number, notice(&held.facts, Kind::AskHuman)));
-        self.notices.are_open(asks.collect());
+        let asks = asks.map(|held| notice(&held.facts, Kind::AskHuman));
+        self.notices.are_open(asks.chain(self.held()));
     }
 
     /// What waits for the human, as far as that can be told.

@@ -15,7 +15,6 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use super::answering::is_answering;
-use crate::engine::MessageNo;
 use crate::format::report::printable;
 use crate::model::Notify;
 use crate::tmux::{Client, Server, is_of_tx, literal};
@@ -34,8 +33,8 @@ const POPUP: &str = r#""$@"; code=$?
 case $code in 0 | 2) ;; *) echo; echo 'Enter closes this.'; read -r _ ;; esac
 exit 64"#;
 
-/// The asks that are open, as they change.
-type Open = BTreeMap<MessageNo, Notice>;
+/// The asks that are open, as they change, by who asks and the id.
+type Open = BTreeMap<(String, String), Notice>;
 
 /// How the human is reached.
 pub(super) struct Notices {
@@ -66,6 +65,12 @@ pub(super) struct Notice {
     pub(super) headline: String,
 }
 
+impl Notice {
+    fn key(&self) -> (String, String) {
+        (self.from.clone(), self.id.clone())
+    }
+}
+
 impl Notices {
     pub(super) fn new(reach: Reach, settings: Notify) -> Notices {
         let open = watch::Sender::new(Open::new());
@@ -81,7 +86,8 @@ impl Notices {
     }
 
     /// These asks are open now.
-    pub(super) fn are_open(&self, asks: Open) {
+    pub(super) fn are_open(&self, asks: impl Iterator<Item = Notice>) {
+        let asks: Open = asks.map(|ask| (ask.key(), ask)).collect();
         self.open
             .send_if_modified(|open| std::mem::replace(open, asks) != *open);
     }
@@ -109,10 +115,10 @@ impl Notices {
     }
 
     /// Tell the human of a question.
-    pub(super) fn ask(&self, number: MessageNo, notice: Notice) {
+    pub(super) fn ask(&self, notice: Notice) {
         self.tell(&notice);
         self.open.send_modify(|open| {
-            open.insert(number, notice);
+            open.insert(notice.key(), notice);
         });
     }
 
@@ -179,13 +185,13 @@ impl Reach {
         loop {
             let is_new = |open: &Open| {
                 let mut new = open.iter().filter(|(ask, _)| !seen.contains(*ask));
-                new.next().map(|(ask, notice)| (*ask, notice.clone()))
+                new.next().map(|(_, notice)| notice.clone())
             };
             let next = match open.wait_for(|open| is_new(open).is_some()).await {
                 Ok(open) => is_new(&open),
                 Err(_) => return,
             };
-            let Some((ask, notice)) = next else { continue };
+            let Some(notice) = next else { continue };
             match self.look_at(&person, &notice).await {
                 None => return,
                 Some(Moment::Good) => {}
@@ -194,8 +200,8 @@ impl Reach {
                     continue;
                 }
             }
-            if self.show(&person, ask, &notice, &mut open).await == Shown::Done {
-                seen.insert(ask);
+            if self.show(&person, &notice, &mut open).await == Shown::Done {
+                seen.insert(notice.key());
             }
             // What is typed in a popup is no sign of life for tmux: who goes on typing must
             // not type into the next.
@@ -204,13 +210,7 @@ impl Reach {
     }
 
     /// Show a person an ask until it is closed, there or anywhere.
-    async fn show(
-        &self,
-        person: &str,
-        ask: MessageNo,
-        notice: &Notice,
-        open: &mut watch::Receiver<Open>,
-    ) -> Shown {
+    async fn show(&self, person: &str, notice: &Notice, open: &mut watch::Receiver<Open>) -> Shown {
         let (title, root) = (
             format!(" {} asks ", notice.from),
             self.root.to_string_lossy(),
@@ -242,7 +242,7 @@ impl Reach {
         popup.stderr(Stdio::null()).kill_on_drop(true);
         let status = tokio::select! {
             status = popup.status() => status,
-            () = is_closed(open, ask) => {
+            () = is_closed(open, notice) => {
                 let close = ["display-popup", "-C", "-c", person];
                 let _ = self.client.run(&close).await;
                 return Shown::Done;
@@ -250,7 +250,7 @@ impl Reach {
         };
         // If another popup is there, of the person's own, tmux does nothing and is content.
         let is_content = status.is_ok_and(|status| status.success());
-        let closes = tokio::time::timeout(STILL, is_closed(open, ask)).await;
+        let closes = tokio::time::timeout(STILL, is_closed(open, notice)).await;
         match is_content && closes.is_err() {
             true => Shown::NotYet,
             false => Shown::Done,
@@ -291,8 +291,9 @@ pub(super) fn is_still(active: u64) -> bool {
     now.unwrap_or_default().as_secs().saturating_sub(active) >= STILL.as_secs()
 }
 
-async fn is_closed(open: &mut watch::Receiver<Open>, ask: MessageNo) {
-    let _ = open.wait_for(|open| !open.contains_key(&ask)).await;
+async fn is_closed(open: &mut watch::Receiver<Open>, ask: &Notice) {
+    let key = ask.key();
+    let _ = open.wait_for(|open| !open.contains_key(&key)).await;
 }
 
 async fn ring_all(client: Client, text: String) {

@@ -26,6 +26,7 @@ impl Daemon {
             | Request::RestartWorker { .. }
             | Request::Retry { .. }
             | Request::Drop { .. }
+            | Request::Decide { .. }
             | Request::Read { .. }
             | Request::Follow => self.order(&request).unwrap_or_else(Reply::from),
         };

@@ -54,6 +54,18 @@ impl Daemon {
                 tracing::info!(message = number.0, %kind, "for the human");
                 self.notify(number, kind, inject);
             }
+            Effect::NotifyHeld { worker } => {
+                tracing::info!(%worker, "it is held up");
+                self.notify_held(&worker);
+            }
+            Effect::Decide {
+                pane,
+                request,
+                decision,
+            } => {
+                tracing::info!(worker = %pane.worker, request, ?decision, "decide");
+                self.processes.decide(&pane, request, decision);
+            }
             Effect::EndTurn { pane, turn } => self.processes.turn_is_over(&pane, turn),
             Effect::RunHook { worker, check, .. } => self.queue.push(Event::HookFinished {
                 worker,

@@ -42,6 +42,7 @@ impl Manner {
             screen: runtime.screen.clone(),
             one_turn: mode == Mode::Turn,
             apart: APART,
+            sends: false,
         };
         let interrupt = runtime.interrupt.clone();
         Manner { setup, interrupt }
@@ -233,6 +234,7 @@ impl Process {
                 None => Saw::NotSeen(None),
             }),
             Act::Paste { text, as_seen } => Some(self.paste(&text, as_seen).await),
+            Act::Send(_) | Act::Answer { .. } => None,
             Act::Enter => Some(self.terminal.enter().await),
             Act::Interrupt => {
                 self.interrupt().await;

@@ -18,7 +18,7 @@ use super::clock::Clock;
 use super::consumer::Fence;
 use super::process::{Left, Manner, Process, Seen};
 use super::screens::Screens;
-use crate::engine::{Alive, Event, Exit, Pane, Sent};
+use crate::engine::{Alive, Decision, Event, Exit, Pane, Sent};
 use crate::model::{Address, Mode};
 use crate::pane::{Hook, Saw, Text};
 use crate::tmux::{Client, Found, PaneId};
@@ -149,6 +149,11 @@ impl Processes {
     /// Interrupt what a pane does, and tell it why.
     pub(super) fn interrupt(&mut self, pane: &Pane, note: Option<Text>) {
         self.tell(pane, Saw::Interrupt(note));
+    }
+
+    /// The human has decided on a permission that a process asked for.
+    pub(super) fn decide(&mut self, pane: &Pane, request: u32, decision: Decision) {
+        self.tell(pane, Saw::Decided { request, decision });
     }
 
     /// End a process. Of one that nobody knows, its end is all that can be told.

@@ -8,7 +8,7 @@ use super::moves::{Happened, Move};
 use super::state::State;
 use super::told::Told;
 use super::work::Work;
-use super::worker::{Giving, Why, WorkerState};
+use super::worker::{Giving, Is, Why, WorkerState};
 use crate::model::{Address, Mode};
 
 impl State {
@@ -44,6 +44,7 @@ impl State {
             }
             Move::LimitReached => self.limit_reached(who, &told),
             Move::LimitOver => self.limit_over(who),
+            Move::KeepsWork => self.keep_work(who, told),
             Move::Failed => self.failed(who, told),
             Move::TimedOut => self.timed_out(who),
             Move::TryAgain => self.retry_after_backoff(who),
@@ -204,6 +205,7 @@ impl State {
             }
             (_, Exit::Lost { why } | Exit::NotStarted { why }) => self.fail(who, work, why),
             (_, Exit::CutOff { why }) => self.cut_off(who, work, why),
+            (_, Exit::SessionGone { why }) => self.session_gone(who, work, &why),
             (_, Exit::Unstartable { why }) => self.park(who, *work, &why),
             (false, Exit::Code { code, .. }) => {
                 let why = format!("it exited with {code} before it had its work");
@@ -283,6 +285,11 @@ impl State {
 
     fn limit_reached(&mut self, who: &Address, told: &Told) {
         if let Told::Limited(until) = *told {
+            if self.worker_mut(who).status.is() != Is::Limited {
+                self.effect(Effect::NotifyHeld {
+                    worker: who.clone(),
+                });
+            }
             let before = match self.take_status(who) {
                 WorkerState::Limited { before, .. } => before,
                 other => Box::new(other),
@@ -293,12 +300,17 @@ impl State {
 
     fn dialog_opened(&mut self, who: &Address, told: Told) {
         if let Told::Asked(dialog) = told {
-            let before = match self.take_status(who) {
+            let (known, before) = match self.take_status(who) {
                 WorkerState::AwaitingHuman {
-                    why: Why::Dialog { before, .. },
-                } => before,
-                other => Box::new(other),
+                    why: Why::Dialog { dialog, before },
+                } => (Some(dialog), before),
+                other => (None, Box::new(other)),
             };
+            if known.as_ref() != Some(&dialog) {
+                self.effect(Effect::NotifyHeld {
+                    worker: who.clone(),
+                });
+            }
             let why = Why::Dialog { dialog, before };
             self.set(who, WorkerState::AwaitingHuman { why });
         }
@@ -316,9 +328,8 @@ impl State {
         if session.is_some() && worker.overrides.session.is_none() {
             worker.session = session;
         }
-        // A process that lives for one turn was started with what it is given.
         match giving {
-            Giving::Spawning if self.process(who).mode == Mode::Turn => Giving::Delivering,
+            Giving::Spawning if self.process(who).starts_with_a_turn() => Giving::Delivering,
             giving @ (Giving::Spawning | Giving::Delivering | Giving::Unconfirmed) => giving,
         }
     }

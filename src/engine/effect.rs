@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::Pane;
+use super::event::{Decision, Pane};
 use super::message_record::{MessageNo, MessageRecord};
 use crate::model::{Address, Kind, MsgId, OutcomeWord};
 
@@ -19,7 +19,7 @@ pub enum Effect {
         session: Option<String>,
         /// The model, if not the agent's own.
         model: Option<String>,
-        /// What it is given at once, where a process lives for one turn.
+        /// What it is started with, where its agent takes its first turn so.
         turn: Option<Turn>,
     },
     /// Give a pane something, as soon as it is known to be idle.
@@ -57,6 +57,20 @@ pub enum Effect {
         /// Is it wanted in the core session?
         inject: bool,
     },
+    /// An agent shows a dialog, or has reached a limit: tell the human.
+    NotifyHeld {
+        /// The agent.
+        worker: Address,
+    },
+    /// Pass the decision of the human to the hook that waits for it.
+    Decide {
+        /// The process whose agent asks.
+        pane: Pane,
+        /// The number of the request.
+        request: u32,
+        /// The decision.
+        decision: Decision,
+    },
     /// What a program that stays owes for this turn is there: unless it shows what it does, it
     /// has ended its turn.
     EndTurn {
@@ -89,6 +103,8 @@ impl Effect {
             | Effect::Look { .. }
             | Effect::Kill { .. }
             | Effect::Write(_)
+            | Effect::NotifyHeld { .. }
+            | Effect::Decide { .. }
             | Effect::EndTurn { .. }
             | Effect::RunHook { .. }
             | Effect::Remember(_) => None,
@@ -106,6 +122,8 @@ impl Effect {
             | Effect::Kill { .. }
             | Effect::Write(_)
             | Effect::NotifyHuman { .. }
+            | Effect::NotifyHeld { .. }
+            | Effect::Decide { .. }
             | Effect::EndTurn { .. }
             | Effect::RunHook { .. } => None,
         }

@@ -20,8 +20,16 @@ pub enum Event {
     PaneStarted {
         /// Whose.
         pane: Pane,
-        /// The session of the agent, if it has one that can be resumed.
+        /// The session to resume it in, where nothing else will tell (see
+        /// [`Event::PaneSession`]).
         session: Option<String>,
+    },
+    /// The agent really has this session: it can be resumed there.
+    PaneSession {
+        /// The process.
+        pane: Pane,
+        /// The session.
+        session: String,
     },
     /// It can be given something.
     PaneReady {
@@ -203,6 +211,10 @@ pub struct Dialog {
     pub kind: DialogKind,
     /// What it says.
     pub text: String,
+    /// A hook of the agent CLI waits for the decision of the human, under this number. `None`:
+    /// the dialog can only be answered in the pane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<u32>,
 }
 
 /// What a dialog wants.
@@ -213,6 +225,19 @@ pub enum DialogKind {
     Permission,
     /// An answer.
     Question,
+}
+
+/// What the human decides on a permission request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decision {
+    /// Yes, this once.
+    Allow,
+    /// No.
+    Deny {
+        /// What the agent is told; may be empty.
+        text: String,
+    },
 }
 
 /// How a process ended.
@@ -241,6 +266,11 @@ pub enum Exit {
     /// It could not be started.
     NotStarted {
         /// Why.
+        why: String,
+    },
+    /// The session that it was to resume does not exist. A new one is begun.
+    SessionGone {
+        /// What the agent CLI said.
         why: String,
     },
     /// No command line can be made of its message, or its program cannot run here. Trying again
@@ -322,6 +352,16 @@ pub struct Traits {
     pub prints: bool,
     /// It can go on in the session it had.
     pub resumes: bool,
+    /// Its process is started with its first turn, also where it stays for more.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub starts_with_turn: bool,
+}
+
+impl Traits {
+    /// Is a process started with what it is given first?
+    pub(super) fn starts_with_a_turn(self) -> bool {
+        self.mode == Mode::Turn || self.starts_with_turn
+    }
 }
 
 /// An order of a person or a script.
@@ -352,6 +392,15 @@ pub enum Command {
     Drop {
         /// The dead letter.
         facts: Box<MessageRecord>,
+    },
+    /// Decide on a permission request that waits.
+    Decide {
+        /// The process whose agent asks.
+        pane: Pane,
+        /// The number of the request.
+        request: u32,
+        /// What the human decided.
+        decision: Decision,
     },
     /// Remember that the human has read these.
     Read {

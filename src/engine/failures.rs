@@ -1,8 +1,10 @@
 //! What follows when an attempt has failed, or its work is given up.
 
 use super::effect::Effect;
+use super::event::Exit;
 use super::moves::{Happened, Move};
 use super::state::State;
+use super::told::Told;
 use super::work::Work;
 use super::worker::{Is, Why, WorkerState};
 use crate::model::Address;
@@ -81,6 +83,32 @@ impl State {
         }
         work.cut_offs += 1;
         self.try_again(who, work, "its terminal was taken from it");
+    }
+
+    /// The session could not be resumed: the work is begun again in a new one, with all that
+    /// its agent was told.
+    pub(super) fn session_gone(&mut self, who: &Address, mut work: Box<Work>, why: &str) {
+        let about = work.messages().next();
+        if self.worker_mut(who).session.take().is_none() || work.cut_offs >= CUT_OFFS {
+            return self.fail(who, work, why.to_owned());
+        }
+        work.cut_offs += 1;
+        let body = format!("{who} could not resume its session: {why}. It begins a new one.");
+        self.tell_core("a session was lost", body, about);
+        self.try_again(who, work, "its session could not be resumed");
+    }
+
+    /// Its process is gone, and its account has no room: what it has in hand waits for room,
+    /// and that is no failure. Work that is over, or waits for an answer, does not need any.
+    pub(super) fn keep_work(&mut self, who: &Address, told: Told) {
+        let asks = !self.worker_mut(who).asking.is_empty();
+        let status = &self.worker_mut(who).status;
+        let unfinished = |work: &Work| work.owes() && !work.is_done() && !asks;
+        let waits = status.in_turn() && status.work().is_some_and(unfinished);
+        let never = matches!(told, Told::Exited(Exit::Unstartable { .. }));
+        if !waits || never {
+            self.as_before(who, told);
+        }
     }
 
     /// Work that is given up while it may be in hand: the process ends with it.

@@ -11,7 +11,7 @@ use super::moves::{Happened, Move};
 use super::state::State;
 use super::work::{Item, Overrides, Work};
 use super::worker::{Giving, Is, Shows, Why, Worker, WorkerState};
-use crate::model::{Address, Mode, OnAsk};
+use crate::model::{Address, OnAsk};
 
 /// How long work may take to be given.
 const STARTING: i64 = 60_000;
@@ -148,7 +148,7 @@ impl State {
                 pane,
                 session,
                 model: overrides.model,
-                turn: (traits.mode == Mode::Turn).then_some(turn),
+                turn: traits.starts_with_a_turn().then_some(turn),
             });
             Giving::Spawning
         };

@@ -49,6 +49,7 @@ impl Meshes {
             mode: Mode::Turn,
             prints: false,
             resumes: false,
+            starts_with_turn: false,
         })
     }
 

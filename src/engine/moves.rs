@@ -89,6 +89,8 @@ pub enum Move {
     LimitReached,
     /// There is room again.
     LimitOver,
+    /// Its process is gone while the account has no room: its work waits for room.
+    KeepsWork,
     /// Its process is gone, and was not needed.
     PaneGone,
     /// Its process is gone while work was in hand.
@@ -209,7 +211,7 @@ impl Happened {
 
 impl Move {
     /// Everything that can come of it.
-    pub const ALL: [Move; 42] = [
+    pub const ALL: [Move; 43] = [
         Move::Began,
         Move::HandOver,
         Move::TakenUp,
@@ -224,6 +226,7 @@ impl Move {
         Move::Behind,
         Move::LimitReached,
         Move::LimitOver,
+        Move::KeepsWork,
         Move::PaneGone,
         Move::Failed,
         Move::TimedOut,

@@ -212,7 +212,7 @@ impl State {
 
 impl super::worker::Worker {
     /// Its process.
-    pub(super) fn pane(&self, address: &Address) -> Pane {
+    pub fn pane(&self, address: &Address) -> Pane {
         Pane {
             worker: address.clone(),
             attempt: self.attempt,

@@ -6,10 +6,11 @@
 
 use super::accept::HOPS;
 use super::effect::Effect;
-use super::event::{Alive, Command};
+use super::event::{Alive, Command, Decision, Exit, Pane};
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
 use super::moves::{Happened, Move};
 use super::state::{OpenMessage, State};
+use super::told::Told;
 use super::work::{Owes, Routed, Work};
 use super::worker::{Giving, Is, Shows, Why, WorkerState};
 use crate::model::{Address, Envelope, Kind, Mode};
@@ -105,10 +106,14 @@ impl State {
             }
             WorkerState::AwaitingHuman {
                 why: Why::Dialog { before, .. },
-            }
-            | WorkerState::Limited { before, .. } => {
+            } => {
                 self.worker_mut(who).status = *before;
                 self.lost(who);
+            }
+            status @ WorkerState::Limited { .. } => {
+                let why = "its process was gone after a restart".into();
+                self.worker_mut(who).status = status;
+                self.keep_work(who, Told::Exited(Exit::Lost { why }));
             }
             WorkerState::Checking {
                 work,
@@ -158,9 +163,31 @@ impl State {
                 known,
             } => self.retry(*facts, envelope, &known),
             Command::Drop { facts } => self.drop_letter(*facts),
+            Command::Decide {
+                pane,
+                request,
+                decision,
+            } => self.decide_request(pane, request, decision),
             Command::Read { facts } => facts
                 .into_iter()
                 .for_each(|facts| self.read_by_human(facts)),
+        }
+    }
+
+    /// The human has decided. It counts for the request that is shown, and for no other: it may
+    /// have been answered in the pane meanwhile.
+    fn decide_request(&mut self, pane: Pane, request: u32, decision: Decision) {
+        let Some(worker) = self.workers.get(&pane.worker) else {
+            return;
+        };
+        let asks = worker.status.dialog().and_then(|dialog| dialog.request) == Some(request);
+        if worker.live && worker.attempt == pane.attempt && asks {
+            self.touch_agent(&pane.worker);
+            self.effect(Effect::Decide {
+                pane,
+                request,
+                decision,
+            });
         }
     }
 

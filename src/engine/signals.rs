@@ -39,6 +39,7 @@ impl State {
             Event::Arrived(_)
             | Event::Rejected(_)
             | Event::TimerFired { .. }
+            | Event::PaneSession { .. }
             | Event::HookFinished { .. }
             | Event::MeshLoaded(_)
             | Event::MeshRemoved { .. }
@@ -90,6 +91,21 @@ impl State {
             Err(nothing) => nothing,
         };
         self.moved(worker, from, happened, by);
+    }
+
+    /// Its agent has this session. A session that was only chosen for it is none yet: an agent
+    /// that is killed in its first moments has nothing to resume.
+    pub(super) fn session_known(&mut self, pane: &Pane, session: String) {
+        let Some(worker) = self.workers.get_mut(&pane.worker) else {
+            return;
+        };
+        let current = worker.live && worker.attempt == pane.attempt;
+        // The session of one message is not the agent's own.
+        if current && worker.overrides.session.is_none() {
+            worker.session = Some(session);
+            self.touch_agent(&pane.worker);
+            self.hear(&pane.worker);
+        }
     }
 
     pub(super) fn moved(&mut self, worker: Address, from: Is, happened: Happened, by: Move) {

@@ -140,6 +140,7 @@ impl State {
         match event {
             Event::Arrived(arrived) => self.arrived(*arrived),
             Event::Rejected(rejected) => self.rejected(*rejected),
+            Event::PaneSession { pane, session } => self.session_known(&pane, session),
             Event::PaneStarted { .. }
             | Event::PaneReady { .. }
             | Event::PaneIdle { .. }

@@ -110,7 +110,8 @@ pub fn decide(is: Is, happened: Happened) -> Move {
             H::Found => Move::Adopted,
         },
         Is::Limited => match happened {
-            H::Busy | H::BusyBefore | H::Exited | H::NotFound => Move::AsBefore,
+            H::Busy | H::BusyBefore => Move::AsBefore,
+            H::Exited | H::NotFound => Move::KeepsWork,
             H::Started | H::Delivered | H::DeliveryFailed | H::Idle | H::Checked | H::Asks => {
                 Move::Behind
             }
@@ -267,7 +268,7 @@ impl Move {
             Move::NotAlone => &[Is::Idle],
             Move::Adopted => &[Is::Working],
             // It depends on what the status was before; see that one's row.
-            Move::AsBefore => &[
+            Move::AsBefore | Move::KeepsWork => &[
                 Is::Idle,
                 Is::Starting,
                 Is::Working,
@@ -324,6 +325,7 @@ impl Move {
             | Move::TurnEnded
             | Move::DialogOpened
             | Move::AsBefore
+            | Move::KeepsWork
             | Move::Behind
             | Move::LimitReached
             | Move::LimitOver

@@ -1,6 +1,7 @@
 //! The engine, told what happened by hand: sequences from the protocol, each with a name.
 
 mod acceptance;
+mod agent_clis;
 mod answers;
 mod asks;
 mod batches;

@@ -54,6 +54,11 @@ impl State {
             status => status,
         };
         match before {
+            WorkerState::Starting { work, .. } | WorkerState::Working { work }
+                if !self.worker_mut(who).live =>
+            {
+                self.try_again(who, work, "its account has room again");
+            }
             // A process that lives for one turn goes on by itself, or ends.
             WorkerState::Working { work } if self.process(who).mode == Mode::Turn => {
                 self.set(who, WorkerState::Working { work });

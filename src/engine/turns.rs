@@ -28,6 +28,7 @@ impl State {
                 Exit::Lost { .. }
                 | Exit::CutOff { .. }
                 | Exit::NotStarted { .. }
+                | Exit::SessionGone { .. }
                 | Exit::Unstartable { .. },
             ) => false,
         };
@@ -111,6 +112,7 @@ impl State {
                 return self.fail(who, work, why);
             }
             Some(Exit::CutOff { why }) => return self.cut_off(who, work, why),
+            Some(Exit::SessionGone { why }) => return self.session_gone(who, work, &why),
             Some(Exit::Unstartable { why }) => return self.park(who, *work, &why),
             None => {}
         }

@@ -212,6 +212,17 @@ pub enum Is {
     Stopping,
 }
 
+impl Worker {
+    /// What the human names the dialog or limit by that holds it up. Each permission request
+    /// has an id of its own: a yes to one is no yes to the next.
+    pub fn held_id(&self, address: &Address) -> String {
+        match self.status.dialog().and_then(|dialog| dialog.request) {
+            Some(request) => format!("{address}:{}.{request}", self.attempt),
+            None => address.to_string(),
+        }
+    }
+}
+
 impl WorkerState {
     /// Its name.
     pub fn is(&self) -> Is {
@@ -309,14 +320,36 @@ impl WorkerState {
 
     /// Does it show a dialog?
     pub fn has_dialog(&self) -> bool {
+        self.dialog().is_some()
+    }
+
+    /// The dialog that it shows.
+    pub fn dialog(&self) -> Option<&Dialog> {
         match self {
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { .. },
-            } => true,
-            WorkerState::Limited { before, .. } => before.has_dialog(),
+                why: Why::Dialog { dialog, .. },
+            } => Some(dialog),
+            WorkerState::Limited { before, .. } => before.dialog(),
             WorkerState::Idle
             | WorkerState::Starting { .. }
             | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => None,
+        }
+    }
+
+    /// Is a turn of its work being given, or under way, as far as nothing holds it up?
+    pub fn in_turn(&self) -> bool {
+        match self {
+            WorkerState::Starting { .. } | WorkerState::Working { .. } => true,
+            WorkerState::AwaitingHuman {
+                why: Why::Dialog { before, .. },
+            }
+            | WorkerState::Limited { before, .. } => before.in_turn(),
+            WorkerState::Idle
             | WorkerState::Awaiting { .. }
             | WorkerState::AwaitingHuman { .. }
             | WorkerState::Checking { .. }

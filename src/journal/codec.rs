@@ -104,10 +104,11 @@ fn shallow(body: &str) -> Option<String> {
 }
 
 /// The names of all events in the journal.
-pub const KINDS: [&str; 17] = [
+pub const KINDS: [&str; 18] = [
     "arrived",
     "rejected",
     "pane-started",
+    "pane-session",
     "pane-ready",
     "pane-idle",
     "pane-busy",
@@ -130,6 +131,7 @@ fn kind(event: &Event) -> &'static str {
         Event::Arrived(_) => "arrived",
         Event::Rejected(_) => "rejected",
         Event::PaneStarted { .. } => "pane-started",
+        Event::PaneSession { .. } => "pane-session",
         Event::PaneReady { .. } => "pane-ready",
         Event::PaneIdle { .. } => "pane-idle",
         Event::PaneBusy { .. } => "pane-busy",

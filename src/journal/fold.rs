@@ -87,6 +87,8 @@ impl Folded {
                 | Effect::Look { .. }
                 | Effect::Kill { .. }
                 | Effect::NotifyHuman { .. }
+                | Effect::NotifyHeld { .. }
+                | Effect::Decide { .. }
                 | Effect::EndTurn { .. }
                 | Effect::RunHook { .. }
                 | Effect::Remember(_) => {}

@@ -6,9 +6,9 @@ use proptest::test_runner::TestRunner;
 use super::Record;
 use super::codec::{Decoded, decode, encode};
 use crate::engine::{
-    Alive, Arrived, Command, Delivery, DeliveryStep, Dialog, DialogKind, Event, Exit, Loaded,
-    Member, MessageNo, MessageRecord, Pane, Rejected, Row, Rule, Sent, Source, Step, Timer, Totals,
-    Verdict, Way,
+    Alive, Arrived, Command, Decision, Delivery, DeliveryStep, Dialog, DialogKind, Event, Exit,
+    Loaded, Member, MessageNo, MessageRecord, Pane, Rejected, Row, Rule, Sent, Source, Step, Timer,
+    Totals, Verdict, Way,
 };
 use crate::format::mesh::parse;
 use crate::format::properties::{cases, message, text};
@@ -269,6 +269,14 @@ fn command() -> impl Strategy<Value = Command> {
             facts: Box::new(facts),
             envelope: Box::new(envelope),
         }),
+        (pane(), any::<u32>(), text()).prop_map(|(pane, request, text)| Command::Decide {
+            pane,
+            request,
+            decision: match text.is_empty() {
+                true => Decision::Allow,
+                false => Decision::Deny { text },
+            },
+        }),
         facts().prop_map(|facts| Command::Drop {
             facts: Box::new(facts)
         }),
@@ -278,7 +286,14 @@ fn command() -> impl Strategy<Value = Command> {
 
 fn dialog() -> impl Strategy<Value = Dialog> {
     let kinds = [DialogKind::Permission, DialogKind::Question];
-    (prop::sample::select(kinds.to_vec()), text()).prop_map(|(kind, text)| Dialog { kind, text })
+    let request = prop::option::of(any::<u32>());
+    (prop::sample::select(kinds.to_vec()), text(), request).prop_map(|(kind, text, request)| {
+        Dialog {
+            kind,
+            text,
+            request,
+        }
+    })
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -286,6 +301,7 @@ fn event() -> impl Strategy<Value = Event> {
     let of_panes = prop_oneof![
         (pane(), prop::option::of(text()))
             .prop_map(|(pane, session)| Event::PaneStarted { pane, session }),
+        (pane(), text()).prop_map(|(pane, session)| Event::PaneSession { pane, session }),
         (pane(), no()).prop_map(|(pane, no)| Event::PaneReady { pane, no }),
         (pane(), no(), no()).prop_map(|(pane, turn, no)| Event::PaneIdle { pane, turn, no }),
         (pane(), any::<(Option<u32>, bool)>(), no()).prop_map(|(pane, (turn, unchanged), no)| {

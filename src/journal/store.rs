@@ -245,6 +245,7 @@ impl Store {
                 rejected.known = self.known(&rejected.path, [], Vec::new())?;
             }
             Event::PaneStarted { .. }
+            | Event::PaneSession { .. }
             | Event::PaneReady { .. }
             | Event::PaneIdle { .. }
             | Event::PaneBusy { .. }
@@ -272,7 +273,7 @@ impl Store {
             }
             Command::Drop { facts } => self.refresh_facts(facts),
             Command::Read { facts } => facts.iter_mut().for_each(|f| self.refresh_facts(f)),
-            Command::Stop { .. } | Command::Restart { .. } => {}
+            Command::Stop { .. } | Command::Restart { .. } | Command::Decide { .. } => {}
         }
     }
 
@@ -346,6 +347,8 @@ impl Store {
                 | Effect::Kill { .. }
                 | Effect::Write(_)
                 | Effect::NotifyHuman { .. }
+                | Effect::NotifyHeld { .. }
+                | Effect::Decide { .. }
                 | Effect::EndTurn { .. }
                 | Effect::RunHook { .. }) => self.effects.push(effect),
             }

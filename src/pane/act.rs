@@ -1,7 +1,7 @@
 //! What is to be done with a pane, and what is told of it.
 
 use super::saw::Text;
-use crate::engine::{self, Dialog, Event, Exit, Sent};
+use crate::engine::{self, Decision, Dialog, Event, Exit, Sent};
 
 /// Something to do. What comes of it is seen.
 #[must_use]
@@ -20,6 +20,15 @@ pub enum Act {
         /// Only if it is as it was seen, in one step with looking again.
         as_seen: bool,
     },
+    /// Hand a text to the program that passes texts on for its runtime.
+    Send(Text),
+    /// Answer a hook that waits.
+    Answer {
+        /// The request.
+        request: u32,
+        /// The answer.
+        answer: HookAnswer,
+    },
     /// Press Enter, only if it is as it was seen.
     Enter,
     /// Interrupt its program, as its runtime does.
@@ -32,6 +41,17 @@ pub enum Act {
     Fence,
     /// Tell what became of it.
     Tell(Report),
+}
+
+/// What a hook is answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HookAnswer {
+    /// Nothing: its program goes on as it would without.
+    Nothing,
+    /// Its program is given this.
+    Text(Text),
+    /// Its program may do what it asked for, or may not.
+    Decision(Decision),
 }
 
 /// The steps to the end of a process.

@@ -47,6 +47,8 @@ impl Pane {
             | Act::Revoke
             | Act::Look
             | Act::Paste { .. }
+            | Act::Send(_)
+            | Act::Answer { .. }
             | Act::Enter
             | Act::Interrupt
             | Act::Signal(_)
@@ -129,7 +131,7 @@ impl Pane {
         self.turn_is_over(false, acts);
     }
 
-    fn turn_is_over(&mut self, fence: bool, acts: &mut Vec<Act>) {
+    pub(super) fn turn_is_over(&mut self, fence: bool, acts: &mut Vec<Act>) {
         match &self.state {
             State::Busy | State::Dialog(_) | State::Limited { .. } => {}
             State::Starting { .. }
@@ -151,6 +153,11 @@ impl Pane {
     pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
         self.why = "it is at work";
+        if let Some(turn) = self.launched.take() {
+            // Nobody else has given it anything yet.
+            (self.turn, self.ours, self.perhaps) = (turn, true, None);
+            acts.push(Act::Tell(Report::Delivered { turn }));
+        }
         if matches!(self.state, State::Busy) {
             self.sign_of_life(saw, acts);
             self.say_held(acts);
@@ -165,13 +172,20 @@ impl Pane {
     pub(super) fn ask(&mut self, saw: Saw, acts: &mut Vec<Act>) {
         self.idle = None;
         self.why = "it shows a dialog";
-        let dialog = if let Saw::Hook(Hook::Asked(dialog)) = saw {
+        let dialog = if let Some(asked) = self.requests.asks() {
+            asked.clone()
+        } else if let Saw::Hook(Hook::Asked(dialog)) = saw {
             dialog
         } else if let Saw::Screen(view) = &saw
             && let Look::Dialog(text) = classify(&self.setup.screen, &view.screen)
         {
             let kind = DialogKind::Permission;
-            Dialog { kind, text }
+            let request = None;
+            Dialog {
+                kind,
+                text,
+                request,
+            }
         } else {
             return;
         };

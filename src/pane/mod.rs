@@ -13,7 +13,11 @@
 //! Phases: Starting → Ready → Delivering → Submitted → Busy → Ready …, with Dialog and Limited
 //! beside Busy, and Ending → Gone from anywhere.
 //!
-//! There are two ways to be given a text. A program with a prompt is *typed* to: its prompt is
+//! A program with hooks says itself when it takes a text up, ends its turn and asks for a
+//! permission, and its hooks can be answered with a text: at the end of its turn, or while it
+//! waits. That comes first, since it leaves the screen alone.
+//!
+//! Else there are two ways to be given a text. A program with a prompt is *typed* to: its prompt is
 //! seen empty twice, apart, with nobody typing; the text is pasted in one step with looking
 //! again; Enter is pressed while the text is seen there; and it counts when it has left the
 //! prompt. A program without one *reads lines*: it says itself, or its outcome does, that it is
@@ -24,6 +28,7 @@
 mod act;
 
 mod looks;
+mod requests;
 mod saw;
 mod step;
 mod table;
@@ -31,7 +36,7 @@ mod table;
 mod tests;
 mod texts;
 
-pub use act::{Act, Force, Report};
-pub use saw::{Content, Hook, Pasted, Saw, Text, View};
+pub use act::{Act, Force, HookAnswer, Report};
+pub use saw::{Content, Hook, Pasted, Saw, Text, View, Wants};
 pub use step::{Pane, STEPS, Setup};
 pub use table::{Move, Phase, Seen, decide};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::engine::{Dialog, Exit};
+use crate::engine::{Decision, Dialog, Exit};
 use crate::runtime::screen::Screen;
 
 /// Something that was seen, or is wanted.
@@ -39,6 +39,22 @@ pub enum Saw {
     NotSeen(Option<String>),
     /// Its program says something of itself.
     Hook(Hook),
+    /// A hook of its program waits for an answer.
+    Request {
+        /// The hook, counted from 1 for each process.
+        request: u32,
+        /// What it waits for.
+        wants: Wants,
+    },
+    /// The hook that made this request is gone.
+    Withdrawn(u32),
+    /// The human has decided on a permission.
+    Decided {
+        /// The request.
+        request: u32,
+        /// What was decided.
+        decision: Decision,
+    },
     /// A text for it, in place of one that waits.
     Deliver(Text),
     /// It is to be interrupted, and told why.
@@ -47,7 +63,8 @@ pub enum Saw {
     Look,
     /// It is to be ended.
     End,
-    /// What came of [`Act::Paste`](super::Act::Paste).
+    /// What came of [`Act::Paste`](super::Act::Paste), [`Act::Send`](super::Act::Send), or of
+    /// a text that was the answer of [`Act::Answer`](super::Act::Answer).
     Pasted(Pasted),
     /// Was Enter pressed? What came of [`Act::Enter`](super::Act::Enter).
     Pressed(bool),
@@ -75,6 +92,9 @@ impl Saw {
             | Saw::Adopted { .. }
             | Saw::NotSeen(_)
             | Saw::Hook(_)
+            | Saw::Request { .. }
+            | Saw::Withdrawn(_)
+            | Saw::Decided { .. }
             | Saw::Deliver(_)
             | Saw::Interrupt(_)
             | Saw::Look
@@ -99,6 +119,19 @@ pub enum Hook {
     Asked(Dialog),
     /// Its account has no room until then, in milliseconds since 1970.
     Limited(i64),
+    /// Its turn went wrong: its screen says how.
+    Failed,
+}
+
+/// What a hook waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// Its program is about to end its turn: it may be given more.
+    EndOfTurn,
+    /// Its program waits, and can be woken with a text.
+    Wake,
+    /// The human's decision.
+    Permission(Dialog),
 }
 
 /// A look at the screen.

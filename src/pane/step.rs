@@ -2,7 +2,8 @@
 //! the end is here; what it shows and what it is given have files of their own.
 
 use super::act::{Act, Force, Report};
-use super::saw::{Hook, Pasted, Saw, Text, View};
+use super::requests::Requests;
+use super::saw::{Hook, Pasted, Saw, Text, View, Wants};
 use super::table::{Move, Phase, Seen, decide};
 use super::texts::Delivering;
 use crate::engine::{Dialog, Exit};
@@ -27,6 +28,8 @@ pub struct Setup {
     pub one_turn: bool,
     /// How far apart two looks are that both find it idle, in milliseconds.
     pub apart: i64,
+    /// Another program passes texts on to it.
+    pub sends: bool,
 }
 
 /// One pane.
@@ -45,6 +48,10 @@ pub struct Pane {
     pub(super) ours: bool,
     /// How often it was told what it shows.
     pub(super) told: u32,
+    /// The turn that its process was started with, while nothing shows that it has it.
+    pub(super) launched: Option<u32>,
+    /// The hooks of its program that wait for an answer.
+    pub(super) requests: Requests,
     /// What waits for it to be idle.
     pub(super) wanted: Option<Text>,
     /// When it was seen idle, and how, if that was the last that was seen of it.
@@ -95,6 +102,8 @@ impl Pane {
             mark: String::new(),
             ours: false,
             told: 0,
+            launched: None,
+            requests: Requests::default(),
             wanted: None,
             idle: None,
             shown: 0,
@@ -114,6 +123,8 @@ impl Pane {
     /// backwards.
     pub fn step(&mut self, at: i64, saw: Saw) -> Vec<Act> {
         self.at = self.at.max(at);
+        let mut acts = Vec::new();
+        self.requests.note(self.at, &saw, &mut acts);
         let (phase, seen) = (self.phase(), self.seen(&saw));
         let by = decide(phase, seen);
         self.moved = Some((phase, seen, by));
@@ -122,7 +133,6 @@ impl Pane {
         if let Saw::Title { mark, .. } | Saw::Screen(View { mark, .. }) = &saw {
             self.mark.clone_from(mark);
         }
-        let mut acts = Vec::new();
         self.act(by, seen, saw, &mut acts);
         // A title of one that is typed to is only a reason to look.
         if looked && seen != Seen::Changed {
@@ -168,7 +178,10 @@ impl Pane {
             | State::Submitted(_)
             | State::Busy
             | State::Dialog(_)
-            | State::Limited { .. } => self.next_look,
+            | State::Limited { .. } => {
+                let due = [self.next_look, self.requests.due()];
+                due.into_iter().flatten().min()
+            }
         }
     }
 
@@ -225,6 +238,15 @@ impl Pane {
                     false => Seen::Unknown,
                 }
             }
+            Saw::Request { wants, .. } => match wants {
+                // A process of one turn ends it by its exit.
+                Wants::EndOfTurn if self.setup.one_turn => Seen::Unknown,
+                Wants::EndOfTurn => Seen::Ended,
+                Wants::Wake => Seen::CanWake,
+                Wants::Permission(_) => Seen::Dialog,
+            },
+            Saw::Withdrawn(_) | Saw::Hook(Hook::Failed) => Seen::Changed,
+            Saw::Decided { .. } => Seen::Decided,
             Saw::Hook(Hook::Asked(_)) => Seen::Dialog,
             Saw::Hook(Hook::Limited(_)) => Seen::Limited,
             Saw::Deliver(_) => Seen::Wanted,
@@ -245,6 +267,10 @@ impl Pane {
 
     /// What a look means: its screen, unless somebody uses the pane or it shows an older turn.
     fn look(&self, view: &View) -> Seen {
+        // The hook that waits knows better than the screen, which may not show it.
+        if self.requests.asks().is_some() {
+            return Seen::Dialog;
+        }
         match classify(&self.setup.screen, &view.screen) {
             Look::Dialog(_) => Seen::Dialog,
             Look::Limited => Seen::Limited,
@@ -278,11 +304,11 @@ impl Pane {
                     self.adopt(turn, told, busy, acts);
                 }
             }
-            Move::Keep | Move::Deliver => {
-                if let Saw::Deliver(text) = saw {
-                    self.want(text, acts);
-                }
-            }
+            Move::Keep | Move::Deliver => match saw {
+                Saw::Deliver(text) => self.want(text, acts),
+                // A hook can be answered with what waits.
+                _ => self.deliver(None, acts),
+            },
             Move::Interrupt => {
                 if let Saw::Interrupt(note) = saw {
                     self.interrupt(note, acts);
@@ -298,9 +324,14 @@ impl Pane {
             Move::Judge => self.judge(seen, saw, acts),
             Move::Confirm => self.confirm(seen, saw, acts),
             Move::TakeUp => self.taken_up(&saw, acts),
-            Move::EndTurn => {
-                if let Saw::Hook(Hook::Ended(turn)) = saw {
-                    self.end_turn(turn, acts);
+            Move::EndTurn => match saw {
+                Saw::Hook(Hook::Ended(turn)) => self.end_turn(turn, acts),
+                Saw::Request { .. } => self.hook_ends_turn(acts),
+                _ => {}
+            },
+            Move::PassOn => {
+                if let Saw::Decided { request, decision } = saw {
+                    self.pass_on(request, decision, acts);
                 }
             }
             Move::Given => self.given(acts),
@@ -332,7 +363,8 @@ impl Pane {
             return;
         }
         acts.push(Act::Tell(Report::Started));
-        if let Some(turn) = self.start {
+        let one_turn = self.start.filter(|_| self.setup.one_turn);
+        if let Some(turn) = one_turn {
             (self.turn, self.ours) = (turn, true);
             acts.push(Act::Tell(Report::Delivered { turn }));
         }
@@ -340,8 +372,13 @@ impl Pane {
             *due = Some(self.at);
             return;
         }
-        if self.start.is_some() {
+        if one_turn.is_some() {
             self.state = State::Busy;
+        } else if self.start.is_some() {
+            // It takes the text up by itself, and shows or says so.
+            (self.launched, self.perhaps) = (self.start, self.start);
+            self.state = State::Starting { runs: true };
+            acts.push(Act::Look);
         } else if self.is_typed_to() {
             self.state = State::Starting { runs: true };
             acts.push(Act::Look);

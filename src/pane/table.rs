@@ -57,6 +57,10 @@ pub enum Seen {
     TakenUp,
     /// Its turn has ended, as it or its outcome says.
     Ended,
+    /// A hook waits that can be answered with a text.
+    CanWake,
+    /// The human has decided.
+    Decided,
     /// The text is in it.
     Pasted,
     /// The text is not in it.
@@ -120,6 +124,8 @@ pub enum Move {
     NotGiven,
     /// Find out whether it is.
     FindOut,
+    /// The hook that asked is told.
+    PassOn,
     /// Enter was pressed: it is watched until it has taken the text.
     Enter,
     /// Somebody came between, or nobody knows: the text is left to whoever looks.
@@ -163,7 +169,8 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             S::Limited => Move::Limit,
             S::Unknown => Move::Hold,
             S::Ended => Move::EndTurn,
-            S::Interrupt => Move::TooEarly,
+            S::Decided => Move::PassOn,
+            S::Interrupt | S::CanWake => Move::TooEarly,
             S::Pasted | S::NotPasted | S::PasteUnknown | S::Pressed | S::NotPressed => {
                 Move::NotUnderWay
             }
@@ -172,7 +179,8 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             S::Exited => Move::Exit,
         },
         Phase::Ready => match seen {
-            S::Wanted => Move::Deliver,
+            S::Wanted | S::CanWake => Move::Deliver,
+            S::Decided => Move::PassOn,
             S::Look => Move::TellAgain,
             S::End => Move::BeginEnding,
             S::Changed | S::Due => Move::LookCloser,
@@ -195,7 +203,8 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             S::Look => Move::TellAgain,
             S::End => Move::BeginEnding,
             S::Changed | S::Due => Move::LookCloser,
-            S::Idle | S::Busy | S::Dialog | S::Limited | S::Unknown => Move::Judge,
+            S::Idle | S::Busy | S::Dialog | S::Limited | S::Unknown | S::CanWake => Move::Judge,
+            S::Decided => Move::PassOn,
             S::Pasted => Move::Given,
             S::NotPasted => Move::NotGiven,
             S::PasteUnknown => Move::FindOut,
@@ -213,6 +222,8 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             S::Changed | S::Due => Move::LookCloser,
             S::Idle | S::Busy | S::Dialog | S::Limited | S::Unknown => Move::Confirm,
             S::TakenUp => Move::TakeUp,
+            S::CanWake => Move::TooEarly,
+            S::Decided => Move::PassOn,
             S::Pressed => Move::Enter,
             S::NotPressed => Move::Unsure,
             S::Interrupt => Move::TooEarly,
@@ -235,6 +246,8 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             S::Unknown => Move::Hold,
             S::Ended => Move::EndTurn,
             S::TakenUp => Move::TakeUp,
+            S::CanWake => Move::TooEarly,
+            S::Decided => Move::PassOn,
             S::Start | S::Started | S::Adopted | S::Terminal => Move::AlreadyKnown,
             S::Pasted | S::NotPasted | S::PasteUnknown | S::Pressed | S::NotPressed => {
                 Move::NotUnderWay
@@ -254,7 +267,8 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             S::Limited => Move::Limit,
             S::Unknown => Move::Hold,
             S::Ended => Move::EndTurn,
-            S::Interrupt => Move::TooEarly,
+            S::Decided => Move::PassOn,
+            S::Interrupt | S::CanWake => Move::TooEarly,
             S::Start | S::Started | S::Adopted | S::Terminal => Move::AlreadyKnown,
             S::Pasted | S::NotPasted | S::PasteUnknown | S::Pressed | S::NotPressed => {
                 Move::NotUnderWay
@@ -282,6 +296,8 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             | S::Unknown
             | S::TakenUp
             | S::Ended
+            | S::CanWake
+            | S::Decided
             | S::Pasted
             | S::NotPasted
             | S::PasteUnknown
@@ -305,6 +321,8 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             | S::Unknown
             | S::TakenUp
             | S::Ended
+            | S::CanWake
+            | S::Decided
             | S::Pasted
             | S::NotPasted
             | S::PasteUnknown
@@ -333,7 +351,7 @@ impl Phase {
 
 impl Seen {
     /// Everything that can be seen.
-    pub const ALL: [Seen; 24] = [
+    pub const ALL: [Seen; 26] = [
         Seen::Start,
         Seen::Started,
         Seen::Adopted,
@@ -349,6 +367,8 @@ impl Seen {
         Seen::Unknown,
         Seen::TakenUp,
         Seen::Ended,
+        Seen::CanWake,
+        Seen::Decided,
         Seen::Pasted,
         Seen::NotPasted,
         Seen::PasteUnknown,

@@ -20,6 +20,7 @@ impl Play {
             screen,
             one_turn,
             apart: 500,
+            sends: false,
         };
         Play {
             pane: Pane::new(setup),
@@ -351,6 +352,7 @@ fn what_came_between_paste_and_enter_has_the_text() {
     let dialog = Dialog {
         kind: DialogKind::Permission,
         text: "Allow rm?".into(),
+        request: None,
     };
     let asked = told(Report::Asked { dialog, no: 2 });
     assert_eq!(acts, [unsure(1), asked]);
@@ -544,4 +546,141 @@ fn a_program_that_stays_is_ended_when_its_terminal_is_gone() {
     let acts = play.see(Saw::Terminal(false));
     assert_eq!(acts, [Act::Signal(Force::Terminate)]);
     assert_eq!(play.pane.phase(), Phase::Ending);
+}
+
+/// One with hooks that is at work on turn 1, which its process was started with.
+fn launched() -> Play {
+    let mut play = Play::typed_to();
+    play.see(Saw::Start { turn: Some(1) });
+    assert_eq!(play.see(Saw::Started), [told(Report::Started), Act::Look]);
+    let taken = play.see(Saw::Hook(Hook::TakenUp(Some(1))));
+    assert_eq!(taken, [told(Report::Delivered { turn: 1 })]);
+    play
+}
+
+fn request(request: u32, wants: Wants) -> Saw {
+    Saw::Request { request, wants }
+}
+
+fn answered(request: u32, answer: HookAnswer) -> Act {
+    Act::Answer { request, answer }
+}
+
+fn permission() -> Wants {
+    Wants::Permission(Dialog {
+        kind: DialogKind::Permission,
+        text: "Bash: rm x".into(),
+        request: None,
+    })
+}
+
+#[test]
+fn a_text_that_a_process_was_started_with_counts_when_it_is_taken_up() {
+    let play = launched();
+    assert_eq!((play.pane.phase(), play.pane.turn()), (Phase::Busy, 1));
+    // Where no hook says so, its screen does; behind a dialog nothing has been taken up yet.
+    let mut play = Play::typed_to();
+    play.see(Saw::Start { turn: Some(1) });
+    play.see(Saw::Started);
+    let acts = play.see(screen("Allow this folder?"));
+    assert!(matches!(acts[..], [Act::Tell(Report::Asked { .. })]));
+    let acts = play.see(screen("working"));
+    assert_eq!(acts[0], told(Report::Delivered { turn: 1 }));
+}
+
+#[test]
+fn what_follows_at_the_end_of_a_turn_is_the_answer_of_its_hook() {
+    let mut play = launched();
+    let acts = play.see(request(1, Wants::EndOfTurn));
+    assert_eq!(acts, [Act::Fence, told(Report::Idle { turn: 1, no: 1 })]);
+    let acts = play.see(Saw::Deliver(text(2)));
+    assert_eq!(acts, [answered(1, HookAnswer::Text(text(2)))]);
+    let acts = play.see(Saw::Pasted(Pasted::There));
+    assert_eq!(acts, [told(Report::Delivered { turn: 2 })]);
+    assert_eq!(play.pane.phase(), Phase::Busy);
+}
+
+#[test]
+fn a_hook_at_the_end_of_a_turn_is_not_held_up_for_long() {
+    let mut play = launched();
+    play.see(request(1, Wants::EndOfTurn));
+    assert_eq!(play.pane.due(), Some(play.at + 2_000));
+    play.later(2_000);
+    assert_eq!(play.see(Saw::Due), [answered(1, HookAnswer::Nothing)]);
+    assert_eq!(play.pane.due(), None);
+}
+
+#[test]
+fn an_idle_program_is_woken_by_its_newest_hook_and_says_when_it_has_the_text() {
+    let mut play = launched();
+    play.see(request(1, Wants::Wake));
+    play.see(Saw::Hook(Hook::Ended(None)));
+    let acts = play.see(request(2, Wants::Wake));
+    assert_eq!(acts, [answered(1, HookAnswer::Nothing)]);
+    let acts = play.see(Saw::Deliver(text(2)));
+    assert_eq!(acts, [answered(2, HookAnswer::Text(text(2)))]);
+    assert_eq!(play.see(Saw::Pasted(Pasted::There)), []);
+    assert_eq!(play.pane.phase(), Phase::Submitted);
+    let acts = play.see(Saw::Hook(Hook::TakenUp(Some(2))));
+    assert_eq!(acts, [told(Report::Delivered { turn: 2 })]);
+}
+
+#[test]
+fn a_text_that_was_sent_and_not_taken_up_is_unconfirmed_and_never_sent_again() {
+    let mut play = launched();
+    play.see(Saw::Hook(Hook::Ended(None)));
+    play.see(request(1, Wants::Wake));
+    play.see(Saw::Deliver(text(2)));
+    play.see(Saw::Pasted(Pasted::There));
+    play.later(10_000);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    let acts = play.see(screen("> "));
+    let unsure = |act: &Act| {
+        matches!(
+            act,
+            Act::Tell(Report::NotDelivered {
+                sent: Sent::Perhaps,
+                ..
+            })
+        )
+    };
+    assert!(acts.iter().any(unsure), "{acts:?}");
+    // It comes all the same, late.
+    let acts = play.see(Saw::Hook(Hook::TakenUp(Some(2))));
+    assert_eq!(acts, [told(Report::Delivered { turn: 2 })]);
+}
+
+#[test]
+fn a_permission_waits_for_the_human_whatever_the_screen_shows() {
+    let mut play = launched();
+    let acts = play.see(request(7, permission()));
+    let [Act::Tell(Report::Asked { dialog, .. })] = &acts[..] else {
+        panic!("{acts:?}");
+    };
+    assert_eq!(dialog.request, Some(7));
+    assert_eq!(play.see(screen("working")), []);
+    assert_eq!(play.see(screen("> ")), []);
+    assert_eq!(play.pane.phase(), Phase::Dialog);
+    let decision = crate::engine::Decision::Allow;
+    let acts = play.see(Saw::Decided {
+        request: 7,
+        decision: decision.clone(),
+    });
+    assert_eq!(acts[0], answered(7, HookAnswer::Decision(decision)));
+    assert!(matches!(acts[1], Act::Tell(Report::Busy { .. })));
+}
+
+#[test]
+fn a_permission_that_was_answered_in_the_pane_is_open_no_more() {
+    let mut play = launched();
+    play.see(request(7, permission()));
+    assert_eq!(play.see(Saw::Withdrawn(7)), [Act::Look]);
+    let acts = play.see(screen("working"));
+    assert!(matches!(acts[..], [Act::Tell(Report::Busy { .. })]));
+    let decision = crate::engine::Decision::Allow;
+    let acts = play.see(Saw::Decided {
+        request: 7,
+        decision,
+    });
+    assert_eq!(acts, [], "too late");
 }

@@ -4,7 +4,7 @@
 //!
 //! What was pasted is never pasted again. Where somebody came between, it is left to them.
 
-use super::act::{Act, Report};
+use super::act::{Act, HookAnswer, Report};
 use super::saw::{Hook, Pasted, Saw, Text, View, is_marked};
 use super::step::{Pane, State};
 use super::table::Seen;
@@ -17,29 +17,51 @@ const BEFORE_ENTER: i64 = 200;
 const ENTERS: u32 = 2;
 /// How long a program may take to show a text, and then to take it up.
 const TAKES: i64 = 3_000;
+/// How long a text that was sent may take until it is taken up: some look for it every few
+/// seconds only.
+const SENT: i64 = 10_000;
 
 /// How far a text is that waits.
 #[derive(Clone, Debug)]
 pub(super) enum Delivering {
     /// The moment is looked for.
     Looking,
-    /// It is being pasted.
-    Pasting { text: Text, then: Option<View> },
+    /// It is being given.
+    Pasting { text: Text, way: Way },
     /// It may be there.
     FindingOut { text: Text },
+}
+
+/// How a text is given.
+#[derive(Clone, Debug)]
+pub(super) enum Way {
+    /// Typed, where the screen was like this.
+    Typed(Box<View>),
+    /// As lines that the program reads.
+    Lines,
+    /// As the answer of a hook at the end of a turn: it has that for certain.
+    EndOfTurn,
+    /// By a hook that wakes the program, or another program: it says when it takes that up.
+    Sent,
 }
 
 /// A text that is in the pane.
 #[derive(Clone, Debug)]
 pub(super) struct Submitted {
     text: Text,
+    /// How it was typed; `None`: it was sent, and its program takes it up by itself.
+    typed: Option<Typed>,
+    /// When that was long enough ago.
+    until: i64,
+}
+
+#[derive(Clone, Debug)]
+struct Typed {
     /// How it was when the text was pasted.
     then: View,
     /// How it was when Enter was pressed last.
     pressed: Option<View>,
     enters: u32,
-    /// When that was long enough ago.
-    until: i64,
 }
 
 impl Pane {
@@ -68,31 +90,65 @@ impl Pane {
             self.next_look = None;
             return;
         }
+        if let Some((request, ends_turn)) = self.requests.take_way_in() {
+            return self.answer_with_text(request, ends_turn, acts);
+        }
         match seen {
-            Some(view) => self.paste(Some(view), acts),
+            _ if self.setup.sends => self.send(acts),
+            Some(view) => self.paste(Way::Typed(Box::new(view)), acts),
             None if self.is_typed_to() => {
                 self.state = State::Delivering(Delivering::Looking);
                 acts.push(Act::Look);
             }
-            None => self.paste(None, acts),
+            None => self.paste(Way::Lines, acts),
         }
     }
 
-    fn paste(&mut self, then: Option<View>, acts: &mut Vec<Act>) {
-        let Some(text) = self.wanted.take() else {
-            return;
-        };
+    /// What waits, unless a tx that was killed has put it there: whether it was sent off nobody
+    /// knows then.
+    fn take_wanted(&mut self, is_seen: bool, acts: &mut Vec<Act>) -> Option<Text> {
+        let text = self.wanted.take()?;
         (self.idle, self.next_look) = (None, None);
-        if then.is_some() && is_marked(&self.mark, &text.mark) {
-            // A tx that was killed has put it there; whether it was sent off nobody knows.
+        if is_seen && is_marked(&self.mark, &text.mark) {
             self.state = State::Starting { runs: true };
-            return self.tell_unsure(&text, acts);
+            self.tell_unsure(&text, acts);
+            return None;
         }
-        acts.push(Act::Paste {
-            text: text.clone(),
-            as_seen: then.is_some(),
-        });
-        self.state = State::Delivering(Delivering::Pasting { text, then });
+        Some(text)
+    }
+
+    fn paste(&mut self, way: Way, acts: &mut Vec<Act>) {
+        let as_seen = matches!(way, Way::Typed(_));
+        if let Some(text) = self.take_wanted(as_seen, acts) {
+            acts.push(Act::Paste {
+                text: text.clone(),
+                as_seen,
+            });
+            self.state = State::Delivering(Delivering::Pasting { text, way });
+        }
+    }
+
+    /// A hook waits for it.
+    fn answer_with_text(&mut self, request: u32, ends_turn: bool, acts: &mut Vec<Act>) {
+        if let Some(text) = self.take_wanted(true, acts) {
+            acts.push(Act::Answer {
+                request,
+                answer: HookAnswer::Text(text.clone()),
+            });
+            let way = match ends_turn {
+                true => Way::EndOfTurn,
+                false => Way::Sent,
+            };
+            self.state = State::Delivering(Delivering::Pasting { text, way });
+        }
+    }
+
+    fn send(&mut self, acts: &mut Vec<Act>) {
+        if let Some(text) = self.take_wanted(true, acts) {
+            acts.push(Act::Send(text.clone()));
+            let way = Way::Sent;
+            self.state = State::Delivering(Delivering::Pasting { text, way });
+        }
     }
 
     /// Is it the moment for the text that waits?
@@ -107,6 +163,8 @@ impl Pane {
                     self.seems_idle(saw, acts);
                     self.go_on_looking();
                 }
+                // A hook can be answered with it.
+                Seen::CanWake => self.deliver(None, acts),
                 // The table has no other here.
                 Seen::Unknown
                 | Seen::Start
@@ -119,6 +177,7 @@ impl Pane {
                 | Seen::Changed
                 | Seen::TakenUp
                 | Seen::Ended
+                | Seen::Decided
                 | Seen::Pasted
                 | Seen::NotPasted
                 | Seen::PasteUnknown
@@ -147,20 +206,30 @@ impl Pane {
     /// The text is there. A program that reads lines has it then.
     pub(super) fn given(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, State::Busy) {
-            State::Delivering(Delivering::Pasting {
-                text,
-                then: Some(then),
-            }) => {
-                self.next_look = Some(self.at + BEFORE_ENTER);
-                self.state = State::Submitted(Submitted {
-                    text,
-                    then,
-                    pressed: None,
-                    enters: 0,
-                    until: self.at + TAKES,
-                });
-            }
-            State::Delivering(Delivering::Pasting { text, then: None }) => self.has(&text, acts),
+            State::Delivering(Delivering::Pasting { text, way }) => match way {
+                Way::Typed(then) => {
+                    self.next_look = Some(self.at + BEFORE_ENTER);
+                    self.state = State::Submitted(Submitted {
+                        text,
+                        typed: Some(Typed {
+                            then: *then,
+                            pressed: None,
+                            enters: 0,
+                        }),
+                        until: self.at + TAKES,
+                    });
+                }
+                Way::Sent => {
+                    let until = self.at + SENT;
+                    self.next_look = Some(until);
+                    self.state = State::Submitted(Submitted {
+                        text,
+                        typed: None,
+                        until,
+                    });
+                }
+                Way::Lines | Way::EndOfTurn => self.has(&text, acts),
+            },
             state => self.state = state,
         }
     }
@@ -179,14 +248,14 @@ impl Pane {
     /// Nothing was touched.
     pub(super) fn not_given(&mut self, pasted: Pasted, acts: &mut Vec<Act>) {
         let state = std::mem::replace(&mut self.state, State::Ready);
-        let State::Delivering(Delivering::Pasting { text, then }) = state else {
+        let State::Delivering(Delivering::Pasting { text, way }) = state else {
             self.state = state;
             return;
         };
         match pasted {
             // Its end is told soon.
             Pasted::NoPane => {}
-            Pasted::Refused(why) if then.is_none() => {
+            Pasted::Refused(why) if !matches!(way, Way::Typed(_)) => {
                 self.tell_failed(&text, Sent::Nothing, why, acts);
             }
             Pasted::Changed | Pasted::Refused(_) | Pasted::There | Pasted::Unknown => {
@@ -201,7 +270,10 @@ impl Pane {
     /// Nobody can tell whether the text is there. Of a program that reads lines its pane can.
     pub(super) fn find_out(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, State::Ready) {
-            State::Delivering(Delivering::Pasting { text, then: None }) => {
+            State::Delivering(Delivering::Pasting {
+                text,
+                way: Way::Lines,
+            }) => {
                 self.state = State::Delivering(Delivering::FindingOut { text });
                 acts.push(Act::Look);
             }
@@ -219,7 +291,7 @@ impl Pane {
                 return self.has(&text, acts);
             }
             self.wanted.get_or_insert(text);
-            return self.paste(None, acts);
+            return self.paste(Way::Lines, acts);
         }
         // If there is no pane, its end is told soon.
         if !matches!(saw, Saw::NotSeen(None)) {
@@ -233,15 +305,16 @@ impl Pane {
     /// one that it takes for something else.
     pub(super) fn confirm(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
         let at = self.at;
-        let State::Submitted(Submitted {
-            text,
+        let State::Submitted(Submitted { text, typed, until }) = &mut self.state else {
+            return;
+        };
+        let Some(Typed {
             then,
             pressed,
             enters,
-            until,
-        }) = &mut self.state
+        }) = typed
         else {
-            return;
+            return self.await_sent(seen, saw, acts);
         };
         let Saw::Screen(now) = saw else {
             if let Saw::NotSeen(_) = saw {
@@ -282,6 +355,24 @@ impl Pane {
         acts.push(Act::Enter);
     }
 
+    /// A text that was sent is taken up by itself, after a dialog too: only its program can
+    /// tell.
+    fn await_sent(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
+        let State::Submitted(Submitted { until, .. }) = &self.state else {
+            return;
+        };
+        let (late, until) = (self.at >= *until, *until);
+        if seen == Seen::Dialog || late {
+            self.unsure(acts);
+        }
+        match (seen, saw) {
+            (Seen::Dialog, saw) => self.ask(saw, acts),
+            (Seen::Limited, saw) if late => self.limit(&saw, acts),
+            (_, _) if !late => self.next_look = Some(until),
+            (_, _) => {}
+        }
+    }
+
     /// What it shows besides.
     fn shows_besides(&mut self, seen: Seen, now: View, acts: &mut Vec<Act>) {
         if seen == Seen::Dialog {
@@ -295,7 +386,9 @@ impl Pane {
     pub(super) fn entered(&mut self) {
         let at = self.at;
         if let State::Submitted(submitted) = &mut self.state {
-            submitted.enters += 1;
+            if let Some(typed) = &mut submitted.typed {
+                typed.enters += 1;
+            }
             submitted.until = at + TAKES;
             self.next_look = Some(at + BEFORE_ENTER);
         }
@@ -323,6 +416,7 @@ impl Pane {
         } else if self.perhaps == Some(*turn) {
             (self.state, self.turn, self.ours) = (State::Busy, *turn, true);
             (self.perhaps, self.idle, self.shown) = (None, None, 0);
+            self.launched = None;
             acts.push(Act::Tell(Report::Delivered { turn: *turn }));
             self.look_if_wanted();
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Time, content};
-use crate::engine::{Dialog, InHand, MessageNo, State, Why, WorkerState};
+use crate::engine::{InHand, MessageNo, Pane, State, WorkerState};
 use crate::journal::{Error, History};
 use crate::model::Address;
 
@@ -24,6 +24,9 @@ pub(crate) struct AskView {
     /// The messages it is about: the ask, or what the agent has in hand.
     #[serde(skip)]
     pub(crate) about: Vec<MessageNo>,
+    /// The permission request that waits for a decision, and the process that made it.
+    #[serde(skip)]
+    pub(crate) request: Option<(Pane, u32)>,
 }
 
 /// What is needed of the human.
@@ -48,6 +51,9 @@ impl AskView {
     pub(crate) fn command(&self) -> String {
         match self.kind {
             AskKind::AskHuman => format!("tx answer {} \"…\"", word(&self.id)),
+            AskKind::Permission if self.request.is_some() => {
+                format!("tx answer {} yes|no|\"…\"", word(&self.id))
+            }
             AskKind::Permission | AskKind::Limit => format!("tx attach {}", self.from),
         }
     }
@@ -86,6 +92,7 @@ pub(crate) fn asks(history: History) -> Result<Vec<AskView>, Error> {
             default: envelope.and_then(|envelope| envelope.default.clone()),
             expires: ask.due.map(Time),
             about: vec![number],
+            request: None,
         });
     }
     asks.extend(of_workers(history.state));
@@ -94,14 +101,17 @@ pub(crate) fn asks(history: History) -> Result<Vec<AskView>, Error> {
 
 fn of_workers(state: &State) -> impl Iterator<Item = AskView> {
     state.workers().filter_map(|(agent, worker)| {
-        let (kind, body, expires) = match shown(&worker.status) {
+        let dialog = worker.status.dialog();
+        let (kind, body, expires) = match (dialog, limited_until(&worker.status)) {
             (Some(dialog), _) => (AskKind::Permission, dialog.text.clone(), None),
             (None, Some(until)) => (AskKind::Limit, String::new(), Some(Time(until))),
             (None, None) => return None,
         };
+        let request = dialog.and_then(|dialog| dialog.request);
+        let request = request.map(|request| (worker.pane(agent), request));
         let work = worker.status.work().into_iter();
         Some(AskView {
-            id: agent.to_string(),
+            id: worker.held_id(agent),
             from: agent.clone(),
             kind,
             headline: state.worker_waits_for(agent),
@@ -110,17 +120,14 @@ fn of_workers(state: &State) -> impl Iterator<Item = AskView> {
             default: None,
             expires,
             about: work.flat_map(InHand::messages).collect(),
+            request,
         })
     })
 }
 
-/// The dialog that a worker shows, and until when it has no room.
-fn shown(status: &WorkerState) -> (Option<&Dialog>, Option<i64>) {
+fn limited_until(status: &WorkerState) -> Option<i64> {
     match status {
-        WorkerState::AwaitingHuman {
-            why: Why::Dialog { dialog, .. },
-        } => (Some(dialog), None),
-        WorkerState::Limited { before, until } => (shown(before).0, Some(*until)),
+        WorkerState::Limited { until, .. } => Some(*until),
         WorkerState::Idle
         | WorkerState::Starting { .. }
         | WorkerState::Working { .. }
@@ -128,7 +135,7 @@ fn shown(status: &WorkerState) -> (Option<&Dialog>, Option<i64>) {
         | WorkerState::AwaitingHuman { .. }
         | WorkerState::Checking { .. }
         | WorkerState::Backoff { .. }
-        | WorkerState::Stopping { .. } => (None, None),
+        | WorkerState::Stopping { .. } => None,
     }
 }
 

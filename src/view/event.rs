@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Refused, Time, nothing_yet};
 use crate::engine::{
-    Command, Effect, Event, Exit as Ended, MessageNo, Sent, State, Timer, Verdict,
+    Command, Decision, Effect, Event, Exit as Ended, MessageNo, Sent, State, Timer, Verdict,
 };
 use crate::format::report::many;
 use crate::journal::{Error, KINDS, Past, Record, Store};
@@ -166,6 +166,7 @@ fn mesh(event: &Event) -> Option<&Name> {
         Event::Arrived(_)
         | Event::Rejected(_)
         | Event::PaneStarted { .. }
+        | Event::PaneSession { .. }
         | Event::PaneReady { .. }
         | Event::PaneIdle { .. }
         | Event::PaneBusy { .. }
@@ -189,8 +190,9 @@ fn agent(effect: &Effect) -> Option<&Address> {
         | Effect::Interrupt { pane, .. }
         | Effect::Look { pane }
         | Effect::Kill { pane }
+        | Effect::Decide { pane, .. }
         | Effect::EndTurn { pane, .. } => Some(&pane.worker),
-        Effect::RunHook { worker, .. } => Some(worker),
+        Effect::RunHook { worker, .. } | Effect::NotifyHeld { worker } => Some(worker),
         Effect::Write(letter) => letter.to.as_ref(),
         Effect::NotifyHuman { .. } | Effect::Remember(_) => None,
     }
@@ -209,6 +211,9 @@ pub(super) fn in_words(record: &Record) -> String {
         Event::PaneStarted { pane, .. } => {
             format!("{} started, attempt {}", pane.worker, pane.attempt)
         }
+        Event::PaneSession { pane, session } => {
+            format!("{} has session {session}", pane.worker)
+        }
         Event::PaneReady { pane, .. } => {
             format!("{} was ready, attempt {}", pane.worker, pane.attempt)
         }
@@ -226,6 +231,7 @@ pub(super) fn in_words(record: &Record) -> String {
             let how = match exit {
                 Ended::Code { code, .. } => format!("exited with {code}"),
                 Ended::Lost { why } | Ended::CutOff { why } => format!("was lost: {why}"),
+                Ended::SessionGone { why } => format!("could not resume its session: {why}"),
                 Ended::NotStarted { why } => format!("did not start: {why}"),
                 Ended::Unstartable { why } => format!("cannot be started with this: {why}"),
             };
@@ -264,6 +270,12 @@ pub(super) fn in_words(record: &Record) -> String {
             Command::Restart { worker } => format!("a person restarted {worker}"),
             Command::Retry { facts, .. } => format!("a person retried {}", facts.id),
             Command::Drop { facts } => format!("a person dropped {}", facts.id),
+            Command::Decide { pane, decision, .. } => match decision {
+                Decision::Allow => format!("a person allowed what {} asked for", pane.worker),
+                Decision::Deny { .. } => {
+                    format!("a person denied what {} asked for", pane.worker)
+                }
+            },
             Command::Read { facts } => format!("a person read {}", many(facts.len(), "message")),
         },
         Event::Recovered { .. } => "tx was started".into(),
@@ -312,6 +324,11 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
         Effect::NotifyHuman { number, kind, .. } => {
             format!("tell the human of {}: {kind}", id(number))
         }
+        Effect::NotifyHeld { worker } => format!("tell the human what holds {worker} up"),
+        Effect::Decide { pane, decision, .. } => match decision {
+            Decision::Allow => format!("allow what {} asked for", pane.worker),
+            Decision::Deny { .. } => format!("deny what {} asked for", pane.worker),
+        },
         Effect::EndTurn { pane, turn } => format!("end turn {turn} of {}", pane.worker),
         Effect::RunHook {
             worker, outcomes, ..

@@ -306,7 +306,11 @@ fn a_dialog_or_a_limit_is_not_answered_by_a_message() {
         "{limited}"
     );
     let (kind, text) = (DialogKind::Permission, "May I?".into());
-    let dialog = Dialog { kind, text };
+    let dialog = Dialog {
+        kind,
+        text,
+        request: None,
+    };
     story.happens(Event::PaneAsked {
         pane,
         dialog,

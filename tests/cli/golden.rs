@@ -89,6 +89,7 @@ pub(crate) fn full() -> Story {
     let dialog = Dialog {
         kind: DialogKind::Permission,
         text: "May I run `rm x`?\n1. yes\n2. no".into(),
+        request: None,
     };
     story.happens(Event::PaneAsked {
         pane,

@@ -178,6 +178,7 @@ fn a_dialog_waits_for_the_human_too() {
     let dialog = Dialog {
         kind: DialogKind::Permission,
         text: "Run rm -rf?".into(),
+        request: None,
     };
     drop(story.happens(Event::PaneAsked {
         pane,

@@ -57,6 +57,7 @@ impl Story {
             mode: Mode::Pane,
             prints: false,
             resumes: true,
+            starts_with_turn: false,
         };
         self.happens(Event::MeshLoaded(Box::new(Loaded {
             mesh,

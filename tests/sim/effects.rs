@@ -89,6 +89,7 @@ impl World {
             Effect::Look { pane } => self.order(pane, Order::Look),
             Effect::Kill { pane } => self.order(pane, Order::Kill),
             Effect::Write(letter) => self.write_letter(*letter),
+            Effect::NotifyHeld { .. } | Effect::Decide { .. } => {}
             Effect::NotifyHuman {
                 number,
                 kind: _,

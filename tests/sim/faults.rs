@@ -228,6 +228,7 @@ impl World {
                 dialog: Dialog {
                     kind: DialogKind::Question,
                     text: "?".into(),
+                    request: None,
                 },
                 no,
             },

@@ -32,6 +32,7 @@ impl World {
                         false => DialogKind::Question,
                     },
                     text: "May I?".into(),
+                    request: None,
                 },
                 no,
             },

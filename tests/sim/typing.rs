@@ -57,6 +57,7 @@ impl Life {
             screen: Terminal::rules(has_prompt),
             one_turn,
             apart: 500,
+            sends: false,
         };
         Life {
             seed,
@@ -128,7 +129,11 @@ impl Life {
             if let Does::Asks(_) = self.terminal.does {
                 let kind = DialogKind::Question;
                 let text = "Which?".into();
-                self.see(Saw::Hook(Hook::Asked(Dialog { kind, text })));
+                self.see(Saw::Hook(Hook::Asked(Dialog {
+                    kind,
+                    text,
+                    request: None,
+                })));
             } else if let Does::Limited(until) = self.terminal.does {
                 self.see(Saw::Hook(Hook::Limited(until)));
             }
@@ -206,6 +211,7 @@ impl Life {
             screen: Terminal::rules(self.has_prompt),
             one_turn: false,
             apart: 500,
+            sends: false,
         });
         let turn: u32 = self.terminal.mark.parse().unwrap_or(0);
         // A program that reads lines has what was pasted; the mark says so.
@@ -322,6 +328,8 @@ impl Life {
             }
             Act::Look => Some(self.title()),
             Act::Paste { text, as_seen } => Some(Saw::Pasted(self.paste(&text, as_seen))),
+            // These programs have no hooks that wait.
+            Act::Send(_) | Act::Answer { .. } => None,
             Act::Enter => {
                 self.worst_moment();
                 let then = self.view.clone().unwrap();

@@ -125,6 +125,7 @@ impl Watch {
             }
             Event::PaneStarted { .. }
             | Event::PaneReady { .. }
+            | Event::PaneSession { .. }
             | Event::PaneIdle { .. }
             | Event::PaneBusy { .. }
             | Event::PaneAsked { .. }

@@ -12,6 +12,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::{Decision, Pane};
 use crate::model::Address;
 
 pub use client::{Control, Follow, Heard, NoAnswer, NoDaemon};
@@ -53,6 +54,15 @@ pub enum Request {
     Drop {
         /// Its number.
         letter: u64,
+    },
+    /// Decide on a permission request.
+    Decide {
+        /// The process whose agent asks.
+        pane: Pane,
+        /// The number of the request.
+        request: u32,
+        /// The decision.
+        decision: Decision,
     },
     /// Remember that the human has read these.
     Read {

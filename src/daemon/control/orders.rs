@@ -36,6 +36,26 @@ pub fn command_for(request: &Request, store: &Store) -> Result<Command, Refusal>
         Request::Drop { letter } => Ok(Command::Drop {
             facts: Box::new(dead_letter(*letter, history)?),
         }),
+        Request::Decide {
+            pane,
+            request,
+            decision,
+        } => {
+            let worker = history.state.worker(&pane.worker);
+            let shown = worker.filter(|worker| worker.live && worker.attempt == pane.attempt);
+            let shown = shown.and_then(|worker| worker.status.dialog());
+            match shown.and_then(|dialog| dialog.request) == Some(*request) {
+                true => Ok(Command::Decide {
+                    pane: pane.clone(),
+                    request: *request,
+                    decision: decision.clone(),
+                }),
+                false => Err(Refusal {
+                    why: format!("{} no longer asks for that", pane.worker),
+                    hint: "`tx asks` shows what is open".into(),
+                }),
+            }
+        }
         Request::Read { messages } => {
             let facts = messages.iter().map(|number| at_core(*number, history));
             Ok(Command::Read {

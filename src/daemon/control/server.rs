@@ -132,6 +132,7 @@ async fn attend(
                 | Request::RestartWorker { .. }
                 | Request::Retry { .. }
                 | Request::Drop { .. }
+                | Request::Decide { .. }
                 | Request::Read { .. }
                 | Request::Reload),
             ) => ask(&requests, request).await,

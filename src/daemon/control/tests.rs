@@ -244,6 +244,7 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Store {
         mode: Mode::Pane,
         prints: false,
         resumes: true,
+        starts_with_turn: false,
     };
     let loaded = Loaded {
         mesh,

@@ -192,6 +192,7 @@ fn older_news_of_a_pane_does_nothing() {
         dialog: crate::engine::Dialog {
             kind: crate::engine::DialogKind::Question,
             text: "?".into(),
+            request: None,
         },
         no: play.no("dev/a"),
     };

@@ -127,6 +127,7 @@ impl Play {
             },
             prints: agent.runtime == "command",
             resumes: !["forgetful", "command"].contains(&agent.runtime.as_str()),
+            starts_with_turn: false,
         });
         let traits = traits.collect();
         let text = text.to_owned();
@@ -263,6 +264,7 @@ impl Play {
         let dialog = Dialog {
             kind: DialogKind::Permission,
             text: "may I?".into(),
+            request: None,
         };
         self.happen(Event::PaneAsked { pane, dialog, no })
     }

@@ -1,0 +1,113 @@
+//! Hooks of an agent CLI that wait for an answer: at the end of a turn, while the program
+//! waits to be woken, and for a permission. Each is answered once.
+
+use std::collections::VecDeque;
+
+use super::act::{Act, HookAnswer};
+use super::saw::{Saw, Wants};
+use super::step::{Pane, State};
+use crate::engine::{Decision, Dialog};
+
+/// How long the end of a turn is held up for what may follow, in milliseconds.
+const END_OF_TURN: i64 = 2_000;
+
+/// The requests that wait.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Requests {
+    /// At the end of a turn, and until when it waits.
+    end_of_turn: Option<(u32, i64)>,
+    /// To be woken: the newest, since every turn leaves another.
+    wake: Option<u32>,
+    /// Permissions, in the order they were asked for.
+    asks: VecDeque<Dialog>,
+}
+
+impl Requests {
+    /// Take in what hooks want, and release those that have waited long enough.
+    pub(super) fn note(&mut self, at: i64, saw: &Saw, acts: &mut Vec<Act>) {
+        let mut released = Vec::new();
+        match saw {
+            Saw::Request { request, wants } => match wants {
+                Wants::EndOfTurn => {
+                    let before = self.end_of_turn.replace((*request, at + END_OF_TURN));
+                    released.extend(before.map(|(before, _)| before));
+                }
+                Wants::Wake => released.extend(self.wake.replace(*request)),
+                Wants::Permission(dialog) => {
+                    let request = Some(*request);
+                    let dialog = dialog.clone();
+                    self.asks.push_back(Dialog { request, ..dialog });
+                }
+            },
+            Saw::Withdrawn(gone) => {
+                self.end_of_turn.take_if(|(request, _)| request == gone);
+                self.wake.take_if(|request| request == gone);
+                self.asks.retain(|ask| ask.request != Some(*gone));
+            }
+            // It can be told no more.
+            Saw::Exited { .. } => *self = Requests::default(),
+            _ => {}
+        }
+        let late = self.end_of_turn.take_if(|(_, until)| *until <= at);
+        released.extend(late.map(|(request, _)| request));
+        acts.extend(released.into_iter().map(|request| Act::Answer {
+            request,
+            answer: HookAnswer::Nothing,
+        }));
+    }
+
+    /// The permission that is asked for.
+    pub(super) fn asks(&self) -> Option<&Dialog> {
+        self.asks.front()
+    }
+
+    /// A hook that can be answered with a text, and whether that continues a turn.
+    pub(super) fn take_way_in(&mut self) -> Option<(u32, bool)> {
+        let end_of_turn = self.end_of_turn.take().map(|(request, _)| (request, true));
+        end_of_turn.or_else(|| Some((self.wake.take()?, false)))
+    }
+
+    /// When the next one has waited long enough.
+    pub(super) fn due(&self) -> Option<i64> {
+        self.end_of_turn.map(|(_, until)| until)
+    }
+
+    fn take(&mut self, request: u32) -> Option<Dialog> {
+        let is_it = |ask: &Dialog| ask.request == Some(request);
+        let place = self.asks.iter().position(is_it)?;
+        self.asks.remove(place)
+    }
+}
+
+impl Pane {
+    /// The human has decided: the hook that asked is told. It may be gone by now.
+    pub(super) fn pass_on(&mut self, request: u32, decision: Decision, acts: &mut Vec<Act>) {
+        if self.requests.take(request).is_none() {
+            return;
+        }
+        acts.push(Act::Answer {
+            request,
+            answer: HookAnswer::Decision(decision),
+        });
+        if let State::Dialog(_) = self.state {
+            match self.requests.asks().cloned() {
+                Some(next) => self.state = State::Dialog(next),
+                None => self.state = State::Busy,
+            }
+            self.tell_level(true, acts);
+            self.look_if_wanted();
+        }
+    }
+
+    /// A hook says that its turn is about to end.
+    pub(super) fn hook_ends_turn(&mut self, acts: &mut Vec<Act>) {
+        if let Some(turn) = self.launched.take() {
+            // It had that turn, though nothing showed it.
+            self.turn = turn;
+            self.perhaps = None;
+            acts.push(Act::Tell(super::Report::Delivered { turn }));
+            self.state = State::Busy;
+        }
+        self.turn_is_over(true, acts);
+    }
+}
