@@ -12,7 +12,7 @@ pub(crate) fn follow(project: &Project) -> Result<Follow, Refused> {
 /// Ask for something to be done.
 pub(super) fn order(control: &mut Control, request: &Request) -> Result<(), Refused> {
     match control.ask(request)? {
-        Reply::Done | Reply::Seq { .. } => Ok(()),
+        Reply::Done | Reply::Seq { .. } | Reply::Hook { .. } => Ok(()),
         Reply::Refused { why, hint } => Err(Refused::new(why).hint(hint)),
     }
 }

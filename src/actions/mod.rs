@@ -8,6 +8,7 @@ mod answer;
 mod compose;
 mod control;
 mod doctor;
+mod hook;
 mod order;
 mod panes;
 mod prune;
@@ -17,6 +18,7 @@ mod stop;
 pub(crate) use answer::{Answered, answer, ask_of, asks_named, nothing_open};
 pub(crate) use control::{ended, follow};
 pub(crate) use doctor::{CheckView, checks, export_unreadable};
+pub(crate) use hook::{hook_answer, hook_tell};
 pub(crate) use order::{
     LetterDone, WorkerDone, drop_letter, mark_read, restart_worker, retry, stop_worker,
 };

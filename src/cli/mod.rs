@@ -8,6 +8,7 @@ mod demo;
 mod dlq;
 mod doctor;
 mod exit;
+mod hook;
 mod inbox;
 mod init;
 mod mesh;
@@ -83,6 +84,7 @@ pub fn main() -> Exit {
         Verb::Run(verb) => run::run(&context, &verb),
         Verb::Attach(verb) => attach::run(&context, &verb),
         Verb::Turn(verb) => turn::run(&verb),
+        Verb::Hook(verb) => hook::run(&context, &verb),
         Verb::Doctor(verb) => doctor::run(&context, &verb),
         Verb::Demo(verb) => demo::run(&context, &verb),
     };
@@ -134,6 +136,8 @@ enum Verb {
     Prune(prune::Prune),
     #[command(hide = true)]
     Turn(turn::Turn),
+    #[command(hide = true)]
+    Hook(hook::HookArgs),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
 }

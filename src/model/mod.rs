@@ -27,5 +27,5 @@ pub use message::{
 };
 pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
-pub use runtime::{Runtime, ScreenRules, TitleRules};
+pub use runtime::{Argument, HookMeaning, ProgramInfo, Runtime, ScreenRules, TitleRules};
 pub use settings::{Core, Notify, Pattern, Settings};

@@ -1,4 +1,4 @@
-//! Placeholders: `{name}` and `{name=default}` in what a mesh author writes.
+//! Placeholders: `{name}`, `{name=default}` and `{name:json}` in what a mesh author writes.
 //!
 //! Texts with braces of their own (JSON, awk, shell) stay as they are: only a
 //! lower-case name alone in braces is a placeholder, `${name}` belongs to the
@@ -23,6 +23,26 @@ pub enum Placeholder {
     Agent,
     /// Where it works.
     Workdir,
+    /// Its session, where that is to be begun.
+    NewSession,
+    /// Its session, where that is to be resumed.
+    OldSession,
+    /// The line that gives it its messages.
+    Text,
+    /// How to work here, at system level.
+    System,
+    /// A file with the same.
+    SystemFile,
+    /// The folder with the files of its runtime's `files`.
+    Files,
+    /// The folder that messages are dropped into.
+    Messages,
+    /// A command of a shell for the hooks of the agent CLI.
+    Hook,
+    /// The tools that it may use without asking, with commas.
+    Tools,
+    /// The tools that it may not use, with commas.
+    DeniedTools,
 }
 
 /// A part of a text with placeholders.
@@ -30,18 +50,20 @@ pub enum Placeholder {
 pub enum Piece<'a> {
     /// Itself.
     Text(&'a str),
-    /// `{name}`, or `{name=default}`.
+    /// `{name}`, `{name=default}` or `{name:json}`.
     Slot {
         /// The name, known or not.
         name: &'a str,
         /// What stands there if there is no value.
         default: Option<&'a str>,
+        /// `{name:json}`: the value is written as a JSON string.
+        json: bool,
     },
 }
 
 impl Placeholder {
     /// Every placeholder.
-    pub const ALL: [Placeholder; 7] = [
+    pub const ALL: [Placeholder; 17] = [
         Placeholder::MeshDir,
         Placeholder::PromptFile,
         Placeholder::MsgFile,
@@ -49,6 +71,16 @@ impl Placeholder {
         Placeholder::Model,
         Placeholder::Agent,
         Placeholder::Workdir,
+        Placeholder::NewSession,
+        Placeholder::OldSession,
+        Placeholder::Text,
+        Placeholder::System,
+        Placeholder::SystemFile,
+        Placeholder::Files,
+        Placeholder::Messages,
+        Placeholder::Hook,
+        Placeholder::Tools,
+        Placeholder::DeniedTools,
     ];
 
     /// The name between the braces.
@@ -61,6 +93,16 @@ impl Placeholder {
             Placeholder::Model => "model",
             Placeholder::Agent => "agent",
             Placeholder::Workdir => "workdir",
+            Placeholder::NewSession => "new_session",
+            Placeholder::OldSession => "old_session",
+            Placeholder::Text => "text",
+            Placeholder::System => "system",
+            Placeholder::SystemFile => "system_file",
+            Placeholder::Files => "files",
+            Placeholder::Messages => "messages",
+            Placeholder::Hook => "hook",
+            Placeholder::Tools => "tools",
+            Placeholder::DeniedTools => "denied_tools",
         }
     }
 
@@ -113,11 +155,20 @@ fn slot(text: &str) -> Option<(Piece<'_>, usize)> {
         Some((name, default)) => (name, Some(default)),
         None => (inner, None),
     };
+    let (name, json) = match name.strip_suffix(":json") {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     // A default is a word. `{n = 1; print}` is a program of somebody's, not a default.
     let is_word = |b: u8| b.is_ascii_alphanumeric() || b"_-./:@%+,".contains(&b);
     let fits = is_name && default.is_none_or(|default| default.bytes().all(is_word));
-    fits.then_some((Piece::Slot { name, default }, inner.len() + 2))
+    let slot = Piece::Slot {
+        name,
+        default,
+        json,
+    };
+    fits.then_some((slot, inner.len() + 2))
 }
 
 #[cfg(test)]
@@ -129,7 +180,10 @@ mod tests {
         let shown = |text| -> Vec<String> {
             let show = |piece: &Piece| match piece {
                 Piece::Text(text) => (*text).to_owned(),
-                Piece::Slot { name, default } => format!("<{name}|{default:?}>"),
+                Piece::Slot { name, default, json } => {
+                    let json = if *json { ":json" } else { "" };
+                    format!("<{name}{json}|{default:?}>")
+                }
             };
             pieces(text).iter().map(show).collect()
         };
@@ -142,6 +196,8 @@ mod tests {
             ("{model=haiku}", &["<model|Some(\"haiku\")>"]),
             ("{model=}", &["<model|Some(\"\")>"]),
             ("{wrong}", &["<wrong|None>"]),
+            ("{hook:json}", &["<hook:json|None>"]),
+            ("{hook:xml}", &["{hook:xml}"]),
             // The braces of others.
             ("{}", &["{}"]),
             ("${model} $1", &["${model} $1"]),

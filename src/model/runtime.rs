@@ -1,6 +1,10 @@
 //! A runtime: a kind of program that agents are run with, as data.
 
+use std::borrow::Cow;
+
+use indexmap::IndexMap;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Agent, Mode, Pattern};
 
@@ -11,7 +15,30 @@ use super::{Agent, Mode, Pattern};
 pub struct Runtime {
     /// The program and its arguments, with the placeholders of an agent's `run`; nothing: each
     /// agent names its own.
-    pub run: Vec<String>,
+    pub run: Vec<Argument>,
+    /// The same for a process that lives for one turn, if that differs.
+    pub turn: Vec<Argument>,
+    /// The arguments for each `permissions.mode` of an agent; they stand for `{permissions}`.
+    pub permissions: IndexMap<String, Vec<String>>,
+    /// Variables that are set for it.
+    pub env: IndexMap<String, String>,
+    /// Files that are written for each process, in `{files}`: a text as it is, anything else as
+    /// JSON.
+    pub files: IndexMap<String, Value>,
+    /// What its hooks tell, by the names of their events. They call `{hook}`.
+    pub hooks: IndexMap<String, HookMeaning>,
+    /// Its process is started with the first text (`{text}`), in mode `pane` too.
+    pub starts_with_text: bool,
+    /// The program that passes a text on to a process that runs.
+    pub send: Vec<Argument>,
+    /// What it says when the session to be resumed does not exist.
+    pub session_gone: Option<Pattern>,
+    /// What it says when nobody is logged in.
+    pub logged_out: Option<Pattern>,
+    /// The models that agents name, as this program calls them.
+    pub models: IndexMap<String, String>,
+    /// What is known of the program itself, for `tx doctor` and `tx init`.
+    pub program: Option<ProgramInfo>,
     /// How a process lives, unless its agent says otherwise.
     pub mode: Mode,
     /// What a process of one turn prints is its outcome.
@@ -20,6 +47,48 @@ pub struct Runtime {
     pub screen: ScreenRules,
     /// The keys that interrupt it; nothing: SIGINT.
     pub interrupt: Vec<String>,
+}
+
+/// One argument of a command line, or several that stand or fall together.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Argument {
+    /// Left out if it is a placeholder without a value.
+    One(String),
+    /// Left out as a whole if one of its placeholders has no value.
+    Group(Vec<String>),
+}
+
+/// What the event of a hook tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookMeaning {
+    /// The program is up, and has its session.
+    Ready,
+    /// It has taken up a text.
+    Submitted,
+    /// It ends its turn; the hook may be answered with more to do.
+    Ended,
+    /// Its turn went wrong.
+    Failed,
+    /// It asks for a permission; the hook may be answered with the decision.
+    Asks,
+    /// It works.
+    Busy,
+}
+
+/// What is known of an agent CLI itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProgramInfo {
+    /// How to install it.
+    pub install: String,
+    /// How to log in.
+    pub login: String,
+    /// What tells whether somebody is logged in, by its exit code.
+    pub logged_in: Vec<String>,
+    /// The versions that this definition was tested with, as they begin.
+    pub versions: Vec<String>,
 }
 
 /// What tells the state of a program by its pane. A program with a `prompt` is looked at before
@@ -55,6 +124,17 @@ impl Default for Runtime {
     fn default() -> Runtime {
         Runtime {
             run: Vec::new(),
+            turn: Vec::new(),
+            permissions: IndexMap::new(),
+            env: IndexMap::new(),
+            files: IndexMap::new(),
+            hooks: IndexMap::new(),
+            starts_with_text: false,
+            send: Vec::new(),
+            session_gone: None,
+            logged_out: None,
+            models: IndexMap::new(),
+            program: None,
             mode: Mode::Turn,
             prints: false,
             screen: ScreenRules::default(),
@@ -63,14 +143,39 @@ impl Default for Runtime {
     }
 }
 
+impl Argument {
+    /// Its texts.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let texts = match self {
+            Argument::One(text) => std::slice::from_ref(text),
+            Argument::Group(texts) => texts.as_slice(),
+        };
+        texts.iter().map(String::as_str)
+    }
+}
+
 impl Runtime {
     /// What runs an agent, before its placeholders are filled in: the agent's own program if it
     /// names one.
-    pub fn run_of<'a>(&'a self, agent: &'a Agent) -> &'a [String] {
+    pub fn run_of<'a>(&'a self, agent: &'a Agent) -> Cow<'a, [Argument]> {
+        let one_turn = self.mode_of(agent) == Mode::Turn && !self.turn.is_empty();
         match agent.run.is_empty() {
-            true => &self.run,
-            false => &agent.run,
+            true if one_turn => Cow::Borrowed(&self.turn),
+            true => Cow::Borrowed(&self.run),
+            false => agent.run.iter().cloned().map(Argument::One).collect(),
         }
+    }
+
+    /// Is a process of this agent started with its first text?
+    pub fn starts_with_text(&self, agent: &Agent) -> bool {
+        self.starts_with_text && agent.run.is_empty()
+    }
+
+    /// Is it told how to work here at system level, so that its messages need not say so?
+    pub fn has_system_text(&self, agent: &Agent) -> bool {
+        let names = ["{system}", "{system:json}", "{system_file}", "{files}"];
+        let has = |text: &str| names.iter().any(|name| text.contains(name));
+        agent.run.is_empty() && self.run_of(agent).iter().any(|argument| argument.texts().any(has))
     }
 
     /// How the process of an agent lives.

@@ -3,6 +3,7 @@
 //!
 //! Pure: nothing here starts a process, looks at a pane or touches a file.
 
+pub mod hook;
 mod known;
 pub mod screen;
 mod shell;
@@ -10,4 +11,4 @@ mod template;
 
 pub use known::Runtimes;
 pub use shell::shell;
-pub use template::{Unfilled, Values, arguments, fill, uses_session};
+pub use template::{Unfilled, Values, arguments, file, fill, text_with, uses_session};

@@ -14,18 +14,17 @@ use super::template::{Unfilled, Values};
 use crate::model::{Piece, pieces};
 
 /// `sh -c TEXT sh VALUE…`.
-pub fn shell(run: &[String], values: &Values) -> Result<Vec<String>, Unfilled> {
-    let author = run.join(" ");
+pub fn shell(author: &str, values: &Values) -> Result<Vec<String>, Unfilled> {
     let mut text = String::new();
     let mut quotes = Quotes::default();
     let mut given: Vec<&str> = Vec::new();
-    for piece in pieces(&author) {
+    for piece in pieces(author) {
         match piece {
             Piece::Text(part) => {
                 quotes.read(part);
                 text += part;
             }
-            Piece::Slot { name, default } => {
+            Piece::Slot { name, default, .. } => {
                 if quotes.escaped {
                     text.pop();
                     quotes.escaped = false;
@@ -167,7 +166,7 @@ mod tests {
             agent: Some("dev/coder"),
             ..Values::default()
         };
-        let words = shell(&[text.into()], &values).unwrap();
+        let words = shell(text, &values).unwrap();
         let ran = Command::new(&words[0])
             .args(&words[1..])
             .current_dir(folder.path())
@@ -243,15 +242,15 @@ mod tests {
             "a '{model}' \"{model}\" {model} {session}".to_owned(),
             "b {tone=dry}".into(),
         ];
-        let words = shell(&run, &values).unwrap();
+        let words = shell(&run.join(" "), &values).unwrap();
         assert_eq!(
             words[2],
             "TX_ARG_1=${1}; TX_ARG_2=${2}; TX_ARG_3=${3}; TX_ARG_4=${4}; shift 4; \
              a ''\"${TX_ARG_1}\"'' \"${TX_ARG_2}\" \"${TX_ARG_3}\"  b \"${TX_ARG_4}\""
         );
         assert_eq!(words[3..], ["sh", "SECRET", "SECRET", "SECRET", "dry"]);
-        let plain = shell(&["echo".into(), "$HOME".into()], &values).unwrap();
+        let plain = shell("echo $HOME", &values).unwrap();
         assert_eq!(plain, ["sh", "-c", "echo $HOME", "sh"]);
-        assert!(shell(&["{wrong}".into()], &values).is_err());
+        assert!(shell("{wrong}", &values).is_err());
     }
 }

@@ -4,7 +4,11 @@
 //! value is never looked at again. So a value cannot become several arguments,
 //! nor a placeholder, nor an option: one that begins with `-` is refused.
 
-use crate::model::{Piece, Placeholder, did_you_mean, pieces};
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::model::{Argument, Piece, Placeholder, did_you_mean, pieces};
 
 /// What the placeholders stand for in one call. A text that is empty is no value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +27,28 @@ pub struct Values<'a> {
     pub agent: Option<&'a str>,
     /// Where it works.
     pub workdir: Option<&'a str>,
+    /// Its session, where that is to be begun.
+    pub new_session: Option<&'a str>,
+    /// Its session, where that is to be resumed.
+    pub old_session: Option<&'a str>,
+    /// The line that gives it its messages.
+    pub text: Option<&'a str>,
+    /// How to work here, at system level.
+    pub system: Option<&'a str>,
+    /// A file with the same.
+    pub system_file: Option<&'a str>,
+    /// The folder with the files of its runtime.
+    pub files: Option<&'a str>,
+    /// The folder that messages are dropped into.
+    pub messages: Option<&'a str>,
+    /// A command of a shell for the hooks of the agent CLI.
+    pub hook: Option<&'a str>,
+    /// The tools that it may use without asking.
+    pub tools: Option<&'a str>,
+    /// The tools that it may not use.
+    pub denied_tools: Option<&'a str>,
+    /// The arguments for the permissions that its agent has.
+    pub permissions: &'a [String],
 }
 
 /// Why a `run` cannot be filled in.
@@ -45,9 +71,10 @@ pub enum Unfilled {
 }
 
 /// What starts an agent's program: its arguments, or a shell and its text.
-pub fn arguments(run: &[String], shell: bool, values: &Values) -> Result<Vec<String>, Unfilled> {
+pub fn arguments(run: &[Argument], shell: bool, values: &Values) -> Result<Vec<String>, Unfilled> {
     if shell {
-        super::shell(run, values)
+        let texts: Vec<&str> = run.iter().flat_map(Argument::texts).collect();
+        super::shell(&texts.join(" "), values)
     } else {
         fill(run, values)
     }
@@ -58,39 +85,121 @@ pub fn arguments(run: &[String], shell: bool, values: &Values) -> Result<Vec<Str
 /// A placeholder without a value is nothing: within an argument, no text; alone,
 /// no argument. So `{session}` can be left out of a call, and who wants
 /// `--model NAME` or nothing writes `--model={model}` or gives a default.
-pub fn fill(run: &[String], values: &Values) -> Result<Vec<String>, Unfilled> {
+pub fn fill(run: &[Argument], values: &Values) -> Result<Vec<String>, Unfilled> {
     let mut arguments = Vec::new();
     for argument in run {
-        let pieces = pieces(argument);
-        let texts = pieces.iter().map(|piece| match *piece {
-            Piece::Text(text) => Ok(Some(text)),
-            Piece::Slot { name, default } => values.fill(name, default),
-        });
-        let texts: Vec<Option<&str>> = texts.collect::<Result<_, _>>()?;
-        if texts != [None] {
-            arguments.push(texts.into_iter().flatten().collect());
+        match argument {
+            Argument::One(text) if text == "{permissions}" => {
+                arguments.extend_from_slice(values.permissions);
+            }
+            Argument::One(text) => {
+                let texts = filled(text, values, true)?;
+                if texts != [None] {
+                    arguments.push(texts.into_iter().flatten().collect());
+                }
+            }
+            Argument::Group(group) => {
+                let group: Result<Vec<_>, _> = group.iter().map(|text| filled(text, values, true)).collect();
+                let group = group?;
+                if group.iter().flatten().all(Option::is_some) {
+                    let texts = group.into_iter();
+                    arguments.extend(texts.map(|texts| texts.into_iter().flatten().collect()));
+                }
+            }
         }
     }
     Ok(arguments)
 }
 
+/// The pieces of a text with the values in place; `None`: there is no value.
+fn filled<'a>(
+    text: &'a str,
+    values: &Values<'a>,
+    is_argument: bool,
+) -> Result<Vec<Option<Cow<'a, str>>>, Unfilled> {
+    let fill = |piece: &Piece<'a>| match *piece {
+        Piece::Text(text) => Ok(Some(Cow::Borrowed(text))),
+        Piece::Slot {
+            name,
+            default,
+            json,
+        } => {
+            let value = match is_argument {
+                true => values.fill(name, default)?,
+                false => values.find(name, default)?,
+            };
+            Ok(value.map(|value| match json {
+                true => Cow::Owned(Value::from(value).to_string()),
+                false => Cow::Borrowed(value),
+            }))
+        }
+    };
+    pieces(text).iter().map(fill).collect()
+}
+
+/// The files of a runtime: a text as it is, anything else as JSON, with the placeholders of
+/// their texts filled in. What has no value is no text.
+pub fn file(content: &Value, values: &Values) -> Result<String, Unfilled> {
+    match in_value(content, values)? {
+        Value::String(text) => Ok(text),
+        value => Ok(format!("{value:#}\n")),
+    }
+}
+
+fn in_value(value: &Value, values: &Values) -> Result<Value, Unfilled> {
+    Ok(match value {
+        Value::String(text) => Value::String(text_with(text, values)?),
+        Value::Array(items) => {
+            let items: Result<_, _> = items.iter().map(|item| in_value(item, values)).collect();
+            Value::Array(items?)
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| {
+                Ok((text_with(name, values)?, in_value(value, values)?))
+            });
+            Value::Object(fields.collect::<Result<_, Unfilled>>()?)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    })
+}
+
+/// A text that is no argument, with its placeholders filled in.
+pub fn text_with(text: &str, values: &Values) -> Result<String, Unfilled> {
+    let texts = filled(text, values, false)?;
+    Ok(texts.into_iter().flatten().collect())
+}
+
 /// Is the program told its session? One that is not cannot go on in it.
-pub fn uses_session(run: &[String]) -> bool {
+pub fn uses_session(run: &[Argument]) -> bool {
+    let sessions = [Placeholder::Session, Placeholder::OldSession].map(Placeholder::as_str);
     let is_session = |piece: &Piece| match piece {
         Piece::Text(_) => false,
-        Piece::Slot { name, .. } => *name == Placeholder::Session.as_str(),
+        Piece::Slot { name, .. } => sessions.contains(name),
     };
-    run.iter()
-        .any(|argument| pieces(argument).iter().any(is_session))
+    let mut texts = run.iter().flat_map(Argument::texts);
+    texts.any(|text| pieces(text).iter().any(is_session))
 }
 
 impl<'a> Values<'a> {
-    /// What stands in place of `{name=default}`, if anything does.
+    /// What stands in place of `{name=default}` in a command line, if anything does.
     pub(super) fn fill(
         &self,
         name: &str,
         default: Option<&'a str>,
     ) -> Result<Option<&'a str>, Unfilled> {
+        match self.find(name, default)? {
+            Some(value) if value.starts_with('-') && default != Some(value) => {
+                Err(Unfilled::LikeAnOption {
+                    name: name.into(),
+                    value: value.into(),
+                })
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// The same in any text.
+    fn find(&self, name: &str, default: Option<&'a str>) -> Result<Option<&'a str>, Unfilled> {
         let value = match (name.parse(), default) {
             (Ok(placeholder), _) => self.get(placeholder),
             (Err(_), Some(_)) => None,
@@ -98,10 +207,6 @@ impl<'a> Values<'a> {
         };
         match value {
             Some(value) if value.contains('\0') => Err(Unfilled::ZeroByte(name.into())),
-            Some(value) if value.starts_with('-') => Err(Unfilled::LikeAnOption {
-                name: name.into(),
-                value: value.into(),
-            }),
             Some(value) => Ok(Some(value)),
             None => Ok(default),
         }
@@ -116,6 +221,16 @@ impl<'a> Values<'a> {
             Placeholder::Model => self.model,
             Placeholder::Agent => self.agent,
             Placeholder::Workdir => self.workdir,
+            Placeholder::NewSession => self.new_session,
+            Placeholder::OldSession => self.old_session,
+            Placeholder::Text => self.text,
+            Placeholder::System => self.system,
+            Placeholder::SystemFile => self.system_file,
+            Placeholder::Files => self.files,
+            Placeholder::Messages => self.messages,
+            Placeholder::Hook => self.hook,
+            Placeholder::Tools => self.tools,
+            Placeholder::DeniedTools => self.denied_tools,
         };
         value.filter(|value| !value.is_empty())
     }
@@ -136,8 +251,8 @@ mod tests {
     use super::*;
 
     fn filled(run: &[&str], values: &Values) -> Result<Vec<String>, Unfilled> {
-        let run: Vec<String> = run.iter().map(|&argument| argument.into()).collect();
-        fill(&run, values)
+        let run = run.iter().map(|&text| Argument::One(text.into()));
+        fill(&run.collect::<Vec<_>>(), values)
     }
 
     const VALUES: Values = Values {
@@ -148,6 +263,17 @@ mod tests {
         model: Some("opus"),
         agent: Some("dev/coder"),
         workdir: Some(""),
+        new_session: None,
+        old_session: Some("s"),
+        text: None,
+        system: Some("Say \"hi\"\n"),
+        system_file: None,
+        files: None,
+        messages: None,
+        hook: None,
+        tools: None,
+        denied_tools: None,
+        permissions: &[],
     };
 
     #[test]
@@ -218,5 +344,35 @@ mod tests {
         assert!(uses(&["x", "--resume={session}"]));
         assert!(uses(&["{session=new}"]));
         assert!(!uses(&["x", "{{session}}", "${session}", "session"]));
+    }
+
+    #[test]
+    fn a_group_stands_or_falls_as_a_whole() {
+        let run: Vec<Argument> = serde_yaml::from_str(
+            "[cli, [--model, '{model}'], [--new, '{new_session}'], [resume, '{old_session}', x], \
+             '{permissions}', [a, '{workdir}']]",
+        )
+        .unwrap();
+        let permissions = ["-c".to_owned(), "a=b".to_owned()];
+        let values = Values {
+            permissions: &permissions,
+            ..VALUES
+        };
+        let filled = fill(&run, &values).unwrap();
+        let expected = ["cli", "--model", "opus", "resume", "s", "x", "-c", "a=b"];
+        assert_eq!(filled, expected);
+    }
+
+    #[test]
+    fn a_value_can_be_written_as_json_and_files_are_filled_in() {
+        let say = filled(&["-c", "say={system:json}"], &VALUES).unwrap();
+        assert_eq!(say[1], r#"say="Say \"hi\"\n""#);
+        let content: Value =
+            serde_yaml::from_str("{ '{model}': [{ say: '{system}', n: 1 }], none: '{text}' }")
+                .unwrap();
+        let json: Value = serde_json::from_str(&file(&content, &VALUES).unwrap()).unwrap();
+        let expected = serde_json::json!({"opus": [{"say": "Say \"hi\"\n", "n": 1}], "none": ""});
+        assert_eq!(json, expected);
+        assert_eq!(file(&Value::from("# {agent}"), &VALUES).unwrap(), "# dev/coder");
     }
 }

@@ -26,7 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "actions",
         &[
-            "model", "format", "engine", "journal", "project", "tmux", "daemon", "view",
+            "model", "format", "engine", "journal", "project", "runtime", "tmux", "daemon", "view",
         ],
     ),
     (

@@ -114,11 +114,17 @@ impl Control {
         }
     }
 
+    /// Ask something that may take as long as it likes.
+    pub fn wait(&mut self, request: &Request) -> Result<Reply, NoAnswer> {
+        self.send(request)?;
+        self.reply(None)
+    }
+
     /// Be told of every commit from now on.
     pub fn follow(mut self) -> Result<Follow, NoAnswer> {
         let first = match self.ask(&Request::Follow)? {
             Reply::Seq { seq } => Some(seq),
-            Reply::Done => None,
+            Reply::Done | Reply::Hook { .. } => None,
             Reply::Refused { why, hint } => return Err(NoAnswer::Refused { why, hint }),
         };
         Ok(Follow {
@@ -190,7 +196,7 @@ impl Follow {
     fn next_line(&mut self, until: Option<Instant>) -> Heard {
         match self.control.reply(until) {
             Ok(Reply::Seq { seq }) => Heard::Seq(seq),
-            Ok(Reply::Done | Reply::Refused { .. }) => Heard::End,
+            Ok(Reply::Done | Reply::Refused { .. } | Reply::Hook { .. }) => Heard::End,
             Err(NoAnswer::TimedOut) => Heard::Nothing,
             Err(NoAnswer::Gone | NoAnswer::Garbage(_) | NoAnswer::Refused { .. }) => Heard::End,
         }

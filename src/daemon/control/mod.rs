@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Decision, Pane};
 use crate::model::Address;
+use crate::runtime::hook::{HookCall, HookOutput};
 
 pub use client::{Control, Follow, Heard, NoAnswer, NoDaemon};
 pub use orders::{Refusal, command_for};
@@ -69,6 +70,15 @@ pub enum Request {
         /// The numbers of messages in the inbox of core.
         messages: Vec<u64>,
     },
+    /// A hook of an agent CLI was called.
+    Hook {
+        /// The process of the agent.
+        pane: Pane,
+        /// What it was called with.
+        call: Box<HookCall>,
+        /// It waits for a text that wakes the agent.
+        wake: bool,
+    },
     /// Read the meshes again.
     Reload,
     /// Tell of every commit from now on.
@@ -87,6 +97,11 @@ pub enum Reply {
         why: String,
         /// What to do.
         hint: String,
+    },
+    /// What a hook says to its agent CLI.
+    Hook {
+        /// Its output and exit code.
+        output: HookOutput,
     },
     /// The journal has come to this record.
     Seq {

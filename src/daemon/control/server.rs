@@ -136,6 +136,11 @@ async fn attend(
                 | Request::Read { .. }
                 | Request::Reload),
             ) => ask(&requests, request).await,
+            // An agent CLI that is gone, or has its answer from elsewhere, waits no more.
+            Ok(request @ Request::Hook { .. }) => tokio::select! {
+                reply = ask(&requests, request) => reply,
+                _ = from.fill_buf() => return,
+            },
             Err(error) => Reply::Refused {
                 why: format!("this is no request: {error}"),
                 hint: "use the verbs of tx, of the same version as the daemon".into(),

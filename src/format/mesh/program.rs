@@ -65,7 +65,7 @@ pub(super) fn run(
 fn check_placeholders(document: &mut Document, at: &[Step], text: &str) {
     for piece in pieces(text) {
         let (name, default) = match piece {
-            Piece::Slot { name, default } if name.parse::<Placeholder>().is_err() => {
+            Piece::Slot { name, default, .. } if name.parse::<Placeholder>().is_err() => {
                 (name, default)
             }
             Piece::Slot { .. } | Piece::Text(_) => continue,

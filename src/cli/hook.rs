@@ -1,0 +1,39 @@
+//! `tx hook`: what the hooks of agent CLIs call. It tells the daemon, and says what the daemon
+//! answers. Without a daemon the agent goes on as it would without tx, and a file tells of it
+//! later; only what needs an answer waits for a daemon.
+
+use std::io::{Read, Write};
+
+use super::{Context, Exit, Refused};
+use crate::actions::{hook_answer, hook_tell};
+
+/// What is read of what an agent CLI says, in bytes.
+const MOST: u64 = 16 << 20;
+
+/// Tell tx what an agent CLI does (agent CLIs call this by themselves)
+#[derive(clap::Args)]
+pub(super) struct HookArgs {
+    /// Wait for a text that wakes the agent
+    #[arg(long)]
+    wake: bool,
+
+    /// Wait for the human's decision
+    #[arg(long, conflicts_with = "wake")]
+    ask: bool,
+}
+
+pub(super) fn run(context: &Context, verb: &HookArgs) -> Result<Exit, Refused> {
+    let mut text = String::new();
+    if std::io::stdin().take(MOST).read_to_string(&mut text).is_err() {
+        // An agent is never held up by what tx cannot read.
+        return Ok(Exit::Done);
+    }
+    let project = context.project()?;
+    let output = match verb.wake || verb.ask {
+        true => hook_answer(&project, &text, verb.wake),
+        false => hook_tell(&project, &text),
+    };
+    let _ = std::io::stderr().write_all(output.stderr.as_bytes());
+    let _ = std::io::stdout().write_all(output.stdout.as_bytes());
+    std::process::exit(output.code)
+}
