@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use base16ct::lower::encode_string;
 use chrono::{SecondsFormat, Utc};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -92,9 +93,7 @@ fn new_id(headline: &str) -> String {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let seed = format!("{} {} {headline}", now.as_nanos(), std::process::id());
-    let hash = Sha256::digest(seed);
-    let hex: String = hash[..4].iter().map(|byte| format!("{byte:02x}")).collect();
-    slug + &hex
+    slug + &encode_string(&Sha256::digest(seed)[..4])
 }
 
 /// The message, if it is one, and what there is to say of it.

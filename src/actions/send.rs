@@ -320,7 +320,13 @@ fn check_recipients(
             continue;
         };
         if let Some(agent) = mesh.agents.get(&address.agent)
-            && let Some(why) = cannot_run(project, &catalogue.runtimes, &entry.place, agent, path)
+            && let Some(why) = cannot_run(
+                project,
+                catalogue.runtimes.of(agent),
+                &entry.place,
+                agent,
+                path,
+            )
         {
             let why = format!("{address} cannot be run here: {why}");
             let hint = format!(

@@ -22,9 +22,10 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::attempts::worker_folder;
 use super::signals::{all_processes, has_session, is_dead, of_session};
 use crate::engine::{Exit, Pane};
-use crate::model::{Address, Mode};
+use crate::model::Mode;
 use crate::project::{
     FileUse, create_private, make_private_folders, replace, write_new, write_private,
 };
@@ -33,9 +34,6 @@ use crate::project::{
 pub(super) const MOST_KEPT: usize = 1024 * 1024;
 /// As much of the end of its standard error as is told.
 const MOST_ERRORS: usize = 4096;
-/// How many old attempts of a worker are kept for people to look at.
-const KEPT: usize = 3;
-
 /// The folder of one life of a worker's process.
 #[derive(Clone, Debug)]
 pub struct Attempt {
@@ -252,11 +250,6 @@ impl Attempt {
         })
     }
 
-    /// Its number among those of its worker.
-    pub(super) fn number(&self) -> Option<u32> {
-        self.folder.file_name()?.to_str()?.parse().ok()
-    }
-
     /// tx itself is about to end it, together with all others: how it ends says nothing,
     /// unless it has ended before.
     pub(super) fn mark_stopped(&self) -> io::Result<()> {
@@ -337,48 +330,22 @@ impl Attempt {
     }
 
     /// Has it ended well by itself? What it has left then, a server perhaps, may stay.
-    fn ended_well(&self) -> io::Result<bool> {
+    pub(super) fn ended_well(&self) -> io::Result<bool> {
         Ok(self.ended()? == Some(Ended::Code(0)))
     }
 
-    fn is_clear(&self) -> io::Result<bool> {
+    pub(super) fn is_clear(&self) -> io::Result<bool> {
         fs::exists(self.folder.join("clear"))
     }
 
     /// Nothing is left of it, and nothing of it can come any more.
-    fn mark_clear(&self) -> io::Result<()> {
+    pub(super) fn mark_clear(&self) -> io::Result<()> {
         replace(&self.folder.join("clear"), b"", FileUse::Private)
     }
 
-    fn lock_file(&self) -> PathBuf {
+    pub(super) fn lock_file(&self) -> PathBuf {
         self.folder.join("lock")
     }
-}
-
-/// The processes that are left of attempts of a worker which did not end well: before
-/// another is started they have to be gone.
-pub(super) fn remains(run: &Path, worker: &Address) -> io::Result<Vec<Pid>> {
-    let folder = worker_folder(run, worker);
-    let mut found = Vec::new();
-    for number in attempts(&folder)? {
-        let attempt = Attempt::at(&folder.join(number.to_string()));
-        if attempt.is_clear()? || attempt.ended_well()? {
-            continue;
-        }
-        match attempt.stand()? {
-            // It has never run.
-            Stand::NotBegun | Stand::Revoked => {}
-            Stand::Running(_) | Stand::Ended(_) | Stand::Vanished => {
-                let remains = attempt.remains();
-                if remains.is_empty() {
-                    // If this fails it is looked for again.
-                    let _ = attempt.mark_clear();
-                }
-                found.extend(remains);
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// What a process of an attempt has in its environment, with the folder of the attempt.
@@ -395,32 +362,6 @@ fn processes_marked(folder: &Path) -> Vec<Pid> {
     all_processes().filter(is_marked).collect()
 }
 
-/// The attempts of a worker that have something running.
-pub(super) fn running(run: &Path, worker: &Address) -> io::Result<Vec<(Attempt, Pid)>> {
-    let mut running = Vec::new();
-    let folder = worker_folder(run, worker);
-    for number in attempts(&folder)? {
-        let attempt = Attempt::at(&folder.join(number.to_string()));
-        if let Stand::Running(pid) = attempt.stand()? {
-            running.push((attempt, pid));
-        }
-    }
-    Ok(running)
-}
-
-/// Remove what is left of a worker's oldest attempts. If that fails they take up room.
-pub(super) fn clear_old(run: &Path, pane: &Pane) -> io::Result<()> {
-    let folder = worker_folder(run, &pane.worker);
-    let mut numbers = attempts(&folder)?;
-    numbers.retain(|number| *number < pane.attempt);
-    numbers.sort_unstable();
-    let old = numbers.len().saturating_sub(KEPT);
-    for number in &numbers[..old] {
-        fs::remove_dir_all(folder.join(number.to_string()))?;
-    }
-    Ok(())
-}
-
 /// The processes that have a file open, by what the kernel tells of all.
 fn processes_with(device: u64, inode: u64) -> Vec<Pid> {
     let has_it = |pid: &Pid| {
@@ -431,23 +372,6 @@ fn processes_with(device: u64, inode: u64) -> Vec<Pid> {
         files.any(|file| file.dev() == device && file.ino() == inode)
     };
     all_processes().filter(has_it).collect()
-}
-
-fn worker_folder(run: &Path, worker: &Address) -> PathBuf {
-    run.join(worker.mesh.as_str()).join(worker.agent.as_str())
-}
-
-fn attempts(folder: &Path) -> io::Result<Vec<u32>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut numbers = Vec::new();
-    for entry in entries {
-        numbers.extend(entry?.file_name().to_string_lossy().parse::<u32>());
-    }
-    Ok(numbers)
 }
 
 fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
@@ -535,65 +459,5 @@ mod tests {
         attempt.end(&Ended::Code(3)).unwrap();
         attempt.end(&Ended::Signal(9)).unwrap();
         assert_eq!(attempt.stand().unwrap(), Stand::Ended(Ended::Code(3)));
-    }
-
-    #[test]
-    fn what_is_left_of_an_attempt_is_found_by_its_mark_unless_it_ended_well() {
-        let run = tempfile::tempdir().unwrap();
-        let worker: Address = "dev/worker".parse().unwrap();
-        let folder = worker_folder(run.path(), &worker).join("1");
-        fs::create_dir_all(&folder).unwrap();
-        let attempt = Attempt::at(&folder);
-        File::create(attempt.lock_file()).unwrap();
-        drop(attempt.begin().unwrap());
-        // It holds no lock, and is in a session of its own.
-        let mut child = std::process::Command::new("setsid")
-            .args(["--wait", "sleep", "60"])
-            .env(MARK, &folder)
-            .spawn()
-            .unwrap();
-        let pid = Pid::from_child(&child);
-        let marked = || remains(run.path(), &worker).unwrap();
-        // Before it has become the program it has the environment of this one.
-        while !marked().contains(&pid) {
-            std::thread::yield_now();
-        }
-        attempt.end(&Ended::Code(0)).unwrap();
-        assert_eq!(marked(), [], "it may have left a server");
-        fs::remove_file(folder.join("ended")).unwrap();
-        attempt.end(&Ended::Code(1)).unwrap();
-        for pid in marked() {
-            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        }
-        child.wait().unwrap();
-        while !marked().is_empty() {
-            std::thread::yield_now();
-        }
-        assert!(attempt.is_clear().unwrap(), "it is not looked for again");
-    }
-
-    #[test]
-    fn old_attempts_are_cleared_and_the_running_one_is_found() {
-        let run = tempfile::tempdir().unwrap();
-        let pane = |attempt| Pane {
-            worker: "dev/worker".parse().unwrap(),
-            attempt,
-        };
-        let mut locks = Vec::new();
-        for number in 1..=6 {
-            let attempt = Attempt::of(run.path(), &pane(number));
-            fs::create_dir_all(attempt.folder()).unwrap();
-            File::create(attempt.lock_file()).unwrap();
-            if number == 5 {
-                locks.push(attempt.begin().unwrap());
-            }
-        }
-        let running = running(run.path(), &pane(6).worker).unwrap();
-        assert_eq!(running.len(), 1);
-        assert!(running[0].0.folder().ends_with("dev/worker/5"));
-        clear_old(run.path(), &pane(6)).unwrap();
-        let mut left = attempts(&run.path().join("dev/worker")).unwrap();
-        left.sort_unstable();
-        assert_eq!(left, [3, 4, 5, 6]);
     }
 }

@@ -2,6 +2,7 @@
 //! is told when it changes, and by nobody's clock.
 
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::engine::State;
 use crate::tmux::Client;
@@ -31,9 +32,9 @@ pub(super) struct Waiting {
 }
 
 impl Bar {
-    pub(super) fn new(client: Client) -> Bar {
+    pub(super) fn new(client: Client, tasks: &mut JoinSet<()>) -> Bar {
         let (line, shown) = watch::channel(String::new());
-        tokio::spawn(keep(client, shown));
+        tasks.spawn(keep(client, shown));
         Bar { line }
     }
 

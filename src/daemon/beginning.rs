@@ -1,12 +1,15 @@
 //! The beginning of a process: what is laid out for it, and whether its wrapper has begun.
 
-use std::io;
+use std::path::Path;
 use std::pin::Pin;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
-use super::attempt::{self, Attempt, Ended, Stand};
+use super::aside::aside;
+use super::attempt::{Attempt, Ended, Stand};
+use super::attempts;
 use super::processes::{Start, World};
 use super::signals::kill_all;
 use crate::engine::{Exit, Pane};
@@ -35,17 +38,13 @@ pub(super) async fn wait<T>(waiting: &mut Option<Waiting<T>>) -> T {
 pub(super) async fn order(
     world: &World,
     attempt: &Attempt,
-    start: &Start,
+    start: Start,
     dead: Option<&PaneId>,
 ) -> Result<PaneId, Exit> {
-    let not_started = |why: String| Exit::NotStarted { why };
-    be_alone(world, &start.pane).await.map_err(not_started)?;
-    // If they cannot be removed they take up room.
-    let _ = attempt::clear_old(&world.run, &start.pane);
-    let laid_out = attempt.order(&start.order, &start.prompt);
-    let failed = |error: io::Error| format!("its order cannot be written: {error}");
-    laid_out.map_err(|error| not_started(failed(error)))?;
-    let opened = open(world, attempt, &start.pane, dead).await;
+    let (run, laid_out) = (world.run.clone(), attempt.clone());
+    let pane = start.pane.clone();
+    aside(move || lay_out(&run, &laid_out, &start)).await?;
+    let opened = open(world, attempt, &pane, dead).await;
     opened.map_err(|error| match error {
         Error::Gone | Error::OtherServer => cut_off(),
         Error::NotStarted(_) | Error::Refused(_) | Error::LineBreak | Error::NotText => {
@@ -54,13 +53,27 @@ pub(super) async fn order(
     })
 }
 
+/// Write what its wrapper reads, when nothing of an earlier process is left.
+fn lay_out(run: &Path, attempt: &Attempt, start: &Start) -> Result<(), Exit> {
+    be_alone(run, &start.pane).map_err(not_started)?;
+    // If they cannot be removed they take up room.
+    let _ = attempts::clear_old(run, &start.pane);
+    let (order, prompt) = start.order()?;
+    let laid_out = attempt.order(&order, &prompt);
+    laid_out.map_err(|error| not_started(format!("its order cannot be written: {error}")))
+}
+
+fn not_started(why: String) -> Exit {
+    Exit::NotStarted { why }
+}
+
 /// Wait until its wrapper has begun. Nobody tells; it takes some milliseconds.
 pub(super) async fn has_begun(attempt: Attempt, client: Client, at: PaneId) -> Result<Stand, Exit> {
-    let not_started = |why: String| Exit::NotStarted { why };
     let deadline = Instant::now() + BEGINS;
     let mut pause = Duration::from_millis(1);
     loop {
-        let stand = match attempt.stand() {
+        let looked = attempt.clone();
+        let stand = match aside(move || looked.stand()).await {
             Err(error) if is_passing(&error) && Instant::now() < deadline => {
                 sleep(Duration::from_millis(100)).await;
                 continue;
@@ -87,7 +100,8 @@ pub(super) async fn has_begun(attempt: Attempt, client: Client, at: PaneId) -> R
 /// full, another must not be started either.
 pub(super) async fn revoke(attempt: &Attempt, pane: &Pane) -> bool {
     loop {
-        match attempt.revoke() {
+        let revoked = attempt.clone();
+        match aside(move || revoked.revoke()).await {
             Ok(revoked) => return revoked,
             Err(error) => {
                 tracing::error!(worker = %pane.worker, %error, "cannot be revoked: it is tried again");
@@ -128,14 +142,14 @@ async fn open(
 }
 
 /// See to it that nothing of an earlier process of this worker runs.
-async fn be_alone(world: &World, pane: &Pane) -> Result<(), String> {
+fn be_alone(run: &Path, pane: &Pane) -> Result<(), String> {
     let deadline = Instant::now() + LEFTOVERS;
     loop {
-        let remains = match attempt::remains(&world.run, &pane.worker) {
+        let remains = match attempts::remains(run, &pane.worker) {
             Ok(remains) if remains.is_empty() => return Ok(()),
             Ok(remains) => remains,
             Err(error) if is_passing(&error) && Instant::now() < deadline => {
-                sleep(Duration::from_millis(100)).await;
+                thread::sleep(Duration::from_millis(100));
                 continue;
             }
             Err(error) => return Err(error.to_string()),
@@ -146,7 +160,7 @@ async fn be_alone(world: &World, pane: &Pane) -> Result<(), String> {
             return Err(format!("an earlier process of it cannot be ended: {pids}"));
         }
         kill_all(&remains);
-        sleep(Duration::from_millis(20)).await;
+        thread::sleep(Duration::from_millis(20));
     }
 }
 

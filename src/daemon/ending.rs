@@ -1,10 +1,11 @@
 //! The end of a process: what its record says, or what is to be assumed without one.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
+use super::aside::aside;
 use super::attempt::{Attempt, Ended, Stand};
 use super::signals::kill_all;
 use crate::engine::{Exit, Pane};
@@ -17,35 +18,57 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How long what is left of it may take to go when it is killed.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 
+/// Why the end of a process is not known yet.
+enum Later {
+    /// Its record cannot be read now.
+    Unread(io::Error),
+    /// Its wrapper was killed, and something of it goes on.
+    Runs,
+}
+
 /// How a process ended whose wrapper is gone. What keeps its record from being read passes: its
 /// end is not made up meanwhile.
 pub(super) async fn of(attempt: &Attempt, pane: &Pane, mode: Mode) -> Saw {
     let deadline = Instant::now() + LEFTOVERS;
+    loop {
+        let attempt = attempt.clone();
+        match aside(move || look(&attempt, mode, deadline)).await {
+            Ok(saw) => return saw,
+            Err(Later::Unread(error)) => {
+                tracing::warn!(worker = %pane.worker, %error, "how it ended cannot be read: it is tried again");
+                sleep(TRY_AGAIN).await;
+            }
+            Err(Later::Runs) => sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+/// How did it end, as far as its files tell? What is left of it is killed.
+fn look(attempt: &Attempt, mode: Mode, deadline: Instant) -> Result<Saw, Later> {
     let lost = |why: String| Saw::Exited {
         exit: Exit::Lost { why },
         by_itself: true,
     };
-    loop {
-        match attempt.stand() {
-            Ok(Stand::Ended(ended)) => {
-                let by_itself = is_by_itself(&ended, mode);
-                match attempt.exit(ended) {
-                    Ok(exit) => return Saw::Exited { exit, by_itself },
-                    Err(error) if is_passing(&error) => try_later(pane, &error).await,
-                    Err(error) => return lost(format!("what it printed cannot be read: {error}")),
-                }
+    match attempt.stand() {
+        Ok(Stand::Ended(ended)) => {
+            let by_itself = is_by_itself(&ended, mode);
+            match attempt.exit(ended) {
+                Ok(exit) => Ok(Saw::Exited { exit, by_itself }),
+                Err(error) if is_passing(&error) => Err(Later::Unread(error)),
+                Err(error) => Ok(lost(format!("what it printed cannot be read: {error}"))),
             }
-            Err(error) if is_passing(&error) => try_later(pane, &error).await,
-            // Its wrapper was killed, and something of it goes on.
-            Ok(Stand::Running(_)) if Instant::now() < deadline => {
-                kill_all(&attempt.remains());
-                sleep(Duration::from_millis(20)).await;
-            }
-            Ok(Stand::Running(_) | Stand::Vanished | Stand::NotBegun | Stand::Revoked) => {
-                return lost("it was killed".into());
-            }
-            Err(error) => return lost(format!("the record of its end cannot be read: {error}")),
         }
+        Err(error) if is_passing(&error) => Err(Later::Unread(error)),
+        Ok(Stand::Running(_)) if Instant::now() < deadline => {
+            kill_all(&attempt.remains());
+            Err(Later::Runs)
+        }
+        Ok(Stand::Running(_) | Stand::Vanished | Stand::NotBegun | Stand::Revoked) => {
+            Ok(lost("it was killed".into()))
+        }
+        Err(error) => Ok(lost(format!(
+            "the record of its end cannot be read: {error}"
+        ))),
     }
 }
 
@@ -56,9 +79,4 @@ fn is_by_itself(ended: &Ended, mode: Mode) -> bool {
         (Ended::Code(code), Mode::Turn) => *code == 0,
         (Ended::Code(_), Mode::Pane) | (Ended::Signal(_), _) => false,
     }
-}
-
-async fn try_later(pane: &Pane, error: &io::Error) {
-    tracing::warn!(worker = %pane.worker, %error, "how it ended cannot be read: it is tried again");
-    sleep(TRY_AGAIN).await;
 }

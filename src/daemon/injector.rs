@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rustix::process::Pid;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 use super::Input;
 use super::clock::{Clock, until};
@@ -69,6 +70,7 @@ impl Injector {
         screen: ScreenRules,
         notices: Arc<Notices>,
         inputs: mpsc::Sender<Input>,
+        tasks: &mut JoinSet<()>,
     ) -> Injector {
         let (responses, wanted) = mpsc::unbounded_channel();
         let task = Task {
@@ -87,7 +89,7 @@ impl Injector {
             notices,
             inputs,
         };
-        tokio::spawn(task.run(wanted));
+        tasks.spawn(task.run(wanted));
         Injector { responses }
     }
 
@@ -197,7 +199,7 @@ impl Task {
             Err(error) => return Saw::NotSeen(Some(error.to_string())),
         };
         match &self.at {
-            Some(at) => self.terminal.look(at, has_terminal).await,
+            Some(at) => self.terminal.look(at, Some(has_terminal)).await,
             None => Saw::NotSeen(None),
         }
     }
@@ -224,7 +226,7 @@ impl Task {
                 };
                 for (response, _) in self.waiting.drain(..late) {
                     tracing::info!(message = response.number.0, why, "stays in the inbox");
-                    self.notices.tell(&response.notice);
+                    self.notices.tell(response.notice);
                 }
                 true
             }

@@ -51,7 +51,7 @@ impl Daemon {
         tracing::info!(kill_agents = end.kill_agents, "tx stops");
         self.consumer.stop();
         // With a snapshot, the next start would take them for written.
-        if self.unwritten.is_empty()
+        if self.letters.end().await
             && let Err(error) = self.store.snapshot()
         {
             tracing::warn!(%error, "no snapshot: the next start takes longer");

@@ -2,8 +2,7 @@
 //! as a daemon would end them.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 
 use super::attempt::{Attempt, Stand};
+use super::attempts;
 use super::signals::{force, kill_all};
 use crate::model::Address;
 use crate::pane::{Force, STEPS};
@@ -27,7 +27,7 @@ pub fn leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
 /// End all that runs of any agent. Whoever calls this holds the lock of the daemon: nobody
 /// starts anything meanwhile. Those that are left have not ended.
 pub fn end_leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
-    for (_, attempt) in attempts(run)? {
+    for (_, attempt) in attempts::all(run)? {
         match attempt.stand()? {
             // Its pane may be about to begin it. If it just has, it is ended like the rest.
             Stand::NotBegun if attempt.revoke()? => {}
@@ -63,42 +63,10 @@ pub fn end_leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
 
 fn running(run: &Path) -> io::Result<Vec<(Address, Attempt, Pid)>> {
     let mut found = Vec::new();
-    for (worker, attempt) in attempts(run)? {
+    for (worker, attempt) in attempts::all(run)? {
         if let Stand::Running(pid) = attempt.stand()? {
             found.push((worker, attempt, pid));
         }
     }
     Ok(found)
-}
-
-/// Every attempt that has left a folder.
-fn attempts(run: &Path) -> io::Result<Vec<(Address, Attempt)>> {
-    let mut found = Vec::new();
-    for mesh in names(run)? {
-        for agent in names(&run.join(&mesh))? {
-            let Ok(worker) = format!("{mesh}/{agent}").parse::<Address>() else {
-                continue;
-            };
-            let folder = run.join(&mesh).join(&agent);
-            for number in names(&folder)?.iter().filter(|n| n.parse::<u32>().is_ok()) {
-                found.push((worker.clone(), Attempt::at(&folder.join(number))));
-            }
-        }
-    }
-    Ok(found)
-}
-
-fn names(folder: &Path) -> io::Result<Vec<String>> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(error),
-    };
-    let mut names = Vec::new();
-    for entry in entries {
-        names.extend(entry?.file_name().into_string());
-    }
-    Ok(names)
 }

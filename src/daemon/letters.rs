@@ -2,15 +2,87 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use chrono::DateTime;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
+use super::aside::aside;
 use crate::engine::{MessageRecord, Source, SystemMessage};
 use crate::format::message::MAX_FILE;
 use crate::format::render::{file_name, render};
-use crate::model::{Address, Body, Envelope, Kind, Line, Message, Rearmatter, Recipient};
+use crate::model::{Address, Body, Envelope, Kind, Line, Message, Rearmatter, Recipient, utc};
 use crate::project::{FileUse, write_new};
+
+/// How often a letter that cannot be written is tried.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// How long the last ones may take when tx ends.
+const LAST: Duration = Duration::from_secs(2);
+
+/// Writes letters, one after the other, where the loop does not wait for it.
+pub(super) struct Letters {
+    letters: mpsc::UnboundedSender<(String, String)>,
+    /// How many are not written yet.
+    unwritten: Arc<AtomicUsize>,
+    writing: JoinSet<()>,
+}
+
+impl Letters {
+    pub(super) fn new(bus: PathBuf) -> Letters {
+        let (letters, to_write) = mpsc::unbounded_channel();
+        let unwritten = Arc::default();
+        let mut writing = JoinSet::new();
+        writing.spawn(write_all(bus, to_write, Arc::clone(&unwritten)));
+        Letters {
+            letters,
+            unwritten,
+            writing,
+        }
+    }
+
+    /// Write a letter: the name of its file, and its text.
+    pub(super) fn write(&self, name: String, text: String) {
+        self.unwritten.fetch_add(1, Ordering::Relaxed);
+        // It ends only with this.
+        let _ = self.letters.send((name, text));
+    }
+
+    pub(super) fn are_written(&self) -> bool {
+        self.unwritten.load(Ordering::Relaxed) == 0
+    }
+
+    /// Write the last ones, and no more. Are all of them written?
+    pub(super) async fn end(&mut self) -> bool {
+        (self.letters, _) = mpsc::unbounded_channel();
+        let ended = timeout(LAST, self.writing.join_next()).await;
+        matches!(ended, Ok(Some(Ok(()))))
+    }
+}
+
+async fn write_all(
+    bus: PathBuf,
+    mut letters: mpsc::UnboundedReceiver<(String, String)>,
+    unwritten: Arc<AtomicUsize>,
+) {
+    while let Some((name, text)) = letters.recv().await {
+        let letter = Arc::new((bus.join(name), text));
+        loop {
+            let writing = Arc::clone(&letter);
+            match aside(move || write(&writing.0, &writing.1)).await {
+                Ok(()) => break,
+                Err(error) => {
+                    tracing::error!(letter = %letter.0.display(), %error, "cannot be written: it is tried again");
+                    sleep(TRY_AGAIN).await;
+                }
+            }
+        }
+        unwritten.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// The name of the file that a message is in: its author's, or that of what tx wrote.
 pub fn file_with(facts: &MessageRecord) -> String {
@@ -41,13 +113,12 @@ pub fn file_with(facts: &MessageRecord) -> String {
 
 /// A letter as a file: its name and its text, the same each time.
 pub(super) fn file_of(letter: &SystemMessage) -> (String, String) {
-    let at = DateTime::from_timestamp_millis(letter.at).unwrap_or_default();
     let headline = Line::from(letter.headline.clone());
     let mut envelope = Envelope::new(
         letter.from.clone(),
         letter.id.clone(),
         headline,
-        at.fixed_offset(),
+        utc(letter.at).fixed_offset(),
     );
     envelope.to.extend(letter.to.clone().map(Recipient::Full));
     envelope.kind = Some(letter.kind);
@@ -84,17 +155,18 @@ fn cut_note(letter: &SystemMessage) -> String {
 
 /// Write a letter, unless it is there. The journal has its text: should the machine fall
 /// before this is on its disk, nothing is lost but a file.
-pub(super) fn write(bus: &Path, name: &str, text: &str) -> io::Result<()> {
-    let path = bus.join(name);
-    if !fs::exists(&path)? {
-        fs::create_dir_all(bus)?;
-        write_new(&path, text.as_bytes(), FileUse::Readable)?;
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    if !fs::exists(path)? {
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        write_new(path, text.as_bytes(), FileUse::Readable)?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+
     use super::*;
     use crate::engine::MessageNo;
     use crate::format::message::{Origin, Parsed, parse};

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
+use crate::model::to_the_second;
 use crate::project::{Project, make_private_folder};
 
 /// How often, and how far apart, a lock is tried. Those who only look hold it for a
@@ -50,7 +51,7 @@ pub struct Running {
 #[derive(Debug, thiserror::Error)]
 pub enum Taken {
     /// A daemon has it.
-    #[error("tx runs already in this project, as process {}, since {}: `tx attach` shows its agents, `tx stop` ends it", .0.pid, time(.0.since))]
+    #[error("tx runs already in this project, as process {}, since {}: `tx attach` shows its agents, `tx stop` ends it", .0.pid, to_the_second(.0.since))]
     By(Running),
     /// Somebody has it who does not say who.
     #[error("{} is locked by a process that is no daemon of tx: end it, then try again", .0.display())]
@@ -310,11 +311,6 @@ fn look(path: &Path) -> Option<Running> {
         sleep(BETWEEN);
     }
     None
-}
-
-fn time(at: i64) -> String {
-    let time = DateTime::from_timestamp_millis(at).unwrap_or_default();
-    time.format("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 #[cfg(test)]

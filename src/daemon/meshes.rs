@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::Input;
+use super::aside::aside;
 use crate::engine::{Event, Loaded, Rejected, State, Traits};
 use crate::format::report::report;
 use crate::model::{Agent, Diagnostic, Mode, Name};
@@ -88,14 +89,12 @@ impl MeshReader {
                     return;
                 },
             }
-            let read = tokio::task::spawn_blocking(move || {
+            let read;
+            (self, read) = aside(move || {
                 let read = self.read();
                 (self, read)
-            });
-            let Ok((reader, read)) = read.await else {
-                return;
-            };
-            self = reader;
+            })
+            .await;
             if inputs.send(Input::Meshes(Box::new(read))).await.is_err() {
                 return;
             }

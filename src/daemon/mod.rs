@@ -4,7 +4,9 @@
 //! waits for anything.
 
 mod answering;
+mod aside;
 mod attempt;
+mod attempts;
 mod bar;
 mod beginning;
 mod begun;
@@ -12,6 +14,7 @@ mod clock;
 mod consumer;
 mod control;
 mod ending;
+mod handout;
 mod handover;
 mod injector;
 mod leave;

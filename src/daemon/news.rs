@@ -100,7 +100,7 @@ impl Daemon {
         let notice = notice(facts, kind);
         let Some(injector) = &self.injector else {
             if !self.core_is_shell {
-                self.notices.tell(&notice);
+                self.notices.tell(notice);
             }
             return;
         };

@@ -7,14 +7,15 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinHandle;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::answering::is_answering;
+use super::aside::aside;
+use super::clock::wall;
 use crate::format::report::printable;
 use crate::model::Notify;
 use crate::tmux::{Client, Server, is_of_tx, literal};
@@ -38,10 +39,9 @@ type Open = BTreeMap<(String, String), Notice>;
 
 /// How the human is reached.
 pub(super) struct Notices {
-    reach: Reach,
-    settings: Notify,
+    client: Client,
     open: watch::Sender<Open>,
-    commands: Arc<Semaphore>,
+    told: mpsc::UnboundedSender<Notice>,
 }
 
 /// What it takes to reach somebody.
@@ -72,17 +72,15 @@ impl Notice {
 }
 
 impl Notices {
-    pub(super) fn new(reach: Reach, settings: Notify) -> Notices {
+    pub(super) fn new(reach: Reach, settings: Notify, tasks: &mut JoinSet<()>) -> Notices {
+        let client = reach.client.clone();
         let open = watch::Sender::new(Open::new());
         if settings.popup {
-            tokio::spawn(reach.clone().attend_all(open.subscribe()));
+            tasks.spawn(reach.clone().attend_all(open.subscribe()));
         }
-        Notices {
-            reach,
-            settings,
-            open,
-            commands: Arc::new(Semaphore::new(MOST_COMMANDS)),
-        }
+        let (told, notices) = mpsc::unbounded_channel();
+        tasks.spawn(reach.tell_all(settings.command, notices));
+        Notices { client, open, told }
     }
 
     /// These asks are open now.
@@ -93,15 +91,14 @@ impl Notices {
     }
 
     /// Tell the human. It takes its time, and if it fails nothing is the worse for it.
-    pub(super) fn tell(&self, notice: &Notice) {
-        self.run_command(notice);
-        let text = format!("{}: {}", notice.from, notice.headline);
-        tokio::spawn(ring_all(self.reach.client.clone(), printable(&text)));
+    pub(super) fn tell(&self, notice: Notice) {
+        // Who tells is there as long as the daemon is.
+        let _ = self.told.send(notice);
     }
 
     /// Say to everybody who looks why tx ends; it stays there until a key is pressed.
     pub(super) async fn last_word(&self, text: &str) {
-        let client = &self.reach.client;
+        let client = &self.client;
         let text = printable(text);
         let say = async {
             for person in client.people().await.unwrap_or_default() {
@@ -116,33 +113,53 @@ impl Notices {
 
     /// Tell the human of a question.
     pub(super) fn ask(&self, notice: Notice) {
-        self.tell(&notice);
+        self.tell(notice.clone());
         self.open.send_modify(|open| {
             open.insert(notice.key(), notice);
         });
     }
+}
+
+impl Reach {
+    /// Tell everybody of each notice, and run the human's own program for it.
+    async fn tell_all(self, command: Vec<String>, mut told: mpsc::UnboundedReceiver<Notice>) {
+        let (mut rings, mut commands) = (JoinSet::new(), JoinSet::new());
+        loop {
+            let notice = tokio::select! {
+                notice = told.recv() => notice,
+                Some(_) = rings.join_next() => continue,
+                Some(_) = commands.join_next() => continue,
+            };
+            let Some(notice) = notice else { return };
+            if let Some((program, arguments)) = command.split_first() {
+                match commands.len() < MOST_COMMANDS {
+                    true => drop(commands.spawn(self.run_command(program, arguments, &notice))),
+                    false => {
+                        tracing::warn!(program, "notify.command does not end: it is not run again");
+                    }
+                }
+            }
+            let text = format!("{}: {}", notice.from, notice.headline);
+            rings.spawn(ring_all(self.client.clone(), printable(&text)));
+        }
+    }
 
     /// The human's own program: no shell, the fields as arguments.
-    fn run_command(&self, notice: &Notice) {
-        let Some((program, arguments)) = self.settings.command.split_first() else {
-            return;
-        };
-        let Ok(room) = Arc::clone(&self.commands).try_acquire_owned() else {
-            tracing::warn!(program, "notify.command does not end: it is not run again");
-            return;
-        };
-        let filled = arguments.iter().map(|argument| {
-            match argument.as_str() {
-                "{id}" => &notice.id,
-                "{from}" => &notice.from,
-                "{kind}" => &notice.kind,
-                "{headline}" => &notice.headline,
-                _ => argument,
-            }
-            .clone()
+    fn run_command(
+        &self,
+        program: &str,
+        arguments: &[String],
+        notice: &Notice,
+    ) -> impl Future<Output = ()> + use<> {
+        let filled = arguments.iter().map(|argument| match argument.as_str() {
+            "{id}" => &notice.id,
+            "{from}" => &notice.from,
+            "{kind}" => &notice.kind,
+            "{headline}" => &notice.headline,
+            _ => argument,
         });
         let mut command = tokio::process::Command::new(program);
-        command.args(filled).current_dir(&self.reach.root);
+        command.args(filled).current_dir(&self.root);
         // Whoever started tx may be an agent, and this is not.
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_tx(name)) {
             command.env_remove(name);
@@ -151,29 +168,26 @@ impl Notices {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        match command.spawn() {
-            Ok(mut child) => {
-                tokio::spawn(async move {
-                    let _ = child.wait().await;
-                    drop(room);
-                });
+        let program = program.to_owned();
+        async move {
+            if let Err(error) = command.status().await {
+                tracing::warn!(program, %error, "notify.command cannot be run");
             }
-            Err(error) => tracing::warn!(program, %error, "notify.command cannot be run"),
         }
     }
-}
 
-impl Reach {
     /// See to it that everybody who looks at tx while an ask is open is shown it.
     async fn attend_all(self, mut open: watch::Receiver<Open>) {
-        let mut attended: HashMap<String, JoinHandle<()>> = HashMap::new();
+        let mut attending = JoinSet::new();
+        let mut attended: HashMap<String, AbortHandle> = HashMap::new();
         while open.wait_for(|open| !open.is_empty()).await.is_ok() {
+            while attending.try_join_next().is_some() {}
             attended.retain(|_, attending| !attending.is_finished());
             for person in self.client.people().await.unwrap_or_default() {
                 let (reach, open) = (self.clone(), open.clone());
                 attended
                     .entry(person.name.clone())
-                    .or_insert_with(|| tokio::spawn(reach.attend(person.name, open)));
+                    .or_insert_with(|| attending.spawn(reach.attend(person.name, open)));
             }
             tokio::time::sleep(STILL).await;
         }
@@ -264,9 +278,13 @@ impl Reach {
         let people = self.client.people().await.unwrap_or_default();
         let person = people.iter().find(|person| person.name == name)?;
         let is_free = is_still(person.active) && !person.full_screen;
-        let terminal = &person.pane_terminal;
-        let is_good = is_free && !is_answering(&self.run, terminal, &notice.id, &notice.from);
-        Some(if is_good { Moment::Good } else { Moment::Bad })
+        let (run, notice) = (self.run.clone(), notice.clone());
+        let terminal = person.pane_terminal.clone();
+        let answering = move || is_answering(&run, &terminal, &notice.id, &notice.from);
+        match is_free && !aside(answering).await {
+            true => Some(Moment::Good),
+            false => Some(Moment::Bad),
+        }
     }
 }
 
@@ -287,8 +305,8 @@ enum Shown {
 
 /// Has nobody typed since then, in seconds since 1970, for so long that one may interrupt?
 pub(super) fn is_still(active: u64) -> bool {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.unwrap_or_default().as_secs().saturating_sub(active) >= STILL.as_secs()
+    let now = wall().unsigned_abs() / 1000;
+    now.saturating_sub(active) >= STILL.as_secs()
 }
 
 async fn is_closed(open: &mut watch::Receiver<Open>, ask: &Notice) {
@@ -304,7 +322,7 @@ async fn ring_all(client: Client, text: String) {
             ring(&person.terminal, &text);
         }
     };
-    let _ = tokio::task::spawn_blocking(ring).await;
+    aside(ring).await;
 }
 
 /// The bell, and the two ways in which terminals are told to show something.

@@ -1,10 +1,8 @@
 //! What the engine decides is done here. What takes time is begun, and tells by itself
 //! what came of it.
 
-use std::io;
-
 use super::handover::{Handover, Wanted};
-use super::letters;
+use super::letters::file_of;
 use super::run::Daemon;
 use crate::engine::{Effect, Event, Pane, Sent, SystemMessage, Turn, Verdict};
 
@@ -32,10 +30,8 @@ impl Daemon {
             Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
             Effect::Interrupt { pane, note } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, note, "interrupt");
-                let note = self.handover().note(&pane, &note).inspect_err(|error| {
-                    tracing::warn!(worker = %pane.worker, error, "it is not told why");
-                });
-                self.processes.interrupt(&pane, note.ok());
+                let handout = self.handover().handout(&pane, &[]);
+                self.processes.interrupt(&pane, handout, note);
             }
             Effect::Look { pane } => {
                 tracing::debug!(worker = %pane.worker, attempt = pane.attempt, "look");
@@ -45,7 +41,7 @@ impl Daemon {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
                 self.queue.extend(self.processes.kill(&pane).err());
             }
-            Effect::Write(letter) => self.write(*letter),
+            Effect::Write(letter) => self.write(&letter),
             Effect::NotifyHuman {
                 number,
                 kind,
@@ -80,16 +76,18 @@ impl Daemon {
 
     fn deliver(&mut self, pane: &Pane, turn: &Turn) {
         tracing::info!(worker = %pane.worker, attempt = pane.attempt, turn = turn.turn, "deliver");
-        let delivered = match self.handover().text(pane, turn) {
-            Ok(text) => self.processes.deliver(pane, turn.turn, text),
-            Err(why) => Err(Event::DeliveryFailed {
-                pane: pane.clone(),
-                turn: turn.turn,
-                sent: Sent::Nothing,
-                why,
-            }),
+        let handout = self.handover().handout(pane, &turn.messages);
+        let why = match handout.map(|it| self.processes.deliver(pane, turn.turn, it)) {
+            Ok(true) => return,
+            Ok(false) => "its process is gone".into(),
+            Err(why) => why,
         };
-        self.queue.extend(delivered.err());
+        self.queue.push(Event::DeliveryFailed {
+            pane: pane.clone(),
+            turn: turn.turn,
+            sent: Sent::Nothing,
+            why,
+        });
     }
 
     fn handover(&self) -> Handover<'_> {
@@ -100,26 +98,10 @@ impl Daemon {
         }
     }
 
-    /// Write a letter, for people to read; if that cannot be done now, later.
-    pub(super) fn write(&mut self, letter: SystemMessage) {
-        if let Err(error) = self.try_to_write(&letter) {
-            tracing::error!(letter = %letter.id, %error, "cannot be written: it is tried again");
-            self.unwritten.push_back(letter);
-        }
-    }
-
-    /// They are for people: the journal has them, and nothing waits for them.
-    pub(super) fn write_unwritten(&mut self) {
-        while let Some(letter) = self.unwritten.front()
-            && self.try_to_write(letter).is_ok()
-        {
-            self.unwritten.pop_front();
-        }
-    }
-
-    fn try_to_write(&self, letter: &SystemMessage) -> io::Result<()> {
-        let (name, text) = letters::file_of(letter);
+    /// Have a letter written, for people to read. The journal has it: nothing waits for that.
+    pub(super) fn write(&mut self, letter: &SystemMessage) {
+        let (name, text) = file_of(letter);
         self.consumer.expect_own(&name);
-        letters::write(&self.project.messages(), &name, &text)
+        self.letters.write(name, text);
     }
 }

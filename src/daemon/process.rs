@@ -12,14 +12,16 @@ use rustix::process::Pid;
 use tokio::sync::mpsc;
 
 use super::Input;
+use super::aside::aside;
 use super::attempt::{Attempt, Stand};
 use super::beginning::{self, Waiting};
 use super::clock::until;
 use super::ending;
+use super::handout::Handout;
 use super::processes::{Start, Survivor, World};
 use super::signals::{force, gone};
 use super::terminal::{Terminal, title};
-use crate::engine::{Event, Exit, Pane};
+use crate::engine::{Event, Exit, Pane, Sent};
 use crate::model::{Mode, Runtime};
 use crate::pane::{self, Act, Force, Report, Saw, Setup, Text};
 use crate::tmux::PaneId;
@@ -58,6 +60,16 @@ pub(super) struct Seen {
     pub(super) to_do: AtomicU32,
 }
 
+/// What a task is told to do.
+pub(super) enum Order {
+    /// Take this in.
+    Saw(Saw),
+    /// Give its program this, as that turn.
+    Deliver(Box<Handout>, u32),
+    /// Interrupt its program, and tell it why; without a handout it cannot be told.
+    Interrupt(Result<Box<Handout>, String>, String),
+}
+
 /// Whose process is gone, and the pane that it leaves.
 pub(super) type Left = (Pane, Option<PaneId>);
 
@@ -88,7 +100,7 @@ pub(super) struct Process {
 impl Process {
     /// One that is to be started, in place of a dead pane if there is one.
     pub(super) fn new(world: &World, start: Start, dead: Option<PaneId>) -> Process {
-        let (pane, mode) = (start.pane.clone(), start.order.mode);
+        let (pane, mode) = (start.pane.clone(), start.mode);
         let manner = start.manner.clone();
         let mut process = Process::of(world, pane, mode, manner);
         process.at = dead;
@@ -143,7 +155,7 @@ impl Process {
     }
 
     /// See it through to its end.
-    pub(super) async fn live(mut self, mut orders: mpsc::UnboundedReceiver<Saw>) -> Left {
+    pub(super) async fn live(mut self, mut orders: mpsc::UnboundedReceiver<Order>) -> Left {
         let mut server = self.world.client.server();
         let mut screens = self.world.screens.watch();
         self.act().await;
@@ -163,7 +175,7 @@ impl Process {
                 () = beginning::wait(&mut self.gone) => self.ended().await,
                 order = orders.recv() => match order {
                     Some(order) => {
-                        self.take(order).await;
+                        self.obey(order).await;
                         self.one_is_done();
                         continue;
                     }
@@ -190,6 +202,31 @@ impl Process {
             self.take(saw).await;
         }
         (self.pane, self.at)
+    }
+
+    /// Do what was ordered. What is given is written first, which may take a while.
+    async fn obey(&mut self, order: Order) {
+        let saw = match order {
+            Order::Saw(saw) => saw,
+            Order::Deliver(handout, turn) => match aside(move || handout.text(turn)).await {
+                Ok(text) => Saw::Deliver(text),
+                Err(why) => {
+                    let sent = Sent::Nothing;
+                    return self.tell(Report::NotDelivered { turn, sent, why }).await;
+                }
+            },
+            Order::Interrupt(handout, note) => {
+                let written = match handout {
+                    Ok(handout) => aside(move || handout.note(&note)).await,
+                    Err(why) => Err(why),
+                };
+                let written = written.inspect_err(|error| {
+                    tracing::warn!(worker = %self.pane.worker, error, "it is not told why");
+                });
+                Saw::Interrupt(written.ok())
+            }
+        };
+        self.take(saw).await;
     }
 
     /// Take in what was seen, and do what it leads to.
@@ -229,7 +266,7 @@ impl Process {
                 None
             }
             Act::Look => Some(match &self.at {
-                Some(at) if self.core.is_typed_to() => self.terminal.look(at, |_| true).await,
+                Some(at) if self.core.is_typed_to() => self.terminal.look(at, None).await,
                 Some(at) => self.terminal.title(at).await,
                 None => Saw::NotSeen(None),
             }),
@@ -241,7 +278,9 @@ impl Process {
                 None
             }
             Act::Signal(step) => {
-                self.pid.inspect(|pid| force(*pid, step));
+                if let Some(pid) = self.pid {
+                    aside(move || force(pid, step)).await;
+                }
                 None
             }
             Act::FindTerminal => {
@@ -267,7 +306,7 @@ impl Process {
             self.note_begun(turn);
         }
         let dead = self.at.take();
-        match beginning::order(&self.world, &self.attempt, &start, dead.as_ref()).await {
+        match beginning::order(&self.world, &self.attempt, start, dead.as_ref()).await {
             Ok(at) => {
                 let attempt = self.attempt.clone();
                 let client = self.world.client.clone();
@@ -293,7 +332,10 @@ impl Process {
                     return self.decide(Saw::Exited { exit, by_itself });
                 }
                 // It has begun after all.
-                false => self.attempt.stand(),
+                false => {
+                    let attempt = self.attempt.clone();
+                    aside(move || attempt.stand()).await
+                }
             },
         };
         match stand {
@@ -337,7 +379,7 @@ impl Process {
                 // If that fails its pane is gone, which is told.
                 let _ = self.world.client.press(at, keys).await;
             }
-            ([], _, Some(pid)) => force(pid, Force::Interrupt),
+            ([], _, Some(pid)) => aside(move || force(pid, Force::Interrupt)).await,
             ([_, ..], None, _) | ([], _, None) => {}
         }
     }

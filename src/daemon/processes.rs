@@ -12,24 +12,29 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
 use super::Input;
-use super::attempt::{Attempt, Order};
+use super::attempt::Attempt;
 use super::begun::Begun;
 use super::clock::Clock;
 use super::consumer::Fence;
-use super::process::{Left, Manner, Process, Seen};
+use super::handout::Handout;
+use super::process::{Left, Manner, Order, Process, Seen};
 use super::screens::Screens;
-use crate::engine::{Alive, Decision, Event, Exit, Pane, Sent};
+use crate::engine::{Alive, Decision, Event, Exit, Pane};
 use crate::model::{Address, Mode};
-use crate::pane::{Hook, Saw, Text};
+use crate::pane::{Hook, Saw};
 use crate::tmux::{Client, Found, PaneId};
 
 /// A process to be started.
 pub(super) struct Start {
     pub(super) pane: Pane,
-    pub(super) order: Order,
-    pub(super) prompt: String,
+    pub(super) handout: Handout,
+    pub(super) mode: Mode,
     /// The session it is in, if the agent has one that can be resumed.
     pub(super) session: Option<String>,
+    /// Has it been in that session before?
+    pub(super) resumed: bool,
+    /// The model, unless it is the agent's own.
+    pub(super) model: Option<String>,
     /// What it is given at once, where it lives for one turn.
     pub(super) turn: Option<u32>,
     /// How its pane is dealt with.
@@ -46,7 +51,7 @@ pub(super) struct Processes {
 }
 
 struct Live {
-    orders: mpsc::UnboundedSender<Saw>,
+    orders: mpsc::UnboundedSender<Order>,
     seen: Arc<Seen>,
 }
 
@@ -122,17 +127,9 @@ impl Processes {
         self.tasks.spawn(process.live(todo));
     }
 
-    /// Give a pane a text, as soon as it is idle.
-    pub(super) fn deliver(&mut self, pane: &Pane, turn: u32, text: Text) -> Result<(), Event> {
-        match self.tell(pane, Saw::Deliver(text)) {
-            true => Ok(()),
-            false => Err(Event::DeliveryFailed {
-                pane: pane.clone(),
-                turn,
-                sent: Sent::Nothing,
-                why: "its process is gone".into(),
-            }),
-        }
+    /// Give a pane what it is handed out, as soon as it is idle. False: its process is gone.
+    pub(super) fn deliver(&mut self, pane: &Pane, turn: u32, handout: Handout) -> bool {
+        self.order(pane, Order::Deliver(Box::new(handout), turn))
     }
 
     /// What a pane was given is done.
@@ -147,8 +144,8 @@ impl Processes {
     }
 
     /// Interrupt what a pane does, and tell it why.
-    pub(super) fn interrupt(&mut self, pane: &Pane, note: Option<Text>) {
-        self.tell(pane, Saw::Interrupt(note));
+    pub(super) fn interrupt(&mut self, pane: &Pane, to: Result<Handout, String>, note: String) {
+        self.order(pane, Order::Interrupt(to.map(Box::new), note));
     }
 
     /// The human has decided on a permission that a process asked for.
@@ -174,11 +171,15 @@ impl Processes {
     }
 
     fn tell(&mut self, pane: &Pane, what: Saw) -> bool {
+        self.order(pane, Order::Saw(what))
+    }
+
+    fn order(&mut self, pane: &Pane, order: Order) -> bool {
         let Some(live) = self.live.get(pane) else {
             return false;
         };
         live.seen.to_do.fetch_add(1, Ordering::Relaxed);
-        live.orders.send(what).is_ok()
+        live.orders.send(order).is_ok()
     }
 
     /// Is anything that was to be done still under way?
@@ -222,6 +223,12 @@ impl Processes {
         }
     }
 
+    /// tx ends, and its processes go on: what their tasks are at is done first.
+    pub(super) async fn leave(&mut self) {
+        self.live.clear();
+        while self.tasks.join_next().await.is_some() {}
+    }
+
     /// End all processes: nobody is told, since tx itself ends.
     pub(super) async fn end_all(&mut self) {
         self.end_agents().await;
@@ -233,7 +240,7 @@ impl Processes {
         for (pane, live) in &self.live {
             // Without the mark it is taken for an end of its own.
             let _ = Attempt::of(&self.world.run, pane).mark_stopped();
-            let _ = live.orders.send(Saw::End);
+            let _ = live.orders.send(Order::Saw(Saw::End));
         }
         while self.tasks.join_next().await.is_some() {}
     }

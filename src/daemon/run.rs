@@ -1,6 +1,6 @@
 //! The loop: the sole owner of the state. What happens is made durable, then acted on.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::{Interval, MissedTickBehavior, timeout};
 
 use super::bar::Bar;
 use super::begun::Begun;
@@ -19,6 +19,7 @@ use super::clock::{Clock, until};
 use super::consumer::{Consumer, Known};
 use super::control::{self, Asked, Reply};
 use super::injector::Injector;
+use super::letters::Letters;
 use super::lock::{DaemonLock, Ground, Lost};
 use super::meshes::Meshes;
 use super::notices::{Notices, Reach};
@@ -28,7 +29,7 @@ use super::recover::Found;
 use super::screens::Screens;
 use super::stopped::Stopped;
 use super::{Input, survivors};
-use crate::engine::{Event, SystemMessage, Timer};
+use crate::engine::{Event, Timer};
 use crate::journal::Store;
 use crate::model::{Address, Core, MsgId, Name, Recipient, ScreenRules};
 use crate::project::{Project, close_all_in};
@@ -40,6 +41,9 @@ pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How often tx checks that the project and the journal are still there, so that whoever
 /// removed them is told within a second.
 const LOOK_DOWN: Duration = Duration::from_millis(800);
+
+/// How long whatever goes on beside the loop may take to end.
+const LAST_TASKS: Duration = Duration::from_secs(2);
 
 /// How it is to end.
 #[derive(Default)]
@@ -78,16 +82,19 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
         .enable_all()
         .build()
         .map_err(Stopped::Machine)?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let (queue, ends) = Queue::new();
         let (mut daemon, found) = Daemon::new(project, store, ground, queue, ends.inputs).await?;
         for letter in unwritten {
-            daemon.write(letter);
+            daemon.write(&letter);
         }
         let served = daemon.serve(&mut lock, found, ends.orders, ready).await;
-        daemon.tasks.shutdown().await;
+        daemon.end_tasks().await;
         served
-    })
+    });
+    // A thread that waits for a disk is not waited for.
+    runtime.shutdown_timeout(LAST_TASKS);
+    served
 }
 
 /// What wakes the loop.
@@ -129,8 +136,7 @@ pub(super) struct Daemon {
     pub(super) reloads: Vec<(u64, oneshot::Sender<Reply>)>,
     /// The last wish that the meshes were read by.
     pub(super) meshes_read: u64,
-    /// Letters that could not be written.
-    pub(super) unwritten: VecDeque<SystemMessage>,
+    pub(super) letters: Letters,
     pub(super) commits: watch::Sender<u64>,
     /// Nobody looks at files any more.
     pub(super) blind: bool,
@@ -186,7 +192,8 @@ impl Daemon {
         history.each_file(|path, hash, at, finished| known.insert(path, hash, at, finished))?;
         let consumer = Consumer::start(project, known, begun.clone(), inputs.clone());
         let consumer = consumer.map_err(Stopped::Machine)?;
-        let bar = Bar::new(client.clone());
+        let mut tasks = JoinSet::new();
+        let bar = Bar::new(client.clone(), &mut tasks);
         let reach = Reach {
             client: client.clone(),
             server,
@@ -194,7 +201,7 @@ impl Daemon {
             root: project.root.clone(),
             run: project.run(),
         };
-        let notices = Arc::new(Notices::new(reach, settings.notify));
+        let notices = Arc::new(Notices::new(reach, settings.notify, &mut tasks));
         let Core { run, idle, busy } = settings.core;
         let injector = idle.map(|idle| {
             let screen = ScreenRules {
@@ -203,11 +210,11 @@ impl Daemon {
                 ..ScreenRules::default()
             };
             let (client, notices) = (client.clone(), Arc::clone(&notices));
-            Injector::new(client, clock, screen, notices, inputs.clone())
+            Injector::new(client, clock, screen, notices, inputs.clone(), &mut tasks)
         });
         let mut processes = Processes::new(World {
             begun,
-            screens: Screens::new(client.clone()),
+            screens: Screens::new(client.clone(), &mut tasks),
             client,
             fence: consumer.fence(),
             inputs: inputs.clone(),
@@ -229,7 +236,6 @@ impl Daemon {
             exits: left.exits,
             shown,
         };
-        let mut tasks = JoinSet::new();
         tasks.spawn(reader.run(inputs));
         let (commits, _) = watch::channel(store.state().seq());
         let daemon = Daemon {
@@ -248,7 +254,7 @@ impl Daemon {
             tasks,
             reloads: Vec::new(),
             meshes_read: 0,
-            unwritten: VecDeque::new(),
+            letters: Letters::new(project.messages()),
             commits,
             blind: false,
             news: None,
@@ -312,11 +318,20 @@ impl Daemon {
         }
     }
 
+    /// Join all that goes on beside the loop. What does not end in time is left where it is: the
+    /// next start finds what it was at.
+    async fn end_tasks(&mut self) {
+        let processes = timeout(LAST_TASKS, self.processes.leave()).await;
+        let others = timeout(LAST_TASKS, self.tasks.shutdown()).await;
+        if processes.is_err() || others.is_err() {
+            tracing::warn!("something that tx was at did not end in time");
+        }
+    }
+
     /// Wait for the next thing. In this order: who floods the bus cannot keep times from
     /// coming, and the pane of a process that is gone is known before its next one is started.
     async fn wake(&mut self, signals: &mut Signals, looks: &mut Interval) -> Wake {
         let stalled = self.queue.is_stalled();
-        let again = stalled || !self.unwritten.is_empty();
         let due = self.store.state().next_timer().filter(|_| !stalled);
         let due_at = due.as_ref().map(|(at, _)| self.clock.instant(*at));
         let (orders, inputs) = self.queue.receivers();
@@ -324,7 +339,7 @@ impl Daemon {
             biased;
             wake = signals.next() => wake,
             Some(asked) = orders.recv() => Wake::Ordered(asked),
-            () = tokio::time::sleep(TRY_AGAIN), if again => Wake::TryAgain,
+            () = tokio::time::sleep(TRY_AGAIN), if stalled => Wake::TryAgain,
             () = until(due_at) => match due {
                 Some((due, timer)) => Wake::Due(due, timer),
                 None => Wake::TryAgain,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 
 use crate::tmux::{Client, Found};
 
@@ -29,10 +30,10 @@ pub(super) struct Looking(Arc<Wanted>);
 
 impl Screens {
     /// Look at the panes of a server, whenever somebody wants to know.
-    pub(super) fn new(client: Client) -> Screens {
+    pub(super) fn new(client: Client, tasks: &mut JoinSet<()>) -> Screens {
         let (shows, shown) = watch::channel(Arc::from([]));
         let wanted = Arc::new(Wanted::default());
-        tokio::spawn(look(client, Arc::clone(&wanted), shows));
+        tasks.spawn(look(client, Arc::clone(&wanted), shows));
         Screens { shown, wanted }
     }
 

@@ -29,11 +29,10 @@ impl Daemon {
             return;
         }
         self.processes.let_go_of_the_gone();
-        self.write_unwritten();
-        // A letter that is not written is written by the next start, as long as it folds
-        // the event that it came of.
-        self.store.may_snapshot(self.unwritten.is_empty());
         loop {
+            // A letter that is not written is written by the next start, as long as it folds
+            // the event that it came of.
+            self.store.may_snapshot(self.letters.are_written());
             let taken = self.take_all();
             let committed = taken.and_then(|()| self.store.commit());
             match committed {

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-use super::attempt::{self, Attempt, Ended, Order, Stand};
+use super::attempt::{Attempt, Ended, Order, Stand};
+use super::attempts;
 use super::process::Manner;
 use super::processes::Survivor;
 use super::signals::kill_all;
@@ -62,10 +63,7 @@ pub(super) fn find(
         .cloned()
         .collect();
     for worker in &workers {
-        for (attempt, pid) in attempt::running(run, worker)? {
-            let Some(number) = attempt.number() else {
-                continue;
-            };
+        for (number, attempt, pid) in attempts::running(run, worker)? {
             let pane = Pane {
                 worker: worker.clone(),
                 attempt: number,

@@ -1,5 +1,6 @@
 //! One terminal of tmux, as a pane sees it and acts on it.
 
+use super::aside::aside;
 use super::notices::is_still;
 use crate::pane::{Content, Pasted, Saw, Text, View};
 use crate::runtime::screen::Screen;
@@ -20,15 +21,21 @@ impl Terminal {
     }
 
     /// Look at its screen. `is_free`: has the program of this process its terminal for itself?
-    pub(super) async fn look(&mut self, at: &PaneId, is_free: fn(i32) -> bool) -> Saw {
-        match self.client.look(at).await {
-            Ok(moment) => {
-                self.moment = moment;
-                let view = self.moment.as_ref().map(|moment| view(moment, is_free));
-                view.map_or(Saw::NotSeen(None), Saw::Screen)
-            }
-            Err(error) => Saw::NotSeen(Some(error.to_string())),
-        }
+    /// Without it, it has.
+    pub(super) async fn look(&mut self, at: &PaneId, is_free: Option<fn(i32) -> bool>) -> Saw {
+        self.moment = match self.client.look(at).await {
+            Ok(moment) => moment,
+            Err(error) => return Saw::NotSeen(Some(error.to_string())),
+        };
+        let Some(moment) = &self.moment else {
+            return Saw::NotSeen(None);
+        };
+        let pid = moment.pid;
+        let free = match is_free {
+            Some(is_free) => aside(move || is_free(pid)).await,
+            None => true,
+        };
+        Saw::Screen(view(moment, free))
     }
 
     /// Look at its title alone.
@@ -91,7 +98,7 @@ pub(super) fn title(found: &Found) -> Saw {
     }
 }
 
-fn view(moment: &Moment, is_free: fn(i32) -> bool) -> View {
+fn view(moment: &Moment, free: bool) -> View {
     View {
         screen: Screen {
             title: moment.title.clone(),
@@ -104,6 +111,6 @@ fn view(moment: &Moment, is_free: fn(i32) -> bool) -> View {
         pid: moment.pid,
         keys: moment.keys,
         quiet: is_still(moment.keys) && !moment.scrolled,
-        free: is_free(moment.pid),
+        free,
     }
 }

@@ -5,7 +5,7 @@ use super::message_record::{Delivery, MessageNo, Step};
 use super::state::State;
 use super::work::Work;
 use super::worker::{Giving, Why, Worker, WorkerState};
-use crate::model::Address;
+use crate::model::{Address, to_the_second};
 
 impl State {
     /// What an unfinished message waits for, one line a delivery; nothing if it waits for nothing.
@@ -112,7 +112,7 @@ impl State {
                 DialogKind::Question => "it asks a question in its pane".into(),
             },
             WorkerState::Limited { until, .. } => {
-                format!("its account has no room until {}", time(*until))
+                format!("its account has no room until {}", to_the_second(*until))
             }
             WorkerState::Checking { work, .. } => format!(
                 "its outcome is being checked ({} times so far)",
@@ -124,12 +124,12 @@ impl State {
             } => format!(
                 "attempt {} of its work failed; it is tried again at {}",
                 work.tries,
-                time(*until)
+                to_the_second(*until)
             ),
             WorkerState::Backoff { work: None, until } => format!(
                 "it failed {} times in a row, and is left alone until {}",
                 worker.failures,
-                time(*until)
+                to_the_second(*until)
             ),
             WorkerState::Stopping { why, .. } => format!("its process is being ended: {why}"),
         }
@@ -168,9 +168,4 @@ impl State {
         }
         counts.into_iter().collect()
     }
-}
-
-fn time(at: i64) -> String {
-    let time = chrono::DateTime::from_timestamp_millis(at).unwrap_or_default();
-    time.format("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

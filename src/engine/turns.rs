@@ -11,7 +11,7 @@ use super::notes::Note;
 use super::state::State;
 use super::work::{Last, Owes, Work};
 use super::worker::{Place, WorkerState};
-use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, OutcomeWord};
+use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, OutcomeWord, utc};
 
 /// Checks that could not tell before work is parked.
 const CHECK_ERRORS: u32 = 3;
@@ -175,8 +175,7 @@ impl State {
         let headline: String = headline.unwrap_or(word).chars().take(120).collect();
         let number = self.next_number();
         let id = self.letter_of_output(number, who, &status, &headline, text);
-        let now = chrono::DateTime::from_timestamp_millis(self.at).unwrap_or_default();
-        let now = now.fixed_offset();
+        let now = utc(self.at).fixed_offset();
         let envelope = Envelope {
             status: Some(status),
             ..Envelope::new(who.clone(), id.clone(), Line::from(headline), now)

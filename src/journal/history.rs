@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::{Error, Reader, Store};
 use crate::engine::{Effect, MessageNo, MessageRecord, Source, State, Step};
-use crate::model::{Address, Diagnostic, Envelope, MsgId};
+use crate::model::{Address, Diagnostic, Envelope, MsgId, utc};
 
 /// How many finished messages of one name or file are looked up.
 const NAMED: u32 = 8;
@@ -212,9 +212,8 @@ impl History<'_> {
         if let Some(arrived) = self.reader.arrival(facts)? {
             return Ok(arrived.envelope);
         }
-        let at = chrono::DateTime::from_timestamp_millis(facts.at).unwrap_or_default();
         let (from, id, headline) = (facts.from.clone(), facts.id.clone(), facts.headline.clone());
-        let mut envelope = Envelope::new(from, id, headline, at.fixed_offset());
+        let mut envelope = Envelope::new(from, id, headline, utc(facts.at).fixed_offset());
         envelope.status.clone_from(&facts.status);
         Ok(envelope)
     }

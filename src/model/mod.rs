@@ -13,6 +13,7 @@ mod nearest;
 mod placeholder;
 mod runtime;
 mod settings;
+mod time;
 
 pub use address::{Address, BadName, Name, Recipient};
 pub use diagnostic::{Code, Diagnostic, Place, Severity};
@@ -29,3 +30,4 @@ pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
 pub use runtime::{Argument, HookMeaning, ProgramInfo, Runtime, ScreenRules, TitleRules};
 pub use settings::{Core, Notify, Pattern, Settings};
+pub use time::{to_the_millisecond, to_the_second, utc};

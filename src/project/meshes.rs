@@ -190,7 +190,7 @@ impl Entry {
         };
         let mut remarks = Vec::new();
         for (index, agent) in mesh.agents.values().enumerate() {
-            let why = cannot_run(project, runtimes, &self.place, agent, path);
+            let why = cannot_run(project, runtimes.of(agent), &self.place, agent, path);
             if let Some(why) = why.filter(|_| !said(index)) {
                 remarks.push(Remark {
                     part: Part::Agent(index),

@@ -6,14 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::{Place, Project};
-use crate::model::{Agent, Prompt};
-use crate::runtime::Runtimes;
+use crate::model::{Agent, Prompt, Runtime};
 
 /// Why an agent cannot be run, by the PATH of the daemon; `None` if nothing is known to be
 /// in the way.
 pub fn cannot_run(
     project: &Project,
-    runtimes: &Runtimes,
+    runtime: Option<&Runtime>,
     place: &Place,
     agent: &Agent,
     path: &OsStr,
@@ -25,7 +24,7 @@ pub fn cannot_run(
     if let Some(file) = folder.and_then(|folder| missing_prompt(folder, agent)) {
         return Some(format!("its prompt file {file} is not there"));
     }
-    let Some(runtime) = runtimes.of(agent) else {
+    let Some(runtime) = runtime else {
         return Some(format!(
             "its runtime `{}` is not supported yet: give it `runtime: command` and a `run`",
             agent.runtime

@@ -8,10 +8,12 @@ mod environment;
 mod panes;
 mod protocol;
 mod quote;
+mod server;
 mod typing;
 
-pub use client::{Client, Error, Reply, Server, ServerId};
+pub use client::{Client, Error, Reply};
 pub use environment::is_of_tx;
 pub use panes::{Found, PaneId, Person, Window, session_name};
 pub use quote::literal;
+pub use server::{Server, ServerId};
 pub use typing::{CORE, Mark, Moment, Put, What};

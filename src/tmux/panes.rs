@@ -4,8 +4,9 @@ use tmux_interface::{
     KillPane, ListPanes, NewSession, NewWindow, RespawnPane, SetOption, TmuxCommand,
 };
 
-use super::client::{Client, Error, Reply, ServerId};
+use super::client::{Client, Error, Reply};
 use super::quote::literal;
+use super::server::ServerId;
 use super::typing::Mark;
 
 /// A pane, by the id that its server gave it. Nothing else names one for sure.

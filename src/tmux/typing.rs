@@ -7,9 +7,10 @@ use tmux_interface::{
     CapturePane, ListPanes, LoadBuffer, PasteBuffer, SelectPane, SendKeys, SetBuffer, SetOption,
 };
 
-use super::client::{Client, Error, ServerId};
+use super::client::{Client, Error};
 use super::panes::{PaneId, words};
 use super::quote::literal;
+use super::server::ServerId;
 
 /// The option of the pane that the human's program runs in.
 pub const CORE: &str = "@tx-core";

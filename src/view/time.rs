@@ -2,9 +2,10 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::model::to_the_millisecond;
 
 /// A moment: `2026-11-15T10:00:00.000Z`. It is kept in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -13,8 +14,7 @@ pub(crate) struct Time(pub(crate) i64);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let time: DateTime<Utc> = DateTime::from_timestamp_millis(self.0).unwrap_or_default();
-        write!(f, "{}", time.format("%Y-%m-%dT%H:%M:%S%.3fZ"))
+        f.write_str(&to_the_millisecond(self.0))
     }
 }
 

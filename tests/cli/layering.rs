@@ -84,6 +84,31 @@ const IMPURE: &[&str] = &[
     "Instant::now",
 ];
 
+/// The files of the daemon that run on the loop from end to end.
+const ON_THE_LOOP: &[&str] = &[
+    "handover.rs",
+    "news.rs",
+    "orders.rs",
+    "perform.rs",
+    "queue.rs",
+    "settle.rs",
+];
+
+/// What would make the loop wait for something other than a commit.
+const WAITS: &[&str] = &[
+    ".await",
+    "std::fs",
+    "std::io",
+    "std::process",
+    "std::thread",
+    "briefing",
+    "cannot_run",
+    "make_workspace",
+    "read_regular",
+    "write_new",
+    "write_private",
+];
+
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -217,5 +242,32 @@ fn the_pure_rooms_touch_nothing() {
                 assert!(!code.contains(word), "{} uses {word}", path.display());
             }
         }
+    }
+}
+
+#[test]
+fn the_loop_waits_for_nothing_but_a_commit() {
+    let daemon = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/daemon");
+    for file in ON_THE_LOOP {
+        let code = code(&daemon.join(file));
+        for word in WAITS {
+            assert!(!code.contains(word), "{file} uses {word}");
+        }
+    }
+}
+
+#[test]
+fn every_task_of_the_daemon_is_joined() {
+    let daemon = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/daemon");
+    for path in sources(&daemon) {
+        let code = code(&path);
+        // A task belongs to a `JoinSet`, and work for another thread is waited for in `aside`.
+        let is_aside = path.file_name().is_some_and(|name| name == "aside.rs");
+        let spawns = code.contains("tokio::spawn") || code.contains("task::spawn");
+        assert!(
+            is_aside || !(spawns || code.contains("spawn_blocking")),
+            "{}: a task that nobody joins",
+            path.display()
+        );
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::hints::Shared;
+use crate::daemon::aside::aside;
 
 /// How long the watcher may take before the folder is scanned instead.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -29,8 +30,13 @@ impl Fence {
     pub(in crate::daemon) async fn pass(&self) {
         let (number, mut passes) = self.shared.raise();
         let file = self.folder.join(format!("{PREFIX}{number}"));
-        let raised = self.shared.is_watching() && fs::File::create(&file).is_ok();
-        let _ = fs::remove_file(&file);
+        let is_watching = self.shared.is_watching();
+        let raised = aside(move || {
+            let raised = is_watching && fs::File::create(&file).is_ok();
+            let _ = fs::remove_file(&file);
+            raised
+        });
+        let raised = raised.await;
         if raised && tokio::time::timeout(PATIENCE, &mut passes).await.is_ok() {
             return;
         }

@@ -7,16 +7,16 @@
 //! parser that is run only when there is something to say: parsing a good
 //! message never pays for them.
 
+mod node;
 mod places;
 mod plain;
 
-use std::cell::Cell;
-use std::fmt;
 use std::ops::Range;
 
-use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value};
+use serde::de::DeserializeSeed;
+use serde_json::{Map, Value};
 
+use node::{Limits, Node, TOO_DEEP};
 pub(crate) use places::Places;
 
 /// Why a text is not YAML that we take.
@@ -44,14 +44,6 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// What a text may expand to, in bytes and values. Without aliases none of the
-/// texts we take comes near it.
-const EXPANDED: usize = 1024 * 1024;
-/// How deep mappings and lists may nest. What is read here is stored and read back as
-/// JSON, which has its own, wider limit: what is accepted always fits into that.
-const DEPTH: usize = 32;
-const TOO_DEEP: &str = "this nests more than 32 deep";
-
 /// Parse one YAML document. Nothing but comments and white space is `Null`.
 pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
     match plain::parse(text) {
@@ -66,15 +58,12 @@ fn parse_any(text: &str) -> Result<Value, Fault> {
     if is_insignificant(text) {
         return Ok(Value::Null);
     }
-    let limits = Limits {
-        left: Cell::new(EXPANDED),
-        broken: Cell::new(None),
-    };
+    let limits = Limits::new();
     let document = serde_yaml::Deserializer::from_str(text);
     Node::outermost(&limits)
         .deserialize(document)
         .map_err(|error| {
-            let mut cause = limits.broken.get().unwrap_or(Cause::Syntax);
+            let mut cause = limits.broken().unwrap_or(Cause::Syntax);
             let full = error.to_string();
             if full.starts_with("repetition limit") || full.contains("recursion limit") {
                 cause = Cause::Limit;
@@ -279,151 +268,9 @@ fn explain(message: &str, text: &str, at: usize) -> (String, Option<&'static str
     (message[..cut].into(), hint)
 }
 
-struct Limits {
-    left: Cell<usize>,
-    broken: Cell<Option<Cause>>,
-}
-
-impl Limits {
-    fn spend<E: de::Error>(&self, cost: usize) -> Result<(), E> {
-        match self.left.get().checked_sub(cost) {
-            Some(left) => {
-                self.left.set(left);
-                Ok(())
-            }
-            None => {
-                self.broken.set(Some(Cause::Limit));
-                Err(E::custom("aliases expand too far"))
-            }
-        }
-    }
-}
-
-/// A value that is read, and how deep it stands.
-#[derive(Clone, Copy)]
-struct Node<'l> {
-    limits: &'l Limits,
-    depth: usize,
-}
-
-impl<'l> Node<'l> {
-    fn outermost(limits: &'l Limits) -> Self {
-        Node { limits, depth: 0 }
-    }
-
-    /// What stands in the mapping or list that this one is.
-    fn inner<E: de::Error>(self) -> Result<Self, E> {
-        if self.depth == DEPTH {
-            self.limits.broken.set(Some(Cause::Limit));
-            return Err(E::custom(TOO_DEEP));
-        }
-        Ok(Node {
-            depth: self.depth + 1,
-            ..self
-        })
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Node<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.limits.spend(1)?;
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Node<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("any YAML value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value.into()))
-    }
-
-    // JSON numbers end here; larger ones, and .nan and .inf, are kept as text.
-    fn visit_i128<E>(self, value: i128) -> Result<Value, E> {
-        Ok(Value::String(value.to_string()))
-    }
-
-    fn visit_u128<E>(self, value: u128) -> Result<Value, E> {
-        Ok(Value::String(value.to_string()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(match Number::from_f64(value) {
-            Some(number) => Value::Number(number),
-            None => Value::String(value.to_string()),
-        })
-    }
-
-    fn visit_str<E: de::Error>(self, value: &str) -> Result<Value, E> {
-        self.visit_string(value.into())
-    }
-
-    fn visit_string<E: de::Error>(self, value: String) -> Result<Value, E> {
-        self.limits.spend(value.len())?;
-        Ok(Value::String(value))
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_none<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.deserialize(deserializer)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        let inner = self.inner()?;
-        while let Some(item) = access.next_element_seed(inner)? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
-        let inner = self.inner()?;
-        while let Some(key) = access.next_key_seed(inner)? {
-            let key = match key {
-                Value::String(key) => key,
-                other => other.to_string(),
-            };
-            let value = access.next_value_seed(inner)?;
-            if map.contains_key(&key) {
-                self.limits.broken.set(Some(Cause::Duplicate));
-                return Err(de::Error::custom(format!("`{key}` stands here twice")));
-            }
-            map.insert(key, value);
-        }
-        Ok(Value::Object(map))
-    }
-
-    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
-        let (_tag, content): (de::IgnoredAny, _) = access.variant()?;
-        de::VariantAccess::newtype_variant_seed(content, self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::node::DEPTH;
     use super::*;
     use serde_json::json;
 

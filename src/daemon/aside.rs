@@ -1,0 +1,18 @@
+//! Work that waits for a disk or walks over `/proc`, on a thread of its own: everything else in
+//! the daemon shares one thread with the loop, and the loop waits for nothing but a commit.
+
+use std::panic::resume_unwind;
+
+use tokio::task::spawn_blocking;
+
+/// Do this beside everything else.
+pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The daemon ends, and so does whoever waits for this.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}

@@ -1,0 +1,328 @@
+//! What a worker is given, written where it can be read: its command line and prompt, or a text
+//! for its pane. Nothing of this runs on the loop.
+
+use std::path::{Path, PathBuf};
+
+use super::attempt::{Attempt, Order};
+use super::processes::Start;
+use crate::engine::{Exit, Pane};
+use crate::format::message::MAX_FILE;
+use crate::format::prompt::{Given, output_folder, prompt, with_feature};
+use crate::model::{
+    Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, OutcomeWord, Rearmatter, Runtime,
+};
+use crate::pane::{self, Text};
+use crate::project::{
+    Place, Project, Task, briefing, cannot_run, make_workspace, read_regular, workspace,
+    write_private,
+};
+use crate::runtime::{Values, arguments};
+
+/// A worker and what it is given, as of the commit that decided on it.
+pub(super) struct Handout {
+    pub(super) project: Project,
+    pub(super) pane: Pane,
+    pub(super) mesh: Mesh,
+    pub(super) agent: Agent,
+    pub(super) place: Place,
+    /// `None`: this tx has none of the name that the agent gives.
+    pub(super) runtime: Option<Runtime>,
+    pub(super) contents: Vec<Content>,
+    /// The first message of its run, if it has an output folder for that.
+    pub(super) task: Option<Content>,
+}
+
+/// A message as it is given.
+pub(super) struct Content {
+    pub(super) id: MsgId,
+    pub(super) from: Address,
+    pub(super) kind: Kind,
+    pub(super) headline: String,
+    pub(super) status: Option<OutcomeWord>,
+    pub(super) in_reply_to: Vec<MsgId>,
+    pub(super) body: String,
+    pub(super) rearmatter: Rearmatter,
+    pub(super) command: Option<String>,
+    pub(super) feature: Option<Feature>,
+    /// The file on the bus that it came in.
+    pub(super) file: Option<Written>,
+}
+
+/// A file as it was when it was accepted.
+pub(super) struct Written {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// Why a process is not started.
+enum Unready {
+    /// As things are now.
+    NotNow(String),
+    /// What it is to be given makes no command line, or nothing runs it here: that does not
+    /// change by itself.
+    Never(String),
+}
+
+impl From<String> for Unready {
+    fn from(why: String) -> Unready {
+        Unready::NotNow(why)
+    }
+}
+
+impl Start {
+    /// What is to be run, and its prompt.
+    pub(super) fn order(&self) -> Result<(Order, String), Exit> {
+        self.prepare().map_err(|unready| match unready {
+            Unready::NotNow(why) => Exit::NotStarted { why },
+            Unready::Never(why) => Exit::Unstartable { why },
+        })
+    }
+
+    fn prepare(&self) -> Result<(Order, String), Unready> {
+        let Handout {
+            project,
+            pane,
+            agent,
+            place,
+            runtime,
+            contents,
+            ..
+        } = &self.handout;
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        if let Some(why) = cannot_run(project, runtime.as_ref(), place, agent, &path) {
+            return Err(Unready::Never(why));
+        }
+        let unknown = || format!("there is no runtime `{}`", agent.runtime);
+        let runtime = runtime.as_ref().ok_or_else(unknown)?;
+        let output = self.handout.workspace()?;
+        let prompt = self.handout.prompt(output.as_deref(), self.resumed);
+        let prompt = prompt.map_err(Unready::Never)?;
+        let attempt = Attempt::of(&project.run(), pane);
+        let first = contents.first();
+        let message = first.map(|first| first.file_in(project).unwrap_or_else(|| attempt.prompt()));
+        let mesh_dir = match place {
+            Place::File(path) => path.parent().map(Path::to_path_buf),
+            Place::BuiltIn => None,
+        };
+        let text = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
+        let (mesh_dir, message) = (text(&mesh_dir), text(&message));
+        let prompt_file = text(&Some(attempt.prompt()));
+        let folder = project.root.clone();
+        let workdir = folder.to_string_lossy().into_owned();
+        let name = pane.worker.to_string();
+        let program = arguments(
+            runtime.run_of(agent),
+            agent.shell,
+            &Values {
+                mesh_dir: mesh_dir.as_deref(),
+                prompt_file: prompt_file.as_deref(),
+                msg_file: message.as_deref(),
+                session: self.session.as_deref(),
+                model: self.model.as_deref().or(agent.model.as_deref()),
+                agent: Some(&name),
+                workdir: Some(&workdir),
+            },
+        )
+        .map_err(|error| Unready::Never(error.to_string()))?;
+        if program.is_empty() {
+            return Err(Unready::NotNow("its `run` names no program".into()));
+        }
+        let environment = [
+            ("TX_ROOT", Some(workdir.clone())),
+            ("TX_AGENT", Some(name)),
+            ("TX_WORKDIR", Some(workdir)),
+            ("TX_WORKSPACE", text(&output)),
+            ("TX_SESSION_ID", self.session.clone()),
+            ("TX_MSG_ID", first.map(|content| content.id.to_string())),
+        ];
+        let own = environment
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        let env = agent.env.as_ref();
+        let set = env.map(|env| env.set.clone()).unwrap_or_default();
+        let order = Order {
+            program,
+            folder,
+            passed: env.map(|env| env.passed.clone()),
+            environment: set.into_iter().chain(own).collect(),
+            mode: runtime.mode_of(agent),
+            runtime: agent.runtime.clone(),
+        };
+        Ok((order, prompt))
+    }
+}
+
+impl Handout {
+    /// What goes into a pane: one line with the path of the message, or the message itself.
+    pub(super) fn text(&self, turn: u32) -> Result<Text, String> {
+        let attempt = self.attempt();
+        let message = attempt.folder().join(format!("turn-{turn}.md"));
+        let output = self.workspace()?;
+        let prompt = || self.prompt(output.as_deref(), true);
+        let text = match (self.agent.deliver, self.contents.as_slice()) {
+            (Deliver::Text, [one]) => match self.slash_command() {
+                Some(command) => format!("{command}\n\n{}", one.body),
+                None => one.body.clone(),
+            },
+            (Deliver::Text, [] | [..]) => prompt()?,
+            (Deliver::Path, contents) => {
+                let path = match contents {
+                    [one] => match (one.file_in(&self.project), &one.file) {
+                        (Some(path), _) => path,
+                        (None, Some(as_it_was)) => write(message, &as_it_was.text)?,
+                        (None, None) => write(message, &prompt()?)?,
+                    },
+                    [] | [..] => write(message, &prompt()?)?,
+                };
+                path.to_string_lossy().into_owned()
+            }
+        };
+        self.given(attempt.given(turn), &text, Some(turn))
+    }
+
+    /// What somebody is told who is interrupted: as a message is, but of no turn.
+    pub(super) fn note(&self, note: &str) -> Result<Text, String> {
+        let folder = self.attempt().folder().to_owned();
+        let text = match (self.agent.deliver, self.is_typed_to()) {
+            (Deliver::Text, _) | (Deliver::Path, true) => note.to_owned(),
+            (Deliver::Path, false) => {
+                let path = write(folder.join("note.md"), &format!("{note}\n"))?;
+                path.to_string_lossy().into_owned()
+            }
+        };
+        self.given(folder.join("note"), &text, None)
+    }
+
+    fn attempt(&self) -> Attempt {
+        Attempt::of(&self.project.run(), &self.pane)
+    }
+
+    /// Is Enter pressed after what it is given? Else it is given lines.
+    fn is_typed_to(&self) -> bool {
+        let runtime = self.runtime.as_ref();
+        runtime.is_some_and(|runtime| runtime.screen.prompt.is_some())
+    }
+
+    /// A text for its pane, in a file.
+    fn given(&self, file: PathBuf, text: &str, turn: Option<u32>) -> Result<Text, String> {
+        let mut text = printable(text);
+        if self.is_typed_to() {
+            text.truncate(text.trim_end().len());
+        } else {
+            text.push('\n');
+        }
+        Ok(Text {
+            turn,
+            mark: turn.map_or_else(String::new, |turn| turn.to_string()),
+            last_line: text.lines().last().unwrap_or_default().to_owned(),
+            content: pane::Content::File(write(file, &text)?),
+            until: None,
+        })
+    }
+
+    fn prompt(&self, output: Option<&Path>, resumed: bool) -> Result<String, String> {
+        let Handout {
+            project,
+            mesh,
+            agent,
+            place,
+            contents,
+            ..
+        } = self;
+        let runtime = self.runtime.as_ref();
+        let prints = runtime.is_some_and(|runtime| runtime.prints_outcome(agent));
+        let briefing = match (resumed, output) {
+            (false, output) => {
+                briefing(project, place, mesh, agent, prints, self.feature(), output)
+                    .map_err(|error| error.to_string())?
+            }
+            // It may be another task's.
+            (true, Some(output)) if contents.iter().any(Content::is_work) => {
+                output_folder(&output.to_string_lossy())
+            }
+            (true, Some(_) | None) => String::new(),
+        };
+        let given: Vec<Given> = contents.iter().map(Content::given).collect();
+        Ok(prompt(&briefing, self.slash_command().as_deref(), &given))
+    }
+
+    /// The output folder of what a worker is given, or has in hand; made, unless its mesh says
+    /// that it is not to be.
+    fn workspace(&self) -> Result<Option<PathBuf>, String> {
+        let Handout { mesh, agent, .. } = self;
+        let rules = agent.workspace.as_ref().or(mesh.workspace.as_ref());
+        let (Some(rules), Some(task)) = (rules, &self.task) else {
+            return Ok(None);
+        };
+        let task = Task {
+            id: task.id.as_str(),
+            headline: &task.headline,
+            feature: self.feature().or(task.feature.as_ref()),
+        };
+        let folder = workspace(&self.project, mesh, agent, Some(task));
+        if let Some(folder) = folder.as_ref().filter(|_| rules.create) {
+            make_workspace(&self.project, folder)?;
+        }
+        Ok(folder)
+    }
+
+    /// What is put before the prompt: the message's own, else the agent's if it begins
+    /// something.
+    fn slash_command(&self) -> Option<String> {
+        let contents = &self.contents;
+        let own = contents.iter().find_map(|content| content.command.as_ref());
+        let begins = contents.is_empty() || contents.iter().any(Content::is_work);
+        let command = own.or(self.agent.command.as_ref().filter(|_| begins))?;
+        Some(with_feature(command, self.feature()))
+    }
+
+    fn feature(&self) -> Option<&Feature> {
+        let mut contents = self.contents.iter();
+        contents.find_map(|content| content.feature.as_ref())
+    }
+}
+
+impl Content {
+    fn is_work(&self) -> bool {
+        match self.kind {
+            Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => true,
+            Kind::AskResponse | Kind::Update | Kind::Lifecycle => false,
+        }
+    }
+
+    fn given(&self) -> Given<'_> {
+        Given {
+            id: &self.id,
+            from: &self.from,
+            kind: self.kind,
+            headline: &self.headline,
+            status: self.status.as_ref(),
+            in_reply_to: &self.in_reply_to,
+            body: &self.body,
+            rearmatter: &self.rearmatter,
+        }
+    }
+
+    /// The file that it came in, if that is what it was, and its path is one line.
+    fn file_in(&self, project: &Project) -> Option<PathBuf> {
+        let Written { name, text } = self.file.as_ref()?;
+        if name.chars().any(char::is_control) {
+            return None;
+        }
+        let path = project.messages().join(name);
+        let (bytes, _) = read_regular(&path, MAX_FILE).ok()?;
+        (bytes == text.as_bytes()).then_some(path)
+    }
+}
+
+fn write(path: PathBuf, text: &str) -> Result<PathBuf, String> {
+    let written = write_private(&path, text);
+    let failed = |error| format!("{} cannot be written: {error}", path.display());
+    written.map_err(failed).map(|()| path)
+}
+
+/// What may go into a terminal: no control characters but line breaks and tabs.
+fn printable(text: &str) -> String {
+    let kept = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    text.chars().filter(kept).collect()
+}

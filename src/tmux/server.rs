@@ -1,0 +1,187 @@
+//! A private tmux server: how it is started, set up and attached to.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+use tmux_interface::{NewSession, SetOption};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+use super::client::Error;
+use super::environment::{is_of_tx, refresh};
+use super::quote::{arguments, line};
+
+/// The session that keeps the server alive, and that the client is attached to. No mesh
+/// can have this name.
+const HUB: &str = "_tx";
+/// How long a client of a tx that is no more may take to go.
+const LAST_CLIENT: Duration = Duration::from_secs(2);
+
+/// A private tmux server.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Its socket.
+    pub socket: PathBuf,
+}
+
+/// One life of a server. What it named, another of the same socket names otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ServerId(String);
+
+impl ServerId {
+    /// What tmux prints of itself, for a reply to tell which server it came from.
+    pub(super) const FORMAT: &str = "#{pid}-#{start_time}";
+
+    pub(super) fn new(printed: &str) -> ServerId {
+        ServerId(printed.trim().into())
+    }
+}
+
+impl Server {
+    /// A tmux command line for this server, which reads nobody's configuration.
+    pub fn command(&self) -> Command {
+        self.blocking().into()
+    }
+
+    /// The same, for whoever can wait.
+    pub fn blocking(&self) -> std::process::Command {
+        let mut command = std::process::Command::new("tmux");
+        command
+            .arg("-S")
+            .arg(&self.socket)
+            .args(["-f", "/dev/null"]);
+        command.env_remove("TMUX").env_remove("TMUX_PANE");
+        // Whoever runs this may be an agent, and what is started here is not.
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_tx(name)) {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    /// The same, with commands for it to run.
+    pub fn asked<S: AsRef<str>>(&self, commands: &[Vec<S>]) -> std::process::Command {
+        let mut command = self.blocking();
+        command.args(arguments(commands));
+        command
+    }
+
+    /// Start the server if it is not there, and attach a client to it.
+    pub(super) async fn attach(&self) -> Result<(Child, ServerId), Error> {
+        let failed = |error: std::io::Error| Error::NotStarted(error.to_string());
+        // A shell there would read the user's profile, for nothing.
+        let hub = NewSession::new().detached().session_name(HUB);
+        let hub = hub.shell_command("exec cat").build();
+        let settings = [
+            ("remain-on-exit", "on"),
+            ("window-size", "latest"),
+            // A session that was made earlier would keep what was so then.
+            ("update-environment", ""),
+            // The line at the foot changes when it is told to, and not by a clock.
+            ("status-interval", "0"),
+            ("status-style", "bg=default,fg=default"),
+            ("window-status-current-style", "bold"),
+            ("status-left", " tx: #{session_name} "),
+            ("status-left-length", "40"),
+            ("status-right", ""),
+            ("status-right-length", "120"),
+        ];
+        let settings = settings
+            .map(|(name, value)| SetOption::new().global().option(name).value(value).build());
+        let mut start = self.command();
+        start.args(hub.to_vec().iter().map(AsRef::<str>::as_ref));
+        for setting in &settings {
+            start
+                .arg(";")
+                .args(setting.to_vec().iter().map(AsRef::<str>::as_ref));
+        }
+        let started = start.stdin(Stdio::null()).output().await.map_err(failed)?;
+        let said = String::from_utf8_lossy(&started.stderr);
+        // Being there already is as good as being started.
+        if !started.status.success() && !said.contains("duplicate session") {
+            return Err(Error::NotStarted(said.trim().to_owned()));
+        }
+        self.refresh_environment().await.map_err(failed)?;
+        self.see_off_others().await.map_err(failed)?;
+        let mut which = self.command();
+        which.args(["display-message", "-p", ServerId::FORMAT]);
+        let which = which.stdin(Stdio::null()).output().await.map_err(failed)?;
+        let server = ServerId::new(&String::from_utf8_lossy(&which.stdout));
+        let process = self
+            .command()
+            .args([
+                "-u",
+                "-C",
+                "attach-session",
+                "-f",
+                "no-output,ignore-size",
+                "-t",
+            ])
+            .arg(format!("={HUB}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(failed)?;
+        self.tell_of_end(process.id()).await.map_err(failed)?;
+        Ok((process, server))
+    }
+
+    /// Give what is started from now on the environment of this process. What cannot be set
+    /// stays as it was.
+    async fn refresh_environment(&self) -> std::io::Result<()> {
+        let mut show = self.command();
+        show.args(["show-environment", "-g"]);
+        show.stdin(Stdio::null()).kill_on_drop(true);
+        let printed = show.output().await?.stdout;
+        // By standard input: everybody can see the arguments of a process.
+        let mut set = self.command();
+        set.args(["source-file", "-"]).stdin(Stdio::piped());
+        set.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut set = set.kill_on_drop(true).spawn()?;
+        if let Some(mut input) = set.stdin.take() {
+            let commands = refresh(std::env::vars_os(), &printed).join("\n") + "\n";
+            input.write_all(commands.as_bytes()).await?;
+        }
+        set.wait().await.map(drop)
+    }
+
+    /// Whatever ends tx ends its client: then the line at the foot of the windows is no
+    /// longer true, and tmux itself says so.
+    async fn tell_of_end(&self, client: Option<u32>) -> std::io::Result<()> {
+        let is_ours = format!("#{{==:#{{hook_client}},client-{}}}", client.unwrap_or(0));
+        let say = line(&["set-option", "-g", "status-right", " tx does not run "]);
+        let tell = line(&["if-shell", "-F", &is_ours, &say.unwrap_or_default()]);
+        let mut hook = self.command();
+        hook.args(["set-hook", "-g", "client-detached"]);
+        hook.arg(tell.unwrap_or_default());
+        hook.stdin(Stdio::null()).output().await.map(drop)
+    }
+
+    /// A tx that was killed has left a client, which may still have something to say.
+    /// Only when it is gone is what tmux tells the last word.
+    async fn see_off_others(&self) -> std::io::Result<()> {
+        let deadline = Instant::now() + LAST_CLIENT;
+        loop {
+            let mut list = self.command();
+            list.args(["list-clients", "-t", &format!("={HUB}"), "-F"]);
+            list.arg("#{client_control_mode} #{client_pid}");
+            let listed = list.stdin(Stdio::null()).output().await?;
+            let listed = String::from_utf8_lossy(&listed.stdout);
+            let pids = listed.lines().filter_map(|line| line.strip_prefix("1 "));
+            let pids: Vec<Pid> = pids
+                .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+                .collect();
+            if pids.is_empty() || Instant::now() >= deadline {
+                return Ok(());
+            }
+            for pid in pids {
+                // If it went by itself, all the better.
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
