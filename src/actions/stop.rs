@@ -99,7 +99,8 @@ pub(crate) fn stop_daemon(
     };
     match control.ask(&Request::Stop { kill_agents }) {
         // It may end before it has answered.
-        Ok(Reply::Done | Reply::Seq { .. }) | Err(NoAnswer::Gone | NoAnswer::TimedOut) => {}
+        Ok(Reply::Done | Reply::Hook { .. } | Reply::Seq { .. })
+        | Err(NoAnswer::Gone | NoAnswer::TimedOut) => {}
         Ok(Reply::Refused { why, hint }) => return Err(Refused::new(why).hint(hint)),
         Err(error @ (NoAnswer::Garbage(_) | NoAnswer::Refused { .. })) => {
             return Err(error.into());

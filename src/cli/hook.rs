@@ -24,7 +24,11 @@ pub(super) struct HookArgs {
 
 pub(super) fn run(context: &Context, verb: &HookArgs) -> Result<Exit, Refused> {
     let mut text = String::new();
-    if std::io::stdin().take(MOST).read_to_string(&mut text).is_err() {
+    if std::io::stdin()
+        .take(MOST)
+        .read_to_string(&mut text)
+        .is_err()
+    {
         // An agent is never held up by what tx cannot read.
         return Ok(Exit::Done);
     }

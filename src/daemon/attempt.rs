@@ -58,6 +58,9 @@ pub struct Order {
     /// The runtime that it is of.
     #[serde(default = "command")]
     pub runtime: String,
+    /// The turn that it is started with.
+    #[serde(default)]
+    pub turn: Option<u32>,
 }
 
 /// What every process was of before its order named it.
@@ -125,6 +128,19 @@ impl Attempt {
     /// What the process is told.
     pub fn prompt(&self) -> PathBuf {
         self.folder.join("prompt.md")
+    }
+
+    /// Note that a turn is about to be given in another way than by its pane, which has no
+    /// mark of it then.
+    pub(super) fn note_sent(&self, turn: u32) {
+        // If that cannot be noted, a restart looks at what the pane shows.
+        let _ = write_private(&self.folder.join("sent"), &turn.to_string());
+    }
+
+    /// The last turn that is so noted; 0 if none.
+    pub(super) fn sent(&self) -> u32 {
+        let noted = fs::read_to_string(self.folder.join("sent"));
+        noted.ok().and_then(|turn| turn.parse().ok()).unwrap_or(0)
     }
 
     /// The text of a turn for its pane.

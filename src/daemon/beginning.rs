@@ -42,8 +42,8 @@ pub(super) async fn order(
     dead: Option<&PaneId>,
 ) -> Result<PaneId, Exit> {
     let (run, laid_out) = (world.run.clone(), attempt.clone());
-    let pane = start.pane.clone();
-    aside(move || lay_out(&run, &laid_out, &start)).await?;
+    let (pane, program) = (start.pane.clone(), world.program.clone());
+    aside(move || lay_out(&run, &laid_out, &start, &program)).await?;
     let opened = open(world, attempt, &pane, dead).await;
     opened.map_err(|error| match error {
         Error::Gone | Error::OtherServer => cut_off(),
@@ -54,11 +54,11 @@ pub(super) async fn order(
 }
 
 /// Write what its wrapper reads, when nothing of an earlier process is left.
-fn lay_out(run: &Path, attempt: &Attempt, start: &Start) -> Result<(), Exit> {
+fn lay_out(run: &Path, attempt: &Attempt, start: &Start, program: &str) -> Result<(), Exit> {
     be_alone(run, &start.pane).map_err(not_started)?;
     // If they cannot be removed they take up room.
     let _ = attempts::clear_old(run, &start.pane);
-    let (order, prompt) = start.order()?;
+    let (order, prompt) = start.order(program)?;
     let laid_out = attempt.order(&order, &prompt);
     laid_out.map_err(|error| not_started(format!("its order cannot be written: {error}")))
 }

@@ -7,16 +7,16 @@ use super::attempt::{Attempt, Order};
 use super::processes::Start;
 use crate::engine::{Exit, Pane};
 use crate::format::message::MAX_FILE;
-use crate::format::prompt::{Given, output_folder, prompt, with_feature};
+use crate::format::prompt::{Given, line, output_folder, prompt, with_feature};
 use crate::model::{
     Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, OutcomeWord, Rearmatter, Runtime,
 };
 use crate::pane::{self, Text};
 use crate::project::{
-    Place, Project, Task, briefing, cannot_run, make_workspace, read_regular, workspace,
-    write_private,
+    Place, Project, Task, briefing, cannot_run, make_workspace, read_regular, system_text,
+    workspace, write_private,
 };
-use crate::runtime::{Values, arguments};
+use crate::runtime::{Unfilled, Values, arguments, file, text_with};
 
 /// A worker and what it is given, as of the commit that decided on it.
 pub(super) struct Handout {
@@ -71,14 +71,15 @@ impl From<String> for Unready {
 
 impl Start {
     /// What is to be run, and its prompt.
-    pub(super) fn order(&self) -> Result<(Order, String), Exit> {
-        self.prepare().map_err(|unready| match unready {
+    pub(super) fn order(&self, program: &str) -> Result<(Order, String), Exit> {
+        self.prepare(program).map_err(|unready| match unready {
             Unready::NotNow(why) => Exit::NotStarted { why },
             Unready::Never(why) => Exit::Unstartable { why },
         })
     }
 
-    fn prepare(&self) -> Result<(Order, String), Unready> {
+    /// `tx` is this program, for hooks to call.
+    fn prepare(&self, tx: &str) -> Result<(Order, String), Unready> {
         let Handout {
             project,
             pane,
@@ -95,7 +96,11 @@ impl Start {
         let unknown = || format!("there is no runtime `{}`", agent.runtime);
         let runtime = runtime.as_ref().ok_or_else(unknown)?;
         let output = self.handout.workspace()?;
-        let prompt = self.handout.prompt(output.as_deref(), self.resumed);
+        let is_cli = runtime.has_system_text(agent);
+        let prompt = match is_cli {
+            true => Ok(String::new()),
+            false => self.handout.prompt(output.as_deref(), self.resumed),
+        };
         let prompt = prompt.map_err(Unready::Never)?;
         let attempt = Attempt::of(&project.run(), pane);
         let first = contents.first();
@@ -110,27 +115,64 @@ impl Start {
         let folder = project.root.clone();
         let workdir = folder.to_string_lossy().into_owned();
         let name = pane.worker.to_string();
-        let program = arguments(
-            runtime.run_of(agent),
-            agent.shell,
-            &Values {
-                mesh_dir: mesh_dir.as_deref(),
-                prompt_file: prompt_file.as_deref(),
-                msg_file: message.as_deref(),
-                session: self.session.as_deref(),
-                model: self.model.as_deref().or(agent.model.as_deref()),
-                agent: Some(&name),
-                workdir: Some(&workdir),
-            },
-        )
-        .map_err(|error| Unready::Never(error.to_string()))?;
+        let system = is_cli.then(|| self.handout.system(output.as_deref()));
+        let system = system.transpose().map_err(Unready::Never)?;
+        let line = match self.turn {
+            Some(turn) if is_cli => {
+                Some(self.handout.line(turn, output.as_deref(), self.resumed)?)
+            }
+            Some(_) | None => None,
+        };
+        let model = self.model.as_deref().or(agent.model.as_deref());
+        let model = model.map(|model| runtime.models.get(model).map_or(model, String::as_str));
+        let session = self.session.as_deref();
+        let files = attempt.folder().join("files");
+        let (system_file, files_text) = (
+            attempt.folder().join("system.md"),
+            text(&Some(files.clone())),
+        );
+        let system_file_text = text(&Some(system_file.clone()));
+        let messages = text(&Some(project.messages()));
+        let hook = format!("{} hook", shlex::try_quote(tx).unwrap_or(tx.into()));
+        let ask = format!("{hook} --ask");
+        let permissions = runtime.permissions.get("default");
+        let permissions = permissions.map_or(&[][..], Vec::as_slice);
+        let values = Values {
+            mesh_dir: mesh_dir.as_deref(),
+            prompt_file: prompt_file.as_deref(),
+            msg_file: message.as_deref(),
+            session,
+            model,
+            agent: Some(&name),
+            workdir: Some(&workdir),
+            new_session: session.filter(|_| !self.resumed),
+            old_session: session.filter(|_| self.resumed),
+            text: line.as_deref(),
+            system: system.as_deref(),
+            system_file: system_file_text.as_deref(),
+            files: files_text.as_deref(),
+            messages: messages.as_deref(),
+            hook: Some(&hook),
+            ask: Some(&ask),
+            permissions,
+            ..Values::default()
+        };
+        let never = |error: Unfilled| Unready::Never(error.to_string());
+        let program = arguments(&runtime.run_of(agent), agent.shell, &values).map_err(never)?;
+        if let Some(system) = &system {
+            write(system_file, system)?;
+        }
+        for (name, content) in &runtime.files {
+            let content = file(content, &values).map_err(never)?;
+            write(files.join(name), &content)?;
+        }
         if program.is_empty() {
             return Err(Unready::NotNow("its `run` names no program".into()));
         }
         let environment = [
             ("TX_ROOT", Some(workdir.clone())),
-            ("TX_AGENT", Some(name)),
-            ("TX_WORKDIR", Some(workdir)),
+            ("TX_AGENT", Some(name.clone())),
+            ("TX_WORKDIR", Some(workdir.clone())),
             ("TX_WORKSPACE", text(&output)),
             ("TX_SESSION_ID", self.session.clone()),
             ("TX_MSG_ID", first.map(|content| content.id.to_string())),
@@ -140,13 +182,19 @@ impl Start {
             .filter_map(|(key, value)| Some((key.to_owned(), value?)));
         let env = agent.env.as_ref();
         let set = env.map(|env| env.set.clone()).unwrap_or_default();
+        let runtime_env = runtime.env.iter().map(|(name, value)| {
+            let value = text_with(value, &values).map_err(never)?;
+            Ok((name.clone(), value))
+        });
+        let runtime_env: Vec<(String, String)> = runtime_env.collect::<Result<_, Unready>>()?;
         let order = Order {
             program,
             folder,
             passed: env.map(|env| env.passed.clone()),
-            environment: set.into_iter().chain(own).collect(),
+            environment: runtime_env.into_iter().chain(set).chain(own).collect(),
             mode: runtime.mode_of(agent),
             runtime: agent.runtime.clone(),
+            turn: self.turn,
         };
         Ok((order, prompt))
     }
@@ -158,6 +206,10 @@ impl Handout {
         let attempt = self.attempt();
         let message = attempt.folder().join(format!("turn-{turn}.md"));
         let output = self.workspace()?;
+        if self.is_cli() {
+            let line = self.line(turn, output.as_deref(), false)?;
+            return self.given(attempt.given(turn), &line, Some(turn));
+        }
         let prompt = || self.prompt(output.as_deref(), true);
         let text = match (self.agent.deliver, self.contents.as_slice()) {
             (Deliver::Text, [one]) => match self.slash_command() {
@@ -178,6 +230,34 @@ impl Handout {
             }
         };
         self.given(attempt.given(turn), &text, Some(turn))
+    }
+
+    /// Is it an agent CLI, which is told at system level how to work here?
+    fn is_cli(&self) -> bool {
+        let runtime = self.runtime.as_ref();
+        runtime.is_some_and(|runtime| runtime.has_system_text(&self.agent))
+    }
+
+    /// What it is told at system level.
+    fn system(&self, output: Option<&Path>) -> Result<String, String> {
+        let Handout {
+            project,
+            mesh,
+            agent,
+            place,
+            ..
+        } = self;
+        system_text(project, place, mesh, agent, self.feature(), output)
+            .map_err(|error| error.to_string())
+    }
+
+    /// The line that gives an agent CLI its messages, which are written to a file.
+    fn line(&self, turn: u32, output: Option<&Path>, resumed: bool) -> Result<String, String> {
+        let file = self.attempt().folder().join(format!("turn-{turn}.md"));
+        let file = write(file, &self.prompt(output, true)?)?;
+        let given: Vec<Given> = self.contents.iter().map(Content::given).collect();
+        let again = resumed && self.contents.iter().any(Content::is_work);
+        Ok(line(&given, &file.to_string_lossy(), again))
     }
 
     /// What somebody is told who is interrupted: as a message is, but of no turn.

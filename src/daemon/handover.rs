@@ -46,7 +46,7 @@ impl Handover<'_> {
         let agent = &handout.agent;
         let mode = runtime.mode_of(agent);
         let resumed = session.is_some();
-        let new = || uses_session(runtime.run_of(agent)).then(|| self.new_session(&pane));
+        let new = || uses_session(&runtime.run_of(agent)).then(|| self.new_session(&pane));
         Ok(Start {
             session: session.or_else(new),
             resumed,

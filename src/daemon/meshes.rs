@@ -255,8 +255,8 @@ impl Meshes {
         Traits {
             mode: runtime.mode_of(agent),
             prints: runtime.prints_outcome(agent),
-            resumes: uses_session(runtime.run_of(agent)),
-            starts_with_turn: false,
+            resumes: uses_session(&runtime.run_of(agent)),
+            starts_with_turn: runtime.starts_with_text(agent),
         }
     }
 

@@ -16,6 +16,7 @@ mod control;
 mod ending;
 mod handout;
 mod handover;
+mod hooks;
 mod injector;
 mod leave;
 mod leftovers;

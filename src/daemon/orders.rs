@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::control::{self, Asked, Refusal, Reply, Request};
+use super::hooks::Called;
 use super::run::{Daemon, End};
 use crate::engine::Event;
 
@@ -10,6 +11,12 @@ impl Daemon {
     /// Do what somebody asks for. If it is to end: how.
     pub(super) fn answer(&mut self, asked: Asked) -> ControlFlow<End> {
         let Asked { request, answer } = asked;
+        if let Request::Hook { pane, call, wake } = request {
+            let call = *call;
+            let called = Called { call, wake, answer };
+            self.processes.hook(&pane, called);
+            return ControlFlow::Continue(());
+        }
         let reply = match &request {
             Request::Stop { kill_agents } => {
                 return ControlFlow::Break(End {
@@ -27,6 +34,7 @@ impl Daemon {
             | Request::Retry { .. }
             | Request::Drop { .. }
             | Request::Decide { .. }
+            | Request::Hook { .. }
             | Request::Read { .. }
             | Request::Follow => self.order(&request).unwrap_or_else(Reply::from),
         };

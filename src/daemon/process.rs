@@ -4,10 +4,12 @@
 //! [`Pane`]: crate::pane::Pane
 
 use std::collections::VecDeque;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use indexmap::IndexMap;
 use rustix::process::Pid;
 use tokio::sync::mpsc;
 
@@ -18,17 +20,21 @@ use super::beginning::{self, Waiting};
 use super::clock::until;
 use super::ending;
 use super::handout::Handout;
+use super::hooks::{Called, Hooks, content};
 use super::processes::{Start, Survivor, World};
 use super::signals::{force, gone};
 use super::terminal::{Terminal, title};
 use crate::engine::{Event, Exit, Pane, Sent};
-use crate::model::{Mode, Runtime};
-use crate::pane::{self, Act, Force, Report, Saw, Setup, Text};
+use crate::model::{Argument, HookMeaning, Mode, Runtime};
+use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Setup, Text};
+use crate::runtime::{Values, fill};
 use crate::tmux::PaneId;
 
 /// How far apart two looks are that both find a program idle, in milliseconds: longer than a
 /// screen takes to be drawn.
 const APART: i64 = 500;
+/// How long a program may take to pass a text on.
+const SEND: Duration = Duration::from_secs(20);
 
 /// What a program of a runtime takes.
 #[derive(Clone)]
@@ -36,6 +42,10 @@ pub(super) struct Manner {
     pub(super) setup: Setup,
     /// The keys that interrupt it; none: a signal.
     pub(super) interrupt: Vec<String>,
+    /// What its hooks mean.
+    hooks: IndexMap<String, HookMeaning>,
+    /// The program that passes texts on to it.
+    send: Vec<Argument>,
 }
 
 impl Manner {
@@ -44,10 +54,14 @@ impl Manner {
             screen: runtime.screen.clone(),
             one_turn: mode == Mode::Turn,
             apart: APART,
-            sends: false,
+            sends: !runtime.send.is_empty() && mode == Mode::Pane,
         };
-        let interrupt = runtime.interrupt.clone();
-        Manner { setup, interrupt }
+        Manner {
+            setup,
+            interrupt: runtime.interrupt.clone(),
+            hooks: runtime.hooks.clone(),
+            send: runtime.send.clone(),
+        }
     }
 }
 
@@ -66,6 +80,8 @@ pub(super) enum Order {
     Saw(Saw),
     /// Give its program this, as that turn.
     Deliver(Box<Handout>, u32),
+    /// A hook of its program was called.
+    Hook(Box<Called>),
     /// Interrupt its program, and tell it why; without a handout it cannot be told.
     Interrupt(Result<Box<Handout>, String>, String),
 }
@@ -81,6 +97,8 @@ pub(super) struct Process {
     mode: Mode,
     core: pane::Pane,
     interrupt: Vec<String>,
+    hooks: Hooks,
+    send: Vec<Argument>,
     terminal: Terminal,
     /// Its pane, unless that was taken from it.
     at: Option<PaneId>,
@@ -88,6 +106,8 @@ pub(super) struct Process {
     pid: Option<Pid>,
     gone: Option<Waiting<()>>,
     session: Option<String>,
+    /// The session that the engine was told of.
+    told_session: Option<String>,
     pub(super) seen: Arc<Seen>,
     /// What it is started as.
     start: Option<Start>,
@@ -104,7 +124,10 @@ impl Process {
         let manner = start.manner.clone();
         let mut process = Process::of(world, pane, mode, manner);
         process.at = dead;
-        process.session.clone_from(&start.session);
+        // A program with hooks says itself when it has its session.
+        if process.hooks.is_silent() {
+            process.session.clone_from(&start.session);
+        }
         let turn = start.turn;
         process.start = Some(start);
         process.decide(Saw::Start { turn });
@@ -124,6 +147,9 @@ impl Process {
             told: survivor.told,
             busy: survivor.busy,
         });
+        for saw in process.hooks.kept(process.attempt.folder()) {
+            process.decide(saw);
+        }
         let mut events = Vec::new();
         for act in std::mem::take(&mut process.acts) {
             match act {
@@ -135,8 +161,12 @@ impl Process {
     }
 
     fn of(world: &World, pane: Pane, mode: Mode, manner: Manner) -> Process {
+        let attempt = Attempt::of(&world.run, &pane);
+        let hooks = Hooks::new(manner.hooks, mode == Mode::Turn, attempt.folder());
         Process {
-            attempt: Attempt::of(&world.run, &pane),
+            attempt,
+            hooks,
+            send: manner.send,
             terminal: Terminal::new(world.client.clone()),
             core: pane::Pane::new(manner.setup),
             interrupt: manner.interrupt,
@@ -147,6 +177,7 @@ impl Process {
             pid: None,
             gone: None,
             session: None,
+            told_session: None,
             seen: Arc::default(),
             start: None,
             beginning: None,
@@ -182,6 +213,7 @@ impl Process {
                     // tx ends, and its processes go on.
                     None => return (self.pane, None),
                 },
+                saw = self.hooks.one_is_gone() => saw,
                 () = until(due) => Saw::Due,
                 changed = server.changed() => {
                     if changed.is_ok() {
@@ -208,6 +240,14 @@ impl Process {
     async fn obey(&mut self, order: Order) {
         let saw = match order {
             Order::Saw(saw) => saw,
+            Order::Hook(called) => {
+                let saw = self.hooks.hear(*called);
+                self.tell_session().await;
+                match saw {
+                    Some(saw) => saw,
+                    None => return,
+                }
+            }
             Order::Deliver(handout, turn) => match aside(move || handout.text(turn)).await {
                 Ok(text) => Saw::Deliver(text),
                 Err(why) => {
@@ -271,7 +311,16 @@ impl Process {
                 None => Saw::NotSeen(None),
             }),
             Act::Paste { text, as_seen } => Some(self.paste(&text, as_seen).await),
-            Act::Send(_) | Act::Answer { .. } => None,
+            Act::Send(text) => {
+                self.note_sent(&text);
+                Some(Saw::Pasted(self.send(&text).await))
+            }
+            Act::Answer { request, answer } => {
+                if let HookAnswer::Text(text) = &answer {
+                    self.note_sent(text);
+                }
+                self.hooks.answer(request, answer)
+            }
             Act::Enter => Some(self.terminal.enter().await),
             Act::Interrupt => {
                 self.interrupt().await;
@@ -373,6 +422,47 @@ impl Process {
         self.terminal.paste(at, text, as_seen).await
     }
 
+    /// Have another program pass a text on.
+    async fn send(&mut self, text: &Text) -> pane::Pasted {
+        let refused = |why: String| pane::Pasted::Refused(why);
+        let text = content(text);
+        let values = Values {
+            old_session: self.session.as_deref(),
+            text: text.as_deref(),
+            ..Values::default()
+        };
+        let arguments = match fill(&self.send, &values) {
+            Ok(arguments) => arguments,
+            Err(error) => return refused(error.to_string()),
+        };
+        let Some((program, arguments)) = arguments.split_first() else {
+            return refused("nothing passes texts on to it".into());
+        };
+        let mut command = tokio::process::Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        match tokio::time::timeout(SEND, command.output()).await {
+            Ok(Ok(output)) if output.status.success() => pane::Pasted::There,
+            Ok(Ok(output)) => refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+            Ok(Err(error)) => refused(format!("{program} cannot be run: {error}")),
+            Err(_) => pane::Pasted::Unknown,
+        }
+    }
+
+    /// The session of its agent is known, or another than before.
+    async fn tell_session(&mut self) {
+        let known = self.hooks.session.clone();
+        if let Some(session) = known.filter(|known| Some(known) != self.told_session.as_ref()) {
+            self.told_session = Some(session.clone());
+            self.session = Some(session.clone());
+            let pane = self.pane.clone();
+            let event = Event::PaneSession { pane, session };
+            let _ = self.world.inputs.send(Input::Happened(event)).await;
+        }
+    }
+
     async fn interrupt(&mut self) {
         match (&self.interrupt[..], &self.at, self.pid) {
             (keys @ [_, ..], Some(at), _) => {
@@ -381,6 +471,14 @@ impl Process {
             }
             ([], _, Some(pid)) => aside(move || force(pid, Force::Interrupt)).await,
             ([_, ..], None, _) | ([], _, None) => {}
+        }
+    }
+
+    /// A text is about to be given without its pane.
+    fn note_sent(&self, text: &Text) {
+        if let Some(turn) = text.turn {
+            self.note_begun(turn);
+            self.attempt.note_sent(turn);
         }
     }
 

@@ -17,6 +17,7 @@ use super::begun::Begun;
 use super::clock::Clock;
 use super::consumer::Fence;
 use super::handout::Handout;
+use super::hooks::Called;
 use super::process::{Left, Manner, Order, Process, Seen};
 use super::screens::Screens;
 use crate::engine::{Alive, Decision, Event, Exit, Pane};
@@ -146,6 +147,11 @@ impl Processes {
     /// Interrupt what a pane does, and tell it why.
     pub(super) fn interrupt(&mut self, pane: &Pane, to: Result<Handout, String>, note: String) {
         self.order(pane, Order::Interrupt(to.map(Box::new), note));
+    }
+
+    /// A hook of a process was called. Of one that nobody knows, it is answered with nothing.
+    pub(super) fn hook(&mut self, pane: &Pane, called: Called) {
+        self.order(pane, Order::Hook(Box::new(called)));
     }
 
     /// The human has decided on a permission that a process asked for.

@@ -119,7 +119,13 @@ fn survivor(
     // A program that stays is of no use without its pane, nor one that nobody knows.
     let order = attempt.ordered().ok();
     let order = order.filter(|order| order.mode == Mode::Turn || found.is_some());
-    let Some(Order { mode, runtime, .. }) = order else {
+    let Some(Order {
+        mode,
+        runtime,
+        turn: start,
+        ..
+    }) = order
+    else {
         kill_all(&attempt.holders());
         return None;
     };
@@ -130,7 +136,10 @@ fn survivor(
     let turn = match mode {
         // It was started with it.
         Mode::Turn => known.map_or(0, |worker| worker.turn),
-        Mode::Pane => found.as_ref().map_or(0, |found| found.turn),
+        Mode::Pane => {
+            let marked = found.as_ref().map_or(0, |found| found.turn);
+            marked.max(attempt.sent()).max(start.unwrap_or(0))
+        }
     };
     let began = attempt.began_to_be_given(turn, mode);
     let told = known.map_or(0, |worker| worker.seen);

@@ -39,6 +39,8 @@ pub enum Placeholder {
     Messages,
     /// A command of a shell for the hooks of the agent CLI.
     Hook,
+    /// The same for a hook that asks for the human's decision.
+    Ask,
     /// The tools that it may use without asking, with commas.
     Tools,
     /// The tools that it may not use, with commas.
@@ -63,7 +65,7 @@ pub enum Piece<'a> {
 
 impl Placeholder {
     /// Every placeholder.
-    pub const ALL: [Placeholder; 17] = [
+    pub const ALL: [Placeholder; 18] = [
         Placeholder::MeshDir,
         Placeholder::PromptFile,
         Placeholder::MsgFile,
@@ -79,6 +81,7 @@ impl Placeholder {
         Placeholder::Files,
         Placeholder::Messages,
         Placeholder::Hook,
+        Placeholder::Ask,
         Placeholder::Tools,
         Placeholder::DeniedTools,
     ];
@@ -101,6 +104,7 @@ impl Placeholder {
             Placeholder::Files => "files",
             Placeholder::Messages => "messages",
             Placeholder::Hook => "hook",
+            Placeholder::Ask => "ask",
             Placeholder::Tools => "tools",
             Placeholder::DeniedTools => "denied_tools",
         }
@@ -180,7 +184,11 @@ mod tests {
         let shown = |text| -> Vec<String> {
             let show = |piece: &Piece| match piece {
                 Piece::Text(text) => (*text).to_owned(),
-                Piece::Slot { name, default, json } => {
+                Piece::Slot {
+                    name,
+                    default,
+                    json,
+                } => {
                     let json = if *json { ":json" } else { "" };
                     format!("<{name}{json}|{default:?}>")
                 }

@@ -166,6 +166,15 @@ impl Runtime {
         }
     }
 
+    /// The program of an agent, before its placeholders are filled in; empty: there is none.
+    pub fn program_of<'a>(&'a self, agent: &'a Agent) -> &'a str {
+        let own = agent.run.first().map(String::as_str);
+        let one_turn = self.mode_of(agent) == Mode::Turn && !self.turn.is_empty();
+        let run = if one_turn { &self.turn } else { &self.run };
+        let first = || run.first()?.texts().next();
+        own.or_else(first).unwrap_or_default()
+    }
+
     /// Is a process of this agent started with its first text?
     pub fn starts_with_text(&self, agent: &Agent) -> bool {
         self.starts_with_text && agent.run.is_empty()
@@ -175,7 +184,11 @@ impl Runtime {
     pub fn has_system_text(&self, agent: &Agent) -> bool {
         let names = ["{system}", "{system:json}", "{system_file}", "{files}"];
         let has = |text: &str| names.iter().any(|name| text.contains(name));
-        agent.run.is_empty() && self.run_of(agent).iter().any(|argument| argument.texts().any(has))
+        agent.run.is_empty()
+            && self
+                .run_of(agent)
+                .iter()
+                .any(|argument| argument.texts().any(has))
     }
 
     /// How the process of an agent lives.

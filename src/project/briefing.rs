@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 use super::{BUILTIN, Place, Project, read_regular};
-use crate::format::prompt::{Briefing, Loaded, brief, with_feature};
+use crate::format::prompt::{Briefing, Loaded, brief, system, with_feature};
 use crate::model::{Agent, Code, Feature, Mesh, Prompt};
 
 /// The largest file that is put into a prompt, in bytes.
@@ -36,6 +36,36 @@ pub fn briefing(
     feature: Option<&Feature>,
     workspace: Option<&Path>,
 ) -> Result<String, BadPrompt> {
+    made(
+        project, place, mesh, agent, prints, feature, workspace, brief,
+    )
+}
+
+/// The same for an agent CLI, at system level.
+pub fn system_text(
+    project: &Project,
+    place: &Place,
+    mesh: &Mesh,
+    agent: &Agent,
+    feature: Option<&Feature>,
+    workspace: Option<&Path>,
+) -> Result<String, BadPrompt> {
+    made(
+        project, place, mesh, agent, false, feature, workspace, system,
+    )
+}
+
+#[expect(clippy::too_many_arguments, reason = "all that a briefing is made of")]
+fn made(
+    project: &Project,
+    place: &Place,
+    mesh: &Mesh,
+    agent: &Agent,
+    prints: bool,
+    feature: Option<&Feature>,
+    workspace: Option<&Path>,
+    make: fn(&Briefing) -> String,
+) -> Result<String, BadPrompt> {
     let workspace = workspace.map(Path::to_string_lossy);
     let prompt = prompt(project, place, mesh, agent, feature)?;
     let loaded: Vec<Loaded> = agent
@@ -47,7 +77,7 @@ pub fn briefing(
             Loaded { path, text }
         })
         .collect();
-    Ok(brief(&Briefing {
+    Ok(make(&Briefing {
         mesh,
         agent,
         prints,

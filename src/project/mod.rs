@@ -13,7 +13,7 @@ mod runnable;
 mod whole;
 mod workspace;
 
-pub use briefing::{BadPrompt, briefing};
+pub use briefing::{BadPrompt, briefing, system_text};
 pub use builtin::BUILTIN;
 pub use files::{Contents, is_passing, read_regular, try_read_regular, unreadable};
 pub use meshes::{Catalogue, Entry, Place, config_in};

@@ -32,7 +32,7 @@ pub fn cannot_run(
     };
     let program = match agent.shell {
         true => "sh",
-        false => runtime.run_of(agent).first()?,
+        false => runtime.program_of(agent),
     };
     let program = match folder {
         Some(folder) => program.replace("{mesh_dir}", &folder.to_string_lossy()),

@@ -174,7 +174,10 @@ mod tests {
         assert_eq!(HookOutput::nothing(), HookOutput::default());
         for text in ["", "use mv"] {
             let denied = HookOutput::decision(Err(text)).stdout;
-            assert!(denied.contains("deny") && !denied.contains("allow"), "{denied}");
+            assert!(
+                denied.contains("deny") && !denied.contains("allow"),
+                "{denied}"
+            );
         }
         assert!(HookOutput::decision(Ok(())).stdout.contains("allow"));
     }

@@ -6,10 +6,14 @@ use std::sync::LazyLock;
 use crate::model::{Agent, Runtime, Settings};
 
 /// The definitions that tx comes with.
-const BUILTIN: [(&str, &str); 1] = [("command", include_str!("builtin/command.yaml"))];
+const BUILTIN: [(&str, &str); 3] = [
+    ("claude", include_str!("builtin/claude.yaml")),
+    ("codex", include_str!("builtin/codex.yaml")),
+    ("command", include_str!("builtin/command.yaml")),
+];
 
 /// Names that meshes may use already, though this tx cannot run them.
-const COMING: [&str; 6] = ["claude", "codex", "gemini", "opencode", "pi", "aider"];
+const COMING: [&str; 4] = ["gemini", "opencode", "pi", "aider"];
 
 /// Every runtime of a project, by name.
 #[derive(Clone, Debug)]

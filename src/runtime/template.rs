@@ -43,6 +43,8 @@ pub struct Values<'a> {
     pub messages: Option<&'a str>,
     /// A command of a shell for the hooks of the agent CLI.
     pub hook: Option<&'a str>,
+    /// The same for a hook that asks for the human's decision.
+    pub ask: Option<&'a str>,
     /// The tools that it may use without asking.
     pub tools: Option<&'a str>,
     /// The tools that it may not use.
@@ -99,7 +101,10 @@ pub fn fill(run: &[Argument], values: &Values) -> Result<Vec<String>, Unfilled> 
                 }
             }
             Argument::Group(group) => {
-                let group: Result<Vec<_>, _> = group.iter().map(|text| filled(text, values, true)).collect();
+                let group: Result<Vec<_>, _> = group
+                    .iter()
+                    .map(|text| filled(text, values, true))
+                    .collect();
                 let group = group?;
                 if group.iter().flatten().all(Option::is_some) {
                     let texts = group.into_iter();
@@ -154,9 +159,9 @@ fn in_value(value: &Value, values: &Values) -> Result<Value, Unfilled> {
             Value::Array(items?)
         }
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| {
-                Ok((text_with(name, values)?, in_value(value, values)?))
-            });
+            let fields = fields
+                .iter()
+                .map(|(name, value)| Ok((text_with(name, values)?, in_value(value, values)?)));
             Value::Object(fields.collect::<Result<_, Unfilled>>()?)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
@@ -229,6 +234,7 @@ impl<'a> Values<'a> {
             Placeholder::Files => self.files,
             Placeholder::Messages => self.messages,
             Placeholder::Hook => self.hook,
+            Placeholder::Ask => self.ask,
             Placeholder::Tools => self.tools,
             Placeholder::DeniedTools => self.denied_tools,
         };
@@ -271,6 +277,7 @@ mod tests {
         files: None,
         messages: None,
         hook: None,
+        ask: None,
         tools: None,
         denied_tools: None,
         permissions: &[],
@@ -373,6 +380,9 @@ mod tests {
         let json: Value = serde_json::from_str(&file(&content, &VALUES).unwrap()).unwrap();
         let expected = serde_json::json!({"opus": [{"say": "Say \"hi\"\n", "n": 1}], "none": ""});
         assert_eq!(json, expected);
-        assert_eq!(file(&Value::from("# {agent}"), &VALUES).unwrap(), "# dev/coder");
+        assert_eq!(
+            file(&Value::from("# {agent}"), &VALUES).unwrap(),
+            "# dev/coder"
+        );
     }
 }

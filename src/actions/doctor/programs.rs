@@ -17,10 +17,7 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
         for agent in mesh.agents.values() {
             let need = match catalogue.runtimes.of(agent) {
                 Some(_) if agent.shell => Needed::Program("sh"),
-                Some(runtime) => {
-                    let program = runtime.run_of(agent).first();
-                    Needed::Program(program.map_or("", String::as_str))
-                }
+                Some(runtime) => Needed::Program(runtime.program_of(agent)),
                 None => Needed::Runtime(&agent.runtime),
             };
             // What is filled in later cannot be looked for now.

@@ -62,10 +62,12 @@ pub fn command_for(request: &Request, store: &Store) -> Result<Command, Refusal>
                 facts: facts.collect::<Result<_, _>>()?,
             })
         }
-        Request::Stop { .. } | Request::Reload | Request::Follow | Request::Hook { .. } => Err(Refusal {
-            why: "this is no order for the engine".into(),
-            hint: "the daemon itself sees to it".into(),
-        }),
+        Request::Stop { .. } | Request::Reload | Request::Follow | Request::Hook { .. } => {
+            Err(Refusal {
+                why: "this is no order for the engine".into(),
+                hint: "the daemon itself sees to it".into(),
+            })
+        }
     }
 }
 

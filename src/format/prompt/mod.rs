@@ -6,6 +6,7 @@
 
 mod given;
 mod routes;
+mod system;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use std::fmt::Write;
 use crate::model::{Agent, Feature, Mesh, Name, Workspace};
 
 pub use given::{Given, prompt};
+pub use system::{line, system};
 
 /// What a briefing is made of.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +55,15 @@ const NAMED: usize = 12;
 
 /// All that an agent is told before its first message.
 pub fn brief(briefing: &Briefing) -> String {
+    let mut text = intro(briefing);
+    workspace(&mut text, briefing);
+    loaded(&mut text, briefing.loaded);
+    messages(&mut text, briefing);
+    text
+}
+
+/// Who an agent is, and its own prompt.
+fn intro(briefing: &Briefing) -> String {
     let Briefing { mesh, agent, .. } = briefing;
     let mut text = format!(
         "You are the agent `{name}` of the mesh `{mesh}`; your address is `{mesh}/{name}`.\n",
@@ -71,9 +82,6 @@ pub fn brief(briefing: &Briefing) -> String {
     if let Some(prompt) = briefing.prompt.filter(|prompt| !prompt.trim().is_empty()) {
         let _ = write!(text, "\n{}\n", prompt.trim_end());
     }
-    workspace(&mut text, briefing);
-    loaded(&mut text, briefing.loaded);
-    messages(&mut text, briefing);
     text
 }
 
@@ -176,15 +184,23 @@ fn example(mesh: &Mesh, agent: &Agent, status: &str) -> String {
         mesh.name, agent.name
     );
     if mesh.rearmatter.enabled {
-        let usual = || ["grade", "confidence", "gaps"].map(String::from).to_vec();
-        let named = Some(mesh.rearmatter.fields.clone()).filter(|fields| !fields.is_empty());
         text += "\n---\n";
-        for field in named.unwrap_or_else(usual) {
-            let _ = writeln!(text, "{field}: {}", sample(&field));
+        for (field, sample) in sample_fields(mesh) {
+            let _ = writeln!(text, "{field}: {sample}");
         }
         text += "---\n";
     }
     text
+}
+
+/// The rearmatter fields that a mesh wants, and what each looks like.
+fn sample_fields(mesh: &Mesh) -> Vec<(String, &'static str)> {
+    let usual = || ["grade", "confidence", "gaps"].map(String::from).to_vec();
+    let named = Some(mesh.rearmatter.fields.clone()).filter(|fields| !fields.is_empty());
+    let fields = named.unwrap_or_else(usual).into_iter();
+    fields
+        .map(|field| (field.clone(), sample(&field)))
+        .collect()
 }
 
 /// What a rearmatter field looks like.

@@ -1,0 +1,286 @@
+//! The hooks of one agent CLI: what they say is told to its pane, and what the pane decides is
+//! what they answer. Nothing is decided here.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::future::poll_fn;
+use std::path::Path;
+use std::task::Poll;
+
+use indexmap::IndexMap;
+use tokio::sync::oneshot;
+
+use super::control::Reply;
+use crate::engine::{Decision, Dialog, DialogKind};
+use crate::model::HookMeaning;
+use crate::pane::{Content, Hook, HookAnswer, Pasted, Saw, Text, Wants};
+use crate::runtime::hook::{HookCall, HookOutput};
+
+/// A hook that was called, and where its answer goes.
+pub(super) struct Called {
+    pub(super) call: HookCall,
+    /// It waits for a text that wakes its agent.
+    pub(super) wake: bool,
+    pub(super) answer: oneshot::Sender<Reply>,
+}
+
+/// What the hooks of one process have said, and those that wait.
+pub(super) struct Hooks {
+    meanings: IndexMap<String, HookMeaning>,
+    one_turn: bool,
+    /// The deliveries of this process are files that begin so.
+    turns: String,
+    last: u32,
+    waiting: BTreeMap<u32, Waiting>,
+    /// The session that was told of.
+    pub(super) session: Option<String>,
+    /// The file with the conversation.
+    pub(super) transcript: Option<String>,
+}
+
+struct Waiting {
+    answer: oneshot::Sender<Reply>,
+    wake: bool,
+}
+
+impl Hooks {
+    /// The hooks of a process with this folder.
+    pub(super) fn new(
+        meanings: IndexMap<String, HookMeaning>,
+        one_turn: bool,
+        folder: &Path,
+    ) -> Hooks {
+        Hooks {
+            meanings,
+            one_turn,
+            turns: folder.join("turn-").to_string_lossy().into(),
+            last: 0,
+            waiting: BTreeMap::new(),
+            session: None,
+            transcript: None,
+        }
+    }
+
+    /// Does its program have none?
+    pub(super) fn is_silent(&self) -> bool {
+        self.meanings.is_empty()
+    }
+
+    /// What a call means to the pane. One that needs no answer has it at once.
+    pub(super) fn hear(&mut self, called: Called) -> Option<Saw> {
+        let Called { call, wake, answer } = called;
+        let wants = match self.meanings.get(&call.event) {
+            _ if wake && !self.one_turn => Some(Wants::Wake),
+            // A process of one turn ends it by its exit.
+            Some(HookMeaning::Ended) if !wake && !self.one_turn => Some(Wants::EndOfTurn),
+            Some(HookMeaning::Asks) if !wake => Some(Wants::Permission(dialog(&call))),
+            _ => None,
+        };
+        self.note(&call);
+        let Some(wants) = wants else {
+            // Whoever called is gone if it takes no answer.
+            let _ = answer.send(said(HookOutput::nothing()));
+            return self.saw(&call).filter(|_| !wake);
+        };
+        self.last += 1;
+        self.waiting.insert(self.last, Waiting { answer, wake });
+        let request = self.last;
+        Some(Saw::Request { request, wants })
+    }
+
+    /// What was called while no daemon ran, in order.
+    pub(super) fn kept(&mut self, folder: &Path) -> Vec<Saw> {
+        let folder = folder.join("hooks");
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
+        files.sort();
+        let mut seen = Vec::new();
+        for file in files {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            if let Some(call) = HookCall::read(&text) {
+                self.note(&call);
+                seen.extend(self.saw(&call));
+            }
+            let _ = fs::remove_file(file);
+        }
+        seen
+    }
+
+    fn note(&mut self, call: &HookCall) {
+        self.transcript = call.transcript.clone().or(self.transcript.take());
+        // An agent that has only just come up may have nothing to resume yet.
+        if self.meanings.get(&call.event) != Some(&HookMeaning::Ready) {
+            self.session = call.session.clone().or(self.session.take());
+        }
+    }
+
+    /// What a call says that nobody waits for.
+    fn saw(&self, call: &HookCall) -> Option<Saw> {
+        let hook = match self.meanings.get(&call.event)? {
+            HookMeaning::Submitted => Hook::TakenUp(self.turn_in(call.prompt.as_deref()?)),
+            HookMeaning::Failed => Hook::Failed,
+            HookMeaning::Busy => Hook::TakenUp(None),
+            HookMeaning::Ended => Hook::Ended(None),
+            HookMeaning::Ready | HookMeaning::Asks => return None,
+        };
+        Some(Saw::Hook(hook))
+    }
+
+    /// The turn whose file a text names.
+    fn turn_in(&self, text: &str) -> Option<u32> {
+        let (_, after) = text.rsplit_once(&self.turns)?;
+        let (number, _) = after.split_once(".md")?;
+        number.parse().ok()
+    }
+
+    /// Answer a hook. What came of it is seen, if it was a text.
+    pub(super) fn answer(&mut self, request: u32, answer: HookAnswer) -> Option<Saw> {
+        let waiting = self.waiting.remove(&request);
+        let gives = matches!(answer, HookAnswer::Text(_));
+        let sent = waiting.is_some_and(|waiting| {
+            let output = match answer {
+                HookAnswer::Nothing => HookOutput::nothing(),
+                HookAnswer::Decision(Decision::Allow) => HookOutput::decision(Ok(())),
+                HookAnswer::Decision(Decision::Deny { text }) => {
+                    HookOutput::decision(Err(text.trim()))
+                }
+                HookAnswer::Text(text) => match (content(&text), waiting.wake) {
+                    (Some(text), true) => HookOutput::wake(&text),
+                    (Some(text), false) => HookOutput::more(&text),
+                    (None, _) => return false,
+                },
+            };
+            waiting.answer.send(said(output)).is_ok()
+        });
+        // One that is gone has taken nothing.
+        let pasted = match sent {
+            true => Pasted::There,
+            false => Pasted::Changed,
+        };
+        gives.then_some(Saw::Pasted(pasted))
+    }
+
+    /// Wait for one of those that wait to be gone. Never, if none does.
+    pub(super) async fn one_is_gone(&mut self) -> Saw {
+        let request = poll_fn(|context| {
+            let mut waiting = self.waiting.iter_mut();
+            let gone = waiting.find_map(|(request, one)| {
+                let closed = one.answer.poll_closed(context);
+                closed.is_ready().then_some(*request)
+            });
+            gone.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await;
+        self.waiting.remove(&request);
+        Saw::Withdrawn(request)
+    }
+}
+
+/// A text as a hook gives it.
+pub(super) fn content(text: &Text) -> Option<String> {
+    match &text.content {
+        Content::Line(line) => Some(line.clone()),
+        Content::File(file) => fs::read_to_string(file).ok(),
+    }
+}
+
+fn said(output: HookOutput) -> Reply {
+    Reply::Hook { output }
+}
+
+fn dialog(call: &HookCall) -> Dialog {
+    let asks = call.tool.as_deref() == Some("AskUserQuestion");
+    Dialog {
+        kind: match asks {
+            true => DialogKind::Question,
+            false => DialogKind::Permission,
+        },
+        text: call.wish(),
+        request: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hooks() -> Hooks {
+        let meanings = [
+            ("SessionStart", HookMeaning::Ready),
+            ("UserPromptSubmit", HookMeaning::Submitted),
+            ("Stop", HookMeaning::Ended),
+            ("PermissionRequest", HookMeaning::Asks),
+        ];
+        let meanings = meanings.map(|(name, meaning)| (name.to_owned(), meaning));
+        Hooks::new(meanings.into(), false, Path::new("/p/run/dev/a/3"))
+    }
+
+    fn call(text: &str) -> (Called, oneshot::Receiver<Reply>) {
+        let (answer, answered) = oneshot::channel();
+        let call = HookCall::read(text).unwrap();
+        let wake = false;
+        (Called { call, wake, answer }, answered)
+    }
+
+    #[test]
+    fn a_text_is_taken_up_as_the_turn_whose_file_it_names() {
+        let mut hooks = hooks();
+        for (prompt, turn) in [
+            (
+                "tx: a task: read /p/run/dev/a/3/turn-7.md and do it.",
+                Some(7),
+            ),
+            (
+                "Stop hook feedback: tx: read /p/run/dev/a/3/turn-12.md",
+                Some(12),
+            ),
+            ("read /p/run/dev/a/2/turn-7.md", None),
+            ("something of a person", None),
+        ] {
+            let json = serde_json::json!({
+                "hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": prompt,
+            });
+            let (called, mut answered) = call(&json.to_string());
+            assert_eq!(hooks.hear(called), Some(Saw::Hook(Hook::TakenUp(turn))));
+            assert_eq!(answered.try_recv(), Ok(said(HookOutput::nothing())));
+        }
+        assert_eq!(hooks.session.as_deref(), Some("s"));
+    }
+
+    #[test]
+    fn a_session_that_has_only_started_is_none_yet() {
+        let mut hooks = hooks();
+        let (called, _answered) = call(r#"{"hook_event_name":"SessionStart","session_id":"s"}"#);
+        assert_eq!(hooks.hear(called), None);
+        assert_eq!(hooks.session, None);
+    }
+
+    #[test]
+    fn a_decision_is_the_answer_of_the_hook_that_asked() {
+        let mut hooks = hooks();
+        let (called, mut answered) =
+            call(r#"{"hook_event_name":"PermissionRequest","tool_name":"Bash"}"#);
+        let Some(Saw::Request { request, .. }) = hooks.hear(called) else {
+            panic!("it asks");
+        };
+        assert!(answered.try_recv().is_err(), "it waits");
+        assert_eq!(
+            hooks.answer(request, HookAnswer::Decision(Decision::Allow)),
+            None
+        );
+        let Ok(Reply::Hook { output }) = answered.try_recv() else {
+            panic!("it is answered");
+        };
+        assert!(output.stdout.contains("allow"));
+        assert_eq!(hooks.answer(request, HookAnswer::Nothing), None, "once");
+    }
+
+    #[tokio::test]
+    async fn a_hook_that_goes_away_has_withdrawn_its_request() {
+        let mut hooks = hooks();
+        let (called, answered) = call(r#"{"hook_event_name":"Stop"}"#);
+        hooks.hear(called);
+        drop(answered);
+        assert_eq!(hooks.one_is_gone().await, Saw::Withdrawn(1));
+    }
+}
