@@ -16,6 +16,7 @@ mod popup;
 mod prune;
 mod replay;
 mod run;
+mod runtime;
 mod schema;
 mod send;
 mod spy;
@@ -83,6 +84,7 @@ pub fn main() -> Exit {
         Verb::Run(verb) => run::run(&context, &verb),
         Verb::Attach(verb) => attach::run(&context, &verb),
         Verb::Turn(verb) => turn::run(&verb),
+        Verb::Runtime(verb) => runtime::run(&context, &verb),
         Verb::Doctor(verb) => doctor::run(&context, &verb),
         Verb::Demo(verb) => demo::run(&context, &verb),
     };
@@ -134,6 +136,8 @@ enum Verb {
     Prune(prune::Prune),
     #[command(hide = true)]
     Turn(turn::Turn),
+    #[command(subcommand)]
+    Runtime(runtime::Runtime),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
 }

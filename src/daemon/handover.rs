@@ -63,7 +63,7 @@ impl<'a> Whose<'a> {
     /// Is Enter pressed after what it is given? Else it is given lines.
     fn is_typed_to(&self) -> bool {
         self.runtime
-            .is_some_and(|runtime| runtime.screen.prompt.is_some())
+            .is_some_and(|runtime| runtime.screen.is_typed_to())
     }
 
     /// A text for its pane, in a file.

@@ -96,7 +96,7 @@ fn view(moment: &Moment, is_free: fn(i32) -> bool) -> View {
         screen: Screen {
             title: moment.title.clone(),
             lines: moment.lines.clone(),
-            cursor: moment.cursor,
+            cursor: Some(moment.cursor),
             dead: moment.dead,
         },
         shown: moment.shown,

@@ -174,7 +174,7 @@ impl Pane {
 
     /// Is it typed to, so that a look has to show its screen?
     pub fn is_typed_to(&self) -> bool {
-        self.setup.screen.prompt.is_some() && !self.setup.one_turn
+        self.setup.screen.is_typed_to() && !self.setup.one_turn
     }
 
     /// Does it want its title to be told once a second?
@@ -246,8 +246,8 @@ impl Pane {
     /// What a look means: its screen, unless somebody uses the pane or it shows an older turn.
     fn look(&self, view: &View) -> Seen {
         match classify(&self.setup.screen, &view.screen) {
-            Look::Dialog(_) => Seen::Dialog,
-            Look::Limited => Seen::Limited,
+            Look::Dialog { .. } => Seen::Dialog,
+            Look::Limited { .. } => Seen::Limited,
             Look::Busy => Seen::Busy,
             Look::Idle if self.is_typed_to() => match view.quiet && view.free {
                 true => Seen::Idle,

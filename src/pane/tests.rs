@@ -113,7 +113,7 @@ fn view(line: &str) -> View {
     View {
         screen: Screen {
             lines: vec![line.trim_end().to_owned()],
-            cursor: [line.chars().count(), 0],
+            cursor: Some([line.chars().count(), 0]),
             ..Screen::default()
         },
         pid: 7,
