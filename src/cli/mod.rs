@@ -17,6 +17,7 @@ mod popup;
 mod prune;
 mod replay;
 mod run;
+mod runtime;
 mod schema;
 mod send;
 mod spy;
@@ -85,6 +86,7 @@ pub fn main() -> Exit {
         Verb::Attach(verb) => attach::run(&context, &verb),
         Verb::Turn(verb) => turn::run(&verb),
         Verb::Hook(verb) => hook::run(&context, &verb),
+        Verb::Runtime(verb) => runtime::run(&context, &verb),
         Verb::Doctor(verb) => doctor::run(&context, &verb),
         Verb::Demo(verb) => demo::run(&context, &verb),
     };
@@ -138,6 +140,8 @@ enum Verb {
     Turn(turn::Turn),
     #[command(hide = true)]
     Hook(hook::HookArgs),
+    #[command(subcommand)]
+    Runtime(runtime::Runtime),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
 }

@@ -9,7 +9,8 @@ use super::{check, demo, doctor, init, mesh, start, worker};
 use crate::actions::{Answered, LetterDone, PruneView, SentView, StopView, WorkerDone};
 use crate::view::{
     AgentView, AskView, DeadLetter, DeadLetterView, Differences, EventView, Hop, InboxView,
-    MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now, StateView, Trace, WorkerView,
+    LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now, RuntimeLine, RuntimeView,
+    StateView, Trace, WorkerView,
 };
 
 /// What each verb answers: one document, or one a line where it streams. Under `$defs` are
@@ -40,6 +41,9 @@ pub fn schema() -> Value {
     add("worker stop", one::<WorkerDone>);
     add("worker restart", one::<WorkerDone>);
     add("worker peek", one::<worker::PaneView>);
+    add("runtime list", one::<Vec<RuntimeLine>>);
+    add("runtime show", one::<RuntimeView>);
+    add("runtime classify", one::<LookView>);
     add("stop", one::<StopView>);
     add("why MSG", one::<MessageView>);
     add("why AGENT", one::<AgentView>);

@@ -432,6 +432,7 @@ mod tests {
             environment: Vec::new(),
             mode: Mode::Turn,
             runtime: command(),
+            turn: None,
         };
         attempt.order(&order, "do it").unwrap();
         assert_eq!(attempt.ordered().unwrap(), order);

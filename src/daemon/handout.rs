@@ -280,7 +280,7 @@ impl Handout {
     /// Is Enter pressed after what it is given? Else it is given lines.
     fn is_typed_to(&self) -> bool {
         let runtime = self.runtime.as_ref();
-        runtime.is_some_and(|runtime| runtime.screen.prompt.is_some())
+        runtime.is_some_and(|runtime| runtime.screen.is_typed_to())
     }
 
     /// A text for its pane, in a file.

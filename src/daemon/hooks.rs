@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use super::control::Reply;
 use crate::engine::{Decision, Dialog, DialogKind};
 use crate::model::HookMeaning;
-use crate::pane::{Content, Hook, HookAnswer, Pasted, Saw, Text, Wants};
+use crate::pane::{Content, Hook, HookAnswer, HookWants, Pasted, Saw, Text};
 use crate::runtime::hook::{HookCall, HookOutput};
 
 /// A hook that was called, and where its answer goes.
@@ -70,10 +70,10 @@ impl Hooks {
     pub(super) fn hear(&mut self, called: Called) -> Option<Saw> {
         let Called { call, wake, answer } = called;
         let wants = match self.meanings.get(&call.event) {
-            _ if wake && !self.one_turn => Some(Wants::Wake),
+            _ if wake && !self.one_turn => Some(HookWants::Wake),
             // A process of one turn ends it by its exit.
-            Some(HookMeaning::Ended) if !wake && !self.one_turn => Some(Wants::EndOfTurn),
-            Some(HookMeaning::Asks) if !wake => Some(Wants::Permission(dialog(&call))),
+            Some(HookMeaning::Ended) if !wake && !self.one_turn => Some(HookWants::EndOfTurn),
+            Some(HookMeaning::Asks) if !wake => Some(HookWants::Permission(dialog(&call))),
             _ => None,
         };
         self.note(&call);

@@ -103,7 +103,7 @@ fn view(moment: &Moment, free: bool) -> View {
         screen: Screen {
             title: moment.title.clone(),
             lines: moment.lines.clone(),
-            cursor: moment.cursor,
+            cursor: Some(moment.cursor),
             dead: moment.dead,
         },
         shown: moment.shown,

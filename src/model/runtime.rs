@@ -91,21 +91,44 @@ pub struct ProgramInfo {
     pub versions: Vec<String>,
 }
 
-/// What tells the state of a program by its pane. A program with a `prompt` is looked at before
+/// What tells the state of a program by its pane. Each rule is a regular expression, where `^`
+/// and `$` are the ends of a line. A program with a `composer` or a `prompt` is looked at before
 /// anything is typed, and Enter is pressed after it. One without reads lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScreenRules {
     /// The title that the program gives its pane.
     pub title: TitleRules,
-    /// A dialog that only a person can answer, in the last lines.
+    /// The box that a person types in, and all that stands below it: the last lines of the
+    /// screen. Its group `typed` is what was typed. A dialog, a limit or a busy mark that an
+    /// answer quotes above it does not count, and what is typed is no mark of anything.
+    pub composer: Option<Pattern>,
+    /// What an empty composer shows in place of a text.
+    pub hint: Option<Pattern>,
+    /// What an empty composer needs above it to be idle, for a program that does not always
+    /// show that it works, unless its title says so. Without it the program is busy.
+    pub ended: Option<Pattern>,
+    /// A dialog that asks for leave, in the last lines.
     pub dialog: Option<Pattern>,
-    /// The account has no room, in the last lines.
+    /// A dialog that asks for an answer, in the last lines.
+    pub question: Option<Pattern>,
+    /// The account has no room, in the last lines. Its group `until` is when it will have.
     pub limited: Option<Pattern>,
-    /// It is at work, anywhere on the screen.
+    /// It is at work: in the last lines down to the composer and below it, or anywhere on the
+    /// screen of a program without a composer.
     pub busy: Option<Pattern>,
-    /// What stands up to the cursor, in whole lines, when it waits and nothing is typed.
+    /// Something that a person has opened over its composer.
+    pub covered: Option<Pattern>,
+    /// In place of a composer: what stands up to the cursor, in whole lines, when it waits and
+    /// nothing is typed.
     pub prompt: Option<Pattern>,
+}
+
+impl ScreenRules {
+    /// Is the program typed to, so that its screen has to be seen first?
+    pub fn is_typed_to(&self) -> bool {
+        self.composer.is_some() || self.prompt.is_some()
+    }
 }
 
 /// What the title of a pane tells.

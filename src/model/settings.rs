@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regex::{Regex, RegexBuilder};
+use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
 
 use super::Runtime;
@@ -41,6 +41,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        self.anywhere.as_str()
+    }
+
     /// Is it in a text?
     pub fn is_in(&self, text: &str) -> bool {
         self.anywhere.is_match(text)
@@ -49,6 +54,16 @@ impl Pattern {
     /// Is it what a text ends with, in whole lines?
     pub fn ends(&self, text: &str) -> bool {
         self.last_lines.is_match(text)
+    }
+
+    /// Every place where it is, with its groups.
+    pub fn all<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Captures<'a>> {
+        self.anywhere.captures_iter(text)
+    }
+
+    /// The last lines of a text that it is, with its groups.
+    pub fn last<'a>(&self, text: &'a str) -> Option<Captures<'a>> {
+        self.last_lines.captures(text)
     }
 }
 

@@ -5,7 +5,7 @@ use super::saw::{Hook, Saw};
 use super::step::{Pane, State};
 use super::texts::Delivering;
 use crate::engine::{Dialog, DialogKind};
-use crate::runtime::screen::{Look, classify};
+use crate::runtime::screen::{Look, Wants, classify};
 
 /// A sign of life is a record for ever: one in so many seconds.
 const LIVES: i64 = 60;
@@ -177,9 +177,12 @@ impl Pane {
         } else if let Saw::Hook(Hook::Asked(dialog)) = saw {
             dialog
         } else if let Saw::Screen(view) = &saw
-            && let Look::Dialog(text) = classify(&self.setup.screen, &view.screen)
+            && let Look::Dialog { wants, text } = classify(&self.setup.screen, &view.screen)
         {
-            let kind = DialogKind::Permission;
+            let kind = match wants {
+                Wants::Permission => DialogKind::Permission,
+                Wants::Answer => DialogKind::Question,
+            };
             let request = None;
             Dialog {
                 kind,
@@ -260,10 +263,10 @@ impl Pane {
         self.why = match classify(&self.setup.screen, &view.screen) {
             Look::Unknown(why) => why,
             Look::Dead => "its program is gone",
-            Look::Dialog(_) | Look::Limited | Look::Busy | Look::Idle if !view.quiet => {
+            Look::Dialog { .. } | Look::Limited { .. } | Look::Busy | Look::Idle if !view.quiet => {
                 "somebody types, or reads back in it"
             }
-            Look::Dialog(_) | Look::Limited | Look::Busy | Look::Idle => {
+            Look::Dialog { .. } | Look::Limited { .. } | Look::Busy | Look::Idle => {
                 "another program has its terminal, or it is a shell"
             }
         };

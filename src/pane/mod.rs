@@ -37,6 +37,6 @@ mod tests;
 mod texts;
 
 pub use act::{Act, Force, HookAnswer, Report};
-pub use saw::{Content, Hook, Pasted, Saw, Text, View, Wants};
+pub use saw::{Content, Hook, HookWants, Pasted, Saw, Text, View};
 pub use step::{Pane, STEPS, Setup};
 pub use table::{Move, Phase, Seen, decide};

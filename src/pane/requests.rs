@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::act::{Act, HookAnswer};
-use super::saw::{Saw, Wants};
+use super::saw::{HookWants, Saw};
 use super::step::{Pane, State};
 use crate::engine::{Decision, Dialog};
 
@@ -28,12 +28,12 @@ impl Requests {
         let mut released = Vec::new();
         match saw {
             Saw::Request { request, wants } => match wants {
-                Wants::EndOfTurn => {
+                HookWants::EndOfTurn => {
                     let before = self.end_of_turn.replace((*request, at + END_OF_TURN));
                     released.extend(before.map(|(before, _)| before));
                 }
-                Wants::Wake => released.extend(self.wake.replace(*request)),
-                Wants::Permission(dialog) => {
+                HookWants::Wake => released.extend(self.wake.replace(*request)),
+                HookWants::Permission(dialog) => {
                     let request = Some(*request);
                     let dialog = dialog.clone();
                     self.asks.push_back(Dialog { request, ..dialog });

@@ -44,7 +44,7 @@ pub enum Saw {
         /// The hook, counted from 1 for each process.
         request: u32,
         /// What it waits for.
-        wants: Wants,
+        wants: HookWants,
     },
     /// The hook that made this request is gone.
     Withdrawn(u32),
@@ -125,7 +125,7 @@ pub enum Hook {
 
 /// What a hook waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wants {
+pub enum HookWants {
     /// Its program is about to end its turn: it may be given more.
     EndOfTurn,
     /// Its program waits, and can be woken with a text.

@@ -3,7 +3,7 @@
 
 use super::act::{Act, Force, Report};
 use super::requests::Requests;
-use super::saw::{Hook, Pasted, Saw, Text, View, Wants};
+use super::saw::{Hook, HookWants, Pasted, Saw, Text, View};
 use super::table::{Move, Phase, Seen, decide};
 use super::texts::Delivering;
 use crate::engine::{Dialog, Exit};
@@ -187,7 +187,7 @@ impl Pane {
 
     /// Is it typed to, so that a look has to show its screen?
     pub fn is_typed_to(&self) -> bool {
-        self.setup.screen.prompt.is_some() && !self.setup.one_turn
+        self.setup.screen.is_typed_to() && !self.setup.one_turn
     }
 
     /// Does it want its title to be told once a second?
@@ -240,10 +240,10 @@ impl Pane {
             }
             Saw::Request { wants, .. } => match wants {
                 // A process of one turn ends it by its exit.
-                Wants::EndOfTurn if self.setup.one_turn => Seen::Unknown,
-                Wants::EndOfTurn => Seen::Ended,
-                Wants::Wake => Seen::CanWake,
-                Wants::Permission(_) => Seen::Dialog,
+                HookWants::EndOfTurn if self.setup.one_turn => Seen::Unknown,
+                HookWants::EndOfTurn => Seen::Ended,
+                HookWants::Wake => Seen::CanWake,
+                HookWants::Permission(_) => Seen::Dialog,
             },
             Saw::Withdrawn(_) | Saw::Hook(Hook::Failed) => Seen::Changed,
             Saw::Decided { .. } => Seen::Decided,
@@ -272,8 +272,8 @@ impl Pane {
             return Seen::Dialog;
         }
         match classify(&self.setup.screen, &view.screen) {
-            Look::Dialog(_) => Seen::Dialog,
-            Look::Limited => Seen::Limited,
+            Look::Dialog { .. } => Seen::Dialog,
+            Look::Limited { .. } => Seen::Limited,
             Look::Busy => Seen::Busy,
             Look::Idle if self.is_typed_to() => match view.quiet && view.free {
                 true => Seen::Idle,

@@ -114,7 +114,7 @@ fn view(line: &str) -> View {
     View {
         screen: Screen {
             lines: vec![line.trim_end().to_owned()],
-            cursor: [line.chars().count(), 0],
+            cursor: Some([line.chars().count(), 0]),
             ..Screen::default()
         },
         pid: 7,
@@ -558,7 +558,7 @@ fn launched() -> Play {
     play
 }
 
-fn request(request: u32, wants: Wants) -> Saw {
+fn request(request: u32, wants: HookWants) -> Saw {
     Saw::Request { request, wants }
 }
 
@@ -566,8 +566,8 @@ fn answered(request: u32, answer: HookAnswer) -> Act {
     Act::Answer { request, answer }
 }
 
-fn permission() -> Wants {
-    Wants::Permission(Dialog {
+fn permission() -> HookWants {
+    HookWants::Permission(Dialog {
         kind: DialogKind::Permission,
         text: "Bash: rm x".into(),
         request: None,
@@ -591,7 +591,7 @@ fn a_text_that_a_process_was_started_with_counts_when_it_is_taken_up() {
 #[test]
 fn what_follows_at_the_end_of_a_turn_is_the_answer_of_its_hook() {
     let mut play = launched();
-    let acts = play.see(request(1, Wants::EndOfTurn));
+    let acts = play.see(request(1, HookWants::EndOfTurn));
     assert_eq!(acts, [Act::Fence, told(Report::Idle { turn: 1, no: 1 })]);
     let acts = play.see(Saw::Deliver(text(2)));
     assert_eq!(acts, [answered(1, HookAnswer::Text(text(2)))]);
@@ -603,7 +603,7 @@ fn what_follows_at_the_end_of_a_turn_is_the_answer_of_its_hook() {
 #[test]
 fn a_hook_at_the_end_of_a_turn_is_not_held_up_for_long() {
     let mut play = launched();
-    play.see(request(1, Wants::EndOfTurn));
+    play.see(request(1, HookWants::EndOfTurn));
     assert_eq!(play.pane.due(), Some(play.at + 2_000));
     play.later(2_000);
     assert_eq!(play.see(Saw::Due), [answered(1, HookAnswer::Nothing)]);
@@ -613,9 +613,9 @@ fn a_hook_at_the_end_of_a_turn_is_not_held_up_for_long() {
 #[test]
 fn an_idle_program_is_woken_by_its_newest_hook_and_says_when_it_has_the_text() {
     let mut play = launched();
-    play.see(request(1, Wants::Wake));
+    play.see(request(1, HookWants::Wake));
     play.see(Saw::Hook(Hook::Ended(None)));
-    let acts = play.see(request(2, Wants::Wake));
+    let acts = play.see(request(2, HookWants::Wake));
     assert_eq!(acts, [answered(1, HookAnswer::Nothing)]);
     let acts = play.see(Saw::Deliver(text(2)));
     assert_eq!(acts, [answered(2, HookAnswer::Text(text(2)))]);
@@ -629,7 +629,7 @@ fn an_idle_program_is_woken_by_its_newest_hook_and_says_when_it_has_the_text() {
 fn a_text_that_was_sent_and_not_taken_up_is_unconfirmed_and_never_sent_again() {
     let mut play = launched();
     play.see(Saw::Hook(Hook::Ended(None)));
-    play.see(request(1, Wants::Wake));
+    play.see(request(1, HookWants::Wake));
     play.see(Saw::Deliver(text(2)));
     play.see(Saw::Pasted(Pasted::There));
     play.later(10_000);

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use indexmap::IndexMap;
+
 use crate::model::{Agent, Runtime, Settings};
 
 /// The definitions that tx comes with.
@@ -12,13 +14,19 @@ const BUILTIN: [(&str, &str); 3] = [
     ("command", include_str!("builtin/command.yaml")),
 ];
 
-/// Names that meshes may use already, though this tx cannot run them.
-const COMING: [&str; 4] = ["gemini", "opencode", "pi", "aider"];
+/// Those that meshes may name already, though this tx cannot run them: their screens are known.
+const COMING: [(&str, &str); 4] = [
+    ("gemini", include_str!("builtin/gemini.yaml")),
+    ("opencode", include_str!("builtin/opencode.yaml")),
+    ("pi", include_str!("builtin/pi.yaml")),
+    ("aider", include_str!("builtin/aider.yaml")),
+];
 
 /// Every runtime of a project, by name.
 #[derive(Clone, Debug)]
 pub struct Runtimes {
     known: BTreeMap<String, Runtime>,
+    coming: IndexMap<String, Runtime>,
 }
 
 static OWN: LazyLock<Runtimes> = LazyLock::new(|| {
@@ -28,6 +36,7 @@ static OWN: LazyLock<Runtimes> = LazyLock::new(|| {
     };
     Runtimes {
         known: BUILTIN.into_iter().map(read).collect(),
+        coming: COMING.into_iter().map(read).collect(),
     }
 });
 
@@ -52,6 +61,11 @@ impl Runtimes {
         self.known.get(name)
     }
 
+    /// The same, also of one that this tx cannot run.
+    pub fn definition(&self, name: &str) -> Option<&Runtime> {
+        self.get(name).or_else(|| self.coming.get(name))
+    }
+
     /// What runs an agent; `None`: this tx cannot.
     pub fn of(&self, agent: &Agent) -> Option<&Runtime> {
         self.get(&agent.runtime)
@@ -60,7 +74,7 @@ impl Runtimes {
     /// Every name that a mesh may use.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         let defined = self.known.keys().map(String::as_str);
-        let coming = COMING.iter().copied();
+        let coming = self.coming.keys().map(String::as_str);
         coming
             .filter(|name| !self.known.contains_key(*name))
             .chain(defined)
@@ -70,13 +84,17 @@ impl Runtimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Mode;
+    use crate::model::{Mode, ScreenRules};
 
     #[test]
     fn every_definition_of_ours_can_be_read() {
         let command = Runtimes::builtin().get("command").unwrap();
         assert!(command.prints && command.run.is_empty());
         assert_eq!(command.mode, Mode::Turn);
+        for name in Runtimes::builtin().names() {
+            let definition = Runtimes::builtin().definition(name).unwrap();
+            assert!(definition.screen != ScreenRules::default(), "{name}");
+        }
     }
 
     #[test]

@@ -1,22 +1,44 @@
 //! What a pane shows, read: one look at a screen becomes one word. What cannot be told is
 //! [`Look::Unknown`], and nothing is typed there.
 //!
-//! Only the last lines count for dialogs and limits: the transcript above has the same words.
+//! Answers quote dialogs, limits and busy marks. So the composer is found first, by the rule of
+//! its runtime, and what stands above it is the transcript:
+//!
+//! ```text
+//!   transcript   counts only where a rule says how it stands to the composer
+//!   composer     empty, or somebody's draft: never a mark of anything
+//!   footer       to the end of the screen
+//! ```
+//!
+//! A dialog takes the place of the composer, or covers it.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::model::{Pattern, ScreenRules};
 
-/// The lines at the foot of a screen that a dialog or a limit shows in.
+/// The lines at the foot of a screen, or above its composer, that a rule is looked for in.
 const FOOT: usize = 15;
+/// The blanks between the mark of a composer and what is typed there.
+const GAP: usize = 2;
+
+/// What tmux or a wrapper writes on the screen of a program that has ended.
+static ENDED: LazyLock<Regex> = LazyLock::new(|| {
+    let text = r"\[exited\b[^\]]*\]|Pane is dead \(";
+    Regex::new(text).expect("a test reads it")
+});
 
 /// A screen at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// What its program calls the pane.
+    /// What its program calls the pane; nothing: not known.
     pub title: String,
     /// Its lines, without blanks at their ends. None at all: only the title was looked at.
     pub lines: Vec<String>,
-    /// The column and the line of the cursor.
-    pub cursor: [usize; 2],
+    /// The column and the line of the cursor, if they are known.
+    pub cursor: Option<[usize; 2]>,
     /// Its process is gone.
     pub dead: bool,
 }
@@ -26,10 +48,18 @@ pub struct Screen {
 pub enum Look {
     /// There is no program any more.
     Dead,
-    /// A person is asked something: the lines that say it.
-    Dialog(String),
+    /// A person is asked something.
+    Dialog {
+        /// What is wanted.
+        wants: Wants,
+        /// The lines that say it.
+        text: String,
+    },
     /// Its account has no room.
-    Limited,
+    Limited {
+        /// When it will have, in the words of the screen.
+        until: Option<String>,
+    },
     /// It is at work.
     Busy,
     /// It waits, and nothing is typed.
@@ -38,32 +68,171 @@ pub enum Look {
     Unknown(&'static str),
 }
 
+/// What a dialog wants of a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wants {
+    /// Leave to do something.
+    Permission,
+    /// An answer.
+    Answer,
+}
+
 /// What does this screen say? The first that holds, in the order of [`Look`].
 pub fn classify(rules: &ScreenRules, screen: &Screen) -> Look {
-    let has = |pattern: &Option<Pattern>, text: &str| {
-        let pattern = pattern.as_ref();
-        pattern.is_some_and(|pattern| pattern.is_in(text))
+    let shown = Shown::of(rules, screen);
+    let title = |rule: &Option<Pattern>| has(rule, &screen.title);
+    if screen.dead || shown.has_ended() {
+        return Look::Dead;
+    }
+    if let Some((wants, text)) = shown.dialog(rules, title(&rules.title.dialog)) {
+        // Some tell of a limit by a dialog.
+        return match limit(rules, &text) {
+            Some(until) => Look::Limited { until },
+            None => Look::Dialog { wants, text },
+        };
+    }
+    let near = shown.bare(shown.foot());
+    if let Some(until) = limit(rules, &near) {
+        return Look::Limited { until };
+    }
+    let everywhere = match rules.composer {
+        Some(_) => &near,
+        None => &shown.text,
     };
-    let foot = screen.foot();
-    let title = &rules.title;
-    if screen.dead {
-        Look::Dead
-    } else if has(&title.dialog, &screen.title) || has(&rules.dialog, &foot) {
-        Look::Dialog(foot)
-    } else if has(&rules.limited, &foot) {
-        Look::Limited
-    } else if has(&title.busy, &screen.title) || has(&rules.busy, &screen.text()) {
-        Look::Busy
+    if title(&rules.title.busy) || has(&rules.busy, everywhere) {
+        return Look::Busy;
+    }
+    if has(&rules.covered, &shown.text) {
+        return Look::Unknown("something is open over its composer");
+    }
+    if rules.composer.is_some() {
+        match &shown.composer {
+            None => Look::Unknown("its composer is not on the screen"),
+            Some(composer) if !composer.is_empty(rules, &shown.text, screen.cursor) => {
+                Look::Unknown("somebody's draft is in its composer")
+            }
+            Some(_) if rules.ended.is_none() || title(&rules.title.idle) => Look::Idle,
+            Some(_) if has(&rules.ended, &shown.bare(0)) => Look::Idle,
+            Some(_) => Look::Busy,
+        }
     } else if let Some(prompt) = &rules.prompt {
-        let (before, behind) = screen.around_cursor();
-        match prompt.ends(&before) && behind.trim_matches(is_frame).is_empty() {
+        match screen.is_at(prompt) {
             true => Look::Idle,
             false => Look::Unknown("its prompt is not at its cursor, or something is typed there"),
         }
-    } else if has(&title.idle, &screen.title) {
+    } else if title(&rules.title.idle) {
         Look::Idle
     } else {
         Look::Unknown("it does not say")
+    }
+}
+
+fn has(rule: &Option<Pattern>, text: &str) -> bool {
+    rule.as_ref().is_some_and(|rule| rule.is_in(text))
+}
+
+/// Does a text say that there is no room, and until when?
+fn limit(rules: &ScreenRules, text: &str) -> Option<Option<String>> {
+    let found = rules.limited.as_ref()?.all(text).last()?;
+    let words = |found: &str| found.split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(found.name("until").map(|until| words(until.as_str())))
+}
+
+/// The text of a screen, with its composer found.
+struct Shown {
+    /// Its lines down to the last that has something in it.
+    text: String,
+    composer: Option<Composer>,
+}
+
+/// Where a composer is in the text.
+struct Composer {
+    /// Its first byte.
+    start: usize,
+    /// What is typed in it.
+    typed: Range<usize>,
+}
+
+impl Shown {
+    fn of(rules: &ScreenRules, screen: &Screen) -> Shown {
+        let lines: Vec<&str> = screen.lines.iter().map(|line| line.trim_end()).collect();
+        let filled = lines.iter().rposition(|line| !line.is_empty());
+        let text = lines[..filled.map_or(0, |at| at + 1)].join("\n");
+        let composer = rules.composer.as_ref().and_then(|rule| {
+            let found = rule.last(&text)?;
+            let all = found.get(0)?.range();
+            let typed = found
+                .name("typed")
+                .map_or(all.end..all.end, |typed| typed.range());
+            let start = all.start + usize::from(text[all.start..].starts_with('\n'));
+            Some(Composer { start, typed })
+        });
+        Shown { text, composer }
+    }
+
+    /// Where the last lines begin: those above the composer, or of the screen.
+    fn foot(&self) -> usize {
+        let end = self.composer.as_ref().map_or(self.text.len(), |c| c.start);
+        let breaks = self.text[..end].rmatch_indices('\n');
+        let skipped = FOOT - usize::from(self.composer.is_none());
+        breaks.map(|(at, _)| at + 1).nth(skipped).unwrap_or(0)
+    }
+
+    /// All from there on, with nothing typed.
+    fn bare(&self, from: usize) -> String {
+        let Some(Composer { typed, .. }) = &self.composer else {
+            return self.text[from..].into();
+        };
+        let end = match self.text[typed.clone()].ends_with('\n') {
+            true => "\n",
+            false => "",
+        };
+        [&self.text[from..typed.start], end, &self.text[typed.end..]].concat()
+    }
+
+    /// The dialog at its end, if there is one. What stands above a composer is quoted.
+    fn dialog(&self, rules: &ScreenRules, titled: bool) -> Option<(Wants, String)> {
+        let end = self.composer.as_ref().map_or(self.foot(), |c| c.start);
+        let kinds = [
+            (Wants::Answer, &rules.question),
+            (Wants::Permission, &rules.dialog),
+        ];
+        let found = kinds.into_iter().find_map(|(wants, rule)| {
+            let mut all = rule
+                .as_ref()?
+                .all(&self.text)
+                .filter_map(|found| found.get(0));
+            let text = all.find(|found| found.end() > end)?;
+            Some((wants, text.range()))
+        });
+        let foot = || self.text[self.foot()..].to_owned();
+        match found {
+            Some((wants, at)) if self.text[at.clone()].trim().contains('\n') => {
+                Some((wants, self.text[at].trim_matches('\n').to_owned()))
+            }
+            Some((wants, _)) => Some((wants, foot())),
+            None => titled.then(|| (Wants::Permission, foot())),
+        }
+    }
+
+    /// Does it show that its program has ended?
+    fn has_ended(&self) -> bool {
+        let end = self.composer.as_ref().map_or(self.foot(), |c| c.start);
+        ENDED.is_match(&self.text[end..])
+    }
+}
+
+impl Composer {
+    /// Is nothing typed? If it is known where the cursor is, it has to be where one begins.
+    fn is_empty(&self, rules: &ScreenRules, text: &str, cursor: Option<[usize; 2]>) -> bool {
+        let typed = text[self.typed.clone()].trim_matches(is_frame);
+        if !typed.is_empty() && !has(&rules.hint, typed) {
+            return false;
+        }
+        let before = &text[..self.typed.start];
+        let (y, line) = before.split('\n').enumerate().last().unwrap_or_default();
+        let x = line.chars().count();
+        cursor.is_none_or(|[at, row]| row == y && (x..=x + GAP).contains(&at))
     }
 }
 
@@ -75,8 +244,8 @@ impl Screen {
 
     /// The line of the cursor.
     pub fn line(&self) -> &str {
-        let [_, y] = self.cursor;
-        self.lines.get(y).map_or("", String::as_str)
+        let line = self.cursor.and_then(|[_, y]| self.lines.get(y));
+        line.map_or("", String::as_str)
     }
 
     /// Does the line of the cursor still hold the end of a text that was typed there?
@@ -89,23 +258,27 @@ impl Screen {
         !line.is_empty() && (line.contains(&text[from..]) || text.ends_with(line))
     }
 
-    /// What it shows up to the cursor, and in that line behind it.
-    fn around_cursor(&self) -> (String, String) {
-        let [x, y] = self.cursor;
-        let line = self.line();
+    /// Is this right before the cursor, and nothing behind it in its line? If nobody knows
+    /// where that is, it is taken to be at the end.
+    fn is_at(&self, prompt: &Pattern) -> bool {
+        if let Some(cursor) = self.cursor {
+            let (before, behind) = self.around(cursor);
+            return prompt.ends(&before) && behind.trim_matches(is_frame).is_empty();
+        }
+        let text = self.text();
+        let text = text.trim_end();
+        (0..=GAP).any(|blanks| prompt.ends(&format!("{text}{:blanks$}", "")))
+    }
+
+    /// What it shows up to a place, and in that line behind it.
+    fn around(&self, [x, y]: [usize; 2]) -> (String, String) {
+        let line = self.lines.get(y).map_or("", String::as_str);
         let mut before: String = line.chars().take(x).collect();
         let behind = line.chars().skip(x).collect();
         let blanks = x.saturating_sub(before.chars().count());
         before.extend(std::iter::repeat_n(' ', blanks));
         let above = self.lines.iter().take(y).map(|line| line.clone() + "\n");
         (above.collect::<String>() + &before, behind)
-    }
-
-    /// The last lines that have something in them.
-    fn foot(&self) -> String {
-        let filled = |line: &String| !line.is_empty();
-        let end = self.lines.iter().rposition(filled).map_or(0, |at| at + 1);
-        self.lines[end.saturating_sub(FOOT)..end].join("\n")
     }
 }
 
@@ -134,7 +307,7 @@ mod tests {
             .collect();
         Screen {
             title: title.into(),
-            cursor: place.unwrap_or([0, lines.len().saturating_sub(1)]),
+            cursor: Some(place.unwrap_or([0, lines.len().saturating_sub(1)])),
             lines,
             dead: false,
         }
@@ -166,11 +339,12 @@ mod tests {
         assert_eq!(look("", &["(esc to interrupt)", "> _"]), Look::Busy);
         assert_eq!(
             look("", &["no room", "esc to interrupt", "> _"]),
-            Look::Limited
+            Look::Limited { until: None }
         );
         let dialog = look("⠋", &["no room", "Allow rm?", "_"]);
-        assert_eq!(dialog, Look::Dialog("no room\nAllow rm?".into()));
-        assert!(matches!(look("[!]", &["> _"]), Look::Dialog(_)));
+        let (wants, text) = (Wants::Permission, "no room\nAllow rm?".into());
+        assert_eq!(dialog, Look::Dialog { wants, text });
+        assert!(matches!(look("[!]", &["> _"]), Look::Dialog { .. }));
         let dead = Screen {
             dead: true,
             ..screen("[!]", &["> _"])

@@ -347,7 +347,13 @@ mod tests {
 
     #[test]
     fn a_program_uses_its_session_if_it_is_told_it() {
-        let uses = |run: &[&str]| uses_session(&run.iter().map(|&a| a.into()).collect::<Vec<_>>());
+        let uses = |run: &[&str]| {
+            uses_session(
+                &run.iter()
+                    .map(|&a| Argument::One(a.into()))
+                    .collect::<Vec<_>>(),
+            )
+        };
         assert!(uses(&["x", "--resume={session}"]));
         assert!(uses(&["{session=new}"]));
         assert!(!uses(&["x", "{{session}}", "${session}", "session"]));

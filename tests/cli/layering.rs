@@ -21,7 +21,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "view",
-        &["model", "format", "engine", "journal", "project", "daemon"],
+        &[
+            "model", "format", "engine", "journal", "project", "runtime", "daemon",
+        ],
     ),
     (
         "actions",
@@ -32,7 +34,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "format", "project", "tmux", "daemon", "view", "actions",
+            "model", "format", "project", "runtime", "tmux", "daemon", "view", "actions",
         ],
     ),
 ];

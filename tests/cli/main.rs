@@ -20,6 +20,7 @@ mod mesh;
 mod pages;
 mod problems;
 mod project;
+mod screens;
 mod send;
 mod status;
 mod story;

@@ -204,7 +204,7 @@ impl Terminal {
             screen: Screen {
                 title: self.title.clone(),
                 lines,
-                cursor,
+                cursor: Some(cursor),
                 dead: false,
             },
             shown: self.shown,
