@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use super::control::order;
 use crate::daemon::{Control, NoDaemon, Request};
-use crate::engine::MessageNo;
+use crate::engine::{Decision, MessageNo};
 use crate::journal::Past;
 use crate::model::{Address, MsgId};
 use crate::project::Project;
-use crate::view::{Refused, find_agent, find_dead_letter, nothing_yet};
+use crate::view::{AskView, Refused, find_agent, find_dead_letter, nothing_yet};
 
 /// How many are marked as read at once: a request is a line, and has a length.
 const TOGETHER: usize = 500;
@@ -55,6 +55,51 @@ fn to_worker(
     let (request, done) = request(agent.clone());
     order(&mut control, &request)?;
     Ok(WorkerDone { agent, done })
+}
+
+/// What the human decided on a permission.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Decided {
+    /// The id of the request.
+    pub(crate) id: String,
+    pub(crate) agent: Address,
+    /// `allowed` or `denied`.
+    pub(crate) done: &'static str,
+}
+
+/// Decide on a permission that an agent asks for: only a plain yes is a yes, and anything else
+/// is a no that its model is told.
+pub(crate) fn decide(project: &Project, ask: &AskView, text: &str) -> Result<Decided, Refused> {
+    let Some((pane, request)) = ask.request.clone() else {
+        let why = format!("{}: it can only be answered in its pane", ask.headline);
+        return Err(Refused::new(why).hint(format!("`{}` goes there", ask.command())));
+    };
+    let said = text.trim().to_lowercase();
+    let decision = match said.as_str() {
+        "y" | "yes" | "allow" => Decision::Allow,
+        "n" | "no" | "deny" => Decision::Deny {
+            text: String::new(),
+        },
+        _ => Decision::Deny {
+            text: text.trim().into(),
+        },
+    };
+    let done = match &decision {
+        Decision::Allow => "allowed",
+        Decision::Deny { .. } => "denied",
+    };
+    let mut control = Control::connect(project)?;
+    let request = Request::Decide {
+        pane,
+        request,
+        decision,
+    };
+    order(&mut control, &request)?;
+    Ok(Decided {
+        id: ask.id.clone(),
+        agent: ask.from.clone(),
+        done,
+    })
 }
 
 /// Give a dead letter another chance, whatever the limits say.

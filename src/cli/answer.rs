@@ -54,12 +54,9 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Refused> {
     if let Some(answering) = &mut answering {
         answering.is_about(&ask.id, &ask.from.to_string());
     }
-    match ask.kind {
-        AskKind::AskHuman => {}
-        AskKind::Permission | AskKind::Limit => {
-            let why = format!("{}: no message answers that", ask.headline);
-            return Err(Refused::new(why).hint(format!("`{}` goes there", ask.command())));
-        }
+    if ask.kind == AskKind::Limit || (ask.kind == AskKind::Permission && ask.request.is_none()) {
+        let why = format!("{}: no message answers that", ask.headline);
+        return Err(Refused::new(why).hint(format!("`{}` goes there", ask.command())));
     }
     let body = match verb.popup {
         Some(_) => match asked_in_popup(&ask)? {
@@ -68,6 +65,11 @@ pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Refused> {
         },
         None => body(&ask, text)?,
     };
+    if ask.kind == AskKind::Permission {
+        let decided = actions::decide(&project, &ask, &body)?;
+        let text = |done: &actions::Decided| format!("{}: {}\n", done.agent, done.done);
+        return context.output.answer(&decided, text);
+    }
     let answered = actions::answer(&project, &ask, &body)?;
     talk(&answered.report);
     let is_alone = running(&project).is_none();

@@ -167,12 +167,17 @@ impl Attempt {
         self.folder.join("stderr")
     }
 
-    /// Lay out what is to be run. Nothing of it runs yet: what lies there is left of a
-    /// journal that is no more.
-    pub fn order(&self, order: &Order, prompt: &str) -> io::Result<()> {
+    /// Make its folder, empty, for what its program needs.
+    pub(super) fn make(&self) -> io::Result<()> {
         if fs::exists(&self.folder)? {
             fs::remove_dir_all(&self.folder)?;
         }
+        make_private_folders(&self.folder)
+    }
+
+    /// Lay out what is to be run. Nothing of it runs yet: what lies there is left of a
+    /// journal that is no more.
+    pub fn order(&self, order: &Order, prompt: &str) -> io::Result<()> {
         make_private_folders(&self.folder)?;
         write_private(&self.prompt(), prompt)?;
         create_private(&self.lock_file())?;

@@ -58,9 +58,10 @@ fn lay_out(run: &Path, attempt: &Attempt, start: &Start, program: &str) -> Resul
     be_alone(run, &start.pane).map_err(not_started)?;
     // If they cannot be removed they take up room.
     let _ = attempts::clear_old(run, &start.pane);
+    let unwritten = |error| not_started(format!("its order cannot be written: {error}"));
+    attempt.make().map_err(unwritten)?;
     let (order, prompt) = start.order(program)?;
-    let laid_out = attempt.order(&order, &prompt);
-    laid_out.map_err(|error| not_started(format!("its order cannot be written: {error}")))
+    attempt.order(&order, &prompt).map_err(unwritten)
 }
 
 fn not_started(why: String) -> Exit {

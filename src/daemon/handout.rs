@@ -13,8 +13,8 @@ use crate::model::{
 };
 use crate::pane::{self, Text};
 use crate::project::{
-    Place, Project, Task, briefing, cannot_run, make_workspace, read_regular, system_text,
-    workspace, write_private,
+    Place, Project, Task, briefing, cannot_run, make_private_folders, make_workspace, read_regular,
+    system_text, workspace, write_private,
 };
 use crate::runtime::{Unfilled, Values, arguments, file, text_with};
 
@@ -161,6 +161,9 @@ impl Start {
         let program = arguments(&runtime.run_of(agent), agent.shell, &values).map_err(never)?;
         if let Some(system) = &system {
             write(system_file, system)?;
+        }
+        if !runtime.files.is_empty() {
+            make_private_folders(&files).map_err(|error| error.to_string())?;
         }
         for (name, content) in &runtime.files {
             let content = file(content, &values).map_err(never)?;
