@@ -123,6 +123,7 @@ fn nobodys(diagnostic: Diagnostic) -> Rejection {
     ));
     Rejection {
         author: None,
+        name: None,
         diagnostics: vec![diagnostic],
     }
 }
