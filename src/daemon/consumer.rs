@@ -31,6 +31,7 @@ use crate::engine::Event;
 use crate::project::{Project, is_passing};
 pub(super) use fence::Fence;
 use hints::{Hint, Shared};
+pub(super) use look::judge_of;
 use look::{Looked, look};
 
 /// How long a file whose writing nobody saw has to stand unchanged.

@@ -286,6 +286,7 @@ impl Meshes {
             author: None,
             report,
             known: Vec::new(),
+            unsigned: None,
         })))
     }
 

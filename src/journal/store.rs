@@ -382,6 +382,7 @@ fn cannot_be_stored(arrived: &Arrived, why: &str) -> Event {
         author: Some(envelope.from.clone()),
         report,
         known: known.clone(),
+        unsigned: None,
     }))
 }
 

@@ -114,6 +114,7 @@ impl Story {
                     author: why.author,
                     report: report(name, &text, &why.diagnostics, false),
                     known: Vec::new(),
+                    unsigned: None,
                 })))
             }
         };
