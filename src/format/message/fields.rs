@@ -93,43 +93,11 @@ impl<'r, 'a> Fields<'r, 'a> {
                 }
             }
         }
-        let mut fields = Fields {
+        marks::leave_out(&mut block, &mut reading.findings);
+        Fields {
             reading,
             block,
             failed: Vec::new(),
-        };
-        fields.leave_out_marks();
-        fields
-    }
-
-    /// `` `complete` `` and `**complete**` mean the word.
-    fn leave_out_marks(&mut self) {
-        for key in marks::FIELDS {
-            let path = vec![Step::Key(key.into())];
-            let values = match self.block.fields.get_mut(key) {
-                None => continue,
-                Some(Value::Array(items)) => {
-                    let at = |at| [path.clone(), vec![Step::Index(at)]].concat();
-                    let items = items.iter_mut().enumerate();
-                    items.map(|(n, item)| (at(n), item)).collect()
-                }
-                Some(value) => vec![(path, value)],
-            };
-            let mut marked = Vec::new();
-            for (path, value) in values {
-                if let Some(word) = value.as_str().and_then(marks::without) {
-                    marked.push((path, word.to_owned()));
-                    *value = word.into();
-                }
-            }
-            for (path, word) in marked {
-                let span = self.block.value_span(&path);
-                let message = format!("{key}: the marks around `{word}` are left out");
-                let hint = format!("write `{word}` without marks");
-                self.reading
-                    .findings
-                    .say(Code::Decorated, span, message, hint);
-            }
         }
     }
 

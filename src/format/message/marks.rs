@@ -2,7 +2,13 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
+use super::block::Block;
 use super::fields::field_named;
+use crate::format::findings::Findings;
+use crate::format::yaml::Step;
+use crate::model::Code;
 
 /// The fields whose values are words or addresses, in which marks mean nothing.
 pub(super) const FIELDS: [&str; 5] = ["to", "from", "status", "outcome", "route_to"];
@@ -34,6 +40,34 @@ pub(super) fn without(text: &str) -> Option<&str> {
     let marks = ['*', '`', '"', '\'', '“', '”', '‘', '’'];
     let plain = !word.is_empty() && !word.contains(marks);
     (plain && word.len() < text.trim().len()).then_some(word)
+}
+
+/// Leave the marks out of the values of these fields: `**complete**` means the word.
+pub(super) fn leave_out(block: &mut Block, findings: &mut Findings) {
+    for key in FIELDS {
+        let mut marked = Vec::new();
+        let mut plain = |path: &[Step], value: &mut Value| {
+            if let Some(word) = value.as_str().and_then(without) {
+                marked.push((path.to_vec(), word.to_owned()));
+                *value = word.into();
+            }
+        };
+        let key_step = Step::Key(key.into());
+        match block.fields.get_mut(key) {
+            Some(Value::Array(items)) => {
+                for (at, item) in items.iter_mut().enumerate() {
+                    plain(&[key_step.clone(), Step::Index(at)], item);
+                }
+            }
+            Some(value) => plain(&[key_step], value),
+            None => {}
+        }
+        for (path, word) in marked {
+            let message = format!("{key}: the marks around `{word}` are left out");
+            let hint = format!("write `{word}` without marks");
+            findings.say(Code::Decorated, block.value_span(&path), message, hint);
+        }
+    }
 }
 
 /// A block in which the marked values of these fields are quoted: YAML takes a backtick

@@ -251,8 +251,8 @@ fn a_writer_known_from_elsewhere_stands_in_for_a_missing_or_bare_from() {
         match parse_of(text.as_bytes(), &origin, Some(&writer)) {
             Parsed::Message(read) if is_one => {
                 assert_eq!(read.message, plain);
-                let codes = read.warnings.iter().map(|d| d.code);
-                assert!(codes.last() == Some(Code::WriterKnown), "{from}");
+                let mut codes = read.warnings.iter().map(|d| d.code);
+                assert!(codes.next_back() == Some(Code::WriterKnown), "{from}");
             }
             Parsed::Rejected(_) if !is_one => {}
             other => panic!("{from}: {other:#?}"),
