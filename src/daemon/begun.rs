@@ -1,7 +1,7 @@
 //! When each turn of a worker began to be given. A file that is older than that was
 //! written before: it cannot be about it, however late it is noticed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -32,11 +32,23 @@ impl Begun {
     /// The last turn of a worker that had begun by then. Nothing, if none is known of.
     pub(super) fn turn_at(&self, worker: &Address, time: SystemTime) -> Option<u32> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let turns = all.get(worker)?;
-        let begun = turns.iter().rev().find(|(_, at)| *at <= time + TICK);
-        let oldest = turns.front().map(|(turn, _)| turn.saturating_sub(1));
-        begun.map(|(turn, _)| *turn).or(oldest)
+        last_by(all.get(worker)?, time)
     }
+
+    /// The same of every worker that is known of.
+    pub(super) fn turns_at(&self, time: SystemTime) -> BTreeMap<Address, u32> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let turns = all.iter();
+        let turns =
+            turns.filter_map(|(worker, turns)| Some((worker.clone(), last_by(turns, time)?)));
+        turns.collect()
+    }
+}
+
+fn last_by(turns: &Turns, time: SystemTime) -> Option<u32> {
+    let begun = turns.iter().rev().find(|(_, at)| *at <= time + TICK);
+    let oldest = turns.front().map(|(turn, _)| turn.saturating_sub(1));
+    begun.map(|(turn, _)| *turn).or(oldest)
 }
 
 #[cfg(test)]
@@ -54,6 +66,7 @@ mod tests {
         let turns = [5, 10, 19, 20, 99].map(|time| begun.turn_at(&worker, at(time)));
         assert_eq!(turns, [Some(4), Some(5), Some(5), Some(6), Some(6)]);
         assert_eq!(begun.turn_at(&worker, at(20) - TICK / 2), Some(6));
+        assert_eq!(begun.turns_at(at(19)), BTreeMap::from([(worker, 5)]));
     }
 
     #[test]

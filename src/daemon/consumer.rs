@@ -25,6 +25,7 @@ use super::begun::Begun;
 use crate::project::Project;
 pub(super) use fence::Fence;
 use hints::Shared;
+pub(super) use look::judge_of;
 use looker::Looker;
 
 /// The thread that looks, and how to reach it.

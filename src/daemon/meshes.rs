@@ -287,6 +287,7 @@ impl Meshes {
             author: None,
             report,
             known: Vec::new(),
+            unsigned: None,
         })))
     }
 

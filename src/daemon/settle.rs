@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::consumer::judge_of;
 use super::meshes::Read;
 use super::run::Daemon;
 use crate::engine::Event;
@@ -60,6 +61,7 @@ impl Daemon {
 
     fn take_all(&mut self) -> Result<(), AppendFailed> {
         while let Some((at, event)) = self.queue.pop() {
+            let event = self.with_writer(event);
             if let (None, Event::Arrived(arrived)) = (at, &event) {
                 let Envelope { from, to, id, .. } = &arrived.envelope;
                 if self.written_before.remove(&(from.clone(), id.clone())) {
@@ -80,6 +82,34 @@ impl Daemon {
             self.store.apply(at, event)?;
         }
         Ok(())
+    }
+
+    /// A file that does not say in full who wrote it is of the one that can have. If that
+    /// is not known, core is told who may have.
+    fn with_writer(&self, event: Event) -> Event {
+        let Event::Rejected(mut rejected) = event else {
+            return event;
+        };
+        let Some(mut unsigned) = rejected.unsigned.take() else {
+            return Event::Rejected(rejected);
+        };
+        let state = self.store.state();
+        let writer = state.writer(&unsigned).or_else(|_| {
+            // Nobody has that name, or several have: the note is still for who is at work.
+            unsigned.name = None;
+            state.writer(&unsigned)
+        });
+        match writer {
+            Ok(writer) => judge_of(rejected, &unsigned, writer),
+            Err(all) => {
+                if !all.is_empty() {
+                    let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                    let all = all.join(", ");
+                    rejected.report += &format!("It may be of any that is in a turn: {all}.\n");
+                }
+                Event::Rejected(rejected)
+            }
+        }
     }
 
     /// The meshes were read: tell the engine what has become of them, before what waits for

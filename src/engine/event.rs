@@ -1,7 +1,9 @@
 //! What happened: everything that the engine is ever told.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
 use super::message_record::{MessageNo, MessageRecord};
@@ -193,6 +195,23 @@ pub struct Rejected {
     /// The finished messages of the same path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<MessageRecord>,
+    /// It may be a message, and does not say in full who wrote it. That is settled before
+    /// the event is recorded: see [`State::writer`](super::State::writer).
+    #[serde(skip)]
+    pub unsigned: Option<Box<Unsigned>>,
+}
+
+/// A file that does not say in full who wrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unsigned {
+    /// The bare name that it is from.
+    pub name: Option<Name>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// When they were written.
+    pub modified: DateTime<FixedOffset>,
+    /// The last turn that each worker had begun to be given by then, where that is known.
+    pub turns: BTreeMap<Address, u32>,
 }
 
 /// One life of a worker's process. Whatever comes of an older one is late.

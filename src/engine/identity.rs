@@ -1,10 +1,11 @@
 //! Which message it is: new, the same again, or another of the same name; and what it
 //! follows from.
 
+use super::event::Unsigned;
 use super::message_record::{MessageNo, MessageRecord, Source};
 use super::state::State;
 use super::worker::Worker;
-use crate::model::{Envelope, MsgId};
+use crate::model::{Address, Envelope, MsgId};
 
 /// Which id a message is known by.
 pub(super) enum Named {
@@ -29,6 +30,26 @@ pub(super) struct Ancestry {
 }
 
 impl State {
+    /// Who wrote a file that does not say so in full: the one agent that is in a turn, and
+    /// has its bare name. Otherwise those that may have: it is never guessed.
+    pub fn writer(&self, unsigned: &Unsigned) -> Result<Address, Vec<Address>> {
+        let of_that_name = |who: &Address| unsigned.name.as_ref().is_none_or(|n| *n == who.agent);
+        let had_begun = |who: &Address, worker: &Worker| {
+            let first = worker.status.work().map_or(0, |work| work.first_turn);
+            unsigned.turns.get(who).is_none_or(|turn| *turn >= first)
+        };
+        let mut found = self.workers.iter().filter(|(who, worker)| {
+            worker.is_in_turn() && of_that_name(who) && had_begun(who, worker)
+        });
+        match (found.next(), found.next()) {
+            (Some((only, _)), None) => Ok(only.clone()),
+            (first, second) => {
+                let all = first.into_iter().chain(second).chain(found);
+                Err(all.map(|(who, _)| who.clone()).collect())
+            }
+        }
+    }
+
     /// The newest message of a path.
     pub(super) fn newest_at<'k>(
         &'k self,

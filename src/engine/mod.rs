@@ -48,7 +48,7 @@ pub use asks::Ask;
 pub use effect::{Effect, SystemMessage, Turn};
 pub use event::{
     Alive, Arrived, Command, Decision, Dialog, DialogKind, Event, Exit, Loaded, Pane, Rejected,
-    Sent, Timer, Traits, Verdict, exited_with,
+    Sent, Timer, Traits, Unsigned, Verdict, exited_with,
 };
 pub use foresee::{Unsendable, foresee};
 pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};

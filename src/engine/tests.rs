@@ -31,3 +31,4 @@ mod runs;
 mod silence;
 mod turns;
 mod unstartable;
+mod writers;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{Dialog, Traits, Verdict};
 use super::message_record::MessageNo;
 use super::work::{Item, Last, Overrides, Work};
-use crate::model::{Address, Priority};
+use crate::model::{Address, Mode, Priority};
 
 /// An agent at run time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,6 +64,18 @@ pub struct Worker {
     /// Nothing was heard of it for long, though it is at work.
     #[serde(default, skip_serializing_if = "is_false")]
     pub silent: bool,
+}
+
+impl Worker {
+    /// May its process be writing a file for the work in hand?
+    pub fn is_in_turn(&self) -> bool {
+        let in_turn = |work: &Work| {
+            let is_pane = self.traits.is_some_and(|traits| traits.mode == Mode::Pane);
+            let spawning = self.status.giving() == Some(Giving::Spawning);
+            work.begun && (work.taken || !spawning || !is_pane)
+        };
+        self.status.has_turn() && self.status.work().is_some_and(in_turn)
+    }
 }
 
 /// What a pane shows: the newest that was told of it. It lasts until something newer is
@@ -355,6 +367,24 @@ impl WorkerState {
             | WorkerState::Checking { .. }
             | WorkerState::Backoff { .. }
             | WorkerState::Stopping { .. } => false,
+        }
+    }
+
+    /// Is there a turn that has not ended? One that is cut short may have written before.
+    fn has_turn(&self) -> bool {
+        match self {
+            WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Stopping { .. } => true,
+            WorkerState::AwaitingHuman {
+                why: Why::Dialog { before, .. },
+            }
+            | WorkerState::Limited { before, .. } => before.has_turn(),
+            WorkerState::Idle
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. } => false,
         }
     }
 

@@ -37,12 +37,21 @@ pub(super) enum NoBlocks {
     NoFrontmatter,
     /// Its frontmatter is never closed, or it ends before it could be.
     Unclosed,
+    /// It stands in a code fence that is never closed.
+    UnclosedFence,
 }
 
 /// Find the parts of a message file. A byte order mark and CRLF are tolerated.
 pub(super) fn split(text: &str) -> Result<Blocks, NoBlocks> {
     let start = if text.starts_with('\u{feff}') { 3 } else { 0 };
-    let mut lines = Lines { text, at: start };
+    split_part(text, start..text.len(), "")
+}
+
+/// Find the parts of a message that stands in a part of a text, with this indentation.
+pub(super) fn split_part(text: &str, part: Range<usize>, indent: &str) -> Result<Blocks, NoBlocks> {
+    let text = &text[..part.end];
+    let at = part.start;
+    let mut lines = Lines { text, at, indent };
     match lines.next() {
         Some(first) if is_rule(text, &first) => {}
         // Three bytes may still be on their way.
@@ -56,16 +65,37 @@ pub(super) fn split(text: &str) -> Result<Blocks, NoBlocks> {
     let Some(close) = lines.by_ref().find(|line| is_rule(text, line)) else {
         return Err(NoBlocks::Unclosed);
     };
+    let front = front_start..close.start;
+    Ok(with_rest(text, front, lines))
+}
+
+/// A frontmatter, with what these lines after it are.
+fn with_rest(text: &str, front: Range<usize>, lines: Lines) -> Blocks {
     let rest = lines.at..text.len();
     let body: Vec<Range<usize>> = lines.collect();
     let (mut rules, open_fence) = outside_fences(text, &body);
     rules.retain(|&at| is_rule(text, &body[at]));
-    Ok(Blocks {
-        front: front_start..close.start,
+    Blocks {
+        front,
         tail: tail(text, &body, &rules),
         rest,
         open_fence,
-    })
+    }
+}
+
+impl Blocks {
+    /// The same frontmatter, with all that stands from here on as the rest.
+    pub(super) fn with_rest_at(self, text: &str, at: usize) -> Blocks {
+        with_rest(
+            text,
+            self.front,
+            Lines {
+                text,
+                at,
+                indent: "",
+            },
+        )
+    }
 }
 
 fn tail(text: &str, body: &[Range<usize>], rules: &[usize]) -> Option<Tail> {
@@ -90,12 +120,18 @@ fn tail(text: &str, body: &[Range<usize>], rules: &[usize]) -> Option<Tail> {
 
 /// The lines of a text that stand in no code fence.
 pub(super) fn lines_outside_fences(text: &str) -> Vec<&str> {
-    let lines: Vec<Range<usize>> = Lines { text, at: 0 }.collect();
+    let lines = lines(text);
     let (outside, _) = outside_fences(text, &lines);
     outside
         .into_iter()
         .map(|at| &text[lines[at].clone()])
         .collect()
+}
+
+/// The lines of a text, without their line breaks.
+pub(super) fn lines(text: &str) -> Vec<Range<usize>> {
+    let (at, indent) = (0, "");
+    Lines { text, at, indent }.collect()
 }
 
 /// Which lines stand outside a fence and open none, and the first fence left open.
@@ -142,16 +178,16 @@ fn closers(text: &str, lines: &[Range<usize>]) -> Vec<[usize; 2]> {
 }
 
 /// A line that opens or closes fenced code, by the rules of CommonMark.
-struct Fence {
+pub(super) struct Fence {
     mark: u8,
     length: usize,
     /// Nothing follows the marks.
     bare: bool,
-    opens: bool,
+    pub(super) opens: bool,
 }
 
 impl Fence {
-    fn of(line: &str) -> Option<Fence> {
+    pub(super) fn of(line: &str) -> Option<Fence> {
         let marks = line.trim_start_matches(' ');
         if line.len() - marks.len() > 3 {
             return None;
@@ -174,7 +210,7 @@ impl Fence {
         usize::from(self.mark == b'~')
     }
 
-    fn closes(&self, open: &Fence) -> bool {
+    pub(super) fn closes(&self, open: &Fence) -> bool {
         self.bare && self.mark == open.mark && self.length >= open.length
     }
 }
@@ -183,10 +219,12 @@ fn is_rule(text: &str, line: &Range<usize>) -> bool {
     &text[line.clone()] == "---"
 }
 
-/// The lines of a text as ranges without their line breaks (LF or CRLF).
+/// The lines of a text as ranges without their line breaks (LF or CRLF), and without the
+/// indentation that all of them have.
 struct Lines<'a> {
     text: &'a str,
     at: usize,
+    indent: &'a str,
 }
 
 impl Iterator for Lines<'_> {
@@ -201,6 +239,8 @@ impl Iterator for Lines<'_> {
         };
         self.at = next;
         let line = line.strip_suffix('\r').unwrap_or(line);
-        Some(start..start + line.len())
+        let end = start + line.len();
+        let line = line.strip_prefix(self.indent).unwrap_or(line);
+        Some(end - line.len()..end)
     }
 }

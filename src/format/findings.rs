@@ -44,14 +44,13 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// A fault of YAML that starts at this byte of the file.
-    pub(super) fn yaml_fault(&mut self, start: usize, fault: &Fault) {
+    /// A fault of YAML at this byte of the file.
+    pub(super) fn yaml_fault(&mut self, at: usize, fault: &Fault) {
         let (code, hint) = match fault.cause {
             Cause::Syntax => (Code::NotYaml, "mend the YAML"),
             Cause::Duplicate => (Code::DuplicateKey, "keep one of the two"),
             Cause::Limit => (Code::YamlTooDeep, "write the values out, flat"),
         };
-        let at = start + fault.at;
         let hint = fault.hint.unwrap_or(hint);
         self.say(code, at..at + 1, fault.message.clone(), hint);
     }

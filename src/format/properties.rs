@@ -8,7 +8,7 @@ use super::message::{MAX_BLOCK, MAX_FILE, Origin, Parsed, Rejection, field_named
 use super::render::{file_name, render};
 use super::report::report;
 use crate::model::{
-    Body, Diagnostic, Envelope, Kind, Line, Message, Priority, Rearmatter, Recipient,
+    Body, Code, Diagnostic, Envelope, Kind, Line, Message, Priority, Rearmatter, Recipient,
 };
 
 /// So many cases, or as many as `PROPTEST_CASES` asks for.
@@ -312,10 +312,51 @@ proptest! {
     }
 
     #[test]
+    fn a_mistake_around_a_message_changes_nothing_but_a_warning(message in message()) {
+        let plain = render(&message);
+        let codes = |parsed: &Parsed| -> Vec<Code> {
+            diagnostics(parsed).iter().map(|d| d.code).collect()
+        };
+        let expected = codes(&parse(plain.as_bytes(), &origin()));
+        let from = format!("\nfrom: {}\n", message.envelope.from);
+        let indented: String = plain.split_inclusive('\n').map(|line| match line {
+            "\n" => line.to_owned(),
+            line => format!("    {line}"),
+        }).collect();
+        for (text, code) in [
+            (format!(" \n\n{plain}"), Code::BlankBefore),
+            (format!("Here it is:\n\n{plain}"), Code::TextBefore),
+            (format!("~~~~~~~~md\n{plain}\n~~~~~~~~\n"), Code::InAFence),
+            (indented, Code::Indented),
+            (plain.replacen(&from, &format!("\nfrom: **{}**\n", message.envelope.from), 1), Code::Decorated),
+        ] {
+            let parsed = parse(text.as_bytes(), &origin());
+            let mut found = codes(&parsed);
+            let Parsed::Message(read) = parsed else {
+                panic!("{text:?} is {parsed:#?}");
+            };
+            let mistake = found.iter().position(|found| *found == code);
+            prop_assert!(mistake.is_some(), "{code:?} of {text}");
+            found.remove(mistake.unwrap_or_default());
+            prop_assert_eq!(&found, &expected, "{}", &text);
+            prop_assert_eq!(&read.message.envelope, &message.envelope, "{}", &text);
+            prop_assert_eq!(&read.message.rearmatter, &message.rearmatter, "{}", &text);
+            prop_assert_eq!(&text[read.body.clone()], read.message.body.as_str());
+            if code != Code::Indented {
+                prop_assert_eq!(&read.message.body, &message.body, "{}", &text);
+            }
+        }
+    }
+
+    #[test]
     fn no_lines_break_the_message_parser(text in lines()) {
         check_any(text.as_bytes());
         check_any(format!("---\n{text}").as_bytes());
         check_any(format!("---\nto: a\nfrom: b/c\n---\n{text}").as_bytes());
+        check_any(format!("```\n---\nto: a\nfrom: b/c\n---\n{text}\n```").as_bytes());
+        check_any(format!("```\n{text}\n```").as_bytes());
+        let indented = format!("---\nto: a\nfrom: b/c\n{text}").replace('\n', "\n  ");
+        check_any(format!("  {indented}").as_bytes());
     }
 
     #[test]

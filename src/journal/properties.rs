@@ -204,7 +204,7 @@ prop_compose! {
         author in prop::option::of(address()),
         known in prop::collection::vec(facts(), 0..2),
     ) -> Rejected {
-        Rejected { path, hash, author, report, known }
+        Rejected { path, hash, author, report, known, unsigned: None }
     }
 }
 

@@ -385,6 +385,7 @@ fn cannot_be_stored(arrived: &Arrived, why: &str) -> Event {
         author: Some(envelope.from.clone()),
         report,
         known: known.clone(),
+        unsigned: None,
     }))
 }
 

@@ -115,6 +115,10 @@ codes! {
     NotRearmatter    "TX0015" Warning "The last block looks like rearmatter and is not; it is part of the body."
     YamlTooDeep      "TX0016" Error   "The YAML nests too deep, or its aliases expand too far."
     MoreFindings     "TX0017" Warning "There are more findings than are shown."
+    BlankBefore      "TX0018" Warning "Blank lines stand before the frontmatter."
+    TextBefore       "TX0019" Warning "Text stands before the frontmatter; it is left out."
+    InAFence         "TX0020" Warning "The message stands in a code fence; the fence is left out."
+    Indented         "TX0021" Warning "Every line of the message is indented."
     // The fields of a message.
     WrongField       "TX0101" Warning "A frontmatter field has a value it cannot have; it is left out."
     WrongRearmatter  "TX0102" Warning "A rearmatter field has a value it should not have."
@@ -132,6 +136,8 @@ codes! {
     NearMiss         "TX0114" Warning "A field that is none, and spelled almost like one."
     CutComment       "TX0115" Warning "The `headline` ends at a ` #`, which begins a comment in YAML."
     AnswersItself    "TX0116" Error   "An ask to core would answer itself within 60 seconds, or give a permission by itself."
+    Decorated        "TX0117" Warning "An outcome word or an address stands in marks such as `**`; they are left out."
+    WriterKnown      "TX0118" Warning "There is no `from`, or only a bare name; the one agent that can have written it is taken."
     WrongSetting     "TX0120" Error   "A setting of the project is unknown, or has a value it cannot have."
     // Addresses, looked up.
     UnknownAddress   "TX0201" Error   "There is no such agent or mesh."

@@ -162,6 +162,7 @@ fn every_example_in_the_docs_has_just_the_diagnostics_it_names() {
         Code::Unreadable,
         Code::YamlTooDeep,
         Code::MoreFindings,
+        Code::WriterKnown,
         Code::UnknownAddress,
         Code::PromptMissing,
         Code::CannotRun,

@@ -115,6 +115,7 @@ impl Story {
                     author: why.author,
                     report: report(name, &text, &why.diagnostics, false),
                     known: Vec::new(),
+                    unsigned: None,
                 })))
             }
         };

@@ -15,6 +15,7 @@ mod human;
 mod inject;
 mod left;
 mod lost;
+mod mistakes;
 #[path = "../cli/pages.rs"]
 mod pages;
 mod popups;

@@ -170,6 +170,7 @@ impl World {
                     author,
                     report: "it is bad".into(),
                     known: Vec::new(),
+                    unsigned: None,
                 };
                 (hash, Event::Rejected(Box::new(rejected)))
             }

@@ -1,5 +1,6 @@
 //! One file, read and judged.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -12,10 +13,10 @@ use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
 use crate::daemon::begun::Begun;
-use crate::engine::{Arrived, Rejected};
-use crate::format::message::{MAX_FILE, Origin, Parsed, Rejection, parse};
+use crate::engine::{Arrived, Event, Rejected, Unsigned};
+use crate::format::message::{MAX_FILE, Origin, Parsed, ReadMessage, Rejection, parse, parse_of};
 use crate::format::report::report;
-use crate::model::{Address, Code, Diagnostic};
+use crate::model::{Address, Recipient};
 use crate::project::{try_read_regular, unreadable};
 
 /// What a file turned out to be.
@@ -47,82 +48,127 @@ pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &Begun) -> Loo
         }
         Err(error) => return Looked::Later(error),
     };
-    match read {
-        Ok((bytes, modified)) => {
-            let mut looked = judge(name, &bytes, modified, waited);
-            if let Looked::Message(arrived) = &mut looked {
-                arrived.turn = turn_of(path, &arrived.envelope.from, begun);
-            }
-            looked
-        }
+    let mut looked = match read {
+        Ok((bytes, modified)) => judge(name, bytes, modified, waited),
         Err(_) if !path.exists() && !path.is_symlink() => Looked::Gone,
         Err(diagnostic) => {
             // There is no text to tell one of these from the next.
             let hash = format!("{}: {}", diagnostic.code.id(), diagnostic.message);
-            Looked::Bad(rejected(name, hash, "", nobodys(diagnostic)))
+            let why = Rejection {
+                author: None,
+                name: None,
+                diagnostics: vec![diagnostic],
+            };
+            let modified = DateTime::UNIX_EPOCH.fixed_offset();
+            Looked::Bad(rejected(name, hash, Vec::new(), modified, why))
         }
+    };
+    match &mut looked {
+        Looked::Message(arrived) if arrived.envelope.from.is_core() => {}
+        Looked::Message(arrived) => {
+            let from = &arrived.envelope.from;
+            arrived.turn = written(path).and_then(|time| begun.turn_at(from, time));
+        }
+        Looked::Bad(rejected) => {
+            if let (Some(unsigned), Some(time)) = (&mut rejected.unsigned, written(path)) {
+                unsigned.turns = begun.turns_at(time);
+            }
+        }
+        Looked::Incomplete | Looked::Gone | Looked::Later(_) => {}
     }
+    looked
 }
 
-fn judge(name: String, bytes: &[u8], modified: DateTime<FixedOffset>, waited: bool) -> Looked {
-    let origin = Origin {
-        name: name.clone(),
-        modified,
-    };
-    let hash = || encode_string(&Sha256::digest(bytes));
-    let text = || String::from_utf8_lossy(bytes);
-    match parse(bytes, &origin) {
-        Parsed::Message(read) => Looked::Message(Box::new(Arrived {
-            path: name,
-            hash: hash(),
-            text: text().into(),
-            envelope: read.message.envelope,
-            body: read.body,
-            rearmatter: read.message.rearmatter,
-            warnings: read.warnings,
-            turn: None,
-            known: Vec::new(),
-        })),
+fn judge(name: String, bytes: Vec<u8>, modified: DateTime<FixedOffset>, waited: bool) -> Looked {
+    let origin = Origin { name, modified };
+    match parse(&bytes, &origin) {
+        Parsed::Message(read) => Looked::Message(arrived(origin.name, &bytes, *read)),
         Parsed::Incomplete(_) if !waited => Looked::Incomplete,
         Parsed::Incomplete(why) | Parsed::Rejected(why) => {
-            Looked::Bad(rejected(name, hash(), &text(), why))
+            let hash = hash_of(&bytes);
+            Looked::Bad(rejected(origin.name, hash, bytes, modified, why))
         }
     }
 }
 
-/// The last turn that the author of a file had begun to be given when it was last written or
-/// put there, as far as that is known.
-fn turn_of(path: &Path, author: &Address, begun: &Begun) -> Option<u32> {
-    if author.is_core() {
-        return None;
+/// A file whose writer is known by now: the message that it is, or the same rejection of
+/// somebody's. What is for its writer is of somebody else.
+pub(in crate::daemon) fn judge_of(
+    mut rejected: Box<Rejected>,
+    unsigned: &Unsigned,
+    writer: Address,
+) -> Event {
+    let origin = Origin {
+        name: rejected.path.clone(),
+        modified: unsigned.modified,
+    };
+    match parse_of(&unsigned.bytes, &origin, Some(&writer)) {
+        Parsed::Message(read) => {
+            let to_itself = Recipient::Full(writer.clone());
+            if read.message.envelope.to.contains(&to_itself) {
+                return Event::Rejected(rejected);
+            }
+            let mut arrived = arrived(origin.name, &unsigned.bytes, *read);
+            arrived.turn = unsigned.turns.get(&writer).copied();
+            Event::Arrived(arrived)
+        }
+        Parsed::Incomplete(_) | Parsed::Rejected(_) => {
+            rejected.author = Some(writer);
+            Event::Rejected(rejected)
+        }
     }
-    let file = fs::symlink_metadata(path).ok()?;
-    let (seconds, nanos) = (file.ctime(), file.ctime_nsec());
-    let since = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
-    begun.turn_at(author, SystemTime::UNIX_EPOCH + since)
 }
 
-fn rejected(name: String, hash: String, text: &str, mut why: Rejection) -> Box<Rejected> {
-    // What keeps it from being a message comes first: that is what people look for.
-    why.diagnostics
-        .sort_by_key(|diagnostic| !diagnostic.is_error());
-    let report = report(&name, text, &why.diagnostics, false);
-    Box::new(Rejected {
-        path: name,
-        hash,
-        author: why.author,
-        report,
+fn arrived(path: String, bytes: &[u8], read: ReadMessage) -> Box<Arrived> {
+    Box::new(Arrived {
+        path,
+        hash: hash_of(bytes),
+        text: String::from_utf8_lossy(bytes).into(),
+        envelope: read.message.envelope,
+        body: read.body,
+        rearmatter: read.message.rearmatter,
+        warnings: read.warnings,
+        turn: None,
         known: Vec::new(),
     })
 }
 
-fn nobodys(diagnostic: Diagnostic) -> Rejection {
-    debug_assert!(matches!(
-        diagnostic.code,
-        Code::NotAFile | Code::Unreadable | Code::FileTooLarge
-    ));
-    Rejection {
-        author: None,
-        diagnostics: vec![diagnostic],
-    }
+fn hash_of(bytes: &[u8]) -> String {
+    encode_string(&Sha256::digest(bytes))
+}
+
+/// When a file was last written or put there.
+fn written(path: &Path) -> Option<SystemTime> {
+    let file = fs::symlink_metadata(path).ok()?;
+    let (seconds, nanos) = (file.ctime(), file.ctime_nsec());
+    let since = Duration::new(seconds.try_into().ok()?, nanos.try_into().ok()?);
+    Some(SystemTime::UNIX_EPOCH + since)
+}
+
+fn rejected(
+    path: String,
+    hash: String,
+    bytes: Vec<u8>,
+    modified: DateTime<FixedOffset>,
+    mut why: Rejection,
+) -> Box<Rejected> {
+    // What keeps it from being a message comes first: that is what people look for.
+    why.diagnostics
+        .sort_by_key(|diagnostic| !diagnostic.is_error());
+    let text = String::from_utf8_lossy(&bytes);
+    let report = report(&path, &text, &why.diagnostics, false);
+    let unsigned = why.author.is_none().then(|| Unsigned {
+        name: why.name,
+        bytes,
+        modified,
+        turns: BTreeMap::new(),
+    });
+    Box::new(Rejected {
+        path,
+        hash,
+        author: why.author,
+        report,
+        known: Vec::new(),
+        unsigned: unsigned.map(Box::new),
+    })
 }

@@ -205,6 +205,7 @@ impl Play {
             author: author.map(who),
             report: "TX0101: there is no `to`".into(),
             known: Vec::new(),
+            unsigned: None,
         })))
     }
 

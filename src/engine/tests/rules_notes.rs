@@ -206,6 +206,7 @@ fn a_note_says_what_was_wrong_to_who_is_told_of_it() {
         author: Some(who("dev/a")),
         report: "TX0104: there is neither a `to` nor a `status`".into(),
         known: Vec::new(),
+        unsigned: None,
     })));
     assert!(play.told("dev/a").contains("x.md: TX0104"));
 }

@@ -98,7 +98,7 @@ pub fn parse_with(bytes: &[u8], runtimes: &Runtimes) -> Loaded {
             return failed(findings.finish());
         }
         Err(fault) => {
-            findings.yaml_fault(0, &fault);
+            findings.yaml_fault(fault.at, &fault);
             return failed(findings.finish());
         }
     };

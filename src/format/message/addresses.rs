@@ -6,7 +6,8 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::block::places_of;
-use crate::format::blocks;
+use super::source::Source;
+use super::{marks, wrapping};
 use crate::format::findings::Findings;
 use crate::format::yaml::{self, Places, Step};
 use crate::model::{Address, Code, Diagnostic, Directory, Message, Recipient, Unresolved};
@@ -54,30 +55,30 @@ pub fn check_addresses(text: &str, message: &Message, directory: &Directory) -> 
 }
 
 /// The frontmatter again, now that there is something to point at in it.
-struct Front {
-    start: usize,
+struct Front<'a> {
+    source: Source<'a>,
     places: Places,
     to: Option<Value>,
 }
 
-impl Front {
-    fn of(text: &str) -> Front {
-        let span = blocks::split(text).map_or(0..0, |blocks| blocks.front);
-        let block = &text[span.clone()];
-        let fields = match yaml::parse(block) {
+impl Front<'_> {
+    fn of(text: &str) -> Front<'_> {
+        let found = wrapping::find(text).ok();
+        let (span, indent) = found.map_or((0..0, ""), |found| (found.blocks.front, found.indent));
+        let source = Source::of(text, span, indent);
+        let fields = match yaml::parse(&source.text) {
             Ok(Value::Object(fields)) => Some(fields),
-            Ok(_) | Err(_) => yaml::parse_by_line(block),
+            Ok(_) | Err(_) => yaml::parse_by_line(&marks::quoted(&source.text)),
         };
         Front {
-            start: span.start,
-            places: places_of(block),
+            places: places_of(&source.text),
+            source,
             to: fields.and_then(|mut fields| fields.remove("to")),
         }
     }
 
     fn span(&self, path: &[Step]) -> Range<usize> {
-        let span = self.places.value(path);
-        self.start + span.start..self.start + span.end
+        self.source.span(self.places.value(path))
     }
 
     /// Where a recipient stands in `to`, which may name one twice.
@@ -86,7 +87,8 @@ impl Front {
         if let Some(Value::Array(items)) = &self.to {
             let is_it = |item: &Value| {
                 let text = item.as_str().unwrap_or_default();
-                text.trim().parse().as_ref() == Ok(recipient)
+                let text = marks::without(text).unwrap_or(text.trim());
+                text.parse().as_ref() == Ok(recipient)
             };
             path.extend(items.iter().position(is_it).map(Step::Index));
         }

@@ -5,42 +5,38 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use super::source::Source;
 use crate::format::Text;
 use crate::format::yaml::{Places, Step, entries};
 
 /// One of the two YAML blocks: its fields, and where they stand.
 pub(super) struct Block<'a> {
     pub(super) text: Text<'a>,
-    pub(super) span: Range<usize>,
+    pub(super) source: Source<'a>,
     pub(super) fields: Map<String, Value>,
     pub(super) places: OnceCell<Places>,
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn new(text: &'a str, span: Range<usize>, fields: Map<String, Value>) -> Self {
+    pub(super) fn new(text: &'a str, source: Source<'a>, fields: Map<String, Value>) -> Self {
         Block {
             text: Text(text),
-            span,
+            source,
             fields,
             places: OnceCell::new(),
         }
     }
 
     pub(super) fn value_span(&self, path: &[Step]) -> Range<usize> {
-        self.offset(self.places().value(path))
+        self.source.span(self.places().value(path))
     }
 
     pub(super) fn key_span(&self, path: &[Step]) -> Range<usize> {
-        self.offset(self.places().key(path))
+        self.source.span(self.places().key(path))
     }
 
     fn places(&self) -> &Places {
-        self.places
-            .get_or_init(|| places_of(&self.text.0[self.span.clone()]))
-    }
-
-    fn offset(&self, span: Range<usize>) -> Range<usize> {
-        self.span.start + span.start..self.span.start + span.end
+        self.places.get_or_init(|| places_of(&self.source.text))
     }
 
     /// A value as its author wrote it. What YAML takes for a number or a date

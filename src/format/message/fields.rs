@@ -7,6 +7,7 @@ use indexmap::IndexSet;
 use serde_json::{Map, Value};
 
 use super::block::Block;
+use super::marks;
 use super::reading::Reading;
 use crate::format::findings::found;
 use crate::format::yaml::Step;
@@ -92,6 +93,7 @@ impl<'r, 'a> Fields<'r, 'a> {
                 }
             }
         }
+        marks::leave_out(&mut block, &mut reading.findings);
         Fields {
             reading,
             block,
@@ -143,7 +145,7 @@ impl<'r, 'a> Fields<'r, 'a> {
     /// A headline that YAML cut short is pointed at: `Fix #12` is `Fix` to it.
     pub(super) fn headline(&mut self) -> Option<Line> {
         let headline = self.text("headline")?;
-        if self.reading.text[self.block.span.clone()].contains(" #") {
+        if self.block.source.text.contains(" #") {
             let value = self.block.value_span(&[Step::Key("headline".into())]);
             let line = self.block.text.line_at(value.start);
             let rest = self
@@ -250,6 +252,12 @@ impl<'r, 'a> Fields<'r, 'a> {
 
     pub(super) fn from(&mut self) -> Option<Address> {
         let Some(value) = self.take("from") else {
+            if let Some(writer) = self.reading.writer {
+                let message = format!("there is no `from`; it is by {writer}");
+                let hint = format!("add `from: {writer}`");
+                self.reading.say_front(Code::WriterKnown, message, &hint);
+                return Some(writer.clone());
+            }
             let keys = self.block.fields.keys().map(String::as_str);
             let hint = did_you_mean("from", keys, || {
                 "add `from: mesh/agent`, or `from: core` if you are the human".into()
@@ -259,14 +267,23 @@ impl<'r, 'a> Fields<'r, 'a> {
                 .say_front(Code::MissingFrom, "there is no `from`", &hint);
             return None;
         };
-        let address = match self
-            .block
-            .scalar("from", &value)
-            .map(|text| text.trim().parse())
-        {
-            Some(Ok(Recipient::Full(address))) => Some(address),
-            Some(Ok(Recipient::Bare(_)) | Err(_)) | None => None,
+        let text = self.block.scalar("from", &value);
+        let address = match text.map(|text| text.trim().parse()) {
+            Some(Ok(Recipient::Full(address))) => return Some(address),
+            Some(Ok(Recipient::Bare(name))) => {
+                let writer = self.reading.writer.filter(|writer| writer.agent == name);
+                writer.inspect(|writer| {
+                    let span = self.block.value_span(&[Step::Key("from".into())]);
+                    let message = format!("from: `{name}` is taken for {writer}");
+                    let hint = format!("write `from: {writer}`");
+                    self.reading
+                        .findings
+                        .say(Code::WriterKnown, span, message, hint);
+                })
+            }
+            Some(Err(_)) | None => None,
         };
+        let address = address.cloned();
         if address.is_none() {
             self.wrong(Code::BadAddress, "from", "mesh/agent", &value);
         }

@@ -7,19 +7,24 @@ mod addresses;
 mod block;
 mod fields;
 mod headline;
+mod marks;
+#[cfg(test)]
+mod mistakes;
 mod reading;
 mod rear;
+mod source;
 #[cfg(test)]
 mod tests;
+mod wrapping;
 
 use std::ops::Range;
 
 use chrono::{DateTime, FixedOffset};
 
 use super::Text;
-use super::blocks::{self, NoBlocks};
+use super::blocks::NoBlocks;
 use super::findings::too_large;
-use crate::model::{Address, Code, Diagnostic, Message};
+use crate::model::{Address, Code, Diagnostic, Message, Name, Recipient};
 use reading::Reading;
 
 pub use addresses::check_addresses;
@@ -67,12 +72,20 @@ pub struct ReadMessage {
 pub struct Rejection {
     /// Who seems to have written it.
     pub author: Option<Address>,
+    /// The bare name of whoever seems to have written it.
+    pub name: Option<Name>,
     /// At least one of them is an error.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Parse the bytes of a message file.
 pub fn parse(bytes: &[u8], origin: &Origin) -> Parsed {
+    parse_of(bytes, origin, None)
+}
+
+/// Parse the bytes of a message file whose writer is known from elsewhere. That counts
+/// where its `from` is missing or a bare name.
+pub fn parse_of(bytes: &[u8], origin: &Origin, writer: Option<&Address>) -> Parsed {
     if bytes.len() > MAX_FILE {
         return Parsed::Rejected(nobodys(too_large(MAX_FILE)));
     }
@@ -82,23 +95,39 @@ pub fn parse(bytes: &[u8], origin: &Origin) -> Parsed {
         Err((diagnostic, true)) => return Parsed::Incomplete(nobodys(diagnostic)),
         Err((diagnostic, false)) => return Parsed::Rejected(nobodys(diagnostic)),
     };
-    match blocks::split(text) {
-        Ok(blocks) => Reading::new(text, &blocks).run(blocks, origin),
+    match wrapping::find(text) {
+        Ok(found) => Reading::new(text, &found, writer).run(found, origin),
         Err(NoBlocks::NoFrontmatter) => Parsed::Rejected(nobodys(no_frontmatter(text))),
-        Err(NoBlocks::Unclosed) if text.len() > MAX_BLOCK => Parsed::Rejected(Rejection {
-            author: reading::author(text),
-            diagnostics: vec![block_too_large(text, "frontmatter", 0..text.len())],
-        }),
-        Err(NoBlocks::Unclosed) => Parsed::Incomplete(Rejection {
-            author: reading::author(text),
-            diagnostics: vec![unclosed(text)],
-        }),
+        Err(NoBlocks::Unclosed) if text.len() > MAX_BLOCK => Parsed::Rejected(rejection(
+            text,
+            vec![block_too_large(text, "frontmatter", 0..text.len())],
+        )),
+        Err(NoBlocks::Unclosed) => Parsed::Incomplete(rejection(text, vec![unclosed(text)])),
+        Err(NoBlocks::UnclosedFence) => {
+            Parsed::Incomplete(rejection(text, vec![no_frontmatter(text)]))
+        }
+    }
+}
+
+/// What is rejected for this, with what its frontmatter says of its author.
+fn rejection(front: &str, diagnostics: Vec<Diagnostic>) -> Rejection {
+    let from = reading::author(front);
+    let (author, name) = match from {
+        Some(Recipient::Full(author)) => (Some(author), None),
+        Some(Recipient::Bare(name)) => (None, Some(name)),
+        None => (None, None),
+    };
+    Rejection {
+        author,
+        name,
+        diagnostics,
     }
 }
 
 fn nobodys(diagnostic: Diagnostic) -> Rejection {
     Rejection {
         author: None,
+        name: None,
         diagnostics: vec![diagnostic],
     }
 }

@@ -1,5 +1,6 @@
 //! The blocks of a file to a message: the front, the rear, and what lies between.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use base16ct::lower::encode_string;
@@ -8,11 +9,13 @@ use sha2::{Digest, Sha256};
 
 use super::block::Block;
 use super::fields::Fields;
+use super::source::Source;
+use super::wrapping::Found;
 use super::{
-    MAX_BLOCK, Origin, Parsed, ReadMessage, Rejection, block_too_large, headline_of, rear,
+    MAX_BLOCK, Origin, Parsed, ReadMessage, block_too_large, headline_of, marks, rear, rejection,
 };
 use crate::format::Text;
-use crate::format::blocks::{Blocks, Tail};
+use crate::format::blocks::Tail;
 use crate::format::findings::{Findings, path_name};
 use crate::format::yaml::{self, Cause, Step, is_identifier};
 use crate::model::{
@@ -21,32 +24,41 @@ use crate::model::{
 };
 
 /// Who seems to have written a file whose frontmatter cannot be read.
-pub(super) fn author(front: &str) -> Option<Address> {
-    let from = front.lines().find_map(|line| line.strip_prefix("from:"))?;
-    match from.trim().trim_matches(['"', '\'']).parse() {
-        Ok(Recipient::Full(address)) => Some(address),
-        Ok(Recipient::Bare(_)) | Err(_) => None,
-    }
+pub(super) fn author(front: &str) -> Option<Recipient> {
+    let mut lines = front.lines();
+    let from = lines.find_map(|line| line.trim_start().strip_prefix("from:"))?;
+    marks::without(from).unwrap_or(from.trim()).parse().ok()
 }
 
 /// The state of parsing one file whose blocks are known.
 pub(super) struct Reading<'a> {
     pub(super) text: &'a str,
     front: Range<usize>,
+    /// What every line of the file begins with.
+    indent: &'a str,
+    /// Who wrote it, as is known from elsewhere.
+    pub(super) writer: Option<&'a Address>,
     pub(super) findings: Findings<'a>,
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(text: &'a str, blocks: &Blocks) -> Self {
+    pub(super) fn new(text: &'a str, found: &Found<'a>, writer: Option<&'a Address>) -> Self {
         Reading {
             text,
-            front: blocks.front.clone(),
+            front: found.blocks.front.clone(),
+            indent: found.indent,
+            writer,
             findings: Findings::new(text),
         }
     }
 
-    pub(super) fn run(mut self, blocks: Blocks, origin: &Origin) -> Parsed {
+    pub(super) fn run(mut self, found: Found, origin: &Origin) -> Parsed {
         let text = self.text;
+        let blocks = found.blocks;
+        if let Some((wrapping, line)) = found.wrapping {
+            let (code, message, hint) = wrapping.said();
+            self.findings.say(code, line, message, hint);
+        }
         let Some(front) = self.front_block() else {
             return self.reject();
         };
@@ -56,7 +68,7 @@ impl<'a> Reading<'a> {
         };
         let body_end = match (&rear, &blocks.tail) {
             (Some(_), Some(tail)) => tail.start,
-            _ => text.len(),
+            _ => blocks.rest.end,
         };
         if let Some(fence) = blocks.open_fence.filter(|fence| fence.start < body_end) {
             self.findings.say(
@@ -85,10 +97,8 @@ impl<'a> Reading<'a> {
     }
 
     fn reject(self) -> Parsed {
-        Parsed::Rejected(Rejection {
-            author: author(&self.text[self.front]),
-            diagnostics: self.findings.finish(),
-        })
+        let front = &self.text[self.front];
+        Parsed::Rejected(rejection(front, self.findings.finish()))
     }
 
     fn front_block(&mut self) -> Option<Block<'a>> {
@@ -98,29 +108,40 @@ impl<'a> Reading<'a> {
             self.too_large("frontmatter", span);
             return None;
         }
-        let block = &text[span.clone()];
-        let fields = match yaml::parse(block) {
+        let source = Source::of(text, span, self.indent);
+        let fields = match yaml::parse(&source.text) {
             Ok(Value::Object(fields)) => fields,
             Ok(Value::Null) => Map::new(),
             Ok(_) => {
-                let line = Text(text).line_at(span.start);
+                let line = Text(text).line_at(source.at(0));
                 let hint = "write one `key: value` a line";
                 self.findings
                     .say(Code::NotAMapping, line, "expected `key: value` lines", hint);
                 return None;
             }
-            Err(fault) => match (fault.cause, yaml::parse_by_line(block)) {
-                (Cause::Syntax, Some(fields)) => {
-                    self.read_by_line(&span, &fault);
-                    fields
-                }
-                _ => {
-                    self.findings.yaml_fault(span.start, &fault);
-                    return None;
-                }
-            },
+            Err(fault) => self.loose_front(&source, &fault)?,
         };
-        Some(Block::new(text, span, fields))
+        Some(Block::new(text, source, fields))
+    }
+
+    /// The fields of a frontmatter that is not YAML: perhaps only for the marks in it.
+    fn loose_front(&mut self, source: &Source, fault: &yaml::Fault) -> Option<Map<String, Value>> {
+        let quoted = marks::quoted(&source.text);
+        if let (Cow::Owned(quoted), Cause::Syntax) = (&quoted, fault.cause)
+            && let Ok(Value::Object(fields)) = yaml::parse(quoted)
+        {
+            return Some(fields);
+        }
+        match (fault.cause, yaml::parse_by_line(&quoted)) {
+            (Cause::Syntax, Some(fields)) => {
+                self.read_by_line(source, fault);
+                Some(fields)
+            }
+            _ => {
+                self.findings.yaml_fault(source.at(fault.at), fault);
+                None
+            }
+        }
     }
 
     fn too_large(&mut self, which: &str, span: Range<usize>) {
@@ -134,8 +155,8 @@ impl<'a> Reading<'a> {
             .say(code, place.start..place.end, message, hint);
     }
 
-    fn read_by_line(&mut self, block: &Range<usize>, fault: &yaml::Fault) {
-        let at = block.start + fault.at;
+    fn read_by_line(&mut self, block: &Source, fault: &yaml::Fault) {
+        let at = block.at(fault.at);
         self.findings.say(
             Code::ReadByLine,
             at..at + 1,
@@ -150,12 +171,12 @@ impl<'a> Reading<'a> {
     /// The last block, if it is rearmatter.
     fn rear_block(&mut self, tail: &Tail) -> Option<Block<'a>> {
         let text = self.text;
-        let span = tail.content.clone();
-        let block = &text[span.clone()];
-        if span.len() > MAX_BLOCK {
+        let source = Source::of(text, tail.content.clone(), self.indent);
+        let block = &*source.text;
+        if block.len() > MAX_BLOCK {
             let lines = LineShapes::of(block);
             if lines.all_yaml && (tail.closed || lines.known_key) {
-                self.too_large("rearmatter", span);
+                self.too_large("rearmatter", tail.content.clone());
             }
             return None;
         }
@@ -169,23 +190,23 @@ impl<'a> Reading<'a> {
             Ok(Value::Object(fields)) => {
                 let plain = fields.keys().all(|key| is_identifier(key));
                 let taken = plain && (tail.closed || is_known(&fields));
-                taken.then(|| Block::new(text, span, fields))
+                taken.then(|| Block::new(text, source, fields))
             }
             Ok(_) => None,
             Err(fault) => {
                 let by_line = yaml::parse_by_line(block).filter(|_| fault.cause == Cause::Syntax);
                 match by_line {
                     Some(fields) if tail.closed || is_known(&fields) => {
-                        self.read_by_line(&span, &fault);
-                        Some(Block::new(text, span, fields))
+                        self.read_by_line(&source, &fault);
+                        Some(Block::new(text, source, fields))
                     }
                     Some(_) | None => {
                         let lines = LineShapes::of(block);
                         let is_rear = lines.all_yaml && (tail.closed || lines.known_key);
                         if fault.cause == Cause::Limit && is_rear {
-                            self.findings.yaml_fault(span.start, &fault);
+                            self.findings.yaml_fault(source.at(fault.at), &fault);
                         } else if lines.known_key {
-                            self.not_rearmatter(&span, &fault);
+                            self.not_rearmatter(&source, &fault);
                         }
                         None
                     }
@@ -194,8 +215,8 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn not_rearmatter(&mut self, block: &Range<usize>, fault: &yaml::Fault) {
-        let at = block.start + fault.at;
+    fn not_rearmatter(&mut self, block: &Source, fault: &yaml::Fault) {
+        let at = block.at(fault.at);
         self.findings.say(
             Code::NotRearmatter,
             at..at + 1,
@@ -304,7 +325,7 @@ impl<'a> Reading<'a> {
 
     /// About the frontmatter as a whole: shown at its first line.
     pub(super) fn say_front(&mut self, code: Code, message: impl Into<String>, hint: &str) {
-        let first = Text(self.text).line_at(0);
+        let first = Text(self.text).line_at(self.front.start.saturating_sub(1));
         self.findings.say(code, first, message, hint);
     }
 

@@ -408,7 +408,7 @@ fn rejections_have_a_code_and_an_exact_place() {
         (
             "frontmatter later",
             "\n---\nto: a\n---\n".into(),
-            vec!["TX0002 1:1"],
+            vec!["TX0018 2:1", "TX0103 2:1"],
         ),
         (
             "four dashes",

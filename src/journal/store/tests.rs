@@ -157,6 +157,7 @@ fn an_arrival_is_told_of_the_finished_messages_it_may_speak_of() {
             author: None,
             report: "bad".into(),
             known: Vec::new(),
+            unsigned: None,
         };
         assert_eq!(desk.known(Event::Rejected(Box::new(rejected))), [5]);
     }

@@ -1,0 +1,45 @@
+//! A YAML block without the indentation that all lines of its file have.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// A block, and where each byte of it stands in the file.
+pub(super) struct Source<'a> {
+    pub(super) text: Cow<'a, str>,
+    start: usize,
+    /// Where each line begins here, and how much indentation was left out up to there.
+    left_out: Vec<(usize, usize)>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn of(file: &'a str, span: Range<usize>, indent: &str) -> Source<'a> {
+        let mut source = Source {
+            text: Cow::Borrowed(&file[span.clone()]),
+            start: span.start,
+            left_out: Vec::new(),
+        };
+        if !indent.is_empty() {
+            let (mut text, mut out) = (String::new(), 0);
+            for line in file[span].split_inclusive('\n') {
+                let kept = line.strip_prefix(indent).unwrap_or(line);
+                out += line.len() - kept.len();
+                source.left_out.push((text.len(), out));
+                text += kept;
+            }
+            source.text = text.into();
+        }
+        source
+    }
+
+    /// Where a byte of the block stands in the file.
+    pub(super) fn at(&self, byte: usize) -> usize {
+        let line = self.left_out.partition_point(|(start, _)| *start <= byte);
+        let out = line.checked_sub(1).map_or(0, |line| self.left_out[line].1);
+        self.start + byte + out
+    }
+
+    pub(super) fn span(&self, span: Range<usize>) -> Range<usize> {
+        let start = self.at(span.start);
+        start..self.at(span.end).max(start)
+    }
+}

@@ -1,0 +1,196 @@
+//! Where a message stands in a file that has more than the message in it.
+//!
+//! Models put a whole file into a code fence, write a sentence before it, or copy an
+//! example with its indentation. That is read as the message it plainly is. Whatever may
+//! as well be a document that only shows a message is none.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::MAX_BLOCK;
+use super::marks::{self, is_routing};
+use super::source::Source;
+use crate::format::blocks::{self, Blocks, Fence, NoBlocks, split_part};
+use crate::format::yaml;
+use crate::model::{Code, Recipient};
+
+/// The most lines of text that may stand before a frontmatter.
+const MOST_BEFORE: usize = 10;
+
+/// What lines of a document begin with, and prose does not.
+const NO_PROSE: [&str; 9] = ["#", "```", "~~~", "|", ">", "<", "- ", "* ", "=="];
+
+/// A message found in a file.
+pub(super) struct Found<'a> {
+    pub(super) blocks: Blocks,
+    /// What every line of it begins with.
+    pub(super) indent: &'a str,
+    /// How it is wrapped, and the first line of the file that has something on it.
+    pub(super) wrapping: Option<(Wrapping, Range<usize>)>,
+}
+
+/// What a message is wrapped in.
+#[derive(Clone, Copy)]
+pub(super) enum Wrapping {
+    BlankLines,
+    Text,
+    Fence,
+    Indentation,
+}
+
+impl Wrapping {
+    /// What is said of it: code, message, hint.
+    pub(super) fn said(self) -> (Code, &'static str, &'static str) {
+        match self {
+            Wrapping::BlankLines => (
+                Code::BlankBefore,
+                "blank lines stand before the frontmatter",
+                "let the file begin with `---`",
+            ),
+            Wrapping::Text => (
+                Code::TextBefore,
+                "this text before the frontmatter is not part of the message",
+                "let the file begin with `---`; text belongs in the body",
+            ),
+            Wrapping::Fence => (
+                Code::InAFence,
+                "the message stands in a code fence, which is left out",
+                "write the file without a code fence around it",
+            ),
+            Wrapping::Indentation => (
+                Code::Indented,
+                "every line is indented; the frontmatter is read without that",
+                "let the lines begin at the margin",
+            ),
+        }
+    }
+}
+
+/// Find the message in a file.
+pub(super) fn find(text: &str) -> Result<Found<'_>, NoBlocks> {
+    match blocks::split(text) {
+        Ok(blocks) => Ok(Found {
+            blocks,
+            indent: "",
+            wrapping: None,
+        }),
+        Err(NoBlocks::NoFrontmatter) => find_wrapped(text),
+        Err(why) => Err(why),
+    }
+}
+
+fn find_wrapped(text: &str) -> Result<Found<'_>, NoBlocks> {
+    let lines = blocks::lines(text);
+    let of = |at: usize| text[lines[at].clone()].trim_start_matches('\u{feff}');
+    let Some(first) = (0..lines.len()).find(|at| !of(*at).trim().is_empty()) else {
+        return Err(NoBlocks::Unclosed);
+    };
+    let line = of(first);
+    let start = lines[first].end - line.len();
+    let margin = line.trim_start();
+    let indent = &line[..line.len() - margin.len()];
+    let may_be_rule =
+        |line: &str, at: usize| line == "---" || (at + 1 == lines.len() && "---".starts_with(line));
+    let found = |blocks: Blocks, indent, wrapping| Found {
+        blocks,
+        indent,
+        wrapping: Some((wrapping, lines[first].clone())),
+    };
+    if may_be_rule(line, first) {
+        let blocks = split_part(text, start..text.len(), "")?;
+        return Ok(found(blocks, "", Wrapping::BlankLines));
+    }
+    if may_be_rule(margin, first) {
+        let indented = |at: usize| of(at).starts_with(indent) || of(at).trim().is_empty();
+        if !(first..lines.len()).all(indented) {
+            return Err(NoBlocks::NoFrontmatter);
+        }
+        let blocks = split_part(text, start..text.len(), indent)?;
+        return match is_of_a_message(text, &blocks, indent) {
+            true => Ok(found(blocks, indent, Wrapping::Indentation)),
+            false => Err(NoBlocks::NoFrontmatter),
+        };
+    }
+    if let Some(fence) = Fence::of(line).filter(|fence| fence.opens) {
+        let blocks = in_fence(text, &lines, first, &fence, may_be_rule)?;
+        return Ok(found(blocks, "", Wrapping::Fence));
+    }
+    match after_text(text, &lines[first..]) {
+        Some(blocks) => Ok(found(blocks, "", Wrapping::Text)),
+        None => Err(NoBlocks::NoFrontmatter),
+    }
+}
+
+/// A message in a fence that begins its file. The last line that can close the fence does:
+/// what lies between may have fences of its own.
+fn in_fence(
+    text: &str,
+    lines: &[Range<usize>],
+    first: usize,
+    fence: &Fence,
+    may_be_rule: impl Fn(&str, usize) -> bool,
+) -> Result<Blocks, NoBlocks> {
+    let Some(inside) = lines.get(first + 1) else {
+        return Err(NoBlocks::UnclosedFence);
+    };
+    if !may_be_rule(&text[inside.clone()], first + 1) {
+        return Err(NoBlocks::NoFrontmatter);
+    }
+    let closes = |line: &Range<usize>| {
+        Fence::of(&text[line.clone()]).is_some_and(|close| close.closes(fence))
+    };
+    let Some(close) = lines.iter().rposition(closes).filter(|at| *at > first) else {
+        return Err(NoBlocks::UnclosedFence);
+    };
+    let blocks = split_part(text, inside.start..lines[close].start, "")?;
+    if !is_of_a_message(text, &blocks, "") {
+        return Err(NoBlocks::NoFrontmatter);
+    }
+    // With the frontmatter alone in the fence, the body is what follows.
+    let is_next = |line: &Range<usize>| {
+        line.start >= blocks.rest.start && !text[line.clone()].trim().is_empty()
+    };
+    let next = lines.iter().position(is_next);
+    let after = next
+        .filter(|at| closes(&lines[*at]))
+        .and_then(|at| lines.get(at + 1));
+    Ok(match after {
+        Some(after) if !text[after.start..].trim().is_empty() => {
+            blocks.with_rest_at(text, after.start)
+        }
+        Some(_) | None => blocks,
+    })
+}
+
+/// A message after a few lines of prose. A document may have rules in it, and show a
+/// message: only a frontmatter that says from whom and what for is taken for one.
+fn after_text(text: &str, lines: &[Range<usize>]) -> Option<Blocks> {
+    let rule = lines.iter().position(|line| &text[line.clone()] == "---")?;
+    let before = lines[..rule].iter().map(|line| text[line.clone()].trim());
+    let is_prose = |line: &str| !NO_PROSE.iter().any(|mark| line.starts_with(mark));
+    let prose = before.filter(|line| !line.is_empty());
+    if !prose.clone().all(is_prose) || prose.count() > MOST_BEFORE {
+        return None;
+    }
+    let blocks = split_part(text, lines[rule].start..text.len(), "").ok()?;
+    let block = Some(&text[blocks.front.clone()]);
+    let block = block.filter(|block| block.len() <= MAX_BLOCK)?;
+    let fields = match yaml::parse(block) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(_) => return None,
+        Err(_) => yaml::parse_by_line(&marks::quoted(block))?,
+    };
+    let from = fields.get("from").and_then(Value::as_str)?;
+    let from = marks::without(from).unwrap_or(from.trim());
+    let says = |key: &&str| fields.get(*key).is_some_and(|value| !value.is_null());
+    let is_one = from.parse::<Recipient>().is_ok() && ["to", "status", "outcome"].iter().any(says);
+    is_one.then_some(blocks)
+}
+
+/// Has the frontmatter a field that says who writes to whom, or what came of work?
+fn is_of_a_message(text: &str, blocks: &Blocks, indent: &str) -> bool {
+    let block = Source::of(text, blocks.front.clone(), indent);
+    let mut keys = block.text.lines().filter_map(|line| line.split_once(':'));
+    keys.any(|(key, _)| is_routing(key.trim_end()))
+}
