@@ -82,6 +82,7 @@ impl Injector {
                 one_turn: false,
                 apart: APART,
                 sends: false,
+                utc_offset: 0,
             }),
             at: None,
             waiting: VecDeque::new(),

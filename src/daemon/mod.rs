@@ -18,6 +18,7 @@ mod handout;
 mod handover;
 mod hooks;
 mod injector;
+mod last_words;
 mod leave;
 mod leftovers;
 mod letters;

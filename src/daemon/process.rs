@@ -21,6 +21,7 @@ use super::clock::until;
 use super::ending;
 use super::handout::Handout;
 use super::hooks::{Called, Hooks, content};
+use super::last_words::{LastWords, utc_offset};
 use super::processes::{Start, Survivor, World};
 use super::signals::{force, gone};
 use super::terminal::{Terminal, title};
@@ -46,6 +47,8 @@ pub(super) struct Manner {
     hooks: IndexMap<String, HookMeaning>,
     /// The program that passes texts on to it.
     send: Vec<Argument>,
+    /// What its program says when it cannot go on.
+    last_words: LastWords,
 }
 
 impl Manner {
@@ -55,12 +58,14 @@ impl Manner {
             one_turn: mode == Mode::Turn,
             apart: APART,
             sends: !runtime.send.is_empty() && mode == Mode::Pane,
+            utc_offset: utc_offset(),
         };
         Manner {
             setup,
             interrupt: runtime.interrupt.clone(),
             hooks: runtime.hooks.clone(),
             send: runtime.send.clone(),
+            last_words: LastWords::of(runtime),
         }
     }
 }
@@ -99,6 +104,7 @@ pub(super) struct Process {
     interrupt: Vec<String>,
     hooks: Hooks,
     send: Vec<Argument>,
+    last_words: LastWords,
     terminal: Terminal,
     /// Its pane, unless that was taken from it.
     at: Option<PaneId>,
@@ -167,6 +173,7 @@ impl Process {
             attempt,
             hooks,
             send: manner.send,
+            last_words: manner.last_words,
             terminal: Terminal::new(world.client.clone()),
             core: pane::Pane::new(manner.setup),
             interrupt: manner.interrupt,
@@ -409,7 +416,22 @@ impl Process {
     /// Its wrapper is gone: how did it end?
     async fn ended(&mut self) -> Saw {
         (self.pid, self.gone) = (None, None);
-        ending::of(&self.attempt, &self.pane, self.mode).await
+        let ended = ending::of(&self.attempt, &self.pane, self.mode).await;
+        let Saw::Exited { exit, by_itself } = ended else {
+            return ended;
+        };
+        let screen = match (&exit, &self.at) {
+            (Exit::Code { code: 1.., .. }, Some(at)) if self.mode == Mode::Pane => {
+                self.terminal.text(at).await
+            }
+            (_, _) => String::new(),
+        };
+        let now = self.world.clock.now();
+        let (limited, exit) = self.last_words.read(exit, &screen, now, utc_offset());
+        if let Some(until) = limited {
+            self.decide(Saw::Hook(pane::Hook::Limited(until)));
+        }
+        Saw::Exited { exit, by_itself }
     }
 
     async fn paste(&mut self, text: &Text, as_seen: bool) -> Saw {

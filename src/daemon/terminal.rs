@@ -38,6 +38,14 @@ impl Terminal {
         Saw::Screen(view(moment, free))
     }
 
+    /// All that its screen shows; nothing, if it cannot be seen.
+    pub(super) async fn text(&mut self, at: &PaneId) -> String {
+        match self.look(at, None).await {
+            Saw::Screen(view) => view.screen.text(),
+            _ => String::new(),
+        }
+    }
+
     /// Look at its title alone.
     pub(super) async fn title(&self, at: &PaneId) -> Saw {
         match self.client.panes().await {

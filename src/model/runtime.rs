@@ -33,6 +33,9 @@ pub struct Runtime {
     pub send: Vec<Argument>,
     /// What it says when the session to be resumed does not exist.
     pub session_gone: Option<Pattern>,
+    /// What a process of one turn prints when its account has no room. Its group `until` is when
+    /// it will have.
+    pub limited: Option<Pattern>,
     /// What it says when nobody is logged in.
     pub logged_out: Option<Pattern>,
     /// The models that agents name, as this program calls them.
@@ -155,6 +158,7 @@ impl Default for Runtime {
             starts_with_text: false,
             send: Vec::new(),
             session_gone: None,
+            limited: None,
             logged_out: None,
             models: IndexMap::new(),
             program: None,

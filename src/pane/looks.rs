@@ -5,6 +5,7 @@ use super::saw::{Hook, Saw};
 use super::step::{Pane, State};
 use super::texts::Delivering;
 use crate::engine::{Dialog, DialogKind};
+use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
 
 /// A sign of life is a record for ever: one in so many seconds.
@@ -215,8 +216,13 @@ impl Pane {
             | State::Ending { .. }
             | State::Gone { .. } => (0, LIMITED / 2),
         };
-        let (now, wait) = if let Saw::Hook(Hook::Limited(now)) = saw {
-            (*now, wait)
+        let shown = match saw {
+            Saw::Hook(Hook::Limited(until)) => Some(*until),
+            Saw::Screen(view) => self.reset_on(view),
+            _ => None,
+        };
+        let (now, wait) = if let Some(now) = shown {
+            (now, wait)
         } else if self.at < until {
             (until, wait)
         } else {
@@ -228,6 +234,25 @@ impl Pane {
             self.tell_level(true, acts);
         }
         self.look_if_wanted();
+    }
+
+    /// When the limit that a screen shows is over, if it says so. That is read once: later the
+    /// same words would name the next day.
+    fn reset_on(&self, view: &super::View) -> Option<i64> {
+        let Look::Limited { until: Some(text) } = classify(&self.setup.screen, &view.screen) else {
+            return None;
+        };
+        match self.state {
+            State::Limited { until, .. } => Some(until),
+            State::Starting { .. }
+            | State::Ready
+            | State::Delivering(_)
+            | State::Submitted(_)
+            | State::Busy
+            | State::Dialog(_)
+            | State::Ending { .. }
+            | State::Gone { .. } => reset(&text, self.at, self.setup.utc_offset),
+        }
     }
 
     /// Nobody can tell.

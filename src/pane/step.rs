@@ -30,6 +30,9 @@ pub struct Setup {
     pub apart: i64,
     /// Another program passes texts on to it.
     pub sends: bool,
+    /// How far the clock of this machine is ahead of UTC, in seconds: programs tell their times
+    /// by it.
+    pub utc_offset: i32,
 }
 
 /// One pane.

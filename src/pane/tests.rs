@@ -21,6 +21,7 @@ impl Play {
             one_turn,
             apart: 500,
             sends: false,
+            utc_offset: 0,
         };
         Play {
             pane: Pane::new(setup),

@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(
             names,
             [
-                "claude", "codex", "gemini", "opencode", "pi", "aider", "command", "mine"
+                "gemini", "opencode", "pi", "aider", "claude", "codex", "command", "mine"
             ]
         );
     }

@@ -5,10 +5,12 @@
 
 pub mod hook;
 mod known;
+mod reset;
 pub mod screen;
 mod shell;
 mod template;
 
 pub use known::Runtimes;
+pub use reset::reset;
 pub use shell::shell;
 pub use template::{Unfilled, Values, arguments, file, fill, text_with, uses_session};

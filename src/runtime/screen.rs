@@ -341,9 +341,12 @@ mod tests {
             look("", &["no room", "esc to interrupt", "> _"]),
             Look::Limited { until: None }
         );
-        let dialog = look("⠋", &["no room", "Allow rm?", "_"]);
-        let (wants, text) = (Wants::Permission, "no room\nAllow rm?".into());
+        let dialog = look("⠋", &["esc to interrupt", "Allow rm?", "_"]);
+        let (wants, text) = (Wants::Permission, "esc to interrupt\nAllow rm?".into());
         assert_eq!(dialog, Look::Dialog { wants, text });
+        // Some tell of a limit by a dialog.
+        let limited = look("⠋", &["no room", "Allow to go on?", "_"]);
+        assert_eq!(limited, Look::Limited { until: None });
         assert!(matches!(look("[!]", &["> _"]), Look::Dialog { .. }));
         let dead = Screen {
             dead: true,

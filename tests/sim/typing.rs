@@ -58,6 +58,7 @@ impl Life {
             one_turn,
             apart: 500,
             sends: false,
+            utc_offset: 0,
         };
         Life {
             seed,
@@ -212,6 +213,7 @@ impl Life {
             one_turn: false,
             apart: 500,
             sends: false,
+            utc_offset: 0,
         });
         let turn: u32 = self.terminal.mark.parse().unwrap_or(0);
         // A program that reads lines has what was pasted; the mark says so.
@@ -569,6 +571,8 @@ fn nothing_is_typed_where_it_does_not_belong() {
 fn is_never((phase, seen): (Phase, Seen)) -> bool {
     let is = |phases: &[Phase]| phases.contains(&phase);
     match seen {
+        // These programs have no hooks that wait.
+        Seen::CanWake | Seen::Decided => true,
         // What comes of an act is seen before anything else. A note may be pasted into work.
         Seen::Pasted | Seen::NotPasted | Seen::PasteUnknown => {
             !is(&[Phase::Delivering, Phase::Busy])

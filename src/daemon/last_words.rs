@@ -1,0 +1,128 @@
+//! What an agent CLI says when it ends though its work is not done: that its account has no room,
+//! that nobody is logged in, or that there is no such session. None of it is a failure of the
+//! work, and none of it is made better by trying again at once.
+
+use crate::engine::Exit;
+use crate::model::{Pattern, Runtime};
+use crate::runtime::reset;
+
+/// How long a limit lasts that does not say, in milliseconds.
+const LIMITED: i64 = 300_000;
+/// How much of what it printed last is looked at, in bytes.
+const LAST: usize = 16 * 1024;
+
+/// What the program of a runtime says then.
+#[derive(Clone, Default)]
+pub(super) struct LastWords {
+    session_gone: Option<Pattern>,
+    limited: Option<Pattern>,
+    logged_out: Option<Pattern>,
+    login: String,
+}
+
+impl LastWords {
+    pub(super) fn of(runtime: &Runtime) -> LastWords {
+        let program = runtime.program.as_ref();
+        LastWords {
+            session_gone: runtime.session_gone.clone(),
+            limited: runtime.limited.clone(),
+            logged_out: runtime.logged_out.clone(),
+            login: program.map(|info| info.login.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// What an exit really was, and until when there is no room. `screen` is what its pane shows,
+    /// where what it printed was not kept.
+    pub(super) fn read(
+        &self,
+        exit: Exit,
+        screen: &str,
+        now: i64,
+        utc_offset: i32,
+    ) -> (Option<i64>, Exit) {
+        let Exit::Code {
+            code: 1..,
+            stdout,
+            stderr,
+        } = &exit
+        else {
+            return (None, exit);
+        };
+        let said = [end_of(stdout), end_of(stderr), screen].join("\n");
+        let line = |pattern: &Option<Pattern>| {
+            let pattern = pattern.as_ref()?;
+            let line = said.lines().find(|line| pattern.is_in(line))?;
+            Some(line.trim().chars().take(200).collect::<String>())
+        };
+        if let Some(why) = line(&self.session_gone) {
+            return (None, Exit::SessionGone { why });
+        }
+        let limited = self.limited.iter();
+        if let Some(found) = limited.flat_map(|limited| limited.all(&said)).next() {
+            let until = found.name("until").map(|until| until.as_str());
+            let until = until.and_then(|until| reset(until, now, utc_offset));
+            return (Some(until.unwrap_or(now + LIMITED)), exit);
+        }
+        if let Some(why) = line(&self.logged_out) {
+            let why = format!(
+                "nobody is logged in ({why}): run `{}`, then retry",
+                self.login
+            );
+            return (None, Exit::Unstartable { why });
+        }
+        (None, exit)
+    }
+}
+
+/// How far the clock of this machine is ahead of UTC, in seconds.
+pub(super) fn utc_offset() -> i32 {
+    chrono::Local::now().offset().local_minus_utc()
+}
+
+fn end_of(text: &str) -> &str {
+    let from = text.len().saturating_sub(LAST);
+    let from = (from..text.len()).find(|at| text.is_char_boundary(*at));
+    from.map_or("", |from| &text[from..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::Runtimes;
+
+    fn said(runtime: &str, stdout: &str, stderr: &str) -> (Option<i64>, Exit) {
+        let runtime = Runtimes::builtin().get(runtime).unwrap();
+        let exit = Exit::Code {
+            code: 1,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        };
+        LastWords::of(runtime).read(exit, "", 1_000, 0)
+    }
+
+    #[test]
+    fn what_an_agent_cli_says_last_tells_why_it_ended() {
+        let (_, exit) = said("claude", "", "No conversation found with session ID: x");
+        assert!(matches!(exit, Exit::SessionGone { .. }), "{exit:?}");
+        let (until, exit) = said(
+            "claude",
+            "You've hit your 5-hour limit · resets 4:05pm (UTC)",
+            "",
+        );
+        assert_eq!(until, Some((16 * 60 + 5) * 60_000));
+        assert!(matches!(exit, Exit::Code { .. }));
+        let (until, _) = said(
+            "claude",
+            "API Error: Request rejected (429) · scripted 429",
+            "",
+        );
+        assert_eq!(until, Some(1_000 + LIMITED));
+        let (_, exit) = said("claude", "Not logged in · Please run /login", "");
+        let Exit::Unstartable { why } = exit else {
+            panic!("{exit:?}");
+        };
+        assert!(why.contains("claude auth login"), "{why}");
+        let (until, exit) = said("claude", "something else", "");
+        assert!(until.is_none() && matches!(exit, Exit::Code { .. }));
+    }
+}
