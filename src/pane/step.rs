@@ -234,7 +234,13 @@ impl Pane {
             Saw::Hook(Hook::TakenUp(Some(_))) => Seen::TakenUp,
             Saw::Hook(Hook::TakenUp(None)) => Seen::Busy,
             // Its outcome may be there long before it has ended its turn, which it shows itself.
-            Saw::Hook(Hook::Ended(Some(_))) if self.is_typed_to() => Seen::Unknown,
+            // If nobody knew whether it had that turn at all, this is proof.
+            Saw::Hook(Hook::Ended(Some(turn))) if self.is_typed_to() => {
+                match Some(*turn) == self.perhaps {
+                    true => Seen::TakenUp,
+                    false => Seen::Unknown,
+                }
+            }
             Saw::Hook(Hook::Ended(turn)) => {
                 let own = |turn| turn == self.turn || Some(turn) == self.perhaps;
                 match turn.is_none_or(own) && !self.setup.one_turn {

@@ -388,9 +388,14 @@ fn the_outcome_of_a_turn_proves_that_it_was_sent_off_after_all() {
         play.see(screen("> ")),
         [Act::Fence, told(Report::Ready { no: 2 })]
     );
-    let idle = told(Report::Idle { turn: 1, no: 3 });
-    assert_eq!(play.see(Saw::Hook(Hook::Ended(Some(1)))), [idle]);
+    let had = told(Report::Delivered { turn: 1 });
+    assert_eq!(play.see(Saw::Hook(Hook::Ended(Some(1)))), [had]);
     assert_eq!(play.see(Saw::Hook(Hook::Ended(Some(1)))), []);
+    // Its screen tells when it has ended the turn.
+    assert_eq!(play.see(screen("> ")), []);
+    play.later(500);
+    let idle = told(Report::Idle { turn: 1, no: 3 });
+    assert_eq!(play.see(screen("> ")), [Act::Fence, idle]);
 }
 
 #[test]

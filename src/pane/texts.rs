@@ -397,7 +397,7 @@ impl Pane {
     /// It says that it has taken up a text: the one that was submitted, or one that nobody knew
     /// of whether it was sent off.
     pub(super) fn taken_up(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
-        let Saw::Hook(Hook::TakenUp(Some(turn))) = saw else {
+        let Saw::Hook(Hook::TakenUp(Some(turn)) | Hook::Ended(Some(turn))) = saw else {
             return;
         };
         let submitted = match &self.state {

@@ -340,8 +340,10 @@ mod tests {
         );
         assert_eq!(
             error("{print}"),
-            "`{print}` is no placeholder of `run`; there are mesh_dir, prompt_file, msg_file, \
-             session, model, agent, workdir; `{{print}}` is the text itself"
+            format!(
+                "`{{print}}` is no placeholder of `run`; there are {}; `{{{{print}}}}` is the text itself",
+                Placeholder::names().collect::<Vec<_>>().join(", ")
+            )
         );
     }
 
