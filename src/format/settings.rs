@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use super::Text;
 use super::yaml::{self, Places, Step};
-use crate::model::{Code, Diagnostic, Settings};
+use crate::model::{Code, Diagnostic, Settings, did_you_mean};
+use crate::runtime::Runtimes;
 
 /// The settings that a text says, or what is wrong with it.
 pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
     let at = Text(text);
-    let value = yaml::parse(text).map_err(|fault| {
+    let mut value = yaml::parse(text).map_err(|fault| {
         let hint = fault.hint.unwrap_or("settings are YAML, `key: value`");
         at.diagnose(Code::NotYaml, at.line_at(fault.at), fault.message, hint)
     })?;
@@ -21,6 +22,7 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
         let place = Places::of(text).key(path);
         at.diagnose(Code::WrongSetting, place, message, hint)
     };
+    complete_runtimes(&mut value);
     let read: Result<Settings, _> = serde_path_to_error::deserialize(&value);
     let settings = read.map_err(|error| {
         let path: Vec<Step> = error.path().iter().filter_map(step).collect();
@@ -46,7 +48,44 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
             return Err(wrong(&path, message.into(), hint));
         }
     }
+    let runtimes = Runtimes::with(&settings);
+    if let Some(name) = &settings.runtime
+        && runtimes.definition(name).is_none()
+    {
+        let hint = did_you_mean(name, runtimes.names(), || {
+            "`tx runtime list` lists them".into()
+        });
+        let message = format!("runtime: there is no runtime `{name}`");
+        return Err(wrong(&[Step::Key("runtime".into())], message, &hint));
+    }
     Ok(settings)
+}
+
+/// An entry of `runtimes` with the name of a built-in one and without a `run` of its own changes
+/// that one: it gets all fields that it does not have. With a `run` it replaces it.
+fn complete_runtimes(settings: &mut Value) {
+    let runtimes = settings.get_mut("runtimes").and_then(Value::as_object_mut);
+    for (name, own) in runtimes.into_iter().flatten() {
+        let Some(builtin) = Runtimes::builtin_text(name) else {
+            continue;
+        };
+        if let (false, Ok(builtin)) = (own.get("run").is_some(), yaml::parse(builtin)) {
+            add_missing(own, builtin);
+        }
+    }
+}
+
+fn add_missing(own: &mut Value, from: Value) {
+    if let (Value::Object(own), Value::Object(from)) = (own, from) {
+        for (key, value) in from {
+            match own.get_mut(&key) {
+                Some(own) => add_missing(own, value),
+                None => {
+                    own.insert(key, value);
+                }
+            }
+        }
+    }
 }
 
 fn step(segment: &serde_path_to_error::Segment) -> Option<Step> {
@@ -91,6 +130,20 @@ mod tests {
     }
 
     #[test]
+    fn a_built_in_runtime_is_changed_in_part_or_replaced() {
+        let text =
+            "runtimes:\n  claude: { models: { opus: my-opus } }\n  codex: { run: [my-codex] }\n";
+        let runtimes = parse(text).unwrap().runtimes;
+        let builtin = |name| Runtimes::builtin().get(name).unwrap().clone();
+        let (claude, codex) = (&runtimes["claude"], &runtimes["codex"]);
+        assert_eq!(claude.models["opus"], "my-opus");
+        assert_eq!(claude.run, builtin("claude").run);
+        assert!(codex.hooks.is_empty() && codex.turn.is_empty());
+        let text = "runtime: mine\nruntimes: { mine: { run: [x] } }\n";
+        assert_eq!(parse(text).unwrap().runtime.as_deref(), Some("mine"));
+    }
+
+    #[test]
     fn what_is_wrong_is_told_with_its_place() {
         for (text, line, says) in [
             ("core:\n  rum: [x]\n", 2, "unknown field `rum`"),
@@ -99,6 +152,8 @@ mod tests {
             ("core:\n  run: [x]\n  idle: '('\n", 3, "unclosed group"),
             ("core:\n  idle: '>'\n", 2, "plain shell"),
             ("core:\n  run: [x]\n  busy: '>'\n", 3, "core.idle"),
+            ("core: {}\nruntime: cluade\n", 2, "no runtime `cluade`"),
+            ("runtimes: { claude: { modles: {} } }\n", 1, "`modles`"),
             ("core: [\n", 2, ""),
         ] {
             let wrong = parse(text).unwrap_err();

@@ -15,6 +15,8 @@ pub struct Settings {
     pub core: Core,
     /// How the human is told what has come.
     pub notify: Notify,
+    /// What runs an agent that names neither a runtime nor a program.
+    pub runtime: Option<String>,
     /// Runtimes of the project's own, by name.
     pub runtimes: BTreeMap<String, Runtime>,
 }

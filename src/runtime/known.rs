@@ -27,7 +27,12 @@ const COMING: [(&str, &str); 4] = [
 pub struct Runtimes {
     known: BTreeMap<String, Runtime>,
     coming: IndexMap<String, Runtime>,
+    /// The project's `runtime` setting.
+    preferred: Option<String>,
 }
+
+/// What runs an agent if neither its mesh nor the project says so.
+const DEFAULT: &str = "claude";
 
 static OWN: LazyLock<Runtimes> = LazyLock::new(|| {
     let read = |(name, text): (&str, &str)| {
@@ -37,6 +42,7 @@ static OWN: LazyLock<Runtimes> = LazyLock::new(|| {
     Runtimes {
         known: BUILTIN.into_iter().map(read).collect(),
         coming: COMING.into_iter().map(read).collect(),
+        preferred: None,
     }
 });
 
@@ -53,7 +59,30 @@ impl Runtimes {
         runtimes
             .known
             .extend(own.map(|(name, runtime)| (name.clone(), runtime.clone())));
+        runtimes.preferred.clone_from(&settings.runtime);
         runtimes
+    }
+
+    /// The YAML text of a definition that tx comes with.
+    pub fn builtin_text(name: &str) -> Option<&'static str> {
+        let mut all = BUILTIN.into_iter().chain(COMING);
+        all.find_map(|(known, text)| (known == name).then_some(text))
+    }
+
+    /// The agent CLIs that this tx runs: first the built-in ones, in the order in which
+    /// `tx init --runtime auto` tries them.
+    pub fn agent_clis(&self) -> impl Iterator<Item = (&str, &Runtime)> {
+        let builtin = BUILTIN.map(|(name, _)| name);
+        let own = self.known.keys().map(String::as_str);
+        let own = own.filter(move |name| !builtin.contains(name));
+        let all = builtin.into_iter().chain(own);
+        let all = all.filter_map(|name| Some((name, self.get(name)?)));
+        all.filter(|(_, runtime)| runtime.program.is_some())
+    }
+
+    /// What runs an agent that names neither a runtime nor a program.
+    pub fn preferred(&self) -> &str {
+        self.preferred.as_deref().unwrap_or(DEFAULT)
     }
 
     /// The definition of this name.

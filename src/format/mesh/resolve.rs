@@ -138,7 +138,7 @@ fn agents(
             );
             continue;
         }
-        let agent = agent(document, index, name.clone(), raw);
+        let agent = agent(document, index, name.clone(), raw, runtimes);
         check_runtime(document, index, &agent, runtimes);
         agents.insert(name, agent);
     }
@@ -150,7 +150,13 @@ fn agents(
     (!agents.is_empty()).then_some(agents)
 }
 
-fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Agent {
+fn agent(
+    document: &mut Document,
+    index: usize,
+    name: Name,
+    raw: RawAgent,
+    runtimes: &Runtimes,
+) -> Agent {
     let shell = raw.shell.unwrap_or(false);
     let run = run(document, index, shell, raw.run);
     if raw.prompt.is_none() && raw.command.is_none() && run.is_empty() {
@@ -167,7 +173,7 @@ fn agent(document: &mut Document, index: usize, name: Name, raw: RawAgent) -> Ag
         Some(runtime) => runtime.0,
         // A program to run and no runtime named: the program is the agent.
         None if !run.is_empty() => "command".into(),
-        None => "claude".into(),
+        None => runtimes.preferred().into(),
     };
     let timeout_at = at!["agents", index, "timeout"];
     Agent {
