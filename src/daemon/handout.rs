@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::attempt::{Attempt, Order};
 use super::processes::Start;
 use crate::engine::{Exit, Pane};
@@ -16,7 +18,7 @@ use crate::project::{
     Place, Project, Task, briefing, cannot_run, make_private_folders, make_workspace, read_regular,
     system_text, workspace, write_private,
 };
-use crate::runtime::{Unfilled, Values, arguments, file, text_with};
+use crate::runtime::{Unfilled, Values, arguments, file, text_with, toml};
 
 /// A worker and what it is given, as of the commit that decided on it.
 pub(super) struct Handout {
@@ -135,8 +137,14 @@ impl Start {
         let messages = text(&Some(project.messages()));
         let hook = format!("{} hook", shlex::try_quote(tx).unwrap_or(tx.into()));
         let ask = format!("{hook} --ask");
-        let permissions = runtime.permissions.get("default");
-        let permissions = permissions.map_or(&[][..], Vec::as_slice);
+        let tools = agent.permissions.allowed_tools.join(",");
+        let denied = [&runtime.denied_tools[..], &agent.permissions.denied_tools].concat();
+        let denied = denied.join(",");
+        let has_servers = !agent.mcp_servers.is_empty();
+        let mcp_file = has_servers.then(|| files.join("mcp.json"));
+        let mcp_file_text = text(&mcp_file);
+        let mcp_toml = has_servers.then(|| toml(&agent.mcp_servers.clone().into()));
+        let max_turns = agent.max_turns.map(|turns| turns.to_string());
         let values = Values {
             mesh_dir: mesh_dir.as_deref(),
             prompt_file: prompt_file.as_deref(),
@@ -154,16 +162,26 @@ impl Start {
             messages: messages.as_deref(),
             hook: Some(&hook),
             ask: Some(&ask),
-            permissions,
-            ..Values::default()
+            tools: Some(&tools),
+            denied_tools: Some(&denied),
+            mcp_file: mcp_file_text.as_deref(),
+            mcp_toml: mcp_toml.as_deref(),
+            max_turns: max_turns.as_deref(),
+            thinking: runtime.thinking_of(agent),
+            permissions: runtime.permissions_of(agent),
         };
         let never = |error: Unfilled| Unready::Never(error.to_string());
         let program = arguments(&runtime.run_of(agent), agent.shell, &values).map_err(never)?;
         if let Some(system) = &system {
             write(system_file, system)?;
         }
-        if !runtime.files.is_empty() {
+        let mcp_file = mcp_file.filter(|_| runtime.has_place_for(agent, &["mcp_file"]));
+        if !runtime.files.is_empty() || mcp_file.is_some() {
             make_private_folders(&files).map_err(|error| error.to_string())?;
+        }
+        if let Some(mcp_file) = mcp_file {
+            let servers = json!({"mcpServers": agent.mcp_servers});
+            write(mcp_file, &format!("{servers:#}\n"))?;
         }
         for (name, content) in &runtime.files {
             let content = file(content, &values).map_err(never)?;

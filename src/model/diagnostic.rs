@@ -151,7 +151,7 @@ codes! {
     BadName          "TX0309" Error   "A mesh or agent has no name, or one that no address can hold."
     // A mesh that loads, with something to say.
     UnknownField     "TX0311" Warning "A field that tx does not know."
-    NotObeyedYet     "TX0312" Warning "A field that is read and not obeyed yet."
+    NotObeyedYet     "TX0312" Warning "A field that is read and not obeyed: not yet, or not by this agent's runtime."
     WrongShape       "TX0313" Warning "A field has a value of the wrong shape; it is left out."
     PromptMissing    "TX0314" Error   "A prompt file is not there."
     NameNotFolder    "TX0315" Warning "The mesh is not named like its folder."

@@ -8,6 +8,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{Address, Name, OutcomeWord};
 
@@ -82,6 +83,36 @@ pub struct Agent {
     /// The variables that it gets; `None`: all that tx has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub env: Option<Variables>,
+    /// What its agent CLI lets it do.
+    #[serde(default, skip_serializing_if = "Permissions::is_empty")]
+    pub permissions: Permissions,
+    /// Its MCP servers by name, each as its agent CLI wants it.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub mcp_servers: Map<String, Value>,
+    /// How often its agent CLI may call the model in one turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// How much its model thinks, in the runtime's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<String>,
+}
+
+/// What an agent CLI lets an agent do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Permissions {
+    /// One of the modes of its runtime; `None`: `default`.
+    pub mode: Option<String>,
+    /// The tools that it may use without asking.
+    pub allowed_tools: Vec<String>,
+    /// The tools that it may not use.
+    pub denied_tools: Vec<String>,
+}
+
+impl Permissions {
+    fn is_empty(&self) -> bool {
+        *self == Permissions::default()
+    }
 }
 
 /// Variables of an environment.

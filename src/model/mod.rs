@@ -20,8 +20,9 @@ pub use diagnostic::{Code, Diagnostic, Place, Severity};
 pub use directory::{Directory, Resolved, Unresolved};
 pub use kind::{BadWord, Kind, OutcomeWord};
 pub use mesh::{
-    Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Prompt, RearmatterRules,
-    Routing, RoutingError, RoutingMode, Row, Seconds, Target, Variables, Workspace,
+    Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Permissions, Prompt,
+    RearmatterRules, Routing, RoutingError, RoutingMode, Row, Seconds, Target, Variables,
+    Workspace,
 };
 pub use message::{
     Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter, body_span,

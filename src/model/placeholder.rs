@@ -45,6 +45,14 @@ pub enum Placeholder {
     Tools,
     /// The tools that it may not use, with commas.
     DeniedTools,
+    /// A file with the agent's MCP servers, as JSON.
+    McpFile,
+    /// The same as an inline table of TOML.
+    McpToml,
+    /// How often the model may be called in one turn.
+    MaxTurns,
+    /// How much the model thinks.
+    Thinking,
 }
 
 /// A part of a text with placeholders.
@@ -65,7 +73,7 @@ pub enum Piece<'a> {
 
 impl Placeholder {
     /// Every placeholder.
-    pub const ALL: [Placeholder; 18] = [
+    pub const ALL: [Placeholder; 22] = [
         Placeholder::MeshDir,
         Placeholder::PromptFile,
         Placeholder::MsgFile,
@@ -84,6 +92,10 @@ impl Placeholder {
         Placeholder::Ask,
         Placeholder::Tools,
         Placeholder::DeniedTools,
+        Placeholder::McpFile,
+        Placeholder::McpToml,
+        Placeholder::MaxTurns,
+        Placeholder::Thinking,
     ];
 
     /// The name between the braces.
@@ -107,6 +119,10 @@ impl Placeholder {
             Placeholder::Ask => "ask",
             Placeholder::Tools => "tools",
             Placeholder::DeniedTools => "denied_tools",
+            Placeholder::McpFile => "mcp_file",
+            Placeholder::McpToml => "mcp_toml",
+            Placeholder::MaxTurns => "max_turns",
+            Placeholder::Thinking => "thinking",
         }
     }
 

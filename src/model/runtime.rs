@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Agent, Mode, Pattern};
+use super::{Agent, Mode, Pattern, Piece, pieces};
 
 /// How agents of a kind are started, watched and given texts. tx has some, and a project adds
 /// its own under `runtimes:` in its settings.
@@ -20,6 +20,10 @@ pub struct Runtime {
     pub turn: Vec<Argument>,
     /// The arguments for each `permissions.mode` of an agent; they stand for `{permissions}`.
     pub permissions: IndexMap<String, Vec<String>>,
+    /// The tools that no agent may use, before those that its `permissions.deny` adds.
+    pub denied_tools: Vec<String>,
+    /// The levels of an agent's `thinking` that it knows.
+    pub thinking_levels: Vec<String>,
     /// Variables that are set for it.
     pub env: IndexMap<String, String>,
     /// Files that are written for each process, in `{files}`: a text as it is, anything else as
@@ -152,6 +156,8 @@ impl Default for Runtime {
             run: Vec::new(),
             turn: Vec::new(),
             permissions: IndexMap::new(),
+            denied_tools: Vec::new(),
+            thinking_levels: Vec::new(),
             env: IndexMap::new(),
             files: IndexMap::new(),
             hooks: IndexMap::new(),
@@ -216,6 +222,40 @@ impl Runtime {
                 .run_of(agent)
                 .iter()
                 .any(|argument| argument.texts().any(has))
+    }
+
+    /// Is one of these placeholders in what an agent's program is given: its arguments, or the
+    /// files and variables of the runtime?
+    pub fn has_place_for(&self, agent: &Agent, placeholders: &[&str]) -> bool {
+        let is_one = |text: &str| {
+            let pieces = pieces(text);
+            let mut slots = pieces.iter().filter_map(|piece| match piece {
+                Piece::Slot { name, .. } => Some(*name),
+                Piece::Text(_) => None,
+            });
+            slots.any(|name| placeholders.contains(&name))
+        };
+        let run = self.run_of(agent);
+        let mut arguments = run.iter().flat_map(Argument::texts);
+        let mut files = self.files.values().map(Value::to_string);
+        arguments.any(is_one)
+            || files.any(|file| is_one(&file))
+            || self.env.values().any(|value| is_one(value))
+    }
+
+    /// The arguments for an agent's `permissions.mode`. An unknown mode, which a check of its
+    /// mesh warns of, is the default one.
+    pub fn permissions_of(&self, agent: &Agent) -> &[String] {
+        let mode = agent.permissions.mode.as_deref();
+        let own = mode.and_then(|mode| self.permissions.get(mode));
+        let arguments = own.or_else(|| self.permissions.get("default"));
+        arguments.map_or(&[], Vec::as_slice)
+    }
+
+    /// The level of an agent's `thinking`, if it has one.
+    pub fn thinking_of<'a>(&self, agent: &'a Agent) -> Option<&'a str> {
+        let level = agent.thinking.as_deref();
+        level.filter(|level| self.thinking_levels.iter().any(|known| known == level))
     }
 
     /// How the process of an agent lives.

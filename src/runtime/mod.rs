@@ -9,8 +9,10 @@ mod reset;
 pub mod screen;
 mod shell;
 mod template;
+mod toml;
 
 pub use known::Runtimes;
 pub use reset::reset;
 pub use shell::shell;
 pub use template::{Unfilled, Values, arguments, file, fill, text_with, uses_session};
+pub use toml::toml;

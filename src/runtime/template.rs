@@ -49,6 +49,14 @@ pub struct Values<'a> {
     pub tools: Option<&'a str>,
     /// The tools that it may not use.
     pub denied_tools: Option<&'a str>,
+    /// A file with the agent's MCP servers, as JSON.
+    pub mcp_file: Option<&'a str>,
+    /// The same as an inline table of TOML.
+    pub mcp_toml: Option<&'a str>,
+    /// How often the model may be called in one turn.
+    pub max_turns: Option<&'a str>,
+    /// How much the model thinks.
+    pub thinking: Option<&'a str>,
     /// The arguments for the permissions that its agent has.
     pub permissions: &'a [String],
 }
@@ -237,6 +245,10 @@ impl<'a> Values<'a> {
             Placeholder::Ask => self.ask,
             Placeholder::Tools => self.tools,
             Placeholder::DeniedTools => self.denied_tools,
+            Placeholder::McpFile => self.mcp_file,
+            Placeholder::McpToml => self.mcp_toml,
+            Placeholder::MaxTurns => self.max_turns,
+            Placeholder::Thinking => self.thinking,
         };
         value.filter(|value| !value.is_empty())
     }
@@ -280,6 +292,10 @@ mod tests {
         ask: None,
         tools: None,
         denied_tools: None,
+        mcp_file: None,
+        mcp_toml: None,
+        max_turns: None,
+        thinking: None,
         permissions: &[],
     };
 

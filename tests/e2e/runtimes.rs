@@ -163,3 +163,69 @@ fn who_asks_and_stays_busy_is_interrupted_and_told_why() {
     let why = fs::read_to_string(path).unwrap();
     assert!(why.contains("You have asked, and are paused"), "{why}");
 }
+
+/// What an agent sets reaches the command line of its program, and nothing else does.
+#[test]
+fn permissions_servers_and_the_like_are_passed_on() {
+    let project = Project::new(&[
+        (
+            "dev/config.yaml",
+            "mesh: dev\nagents:\n  - name: full\n    prompt: Be kind.\n    model: opus\n    \
+             permissions: { mode: plan, allowedTools: [Read, 'Bash(git:*)'], deny: [Web] }\n    \
+             mcpServers: { fs: { command: npx, args: ['a b'] } }\n    max_turns: 3\n    \
+             thinking: true\n  - { name: bare, prompt: Be kind., model: sonnet }\nentry_point: bare\n",
+        ),
+        (
+            "dev/say.sh",
+            "for word; do echo \"<$word>\"; case $word in *.json) cat \"${word#--mcp=}\";; esac; done\n",
+        ),
+    ]);
+    project.write(
+        ".ai/tx/config.yaml",
+        "runtime: cli\nruntimes:\n  cli:\n    run: [sh, 'meshes/dev/say.sh', [--model, '{model}'], \
+         '{permissions}', ['--allow={tools}'], ['--deny={denied_tools}'], ['--mcp={mcp_file}'], \
+         [-c, 'mcp={mcp_toml}'], [--max-turns, '{max_turns}'], [--effort, '{thinking}']]\n    \
+         prints: true\n    permissions: { default: [--ask], plan: [--only, plan] }\n    \
+         denied_tools: [Ask]\n    thinking_levels: [low, high]\n    \
+         models: { opus: '', sonnet: sonnet-9 }\n",
+    );
+    project.start();
+    let printed = |agent: &str| {
+        let answer = project.ok(&["send", agent, "Hi", "--wait"]);
+        let words = answer.lines().map(str::trim);
+        let words = words.filter(|line| !line.is_empty()).map(String::from);
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let bare = printed("dev/bare");
+    let expected = "<--model> <sonnet-9> <--ask> <--deny=Ask>";
+    assert!(bare.ends_with(expected), "{bare}");
+    let full = printed("dev/full");
+    let (before, after) = full.split_once("<--mcp=").unwrap();
+    let expected = "<--only> <plan> <--allow=Read,Bash(git:*)> <--deny=Ask,Web> ";
+    assert!(
+        before.ends_with(expected) && !before.contains("--model"),
+        "{full}"
+    );
+    let (file, after) = after.split_once("> ").unwrap();
+    assert!(file.ends_with("/files/mcp.json"), "{full}");
+    let expected = "{ \"mcpServers\": { \"fs\": { \"command\": \"npx\", \"args\": [ \"a b\" ] } } } \
+                    <-c> <mcp={\"fs\"={\"command\"=\"npx\",\"args\"=[\"a b\"]}}> \
+                    <--max-turns> <3> <--effort> <high>";
+    assert_eq!(after, expected);
+}
+
+#[test]
+fn without_any_agent_cli_the_new_team_works_as_it_is() {
+    let project = Project::below("new", &[]);
+    let path = ("PATH", "/usr/bin:/bin");
+    let tx = |arguments: &[&str]| {
+        let output = project.command(arguments).envs([path]).output().unwrap();
+        assert!(output.status.success(), "tx {arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let made = tx(&["init", "--runtime", "auto"]);
+    assert!(made.contains("`npm install -g @openai/codex`"), "{made}");
+    tx(&["start", "--detach"]);
+    let answer = tx(&["send", "team", "Say hello", "--wait"]);
+    assert!(answer.contains("Reviewed: "), "{answer}");
+}

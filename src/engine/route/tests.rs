@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::model::{
-    Agent, Deliver, Guardrails, Iteration, OnAsk, RearmatterRules, Routing, RoutingError,
+    Agent, Deliver, Guardrails, Iteration, OnAsk, Permissions, RearmatterRules, Routing,
+    RoutingError,
 };
 
 fn agent(name: &str) -> (Name, Agent) {
@@ -24,6 +25,10 @@ fn agent(name: &str) -> (Name, Agent) {
         workspace: None,
         max_messages: None,
         env: None,
+        permissions: Permissions::default(),
+        mcp_servers: serde_json::Map::new(),
+        max_turns: None,
+        thinking: None,
     };
     (name, agent)
 }

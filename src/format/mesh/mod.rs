@@ -7,6 +7,7 @@
 mod document;
 mod graph;
 mod lint;
+mod passed_on;
 mod program;
 mod raw;
 mod resolve;

@@ -1,6 +1,7 @@
 //! What runs an agent: its runtime, its program, and the placeholders in that.
 
 use super::document::{Document, at};
+use super::passed_on::check_passed_on;
 use super::shapes::OneOrMany;
 use crate::format::yaml::Step;
 use crate::model::{Agent, Code, Piece, Placeholder, Runtime, did_you_mean, pieces};
@@ -26,6 +27,9 @@ pub(super) fn check_runtime(
             format!("tx has {}; a project may add its own", names.join(", "))
         });
         document.about_value(Code::Runtime, &at, message, hint);
+    }
+    if let Some(runtime) = runtimes.of(agent) {
+        check_passed_on(document, index, agent, runtime);
     }
 }
 

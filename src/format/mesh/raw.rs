@@ -144,21 +144,21 @@ pub(super) struct RawAgent {
     pub(super) workspace: Option<RawWorkspace>,
     /// The variables that the agent gets, instead of the mesh's.
     pub(super) env: Option<OneOrMany>,
-    /// MCP servers of the agent. Not obeyed yet.
+    /// MCP servers of the agent, by name: `command`, `args`, `env`, or `url`.
     #[serde(rename = "mcpServers")]
     pub(super) mcp_servers: Option<Map<String, Value>>,
-    /// What the agent may do. Not obeyed yet.
+    /// What its agent CLI lets the agent do.
     pub(super) permissions: Option<RawPermissions>,
-    /// The turns the agent may take. Not obeyed yet.
-    pub(super) max_turns: Option<Value>,
+    /// How often the agent CLI may call the model in one turn.
+    pub(super) max_turns: Option<u32>,
     /// The messages the agent may send in one run.
     pub(super) max_messages: Option<u32>,
     /// Keep the agent's session. Not obeyed yet.
     pub(super) checkpoint: Option<Value>,
     /// Start from another agent's session. Not obeyed yet.
     pub(super) fork_from: Option<Scalar>,
-    /// Let the model think aloud. Not obeyed yet.
-    pub(super) thinking: Option<Value>,
+    /// How much the model thinks: `low`, `medium`, `high`; `true` is `high`.
+    pub(super) thinking: Option<Scalar>,
     /// The agent leads the others. Not obeyed yet.
     pub(super) orchestrator: Option<bool>,
 }
@@ -314,10 +314,14 @@ pub(super) struct RawManifest {
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "Permissions")]
 pub(super) struct RawPermissions {
-    /// The tools it may use.
+    /// When it has to ask: one of the modes of its runtime. Default: `default`.
+    pub(super) mode: Option<Scalar>,
+    /// The tools it may use without asking.
     #[serde(rename = "allowedTools")]
     pub(super) allowed_tools: Option<Vec<Scalar>>,
     /// The tools it may not use.
+    pub(super) deny: Option<Vec<Scalar>>,
+    /// The same as `deny`.
     #[serde(rename = "disallowedTools")]
     pub(super) disallowed_tools: Option<Vec<Scalar>>,
 }
@@ -399,12 +403,8 @@ pub(super) const NOT_OBEYED: &[&str] = &[
     "guardrails.agents",
     "guardrails.bash_guard",
     "guardrails.routing_error.warning",
-    "agents.*.mcpServers",
-    "agents.*.permissions",
-    "agents.*.max_turns",
     "agents.*.checkpoint",
     "agents.*.fork_from",
-    "agents.*.thinking",
     "agents.*.orchestrator",
     "agents.*.workspace.structure",
 ];

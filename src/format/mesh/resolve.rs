@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::document::{Document, at};
+use super::passed_on::{mcp_servers, permissions, thinking};
 use super::program::{check_runtime, run};
 use super::raw::{RawAgent, RawGuardrails, RawMesh};
 use super::shapes::{OneOrMany, RawLimit, RawRearmatter, RawWorkspace, Scalar};
@@ -198,6 +199,10 @@ fn agent(
         env: raw
             .env
             .map(|env| variables(document, &at!["agents", index, "env"], env)),
+        permissions: permissions(raw.permissions),
+        mcp_servers: mcp_servers(document, index, raw.mcp_servers),
+        max_turns: raw.max_turns,
+        thinking: thinking(raw.thinking),
         name,
     }
 }

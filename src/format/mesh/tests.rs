@@ -174,11 +174,12 @@ fn every_shape_in_the_wild_loads() {
     for (row, text, expected) in [
         ("top level", routed(""), &[][..]),
         ("an agent with a command alone", "mesh: m\nagents: [{name: x, command: '/know:prebuild {feature}'}]\n".into(), &[]),
-        ("permissions", agent("permissions: {allowedTools: [Read, 'Bash(git:*)']}"), not_obeyed),
+        ("permissions", agent("permissions: {allowedTools: [Read, 'Bash(git:*)']}"), &[]),
         ("description of an agent", agent("description: finds sources"), &[]),
-        ("mcpServers", agent("mcpServers: {fs: {command: npx, args: [a]}}"), not_obeyed),
+        ("mcpServers", agent("mcpServers: {fs: {command: npx, args: [a]}}"), &[]),
+        ("max_turns, where the program stays", agent("max_turns: 5"), not_obeyed),
         ("fork_from", agent("fork_from: other"), not_obeyed),
-        ("thinking", agent("thinking: true"), not_obeyed),
+        ("thinking", agent("thinking: true"), &[]),
         ("orchestrator", agent("orchestrator: true"), not_obeyed),
         ("checkpoint", agent("checkpoint: true"), not_obeyed),
         ("load", agent("load: [docs/a.md]"), &[]),
@@ -246,6 +247,90 @@ fn every_shape_in_the_wild_loads() {
         let value = yaml::parse(text.trim_start_matches('\u{feff}')).unwrap();
         assert!(validator.is_valid(&value), "the schema refuses {row}");
         assert_eq!(codes, expected, "{row}\n{}", report("config.yaml", &text, &diagnostics, false));
+    }
+}
+
+#[test]
+fn what_an_agent_cli_cannot_be_told_is_a_warning() {
+    let agent =
+        |line: &str| format!("mesh: m\nagents:\n  - {{name: worker, prompt: p.md, {line}}}\n");
+    for (line, expected, says) in [
+        ("mode: turn, max_turns: 5", &[][..], ""),
+        (
+            "permissions: {mode: plan, allowedTools: [Read], deny: [Bash]}",
+            &[],
+            "",
+        ),
+        (
+            "runtime: codex, permissions: {mode: plan}, thinking: low",
+            &[],
+            "",
+        ),
+        ("runtime: codex, mcpServers: {fs: {command: npx}}", &[], ""),
+        (
+            "runtime: codex, permissions: {deny: [Bash]}",
+            &[Code::NotObeyedYet],
+            "a `codex` agent in mode `pane`",
+        ),
+        (
+            "runtime: codex, mode: turn, max_turns: 5",
+            &[Code::NotObeyedYet],
+            "a `codex` agent in mode `turn`",
+        ),
+        (
+            "run: cat, permissions: {mode: plan}",
+            &[Code::NotObeyedYet],
+            "a `command` agent",
+        ),
+        (
+            "run: 'cat {tools}', permissions: {allowedTools: [Read]}",
+            &[],
+            "",
+        ),
+        (
+            "run: cat, thinking: low",
+            &[Code::NotObeyedYet],
+            "`agents[0].thinking`",
+        ),
+        (
+            "permissions: {mode: paln}",
+            &[Code::WrongShape],
+            "default, acceptEdits, plan, bypassPermissions",
+        ),
+        (
+            "thinking: a lot",
+            &[Code::WrongShape],
+            "low, medium, high, xhigh, max",
+        ),
+        (
+            "mcpServers: {fs: npx}",
+            &[Code::WrongShape],
+            "expected a map",
+        ),
+        ("max_turns: many", &[Code::WrongShape], "a whole number"),
+    ] {
+        let (_, diagnostics) = loads(&agent(line));
+        let codes: Vec<Code> = diagnostics.iter().map(|d| d.code).collect();
+        let messages: Vec<&str> = diagnostics.iter().map(|d| d.message.as_str()).collect();
+        assert_eq!(codes, expected, "{line}: {messages:?}");
+        assert!(messages.concat().contains(says), "{line}: {messages:?}");
+    }
+}
+
+#[test]
+fn an_agent_without_a_runtime_has_the_one_of_the_project() {
+    let text = mesh_of(&["a", "b"], "entry_point: a\nrouting: {a: b}\n") + "  # no more\n";
+    let text = text.replace("name: b,", "name: b, run: cat,");
+    let runtimes = |settings| Runtimes::with(&crate::format::settings::parse(settings).unwrap());
+    for (settings, expected) in [
+        ("", ["claude", "command"]),
+        ("runtime: codex\n", ["codex", "command"]),
+    ] {
+        let mesh = parse_with(text.as_bytes(), &runtimes(settings))
+            .mesh
+            .unwrap();
+        let names: Vec<&str> = mesh.agents.values().map(|a| a.runtime.as_str()).collect();
+        assert_eq!(names, expected);
     }
 }
 
