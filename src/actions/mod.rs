@@ -11,6 +11,7 @@ mod doctor;
 mod hook;
 mod order;
 mod panes;
+mod programs;
 mod prune;
 mod send;
 mod stop;
@@ -24,6 +25,7 @@ pub(crate) use order::{
     stop_worker,
 };
 pub(crate) use panes::Panes;
+pub(crate) use programs::{ProgramState, program_state};
 pub(crate) use prune::{PruneView, prune};
 pub(crate) use send::{Draft, Ready, SentView, WaitingAsk, prepare};
 pub(crate) use stop::{StopView, end_agents, stop, stop_daemon};

@@ -21,6 +21,6 @@ pub use private::{
     close_all_in, create_private, make_private_folder, make_private_folders, write_private,
 };
 pub use root::{BadSettings, NotAProject, Project};
-pub use runnable::{cannot_run, is_program};
+pub use runnable::{cannot_run, find_program, is_program};
 pub use whole::{FileUse, replace, write_new, write_numbered, write_with_folders};
 pub use workspace::{Task, make_workspace, workspace};

@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Place, Project};
 use crate::model::{Agent, Prompt, Runtime};
@@ -38,8 +38,11 @@ pub fn cannot_run(
         Some(folder) => program.replace("{mesh_dir}", &folder.to_string_lossy()),
         None => program.to_owned(),
     };
+    if program.is_empty() {
+        return Some("it has no program to `run`".into());
+    }
     // What is filled in later cannot be looked for now.
-    if program.is_empty() || program.contains('{') {
+    if program.contains('{') {
         return None;
     }
     let own = agent.env.as_ref();
@@ -56,15 +59,22 @@ pub fn cannot_run(
 
 /// Can this be executed, looked up as the system would from the project's root?
 pub fn is_program(project: &Project, program: &str, path: &OsStr) -> bool {
+    find_program(project, program, path).is_some()
+}
+
+/// The file that is executed.
+pub fn find_program(project: &Project, program: &str, path: &OsStr) -> Option<PathBuf> {
     let executable = |file: &Path| {
         let found = file.metadata();
         found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
-    match program.contains('/') {
-        true => executable(&project.root.join(program)),
+    let files: Vec<PathBuf> = match program.contains('/') {
+        true => vec![project.root.join(program)],
         false => std::env::split_paths(path)
-            .any(|folder| executable(&project.root.join(folder).join(program))),
-    }
+            .map(|folder| project.root.join(folder).join(program))
+            .collect(),
+    };
+    files.into_iter().find(|file| executable(file))
 }
 
 /// The prompt file of an agent, if it is not there.

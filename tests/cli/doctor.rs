@@ -111,11 +111,11 @@ fn a_runtime_that_cannot_be_run_yet_is_named_as_such() {
     assert!(shipped["detail"].as_str().unwrap().contains("(shipped)"));
     sandbox.write(
         "meshes/hello/config.yaml",
-        "mesh: hello\nagents: [{ name: greeter, prompt: Greet. }]\n",
+        "mesh: hello\nagents: [{ name: greeter, prompt: Greet., runtime: gemini }]\n",
     );
-    let own = check(&sandbox, 1, "runtime claude");
-    let only = "this version runs `runtime: command` only; not hello/greeter";
-    assert_eq!((&own["ok"], &own["detail"]), (&false.into(), &only.into()));
+    let own = check(&sandbox, 1, "runtime gemini");
+    let why = "this version of tx does not run it, for hello/greeter";
+    assert_eq!((&own["ok"], &own["detail"]), (&false.into(), &why.into()));
     let fix = own["fix"].as_str().unwrap();
     assert!(!fix.contains("install"), "{fix}");
 }

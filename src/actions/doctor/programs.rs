@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
 use super::CheckView;
-use crate::project::{Catalogue, Place, Project, is_program};
+use crate::actions::programs::{ProgramState, program_state, program_version};
+use crate::model::ProgramInfo;
+use crate::project::{Catalogue, Place, Project, find_program};
 
 /// Can the agents be run, and are their programs there? For a mesh that was only shipped,
 /// it is enough to know.
@@ -17,6 +19,9 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
         for agent in mesh.agents.values() {
             let need = match catalogue.runtimes.of(agent) {
                 Some(_) if agent.shell => Needed::Program("sh"),
+                Some(runtime) if runtime.program.is_some() && agent.run.is_empty() => {
+                    Needed::AgentCli(&agent.runtime)
+                }
                 Some(runtime) => Needed::Program(runtime.program_of(agent)),
                 None => Needed::Runtime(&agent.runtime),
             };
@@ -38,7 +43,7 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
             false => a_few(&own),
         };
         let (name, detail, fix) = match need {
-            Needed::Program(program) if is_program(project, program, path) => {
+            Needed::Program(program) if find_program(project, program, path).is_some() => {
                 let name = format!("program {program}");
                 return CheckView::well(name, format!("for {who}"));
             }
@@ -47,10 +52,15 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
                 format!("is not there, for {who}"),
                 format!("install `{program}`, or name another program in the mesh"),
             ),
+            Needed::AgentCli(name) => {
+                let check = agent_cli(project, catalogue, name, &who, path);
+                let ok = check.ok || own.is_empty();
+                return CheckView { ok, ..check };
+            }
             Needed::Runtime(runtime) => (
                 format!("runtime {runtime}"),
-                format!("this version runs `runtime: command` only; not {who}"),
-                "give the agent `runtime: command`, and a program to `run`".into(),
+                format!("this version of tx does not run it, for {who}"),
+                "name one in the mesh that `tx runtime list` says runs agents".into(),
             ),
         };
         CheckView {
@@ -61,10 +71,67 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
     checks.collect()
 }
 
+/// Is an agent CLI installed, one that tx was tested with, and somebody logged in? That nobody
+/// is, is only what it says itself: some take a key of another provider.
+fn agent_cli(
+    project: &Project,
+    catalogue: &Catalogue,
+    name: &str,
+    who: &str,
+    path: &OsStr,
+) -> CheckView {
+    let runtime = catalogue.runtimes.get(name);
+    let program = runtime.and_then(|runtime| runtime.run.first()?.texts().next());
+    let program = program.unwrap_or(name);
+    let none = ProgramInfo::default();
+    let info = runtime.and_then(|runtime| runtime.program.as_ref());
+    let info = info.unwrap_or(&none);
+    let check = format!("runtime {name}");
+    let state = program_state(project, program, info, path);
+    if let (ProgramState::NotInstalled, Some((what, fix))) = (state, state.problem(info)) {
+        return CheckView::bad(check, format!("`{program}` {what}, for {who}"), fix);
+    }
+    let version = program_version(project, program, path);
+    let is_tested = |version: &String| {
+        let mut tested = info.versions.iter();
+        info.versions.is_empty() || tested.any(|tested| version.starts_with(tested))
+    };
+    let mut fixes = Vec::new();
+    let mut detail = match &version {
+        Some(version) if is_tested(version) => version.clone(),
+        version => {
+            let tested = info.versions.join(" or ");
+            fixes.push(format!(
+                "it may work; tx was tested with versions that begin with {tested}"
+            ));
+            match version {
+                Some(version) => format!("{version}, not tested with tx"),
+                None => format!("`{program} --version` does not tell its version"),
+            }
+        }
+    };
+    match state.problem(info) {
+        Some((_, fix)) => {
+            detail += ", nobody is logged in";
+            fixes.insert(0, fix);
+        }
+        None if info.logged_in.is_empty() => {}
+        None => detail += ", logged in",
+    }
+    let detail = format!("{detail}; for {who}");
+    match fixes.is_empty() {
+        true => CheckView::well(check, detail),
+        false => CheckView::odd(check, detail, fixes.join("; ")),
+    }
+}
+
 /// What an agent needs to be run.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Needed<'a> {
     Program(&'a str),
+    /// A runtime that tx knows the program of.
+    AgentCli(&'a str),
+    /// One that tx cannot run.
     Runtime(&'a str),
 }
 
