@@ -1,19 +1,28 @@
 //! `tx init`: make a project.
 
+mod team;
+
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::team::{Choice, FoundView, choose};
 use super::{Context, Exit, Refused, short};
-use crate::project::write_with_folders;
+use crate::actions::ProgramState;
+use crate::project::{Project, write_with_folders};
+use crate::runtime::Runtimes;
 
-/// Make a tx project: folders, a commented config, a hello mesh
+/// Make a tx project: folders, a commented config, a mesh
 #[derive(clap::Args)]
-#[command(after_help = "Example: tx init my-project")]
+#[command(after_help = "Example: tx init my-project\n         tx init --runtime auto")]
 pub(super) struct Init {
     /// The folder, made if it is not there [default: this one]
     dir: Option<PathBuf>,
+    /// Make a team of two agents, run by this: claude, codex or command; two with a comma;
+    /// auto: the first that is installed and logged in [default: a hello mesh]
+    #[arg(long, value_name = "NAME")]
+    runtime: Option<String>,
 }
 
 /// What was made.
@@ -23,6 +32,9 @@ pub(super) struct InitView {
     created: Vec<String>,
     /// The files that were there already.
     kept: Vec<String>,
+    /// The agent CLIs that were looked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    runtimes: Vec<FoundView>,
 }
 
 const CONFIG: &str = "\
@@ -64,16 +76,22 @@ pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Refused> {
     };
     let root = std::path::absolute(dir.as_deref().unwrap_or(Path::new(".")))
         .map_err(|error| Refused::new(format!("the current folder cannot be read: {error}")))?;
-    let messages = root.join(".ai/tx/msgs");
+    let project = Project { root: root.clone() };
+    let runtimes = || Runtimes::with(&project.settings().unwrap_or_default());
+    let choice = verb.runtime.as_deref().map(|wanted| {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        choose(wanted, &project, &runtimes(), &path)
+    });
+    let choice = choice.transpose()?;
+    let messages = project.messages();
     std::fs::create_dir_all(&messages).map_err(|error| cannot_write(&messages, &error))?;
-    let mut created = Vec::new();
-    let mut kept = Vec::new();
-    for (path, text) in FILES {
-        let path = root.join(path);
-        match write_with_folders(&path, text) {
-            Ok(true) => created.push(path),
-            Ok(false) => kept.push(path),
-            Err(error) => return Err(cannot_write(&path, &error)),
+    let mut written = Written::default();
+    match &choice {
+        None => written.add(&root, FILES.map(|(path, text)| (path, text.to_owned())))?,
+        Some(choice) => {
+            written.add(&root, choice.settings())?;
+            // By the settings that are there now.
+            written.add(&root, choice.mesh(&runtimes()))?;
         }
     }
 
@@ -83,27 +101,107 @@ pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Refused> {
     };
     let view = InitView {
         root: root.to_string_lossy().into(),
-        created: lossy(&created),
-        kept: lossy(&kept),
+        created: lossy(&written.created),
+        kept: lossy(&written.kept),
+        runtimes: choice
+            .iter()
+            .flat_map(|choice| choice.found.clone())
+            .collect(),
     };
-    let text = |_: &_| report(dir.as_deref(), &created, &kept);
+    let preferred = runtimes().preferred().to_owned();
+    let text = |_: &_| {
+        let team = choice.as_ref().map(|choice| about_team(choice, &preferred));
+        let (before, after) = team.unwrap_or_default();
+        let mesh = match choice {
+            None => ("hello", "Are you there?"),
+            Some(_) => ("team", "Say hello in HELLO.md"),
+        };
+        written.report() + &before + &next(dir.as_deref(), mesh) + &after
+    };
     context.output.answer(&view, text)
 }
 
-fn report(dir: Option<&Path>, created: &[PathBuf], kept: &[PathBuf]) -> String {
-    let mut text = String::new();
-    for (what, paths) in [("created", created), ("kept", kept)] {
-        for path in paths {
-            text += &format!("{what:7}  {}\n", short(path));
+/// The files of the project.
+#[derive(Default)]
+struct Written {
+    created: Vec<PathBuf>,
+    kept: Vec<PathBuf>,
+}
+
+impl Written {
+    /// Write files, but none that is there already.
+    fn add(
+        &mut self,
+        root: &Path,
+        files: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Result<(), Refused> {
+        for (path, text) in files {
+            let path = root.join(path);
+            match write_with_folders(&path, &text) {
+                Ok(true) => self.created.push(path),
+                Ok(false) => self.kept.push(path),
+                Err(error) => return Err(cannot_write(&path, &error)),
+            }
         }
+        Ok(())
     }
+
+    fn report(&self) -> String {
+        let mut text = String::new();
+        for (what, paths) in [("created", &self.created), ("kept", &self.kept)] {
+            for path in paths {
+                text += &format!("{what:7}  {}\n", short(path));
+            }
+        }
+        text
+    }
+}
+
+/// What was found of the agent CLIs, and what is left to be done about them.
+fn about_team(choice: &Choice, preferred: &str) -> (String, String) {
+    let mut found = String::new();
+    for FoundView {
+        runtime,
+        state,
+        problem,
+        fix,
+    } in &choice.found
+    {
+        found += &match (state, problem, fix) {
+            (ProgramState::Ready, ..) => format!("{runtime:7}  is installed and logged in\n"),
+            (_, Some(problem), Some(fix)) => format!("{runtime:7}  {problem}: {fix}\n"),
+            (_, problem, _) => format!("{runtime:7}  {}\n", problem.unwrap_or_default()),
+        };
+    }
+    let found = match found.is_empty() {
+        true => found,
+        false => format!("\n{found}"),
+    };
+    let after = match choice.preferred() {
+        Some(name) if name != preferred => format!(
+            "\n.ai/tx/config.yaml was kept: write `runtime: {name}` there, and the shipped meshes \
+             use it too.\n"
+        ),
+        Some(_) => String::new(),
+        None => "\nThe agents of this team are scripts that only show the way. With an agent CLI \
+                 installed and\nlogged in, remove meshes/team and call `tx init --runtime auto` \
+                 again.\n"
+            .into(),
+    };
+    (found, after)
+}
+
+fn next(dir: Option<&Path>, (mesh, headline): (&str, &str)) -> String {
     let enter = dir
         .map(|dir| format!("  cd {}\n", short(dir)))
         .unwrap_or_default();
-    text + &format!(
-        "\nNext:\n{enter}  tx start --detach                      let the agents work\n  \
-         tx send hello \"Are you there?\" --wait  ask one, and wait for its answer\n  \
-         tx status                              see how things are\n"
+    let send = format!("tx send {mesh} \"{headline}\" --wait");
+    let width = send.len();
+    format!(
+        "\nNext:\n{enter}  {:width$}  let the agents work\n  \
+         {send}  ask one, and wait for its answer\n  \
+         {:width$}  see how things are\n",
+        "tx start --detach", "tx status",
     )
 }
 

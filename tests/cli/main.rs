@@ -5,6 +5,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod agent_clis;
 mod answer;
 mod check;
 mod daemon;

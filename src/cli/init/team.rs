@@ -1,0 +1,190 @@
+//! `tx init --runtime`: a team of two agents, run by the agent CLIs that are here.
+
+use std::ffi::OsStr;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{CONFIG, IGNORED, Refused};
+use crate::actions::{ProgramState, program_state};
+use crate::model::{ProgramInfo, Runtime, did_you_mean};
+use crate::project::Project;
+use crate::runtime::Runtimes;
+
+/// The one that needs nothing to be installed.
+const COMMAND: &str = "command";
+
+const TEAM: &str = include_str!("team/config.yaml");
+const PROMPTS: [(&str, &str); 2] = [
+    (
+        "meshes/team/prompts/builder.md",
+        include_str!("team/prompts/builder.md"),
+    ),
+    (
+        "meshes/team/prompts/reviewer.md",
+        include_str!("team/prompts/reviewer.md"),
+    ),
+];
+const SCRIPTS: [(&str, &str); 2] = [
+    ("meshes/team/builder.sh", include_str!("team/builder.sh")),
+    ("meshes/team/reviewer.sh", include_str!("team/reviewer.sh")),
+];
+
+/// The runtimes of a new team.
+pub(super) struct Choice {
+    builder: String,
+    reviewer: String,
+    /// What was looked for.
+    pub(super) found: Vec<FoundView>,
+}
+
+/// An agent CLI that was looked for.
+#[derive(Clone, Serialize, JsonSchema)]
+pub(super) struct FoundView {
+    pub(super) runtime: String,
+    pub(super) state: ProgramState,
+    /// What is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) problem: Option<&'static str>,
+    /// The commands that fix it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fix: Option<String>,
+}
+
+/// Choose by what the human wants: `auto`, one runtime, or two with a comma.
+pub(super) fn choose(
+    wanted: &str,
+    project: &Project,
+    runtimes: &Runtimes,
+    path: &OsStr,
+) -> Result<Choice, Refused> {
+    let look = |name: &str, runtime: &Runtime| {
+        let info = runtime.program.as_ref()?;
+        Some(FoundView::of(name, runtime, info, project, path))
+    };
+    if wanted == "auto" {
+        let found = runtimes.agent_clis();
+        let found: Vec<FoundView> = found
+            .filter_map(|(name, runtime)| look(name, runtime))
+            .collect();
+        let ready = found
+            .iter()
+            .find(|found| found.state == ProgramState::Ready);
+        let name = ready.map_or(COMMAND, |found| &found.runtime).to_owned();
+        return Ok(Choice {
+            builder: name.clone(),
+            reviewer: name,
+            found,
+        });
+    }
+    let names: Vec<&str> = wanted.split(',').map(str::trim).collect();
+    let (builder, reviewer) = match names[..] {
+        [one] => (one, one),
+        [builder, reviewer] => (builder, reviewer),
+        [] | [..] => {
+            let message = format!("`{wanted}` names {} runtimes for two agents", names.len());
+            return Err(Refused::new(message).hint("name one or two: `--runtime claude,codex`"));
+        }
+    };
+    let mut found: Vec<FoundView> = Vec::new();
+    for name in [builder, reviewer] {
+        let runtime = runtimes.get(name).ok_or_else(|| unknown(name, runtimes))?;
+        if runtime.run.is_empty() && name != COMMAND {
+            let message = format!("the runtime `{name}` has no program to run");
+            return Err(Refused::new(message).hint("give it a `run` in .ai/tx/config.yaml"));
+        }
+        if !found.iter().any(|found| found.runtime == name) {
+            found.extend(look(name, runtime));
+        }
+    }
+    Ok(Choice {
+        builder: builder.into(),
+        reviewer: reviewer.into(),
+        found,
+    })
+}
+
+fn unknown(name: &str, runtimes: &Runtimes) -> Refused {
+    let message = match runtimes.definition(name) {
+        Some(_) => format!("this version of tx does not run `{name}` yet"),
+        None => format!("there is no runtime `{name}`"),
+    };
+    let runs = runtimes.names().filter(|name| runtimes.get(name).is_some());
+    let known: Vec<&str> = ["auto"].into_iter().chain(runs).collect();
+    let hint = did_you_mean(name, known.iter().copied(), || {
+        format!("there are {}", known.join(", "))
+    });
+    Refused::new(message).hint(hint)
+}
+
+impl FoundView {
+    fn of(
+        name: &str,
+        runtime: &Runtime,
+        info: &ProgramInfo,
+        project: &Project,
+        path: &OsStr,
+    ) -> FoundView {
+        let program = runtime.run.first().and_then(|first| first.texts().next());
+        let state = program_state(project, program.unwrap_or(name), info, path);
+        let (problem, fix) = state.problem(info).unzip();
+        FoundView {
+            runtime: name.into(),
+            state,
+            problem,
+            fix,
+        }
+    }
+}
+
+impl Choice {
+    /// What runs agents that do not say; `None`: the scripts of the team do, and nothing else
+    /// could be run with them.
+    pub(super) fn preferred(&self) -> Option<&str> {
+        Some(self.builder.as_str()).filter(|name| *name != COMMAND)
+    }
+
+    /// The project's settings and what git is to ignore.
+    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+        let runtime = match self.preferred() {
+            Some(name) => format!("runtime: {name}"),
+            None => "# runtime: claude".into(),
+        };
+        let config = format!(
+            "# What runs the agents of meshes that do not say: `tx runtime list`.\n{runtime}\n\n{CONFIG}"
+        );
+        vec![
+            (".ai/tx/config.yaml", config),
+            (".ai/tx/.gitignore", IGNORED.into()),
+        ]
+    }
+
+    /// The mesh. It names its runtimes where they are not what the project's settings say.
+    pub(super) fn mesh(&self, runtimes: &Runtimes) -> Vec<(&'static str, String)> {
+        let mut config = TEAM.to_owned();
+        for (agent, runtime) in [("builder", &self.builder), ("reviewer", &self.reviewer)] {
+            let line = match runtime.as_str() {
+                COMMAND => {
+                    format!("    runtime: command\n    run: [sh, \"{{mesh_dir}}/{agent}.sh\"]\n")
+                }
+                name if name == runtimes.preferred() && self.builder == self.reviewer => {
+                    String::new()
+                }
+                name => format!("    runtime: {name}\n"),
+            };
+            config = config.replace(&format!("    # PROGRAM {agent}\n"), &line);
+        }
+        if self.builder == COMMAND {
+            let line = TEAM.lines().find(|line| line.contains("permissions:"));
+            config = config.replace(&format!("{}\n", line.unwrap_or_default()), "");
+        }
+        let scripts = SCRIPTS.into_iter().zip([&self.builder, &self.reviewer]);
+        let scripts = scripts.filter(|(_, runtime)| *runtime == COMMAND);
+        let files = PROMPTS.into_iter().chain(scripts.map(|(file, _)| file));
+        let files = files.map(|(path, text)| (path, text.to_owned()));
+        [("meshes/team/config.yaml", config)]
+            .into_iter()
+            .chain(files)
+            .collect()
+    }
+}
