@@ -88,7 +88,7 @@ fn runtimes(context: &Context) -> Result<Runtimes, Refused> {
 }
 
 fn find<'a>(runtimes: &'a Runtimes, name: &str) -> Result<&'a crate::model::Runtime, Refused> {
-    runtimes.definition(name).ok_or_else(|| {
+    runtimes.get(name).ok_or_else(|| {
         let list = || "`tx runtime list` lists them".into();
         let hint = did_you_mean(name, runtimes.names(), list);
         Refused::no_such_thing(format!("there is no runtime `{name}`")).hint(hint)

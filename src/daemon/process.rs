@@ -131,7 +131,7 @@ impl Process {
         let mut process = Process::of(world, pane, mode, manner);
         process.at = dead;
         // A program with hooks says itself when it has its session.
-        if process.hooks.is_silent() {
+        if process.hooks.is_silent() && process.last_words.session_in.is_none() {
             process.session.clone_from(&start.session);
         }
         let turn = start.turn;
@@ -426,6 +426,10 @@ impl Process {
             }
             (_, _) => String::new(),
         };
+        if let Some(session) = self.last_words.session(&exit) {
+            self.hooks.session = Some(session);
+            self.tell_session().await;
+        }
         let now = self.world.clock.now();
         let (limited, exit) = self.last_words.read(exit, &screen, now, utc_offset());
         if let Some(until) = limited {

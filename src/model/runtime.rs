@@ -31,6 +31,8 @@ pub struct Runtime {
     pub starts_with_text: bool,
     /// The program that passes a text on to a process that runs.
     pub send: Vec<Argument>,
+    /// Where a process of one turn prints the session that it has: its group `session`.
+    pub session_in: Option<Pattern>,
     /// What it says when the session to be resumed does not exist.
     pub session_gone: Option<Pattern>,
     /// What a process of one turn prints when its account has no room. Its group `until` is when
@@ -157,6 +159,7 @@ impl Default for Runtime {
             hooks: IndexMap::new(),
             starts_with_text: false,
             send: Vec::new(),
+            session_in: None,
             session_gone: None,
             limited: None,
             logged_out: None,
@@ -209,13 +212,12 @@ impl Runtime {
 
     /// Is it told how to work here at system level, so that its messages need not say so?
     pub fn has_system_text(&self, agent: &Agent) -> bool {
-        let names = ["{system}", "{system:json}", "{system_file}", "{files}"];
-        let has = |text: &str| names.iter().any(|name| text.contains(name));
-        agent.run.is_empty()
-            && self
-                .run_of(agent)
-                .iter()
-                .any(|argument| argument.texts().any(has))
+        let run = self.run_of(agent);
+        let arguments = run.iter().flat_map(Argument::texts);
+        let variables = self.env.values().map(String::as_str);
+        let has = |text: &str| text.contains("{system");
+        let in_files = self.files.values().any(|file| has(&file.to_string()));
+        agent.run.is_empty() && (in_files || arguments.chain(variables).any(has))
     }
 
     /// How the process of an agent lives.

@@ -75,8 +75,7 @@ impl RuntimeLine {
         let lines = runtimes.names().map(|name| RuntimeLine {
             name: name.into(),
             runs: runtimes.get(name).is_some(),
-            reads_screen: (runtimes.definition(name))
-                .is_some_and(|runtime| runtime.screen.is_typed_to()),
+            reads_screen: (runtimes.get(name)).is_some_and(|runtime| runtime.screen.is_typed_to()),
         });
         lines.collect()
     }

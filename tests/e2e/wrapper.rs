@@ -317,6 +317,7 @@ async fn open(
         environment: Vec::new(),
         mode,
         runtime: "command".into(),
+        turn: None,
     };
     attempt.order(&order, "").unwrap();
     let command = [
