@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests with the real agent CLIs, which are installed first, and a scripted model on loopback.
 #
-#   scripts/real-agents.sh [trial]     all of them, or the trial of 200 turns alone
+#   scripts/real-agents.sh [team|trial]     all of them, the team that every test run runs, or the
+#                                           trial of 200 turns alone
 #
 # LAB names the folder they are installed in (default: target/lab); TX_TRIAL_TURNS the turns of
 # each of the trial's eight panes (default: 25).

@@ -36,7 +36,7 @@ LOCK = threading.Lock()
 VERB = re.compile(r"^[\s\"]*@@(say|lines|call|write|shell|escalate|ask|slow|think|status|limit)\s+(.*?)\"?$", re.M)  # "opencode run" quotes its message
 
 
-TX = re.compile(r"(?:^|\s)tx: .*?\bread (/\S+)", re.M)
+TX = re.compile(r"(?:^|[\s>\x22])tx: .*?\bread (/\S+)", re.M)
 
 
 # ---- read a request of any dialect as [(role, text)], with tool results as role "tool" ----

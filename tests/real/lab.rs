@@ -122,6 +122,12 @@ impl Lab {
         Pane { socket, id }
     }
 
+    /// Type into a pane of the project's own tmux server, as a person would.
+    pub(crate) fn type_into(&self, pane: &str, text: &str) {
+        let socket = self.project().join(".ai/tx/state/tmux.sock");
+        tmux(&socket, &["send-keys", "-t", pane, "-l", text]);
+    }
+
     /// What the model was asked: each request with tools.
     pub(crate) fn requests(&self) -> Vec<Value> {
         let log = std::fs::read_to_string(self.path("model.jsonl")).unwrap();

@@ -7,4 +7,5 @@
 )]
 
 mod lab;
+mod team;
 mod trial;

@@ -250,7 +250,7 @@ impl<'a> Lane<'a> {
     }
 
     fn watch(&self) {
-        let rules = &Runtimes::builtin().definition(self.cli).unwrap().screen;
+        let rules = &Runtimes::builtin().get(self.cli).unwrap().screen;
         while !self.ended.load(Ordering::Relaxed) {
             let from = now();
             let screen = self.pane.look();
