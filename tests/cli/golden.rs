@@ -57,6 +57,8 @@ pub(crate) fn full() -> Story {
     story.sandbox.write("meshes/odd/config.yaml", ODD);
     story.sandbox.write("meshes/lame/config.yaml", LAME);
     story.sandbox.write("changed.yaml", CHANGED);
+    let dialog = "a.md\nCreate new file? (Y)es/(N)o [Yes]:\n";
+    story.sandbox.write("screen.txt", dialog);
     story.takes_up("dev/tester");
     let green = "---\nfrom: dev/tester\nstatus: complete\nmsg-id: green\nheadline: All green\n\
                  timestamp: 2026-11-15T10:00:00Z\nrevision: 1\n---\n\nIt works.\n\n---\ngrade: A\nconfidence: 0.9\n---\n";
@@ -237,6 +239,11 @@ fn answers() -> String {
         "mesh graph dev",
         "mesh prompt dev/tester",
         "mesh prompt dev/nobody",
+        "runtime list",
+        "runtime show command",
+        "runtime show clade",
+        "runtime classify aider screen.txt",
+        "runtime classify aider missing.txt",
         "check .ai/tx/msgs/1.md .ai/tx/msgs/5.md .ai/tx/msgs/bad.md .ai/tx/msgs/torn.md missing.md",
         "stop",
         "send ops 'Look at it' --front msg-id=sent-1",
