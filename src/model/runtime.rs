@@ -48,6 +48,8 @@ pub struct Runtime {
     pub mode: Mode,
     /// What a process of one turn prints is its outcome.
     pub prints: bool,
+    /// What a process of one turn prints is a stream of JSON, shown as lines for people.
+    pub stream: bool,
     /// What its pane shows in each state.
     pub screen: ScreenRules,
     /// The keys that interrupt it; nothing: SIGINT.
@@ -167,6 +169,7 @@ impl Default for Runtime {
             program: None,
             mode: Mode::Turn,
             prints: false,
+            stream: false,
             screen: ScreenRules::default(),
             interrupt: Vec::new(),
         }

@@ -8,6 +8,7 @@ mod known;
 mod reset;
 pub mod screen;
 mod shell;
+pub mod stream;
 mod template;
 
 pub use known::Runtimes;

@@ -318,6 +318,7 @@ async fn open(
         mode,
         runtime: "command".into(),
         turn: None,
+        stream: false,
     };
     attempt.order(&order, "").unwrap();
     let command = [

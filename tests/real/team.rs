@@ -195,7 +195,22 @@ fn team_claude_asks_for_permission_and_a_no_reaches_its_model() {
     let ask = team.ask();
     assert_eq!(ask["kind"], "permission", "{ask}");
     assert!(ask["body"].as_str().unwrap().contains("touch"), "{ask}");
-    team.done(&["answer", ask["id"].as_str().unwrap(), "use cp instead"]);
+    // No agent answers for itself, whatever it hides.
+    let (tx, project) = (env!("CARGO_BIN_EXE_tx"), team.lab.project());
+    let id = ask["id"].as_str().unwrap();
+    let agent = [
+        "env",
+        "TX_ATTEMPT=/some/1",
+        tx,
+        "-C",
+        project.to_str().unwrap(),
+        "answer",
+        id,
+        "yes",
+    ];
+    let refused = team.lab.run(&agent);
+    assert!(!refused.status.success(), "{refused:?}");
+    team.done(&["answer", id, "use cp instead"]);
     team.result("complete");
     assert!(!made.exists(), "it was denied");
     let log = fs::read_to_string(team.lab.path("model.jsonl")).unwrap();
