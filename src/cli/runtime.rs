@@ -51,13 +51,9 @@ pub(super) fn run(context: &Context, verb: &Runtime) -> Result<Exit, Refused> {
                 lines.iter().map(line).collect()
             }),
         Runtime::Show { name } => {
-            let runtime = find(&runtimes, name)?;
-            let lines = RuntimeLine::all(&runtimes).into_iter();
-            let line = lines.filter(|line| line.name == *name).last();
-            let line = line.ok_or_else(|| Refused::no_such_thing("it has gone"))?;
-            context
-                .output
-                .answer(&RuntimeView::of(line, runtime), definition)
+            let runtime = RuntimeView::of(&runtimes, name);
+            let runtime = runtime.ok_or_else(|| no_such(&runtimes, name))?;
+            context.output.answer(&runtime, definition)
         }
         Runtime::Classify {
             name,
@@ -65,7 +61,8 @@ pub(super) fn run(context: &Context, verb: &Runtime) -> Result<Exit, Refused> {
             title,
             cursor,
         } => {
-            let rules = &find(&runtimes, name)?.screen;
+            let runtime = runtimes.definition(name);
+            let rules = &runtime.ok_or_else(|| no_such(&runtimes, name))?.screen;
             let screen = Screen {
                 title: title.clone(),
                 lines: read(file.as_deref())?.lines().map(str::to_owned).collect(),
@@ -87,12 +84,10 @@ fn runtimes(context: &Context) -> Result<Runtimes, Refused> {
     }
 }
 
-fn find<'a>(runtimes: &'a Runtimes, name: &str) -> Result<&'a crate::model::Runtime, Refused> {
-    runtimes.definition(name).ok_or_else(|| {
-        let list = || "`tx runtime list` lists them".into();
-        let hint = did_you_mean(name, runtimes.names(), list);
-        Refused::no_such_thing(format!("there is no runtime `{name}`")).hint(hint)
-    })
+fn no_such(runtimes: &Runtimes, name: &str) -> Refused {
+    let list = || "`tx runtime list` lists them".into();
+    let hint = did_you_mean(name, runtimes.names(), list);
+    Refused::no_such_thing(format!("there is no runtime `{name}`")).hint(hint)
 }
 
 fn place(text: &str) -> Result<[usize; 2], String> {
@@ -130,7 +125,7 @@ fn definition(runtime: &RuntimeView) -> String {
         Mode::Turn => "turn",
         Mode::Pane => "pane",
     };
-    let mut text = format!("{}\nmode: {}\n", line(&runtime.line).trim_end(), mode);
+    let mut text = format!("name: {}\nmode: {mode}\n", runtime.name);
     for (name, words) in [("run", &runtime.run), ("interrupt", &runtime.interrupt)] {
         if !words.is_empty() {
             let _ = writeln!(text, "{name}: {}", words.join(" "));

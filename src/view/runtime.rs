@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::{Mode, Pattern, Runtime};
+use crate::model::{Mode, Pattern};
 use crate::runtime::Runtimes;
 use crate::runtime::screen::{Look, Wants};
 
@@ -22,8 +22,9 @@ pub(crate) struct RuntimeLine {
 /// A runtime's definition.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RuntimeView {
-    #[serde(flatten)]
-    pub(crate) line: RuntimeLine,
+    pub(crate) name: String,
+    /// Can this tx run agents with it?
+    pub(crate) runs: bool,
     /// How a process lives, unless an agent says otherwise.
     pub(crate) mode: Mode,
     /// The program and its arguments; empty: each agent names its own.
@@ -83,7 +84,9 @@ impl RuntimeLine {
 }
 
 impl RuntimeView {
-    pub(crate) fn of(line: RuntimeLine, runtime: &Runtime) -> RuntimeView {
+    /// The definition of this name; `None`: there is none.
+    pub(crate) fn of(runtimes: &Runtimes, name: &str) -> Option<RuntimeView> {
+        let runtime = runtimes.definition(name)?;
         let (rules, title) = (&runtime.screen, &runtime.screen.title);
         let named: [(&str, &Option<Pattern>); 12] = [
             ("title.dialog", &title.dialog),
@@ -103,13 +106,14 @@ impl RuntimeView {
             let rule = rule.as_ref()?;
             Some((name, rule.as_str().to_owned()))
         });
-        RuntimeView {
-            line,
+        Some(RuntimeView {
+            name: name.into(),
+            runs: runtimes.get(name).is_some(),
             mode: runtime.mode,
             run: runtime.run.clone(),
             interrupt: runtime.interrupt.clone(),
             screen: given.collect(),
-        }
+        })
     }
 }
 
