@@ -424,7 +424,7 @@ fn verb(command: &str, answer: &Value) -> String {
     let words = command.trim_start_matches("tx ");
     let words: Vec<&str> = words.split("= ").last().unwrap().split(' ').collect();
     let verb = match words[..] {
-        [verb @ ("mesh" | "worker" | "dlq"), what, ..] => format!("{verb} {what}"),
+        [verb @ ("mesh" | "worker" | "dlq" | "runtime"), what, ..] => format!("{verb} {what}"),
         ["why", ..] if answer.get("agent").is_some() => "why AGENT".into(),
         ["why", ..] => "why MSG".into(),
         ["replay", "--mesh", ..] => "replay --mesh".into(),
