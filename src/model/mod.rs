@@ -13,6 +13,7 @@ mod nearest;
 mod placeholder;
 mod runtime;
 mod settings;
+mod usage;
 
 pub use address::{Address, BadName, Name, Recipient};
 pub use diagnostic::{Code, Diagnostic, Place, Severity};
@@ -27,5 +28,6 @@ pub use message::{
 };
 pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
-pub use runtime::{Runtime, ScreenRules, TitleRules};
+pub use runtime::{Runtime, ScreenRules, TitleRules, UsageFormat};
 pub use settings::{Core, Notify, Pattern, Settings};
+pub use usage::{Budget, Spent, Usage, dollars, grouped};

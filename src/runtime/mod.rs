@@ -7,6 +7,7 @@ mod known;
 pub mod screen;
 mod shell;
 mod template;
+pub mod usage;
 
 pub use known::Runtimes;
 pub use shell::shell;
