@@ -30,3 +30,4 @@ mod runs;
 mod silence;
 mod turns;
 mod unstartable;
+mod usage;

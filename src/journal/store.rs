@@ -251,6 +251,7 @@ impl Store {
             | Event::PaneAsked { .. }
             | Event::PaneLimited { .. }
             | Event::PaneExited { .. }
+            | Event::PaneUsed(_)
             | Event::Delivered { .. }
             | Event::DeliveryFailed { .. }
             | Event::TimerFired { .. }

@@ -18,6 +18,7 @@ mod replay;
 mod run;
 mod time;
 mod trace;
+mod usage;
 mod worker;
 
 pub(crate) use crate::engine::{Is as WorkerState, MessageNo};
@@ -38,4 +39,5 @@ pub(crate) use replay::{Differences, Judgement, StateView, compare, state_at};
 pub(crate) use run::{ResultView, RunView, is_under_way, run_of};
 pub(crate) use time::Time;
 pub(crate) use trace::{Trace, TraceEntry, trace};
+pub(crate) use usage::{RunUsage, UsageView};
 pub(crate) use worker::{AgentView, WorkerView, agent, find_agent, workers};

@@ -130,6 +130,7 @@ impl Watch {
             | Event::PaneAsked { .. }
             | Event::PaneLimited { .. }
             | Event::PaneExited { .. }
+            | Event::PaneUsed(_)
             | Event::Delivered { .. }
             | Event::DeliveryFailed { .. }
             | Event::TimerFired { .. }
