@@ -35,4 +35,5 @@ mod runs;
 mod silence;
 mod turns;
 mod unstartable;
+mod usage;
 mod writers;

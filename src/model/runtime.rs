@@ -54,6 +54,39 @@ pub struct Runtime {
     pub screen: ScreenRules,
     /// The keys that interrupt it; nothing: SIGINT.
     pub interrupt: Vec<String>,
+    /// How it reports what it uses; `None`: it does not.
+    pub usage: Option<UsageFormat>,
+}
+
+/// How a program reports the tokens and the money that it uses, named after the first that did
+/// it so. `runtime::usage` reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UsageFormat {
+    /// The JSON stream and the transcripts of claude.
+    Claude,
+    /// The JSON stream and the rollouts of codex.
+    Codex,
+    /// The JSON stream and the chats of gemini.
+    Gemini,
+    /// The JSON stream of opencode.
+    Opencode,
+    /// The JSON stream and the sessions of pi.
+    Pi,
+    /// The lines that aider prints.
+    Aider,
+}
+
+impl UsageFormat {
+    /// Can a price be in it?
+    pub fn has_cost(self) -> bool {
+        match self {
+            UsageFormat::Claude | UsageFormat::Opencode | UsageFormat::Pi | UsageFormat::Aider => {
+                true
+            }
+            UsageFormat::Codex | UsageFormat::Gemini => false,
+        }
+    }
 }
 
 /// One argument of a command line, or several that stand or fall together.
@@ -172,6 +205,7 @@ impl Default for Runtime {
             stream: false,
             screen: ScreenRules::default(),
             interrupt: Vec::new(),
+            usage: None,
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod screen;
 mod shell;
 pub mod stream;
 mod template;
+pub mod usage;
 
 pub use known::Runtimes;
 pub use reset::reset;

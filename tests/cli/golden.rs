@@ -8,7 +8,8 @@ use std::process::Command;
 
 use regex::Regex;
 use serde_json::Value;
-use tx::engine::{Dialog, DialogKind, Event, Timer};
+use tx::engine::{Dialog, DialogKind, Event, Timer, Used};
+use tx::model::Usage;
 
 use crate::daemon::{StandIn, nothing_more};
 use crate::story::Story;
@@ -99,6 +100,19 @@ pub(crate) fn full() -> Story {
         no: 0,
     });
     let (pane, _) = story.pane("ops/fixer");
+    story.happens(Event::PaneUsed(Box::new(Used {
+        pane: pane.clone(),
+        id: "s1/opus".into(),
+        session: Some("s1".into()),
+        model: Some("opus".into()),
+        usage: Usage {
+            input: Some(12_000),
+            output: Some(345),
+            cached_input: Some(9_000),
+            cache_write: None,
+            cost_usd_micros: Some(42_500),
+        },
+    })));
     // 2026-11-15T11:00:00Z
     let until = 1_794_740_400_000;
     story.happens(Event::PaneLimited { pane, until, no: 0 });
