@@ -33,6 +33,12 @@ stage "tests of real processes, and lives" bash -c '
     cat "$log"
     rm "$log"
     exit $failed'
+if command -v npm >/dev/null && command -v python3 >/dev/null; then
+    stage "the real claude and codex" scripts/real-agents.sh team
+else
+    say "SKIPPED: the real claude and codex (they need npm and python3)"
+    stages+=("    skipped  the real claude and codex: they need npm and python3")
+fi
 stage "doc tests" cargo test --locked --doc
 stage "docs" env RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps
 

@@ -23,8 +23,10 @@ pub(crate) enum ProgramState {
     NotInstalled,
     /// It says that nobody is logged in.
     LoggedOut,
-    /// It is installed, and nothing is known to be in the way.
-    Ready,
+    /// It cannot tell whether somebody is logged in.
+    Installed,
+    /// It says that somebody is logged in.
+    LoggedIn,
 }
 
 /// Look for an agent CLI by a PATH.
@@ -38,12 +40,13 @@ pub(crate) fn program_state(
         return ProgramState::NotInstalled;
     }
     let Some((asked, arguments)) = info.logged_in.split_first() else {
-        return ProgramState::Ready;
+        return ProgramState::Installed;
     };
     let asked = find_program(project, asked, path);
     match asked.and_then(|asked| output(&asked, arguments, path)) {
         Some((false, _)) => ProgramState::LoggedOut,
-        Some((true, _)) | None => ProgramState::Ready,
+        Some((true, _)) => ProgramState::LoggedIn,
+        None => ProgramState::Installed,
     }
 }
 
@@ -54,7 +57,7 @@ impl ProgramState {
         let (what, commands) = match self {
             ProgramState::NotInstalled => ("is not installed", vec![install, login]),
             ProgramState::LoggedOut => ("is installed, and nobody is logged in", vec![login]),
-            ProgramState::Ready => return None,
+            ProgramState::Installed | ProgramState::LoggedIn => return None,
         };
         let commands = commands.into_iter().filter(|command| !command.is_empty());
         let commands: Vec<String> = commands.map(|command| format!("`{command}`")).collect();

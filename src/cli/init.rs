@@ -165,12 +165,13 @@ fn about_team(choice: &Choice, preferred: &str) -> (String, String) {
         state,
         problem,
         fix,
-    } in &choice.found
+    } in choice.worth_telling()
     {
-        found += &match (state, problem, fix) {
-            (ProgramState::Ready, ..) => format!("{runtime:7}  is installed and logged in\n"),
-            (_, Some(problem), Some(fix)) => format!("{runtime:7}  {problem}: {fix}\n"),
-            (_, problem, _) => format!("{runtime:7}  {}\n", problem.unwrap_or_default()),
+        let fix = fix.as_deref().unwrap_or_default();
+        found += &match (state, problem) {
+            (_, Some(problem)) => format!("{runtime:8}  {problem}: {fix}\n"),
+            (ProgramState::LoggedIn, None) => format!("{runtime:8}  is installed and logged in\n"),
+            (_, None) => format!("{runtime:8}  is installed\n"),
         };
     }
     let found = match found.is_empty() {

@@ -88,7 +88,7 @@ fn runtimes(context: &Context) -> Result<Runtimes, Refused> {
 }
 
 fn find<'a>(runtimes: &'a Runtimes, name: &str) -> Result<&'a crate::model::Runtime, Refused> {
-    runtimes.definition(name).ok_or_else(|| {
+    runtimes.get(name).ok_or_else(|| {
         let list = || "`tx runtime list` lists them".into();
         let hint = did_you_mean(name, runtimes.names(), list);
         Refused::no_such_thing(format!("there is no runtime `{name}`")).hint(hint)
@@ -117,20 +117,27 @@ fn read(file: Option<&Path>) -> Result<String, Refused> {
 }
 
 fn line(line: &RuntimeLine) -> String {
-    let does = match (line.runs, line.reads_screen) {
-        (true, true) => "runs agents; its screen tells their state",
-        (true, false) => "runs agents; they say their state themselves",
-        (false, _) => "not run yet; its screen is known",
-    };
-    format!("{:<10} {does}\n", line.name)
+    let mut can = vec![format!("in by {}", line.ways_in.join(", "))];
+    can.extend(line.resumes.then(|| "resumes".into()));
+    can.extend(line.asks.then(|| "asks you".into()));
+    can.extend(line.reads_screen.then(|| "screen known".into()));
+    format!(
+        "{:<10} {}  {}\n",
+        line.name,
+        mode(line.mode),
+        can.join("; ")
+    )
+}
+
+fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Turn => "turn",
+        Mode::Pane => "pane",
+    }
 }
 
 fn definition(runtime: &RuntimeView) -> String {
-    let mode = match runtime.mode {
-        Mode::Turn => "turn",
-        Mode::Pane => "pane",
-    };
-    let mut text = format!("{}\nmode: {}\n", line(&runtime.line).trim_end(), mode);
+    let mut text = line(&runtime.line);
     for (name, words) in [("run", &runtime.run), ("interrupt", &runtime.interrupt)] {
         if !words.is_empty() {
             let _ = writeln!(text, "{name}: {}", words.join(" "));

@@ -11,7 +11,7 @@ use crate::daemon::running;
 use crate::format::report::{many, printable};
 use crate::model::Severity;
 use crate::project::Project;
-use crate::view::{self, Now, Past, Queue};
+use crate::view::{self, Now, Past, Queue, UsageView};
 
 /// Show how things are: daemon, workers, queue, questions, refused files, dead letters
 #[derive(clap::Args)]
@@ -93,6 +93,7 @@ fn as_text(now: &Now) -> String {
         let table = worker::table(&now.workers, now.as_of.is_some());
         let _ = write!(text, "\n{}{as_of}\n{table}", bold("workers"));
     }
+    text += &used(now);
     let Queue {
         queued,
         leased,
@@ -154,4 +155,26 @@ fn as_text(now: &Now) -> String {
         let _ = writeln!(text, "\n{letters}: `tx dlq list` lists them");
     }
     text
+}
+
+/// What agents and runs have used, if something is known of any.
+fn used(now: &Now) -> String {
+    let agents = now.workers.iter();
+    let agents = agents.map(|worker| {
+        let used = UsageView::in_words(worker.usage.as_ref());
+        (worker.usage.is_some(), worker.agent.to_string(), used)
+    });
+    let runs = now.runs.iter().map(|run| {
+        let name = format!("run {}", printable(&run.run));
+        (run.usage.is_some(), name, run.in_words())
+    });
+    let rows: Vec<(bool, String, String)> = agents.chain(runs).collect();
+    if !rows.iter().any(|(known, _, _)| *known) {
+        return String::new();
+    }
+    let width = rows.iter().map(|(_, name, _)| name.len()).max();
+    let width = width.unwrap_or(0);
+    let rows = rows.iter();
+    let rows = rows.map(|(_, name, used)| format!("  {name:<width$}  {used}\n"));
+    format!("\n{}\n{}", bold("used"), rows.collect::<String>())
 }

@@ -40,5 +40,8 @@ pub(super) fn as_tree(trace: &view::Trace) -> String {
             entry.step.as_str(),
         )
     };
-    printable_lines(&trace.tree().into_iter().map(line).collect::<String>())
+    let tree: String = trace.tree().into_iter().map(line).collect();
+    let known = trace.runs.iter().filter(|run| run.usage.is_some());
+    let used = known.map(|run| format!("run {} has used: {}\n", run.run, run.in_words()));
+    printable_lines(&(tree + &used.collect::<String>()))
 }

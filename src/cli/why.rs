@@ -6,7 +6,7 @@ use super::{Context, Exit, Refused, past_of};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
 use crate::model::Address;
-use crate::view::{self, AgentView, MessageView, find_messages};
+use crate::view::{self, AgentView, MessageView, UsageView, find_messages};
 
 /// Show how far a message has got, or what an agent waits for
 #[derive(clap::Args)]
@@ -68,6 +68,8 @@ fn agent_text(agent: &AgentView) -> String {
             let _ = writeln!(text, "  {what}: {}", ids.join(", "));
         }
     }
+    let used = UsageView::in_words(agent.usage.as_ref());
+    let _ = writeln!(text, "  used: {used}");
     printable_lines(&text)
 }
 
@@ -82,6 +84,9 @@ pub(super) fn as_text(message: &MessageView) -> String {
     let thread = message.thread.join(", ");
     let hops = many(message.hops as usize, "hop");
     let _ = writeln!(text, "  follows from {cause}; thread {thread}; {hops}");
+    if let Some(run) = message.run.as_ref().filter(|run| run.usage.is_some()) {
+        let _ = writeln!(text, "  run {} has used: {}", run.run, run.in_words());
+    }
     for warning in &message.warnings {
         let (line, column) = (warning.line.unwrap_or(0), warning.column.unwrap_or(0));
         let _ = writeln!(

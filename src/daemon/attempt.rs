@@ -23,7 +23,7 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::attempts::worker_folder;
-use super::signals::{all_processes, has_session, is_dead, of_session};
+use super::signals::{all_processes, has_session, is_dead, of_session, parent_of};
 use crate::engine::{Exit, Pane};
 use crate::model::Mode;
 use crate::project::{
@@ -61,6 +61,9 @@ pub struct Order {
     /// The turn that it is started with.
     #[serde(default)]
     pub turn: Option<u32>,
+    /// It prints a stream of JSON, which is shown as lines for people.
+    #[serde(default)]
+    pub stream: bool,
 }
 
 /// What every process was of before its order named it.
@@ -383,6 +386,30 @@ fn processes_marked(folder: &Path) -> Vec<Pid> {
     all_processes().filter(is_marked).collect()
 }
 
+/// Is this a process of any attempt: it, or one that it descends from, was started with a mark,
+/// or has the lock of an attempt open?
+pub(super) fn is_of_an_attempt(pid: Pid) -> bool {
+    let mark = format!("{MARK}=").into_bytes();
+    let is_marked = |pid: Pid| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let mut all = environment.split(|byte| *byte == 0);
+        all.any(|one| one.starts_with(&mark))
+    };
+    let has_lock = |pid: Pid| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten();
+        let mut files = open
+            .flatten()
+            .filter_map(|entry| fs::read_link(entry.path()).ok());
+        files.any(|file| file.ends_with("lock") && file.to_string_lossy().contains("/.ai/tx/run/"))
+    };
+    let ancestors = std::iter::successors(Some(pid), |pid| parent_of(*pid));
+    // Nobody descends from so many.
+    let mut ancestors = ancestors.take(100);
+    ancestors.any(|pid| is_marked(pid) || has_lock(pid))
+}
+
 /// The processes that have a file open, by what the kernel tells of all.
 fn processes_with(device: u64, inode: u64) -> Vec<Pid> {
     let has_it = |pid: &Pid| {
@@ -438,6 +465,7 @@ mod tests {
             mode: Mode::Turn,
             runtime: command(),
             turn: None,
+            stream: false,
         };
         attempt.order(&order, "do it").unwrap();
         assert_eq!(attempt.ordered().unwrap(), order);

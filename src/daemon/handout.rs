@@ -216,6 +216,7 @@ impl Start {
             mode: runtime.mode_of(agent),
             runtime: agent.runtime.clone(),
             turn: self.turn,
+            stream: runtime.stream && agent.run.is_empty(),
         };
         Ok((order, prompt))
     }

@@ -14,6 +14,7 @@ const LAST: usize = 16 * 1024;
 /// What the program of a runtime says then.
 #[derive(Clone, Default)]
 pub(super) struct LastWords {
+    pub(super) session_in: Option<Pattern>,
     session_gone: Option<Pattern>,
     limited: Option<Pattern>,
     logged_out: Option<Pattern>,
@@ -24,11 +25,21 @@ impl LastWords {
     pub(super) fn of(runtime: &Runtime) -> LastWords {
         let program = runtime.program.as_ref();
         LastWords {
+            session_in: runtime.session_in.clone(),
             session_gone: runtime.session_gone.clone(),
             limited: runtime.limited.clone(),
             logged_out: runtime.logged_out.clone(),
             login: program.map(|info| info.login.clone()).unwrap_or_default(),
         }
+    }
+
+    /// The session that it printed.
+    pub(super) fn session(&self, exit: &Exit) -> Option<String> {
+        let Exit::Code { stdout, .. } = exit else {
+            return None;
+        };
+        let found = self.session_in.as_ref()?.all(stdout).next()?;
+        Some(found.name("session")?.as_str().to_owned())
     }
 
     /// What an exit really was, and until when there is no room. `screen` is what its pane shows,

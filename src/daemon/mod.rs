@@ -41,6 +41,7 @@ mod survivors;
 mod tag;
 mod terminal;
 mod turn;
+mod usage;
 
 pub use answering::Answering;
 pub use attempt::{Attempt, Ended, Order, Stand};

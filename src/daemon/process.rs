@@ -25,8 +25,9 @@ use super::last_words::{LastWords, utc_offset};
 use super::processes::{Start, Survivor, World};
 use super::signals::{force, gone};
 use super::terminal::{Terminal, title};
+use super::usage::UsageFile;
 use crate::engine::{Event, Exit, Pane, Sent};
-use crate::model::{Argument, HookMeaning, Mode, Runtime};
+use crate::model::{Argument, HookMeaning, Mode, Runtime, UsageFormat};
 use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Setup, Text};
 use crate::runtime::{Values, fill};
 use crate::tmux::PaneId;
@@ -49,6 +50,8 @@ pub(super) struct Manner {
     send: Vec<Argument>,
     /// What its program says when it cannot go on.
     last_words: LastWords,
+    /// How it reports what it uses.
+    usage: Option<UsageFormat>,
 }
 
 impl Manner {
@@ -66,6 +69,7 @@ impl Manner {
             hooks: runtime.hooks.clone(),
             send: runtime.send.clone(),
             last_words: LastWords::of(runtime),
+            usage: runtime.usage,
         }
     }
 }
@@ -105,6 +109,7 @@ pub(super) struct Process {
     hooks: Hooks,
     send: Vec<Argument>,
     last_words: LastWords,
+    usage: Option<UsageFile>,
     terminal: Terminal,
     /// Its pane, unless that was taken from it.
     at: Option<PaneId>,
@@ -131,7 +136,7 @@ impl Process {
         let mut process = Process::of(world, pane, mode, manner);
         process.at = dead;
         // A program with hooks says itself when it has its session.
-        if process.hooks.is_silent() {
+        if process.hooks.is_silent() && process.last_words.session_in.is_none() {
             process.session.clone_from(&start.session);
         }
         let turn = start.turn;
@@ -169,8 +174,11 @@ impl Process {
     fn of(world: &World, pane: Pane, mode: Mode, manner: Manner) -> Process {
         let attempt = Attempt::of(&world.run, &pane);
         let hooks = Hooks::new(manner.hooks, mode == Mode::Turn, attempt.folder());
+        let usage = manner.usage;
+        let usage = usage.map(|format| UsageFile::new(format, attempt.stdout()));
         Process {
             attempt,
+            usage,
             hooks,
             send: manner.send,
             last_words: manner.last_words,
@@ -250,6 +258,9 @@ impl Process {
             Order::Hook(called) => {
                 let saw = self.hooks.hear(*called);
                 self.tell_session().await;
+                if let Some(Saw::Request { .. }) = saw {
+                    self.tell_usage(false).await;
+                }
                 match saw {
                     Some(saw) => saw,
                     None => return,
@@ -426,6 +437,11 @@ impl Process {
             }
             (_, _) => String::new(),
         };
+        if let Some(session) = self.last_words.session(&exit) {
+            self.hooks.session = Some(session);
+            self.tell_session().await;
+        }
+        self.tell_usage(true).await;
         let now = self.world.clock.now();
         let (limited, exit) = self.last_words.read(exit, &screen, now, utc_offset());
         if let Some(until) = limited {
@@ -470,6 +486,22 @@ impl Process {
             Ok(Ok(output)) => refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
             Ok(Err(error)) => refused(format!("{program} cannot be run: {error}")),
             Err(_) => pane::Pasted::Unknown,
+        }
+    }
+
+    /// Tell what it has used, before the end of the turn that used it is told. A program that
+    /// stays keeps a transcript, one that lives for a turn prints it.
+    async fn tell_usage(&mut self, ended: bool) {
+        let Some(mut usage) = self.usage.take() else {
+            return;
+        };
+        if let (Mode::Pane, Some(transcript)) = (self.mode, &self.hooks.transcript) {
+            usage.follow(transcript.into());
+        }
+        let (usage, events) = usage.read(self.pane.clone(), ended).await;
+        self.usage = Some(usage);
+        for event in events {
+            let _ = self.world.inputs.send(Input::Happened(event)).await;
         }
     }
 

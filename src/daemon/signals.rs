@@ -102,6 +102,11 @@ pub(super) fn is_dead(pid: Pid) -> bool {
     fields(pid, |fields| fields.starts_with(['Z', 'X'])).unwrap_or(true)
 }
 
+/// The process that started it, as long as that is there.
+pub(super) fn parent_of(pid: Pid) -> Option<Pid> {
+    stat(pid, 1)
+}
+
 fn session_of(pid: Pid) -> Option<Pid> {
     stat(pid, 3)
 }

@@ -22,8 +22,10 @@ use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::attempt::{Attempt, Ended, MARK, MOST_KEPT};
+use crate::format::report::printable_lines;
 use crate::model::Mode;
 use crate::project::create_private;
+use crate::runtime::stream;
 use crate::tmux::is_of_tx;
 
 /// The program has ended; what it left in the background may hold its output open. So
@@ -141,13 +143,24 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
                 .stdin(File::open(attempt.prompt())?)
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
-            let out = Kept::new(attempt.stdout(), Keep::Beginning);
+            // The end of a stream says how it went.
+            let keep = if order.stream {
+                Keep::End
+            } else {
+                Keep::Beginning
+            };
+            let out = Kept::new(attempt.stdout(), keep);
             let err = Kept::new(attempt.stderr(), Keep::End);
             let mut child = command.spawn()?;
             let (ticks, progress) = channel();
             let tees = [
-                tee(child.stdout.take(), &out, show(io::stdout()), ticks.clone()),
-                tee(child.stderr.take(), &err, show(io::stderr()), ticks),
+                tee(
+                    child.stdout.take(),
+                    &out,
+                    show(io::stdout(), order.stream),
+                    ticks.clone(),
+                ),
+                tee(child.stderr.take(), &err, show(io::stderr(), false), ticks),
             ];
             let status = wait(&mut child)?;
             // What it has printed is there; what it left in the background may go on.
@@ -332,17 +345,38 @@ fn tee(
 }
 
 /// A thread that writes to the pane, and tells when there is no more to write.
-fn show(mut pane: impl Write + Send + 'static) -> (SyncSender<Vec<u8>>, Receiver<()>) {
+fn show(
+    mut pane: impl Write + Send + 'static,
+    is_stream: bool,
+) -> (SyncSender<Vec<u8>>, Receiver<()>) {
     let (shows, chunks) = sync_channel::<Vec<u8>>(64);
     let (ends, ended) = channel();
     thread::spawn(move || {
+        let mut rest = Vec::new();
         for chunk in chunks {
+            let chunk = match is_stream {
+                true => for_people(&mut rest, &chunk),
+                false => chunk,
+            };
             // A pane that is gone does not stop the program.
             let _ = pane.write_all(&chunk).and_then(|()| pane.flush());
         }
         let _ = ends.send(());
     });
     (shows, ended)
+}
+
+/// The whole lines of a stream as people read them; what is no whole line yet stays.
+fn for_people(rest: &mut Vec<u8>, chunk: &[u8]) -> Vec<u8> {
+    rest.extend_from_slice(chunk);
+    let end = rest.iter().rposition(|byte| *byte == b'\n');
+    let whole: Vec<u8> = rest.drain(..end.map_or(0, |end| end + 1)).collect();
+    let whole = String::from_utf8_lossy(&whole);
+    let lines = whole.lines().filter_map(stream::shown);
+    lines
+        .map(|line| printable_lines(&line) + "\n")
+        .collect::<String>()
+        .into_bytes()
 }
 
 /// An end without a record would be taken for a crash: so it is tried for long, unless

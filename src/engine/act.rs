@@ -15,7 +15,7 @@ impl State {
     /// Do what the table says, which has seen to it that the status is one of those that can
     /// do it and that what is told has what it needs.
     pub(super) fn act(&mut self, who: &Address, by: Move, told: Told) {
-        if matches!(told, Told::Exited(_)) && !by.is_nothing() {
+        if matches!(told, Told::Exited(_)) {
             let worker = self.worker_mut(who);
             (worker.live, worker.dying) = (false, false);
         }

@@ -7,7 +7,7 @@ use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
 use super::message_record::{MessageNo, MessageRecord};
-use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Rearmatter};
+use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Rearmatter, Usage};
 
 /// Something that happened. What is known of the past comes along with it, so that
 /// the same events always lead to the same state.
@@ -93,6 +93,8 @@ pub enum Event {
         /// How.
         exit: Exit,
     },
+    /// Its program has said what it has used so far, before the turn's end is told.
+    PaneUsed(Box<Used>),
     /// What was to be delivered is there.
     Delivered {
         /// To whom.
@@ -221,6 +223,24 @@ pub struct Pane {
     pub worker: Address,
     /// Its processes are counted from 1.
     pub attempt: u32,
+}
+
+/// What a counter of an agent's program has come to. It only goes up, so that the greatest
+/// report of a counter is the newest, and one that is told twice changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// Whose.
+    pub pane: Pane,
+    /// The counter.
+    pub id: String,
+    /// The session that it belongs to, over all processes that go on in it; `None`: this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// The model that was used, if that was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// All that it has counted.
+    pub usage: Usage,
 }
 
 /// A dialog in a pane.

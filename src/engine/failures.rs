@@ -46,16 +46,13 @@ impl State {
         if asks || work.is_done() {
             return self.settle(who, work, None);
         }
-        let alone = if failures >= FAILURES { LEFT_ALONE } else { 0 };
         if work.tries >= TRIES {
             let why = format!("it failed {TRIES} times, the last time because {why}");
             self.park(who, *work, &why);
-            if alone > 0 && self.worker_mut(who).status == WorkerState::Idle {
-                let until = self.at + alone;
-                self.set(who, WorkerState::Backoff { work: None, until });
-            }
-            return;
+            let until = self.at + LEFT_ALONE;
+            return self.set(who, WorkerState::Backoff { work: None, until });
         }
+        let alone = if failures >= FAILURES { LEFT_ALONE } else { 0 };
         let wait = BACKOFF << (work.tries - 1);
         let jitter = hash(who, work.tries, self.seq) % (BACKOFF / 2).unsigned_abs();
         let until = self.at + alone.max(wait + i64::try_from(jitter).unwrap_or(0));

@@ -202,6 +202,7 @@ impl State {
                 messages,
                 owes: Owes::Outcome,
                 set: None,
+                granted: false,
             };
             self.enqueue_item(&join, item, Priority::Normal);
         }

@@ -53,7 +53,7 @@ impl State {
         while let Some((place, next)) = self.worker_mut(to).inbox.pop_first() {
             // As far as they agree, and in order: what does not fit waits, with all after it.
             let fits = match work.items.first() {
-                Some((_, first)) => batch && self.fit(first, &next),
+                Some((_, first)) => batch && self.fit(to, first, &next),
                 None => true,
             };
             if !fits {
@@ -74,7 +74,7 @@ impl State {
     }
 
     /// May two items be given together?
-    pub(super) fn fit(&self, first: &Item, other: &Item) -> bool {
+    pub(super) fn fit(&self, to: &Address, first: &Item, other: &Item) -> bool {
         let overrides = |item: &Item| {
             let number = item.messages.first()?;
             let envelope = self.messages.get(*number)?.envelope.as_ref()?;
@@ -85,7 +85,13 @@ impl State {
             ))
         };
         let none = (None, None, None);
+        // What may have no turn is parked alone.
+        let over = |item: &Item| {
+            let over = self.over_budget(to, item.messages.iter().copied());
+            over.is_some() && !item.granted
+        };
         first.set == other.set
+            && over(first) == over(other)
             && overrides(first).unwrap_or(none) == overrides(other).unwrap_or(none)
     }
 
@@ -114,12 +120,19 @@ impl State {
             work.waiting.splice(..0, new);
             return self.put_off(to, work, reason);
         }
+        let granted = work.use_grant();
+        let over = self.over_budget(to, work.messages());
+        if let Some(why) = over.filter(|_| !granted) {
+            work.waiting.extend(new);
+            return self.park(to, *work, &why);
+        }
         let first = !work.begun;
         self.fill_turn(to, &mut work, new, why);
         let overrides = self.overrides(to, &work);
         let traits = self.meshes.traits(to);
         let worker = self.worker_mut(to);
         worker.turn += 1;
+        worker.reported = false;
         if first {
             work.first_turn = worker.turn;
         }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::work::{Member, Way};
 use super::{Row, Rule};
-use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord};
+use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Spent};
 
 /// The place of a message in the order in which messages were accepted, from 1.
 #[derive(
@@ -176,6 +176,9 @@ pub struct Totals {
     /// Did one of those that completed end with `error`?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed: bool,
+    /// What each agent has used in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spent: Vec<(Address, Spent)>,
 }
 
 impl MessageRecord {

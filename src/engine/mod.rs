@@ -40,6 +40,7 @@ mod tests;
 mod timers;
 mod told;
 mod turns;
+mod usage;
 mod work;
 mod worker;
 mod workers;
@@ -48,7 +49,7 @@ pub use asks::Ask;
 pub use effect::{Effect, SystemMessage, Turn};
 pub use event::{
     Alive, Arrived, Command, Decision, Dialog, DialogKind, Event, Exit, Loaded, Pane, Rejected,
-    Sent, Timer, Traits, Unsigned, Verdict, exited_with,
+    Sent, Timer, Traits, Unsigned, Used, Verdict, exited_with,
 };
 pub use foresee::{Unsendable, foresee};
 pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};

@@ -344,6 +344,7 @@ impl State {
                 messages: notes,
                 owes: Owes::Nothing,
                 set: None,
+                granted: false,
             };
             return self.enqueue_item(author, item, Priority::High);
         }

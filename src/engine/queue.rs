@@ -36,6 +36,7 @@ impl State {
             messages: vec![number],
             owes,
             set,
+            granted: false,
         };
         self.enqueue_item(to, item, priority);
     }

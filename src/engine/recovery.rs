@@ -319,12 +319,16 @@ impl State {
             match kind {
                 Kind::TaskComplete if to.is_core() => self.complete_at_core(number, &from),
                 _ if to.is_core() => self.reach_core(number, kind),
-                Kind::Ask => self.enqueue(&to, number, Owes::Answer(number), None),
+                Kind::Ask => {
+                    self.enqueue(&to, number, Owes::Answer(number), None);
+                    self.grant_turn(&to, number);
+                }
                 Kind::Task | Kind::TaskComplete | Kind::AskHuman => {
                     if let Some(member) = &set {
                         self.reopen(member, &to, ladder.last());
                     }
                     self.enqueue(&to, number, Owes::Outcome, set);
+                    self.grant_turn(&to, number);
                 }
                 Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
                     self.keep_update(&to, number);

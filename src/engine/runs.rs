@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message_record::{MessageNo, MessageRecord, Totals};
 use super::state::State;
-use crate::model::{Address, Mesh, Name};
+use crate::model::{Address, Mesh, Name, Spent};
 
 /// The runs that are under way, by their first messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +29,9 @@ struct Run {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     failed: BTreeSet<Name>,
     ended: bool,
+    /// What each agent has used in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    spent: BTreeMap<Address, Spent>,
     /// Its first message, if that was finished when a late message came.
     first: Option<Box<MessageRecord>>,
 }
@@ -75,7 +78,35 @@ impl Runs {
         runs.map(|(number, _)| *number).collect()
     }
 
-    fn mesh_of(&self, number: MessageNo) -> Option<&Name> {
+    pub(super) fn numbers(&self) -> impl Iterator<Item = MessageNo> {
+        self.0.keys().copied()
+    }
+
+    /// Count what an agent has used for a run, if that is under way.
+    pub(super) fn spent(&mut self, number: MessageNo, who: &Address, spent: &Spent) {
+        if let Some(run) = self.0.get_mut(&number) {
+            let known = run.spent.entry(who.clone()).or_default();
+            *known = known.plus(spent);
+        }
+    }
+
+    pub(super) fn spent_in(&self, number: MessageNo) -> impl Iterator<Item = (&Address, &Spent)> {
+        let run = self.0.get(&number);
+        run.into_iter().flat_map(|run| &run.spent)
+    }
+
+    pub(super) fn spent_by(&self, number: MessageNo, who: &Address) -> Spent {
+        let run = self.0.get(&number);
+        let spent = run.and_then(|run| run.spent.get(who));
+        spent.copied().unwrap_or_default()
+    }
+
+    pub(super) fn all_spent(&self, number: MessageNo) -> Spent {
+        let all = self.spent_in(number);
+        all.fold(Spent::default(), |sum, (_, spent)| sum.plus(spent))
+    }
+
+    pub(super) fn mesh_of(&self, number: MessageNo) -> Option<&Name> {
         self.0.get(&number)?.mesh.as_ref()
     }
 
@@ -263,6 +294,7 @@ impl State {
             completed: run.completed.into_iter().collect(),
             ended: run.ended,
             failed,
+            spent: run.spent.into_iter().collect(),
         })
     }
 }
@@ -279,6 +311,10 @@ impl Run {
             }
             self.completed.extend(totals.completed.iter().cloned());
             self.ended |= totals.ended;
+            for (agent, spent) in &totals.spent {
+                let known = self.spent.entry(agent.clone()).or_default();
+                *known = known.plus(spent);
+            }
         }
         self.first = Some(Box::new(first.clone()));
     }

@@ -38,6 +38,7 @@ impl State {
             } => (pane, 0, Told::NotDelivered(turn, sent, why)),
             Event::Arrived(_)
             | Event::Rejected(_)
+            | Event::PaneUsed(_)
             | Event::TimerFired { .. }
             | Event::PaneSession { .. }
             | Event::HookFinished { .. }

@@ -150,6 +150,7 @@ impl State {
             | Event::PaneExited { .. }
             | Event::Delivered { .. }
             | Event::DeliveryFailed { .. } => self.pane_event(event),
+            Event::PaneUsed(used) => self.used(&used),
             Event::HookFinished {
                 worker,
                 check,

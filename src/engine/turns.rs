@@ -35,6 +35,13 @@ impl State {
         if whole {
             self.read(who, &mut work);
         }
+        let ran = !matches!(
+            exit,
+            Some(Exit::NotStarted { .. } | Exit::Unstartable { .. })
+        );
+        if ran {
+            self.turn_counted(who, &work);
+        }
         self.settle(who, work, exit);
     }
 

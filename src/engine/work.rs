@@ -15,6 +15,9 @@ pub struct Item {
     pub owes: Owes,
     /// The fan-out that its outcome belongs to.
     pub set: Option<Member>,
+    /// A person lets it have its next turn, whatever was used already.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub granted: bool,
 }
 
 /// What is owed for an item.
@@ -136,6 +139,14 @@ pub struct Last {
 }
 
 impl Work {
+    /// Use up what a person has granted. Was there something?
+    pub(super) fn use_grant(&mut self) -> bool {
+        let items = self.items.iter_mut();
+        items.fold(false, |granted, (_, item)| {
+            std::mem::take(&mut item.granted) || granted
+        })
+    }
+
     /// The messages of its items.
     pub fn messages(&self) -> impl Iterator<Item = MessageNo> {
         let items = self.items.iter();

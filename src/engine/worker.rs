@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::event::{Dialog, Traits, Verdict};
 use super::message_record::MessageNo;
 use super::work::{Item, Last, Overrides, Work};
-use crate::model::{Address, Mode, Priority};
+use crate::model::{Address, Mode, Priority, Spent, Usage};
 
 /// An agent at run time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -64,6 +64,15 @@ pub struct Worker {
     /// Nothing was heard of it for long, though it is at work.
     #[serde(default, skip_serializing_if = "is_false")]
     pub silent: bool,
+    /// What it has used so far, in all its work.
+    #[serde(default, skip_serializing_if = "Spent::is_nothing")]
+    pub spent: Spent,
+    /// The counters of its program and what they showed, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<(String, Usage)>,
+    /// Something was reported of this turn.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reported: bool,
 }
 
 impl Worker {

@@ -50,7 +50,7 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
     }
     let runtimes = Runtimes::with(&settings);
     if let Some(name) = &settings.runtime
-        && runtimes.definition(name).is_none()
+        && runtimes.get(name).is_none()
     {
         let hint = did_you_mean(name, runtimes.names(), || {
             "`tx runtime list` lists them".into()
@@ -61,15 +61,16 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
     Ok(settings)
 }
 
-/// An entry of `runtimes` with the name of a built-in one and without a `run` of its own changes
-/// that one: it gets all fields that it does not have. With a `run` it replaces it.
+/// An entry of `runtimes` with the name of a built-in one and without a command line of its own
+/// changes that one: it gets all fields that it does not have. With one it replaces it.
 fn complete_runtimes(settings: &mut Value) {
     let runtimes = settings.get_mut("runtimes").and_then(Value::as_object_mut);
     for (name, own) in runtimes.into_iter().flatten() {
         let Some(builtin) = Runtimes::builtin_text(name) else {
             continue;
         };
-        if let (false, Ok(builtin)) = (own.get("run").is_some(), yaml::parse(builtin)) {
+        let replaces = ["run", "turn"].iter().any(|key| own.get(key).is_some());
+        if let (false, Ok(builtin)) = (replaces, yaml::parse(builtin)) {
             add_missing(own, builtin);
         }
     }

@@ -104,7 +104,7 @@ fn shallow(body: &str) -> Option<String> {
 }
 
 /// The names of all events in the journal.
-pub const KINDS: [&str; 18] = [
+pub const KINDS: [&str; 19] = [
     "arrived",
     "rejected",
     "pane-started",
@@ -115,6 +115,7 @@ pub const KINDS: [&str; 18] = [
     "pane-asked",
     "pane-limited",
     "pane-exited",
+    "pane-used",
     "delivered",
     "delivery-failed",
     "timer-fired",
@@ -138,6 +139,7 @@ fn kind(event: &Event) -> &'static str {
         Event::PaneAsked { .. } => "pane-asked",
         Event::PaneLimited { .. } => "pane-limited",
         Event::PaneExited { .. } => "pane-exited",
+        Event::PaneUsed(_) => "pane-used",
         Event::Delivered { .. } => "delivered",
         Event::DeliveryFailed { .. } => "delivery-failed",
         Event::TimerFired { .. } => "timer-fired",

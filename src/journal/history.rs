@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::{Error, Reader, Store};
 use crate::engine::{Effect, MessageNo, MessageRecord, Source, State, Step};
-use crate::model::{Address, Diagnostic, Envelope, MsgId, utc};
+use crate::model::{Address, Diagnostic, Envelope, MsgId, Spent, utc};
 
 /// How many finished messages of one name or file are looked up.
 const NAMED: u32 = 8;
@@ -228,6 +228,16 @@ impl History<'_> {
     pub fn run_has_failed(self, run: MessageNo) -> Result<bool, Error> {
         let totals = self.message(run)?.and_then(|first| first.totals);
         Ok(self.state.run_has_failed(run) || totals.is_some_and(|totals| totals.failed))
+    }
+
+    /// What each agent has used in a run, as far as that was reported.
+    pub fn spent_in_run(self, run: MessageNo) -> Result<Vec<(Address, Spent)>, Error> {
+        if self.state.open_runs().any(|open| open == run) {
+            let spent = self.state.used_in_run(run);
+            return Ok(spent.map(|(who, spent)| (who.clone(), *spent)).collect());
+        }
+        let totals = self.message(run)?.and_then(|first| first.totals);
+        Ok(totals.map_or_else(Vec::new, |totals| totals.spent))
     }
 
     fn unfinished(self, is_wanted: impl Fn(&MessageRecord) -> bool) -> Vec<MessageRecord> {

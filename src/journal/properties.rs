@@ -8,11 +8,11 @@ use super::codec::{Decoded, decode, encode};
 use crate::engine::{
     Alive, Arrived, Command, Decision, Delivery, DeliveryStep, Dialog, DialogKind, Event, Exit,
     Loaded, Member, MessageNo, MessageRecord, Pane, Rejected, Row, Rule, Sent, Source, Step, Timer,
-    Totals, Verdict, Way,
+    Totals, Used, Verdict, Way,
 };
 use crate::format::mesh::parse;
 use crate::format::properties::{cases, message, text};
-use crate::model::{Address, Code, Diagnostic, Envelope, Kind, Line, Mesh, Place, Target};
+use crate::model::{Address, Code, Diagnostic, Envelope, Kind, Line, Mesh, Place, Target, Usage};
 
 fn address() -> impl Strategy<Value = Address> {
     prop::sample::select(vec!["core/core", "dev/worker", "a.b/c-d_9", "system/tx"])
@@ -108,8 +108,22 @@ fn totals() -> impl Strategy<Value = Totals> {
             by_agent,
             ended,
             failed,
+            spent: Vec::new(),
         }
     })
+}
+
+prop_compose! {
+    fn used()(
+        pane in pane(),
+        id in text(),
+        session in prop::option::of(text()),
+        model in prop::option::of(text()),
+        (input, output, cost) in any::<(Option<u64>, Option<u64>, Option<u64>)>(),
+    ) -> Used {
+        let usage = Usage { input, output, cost_usd_micros: cost, ..Usage::default() };
+        Used { pane, id, session, model, usage }
+    }
 }
 
 fn way() -> impl Strategy<Value = Way> {
@@ -323,6 +337,7 @@ fn event() -> impl Strategy<Value = Event> {
             no
         }),
         (pane(), exit()).prop_map(|(pane, exit)| Event::PaneExited { pane, exit }),
+        used().prop_map(|used| Event::PaneUsed(Box::new(used))),
         (pane(), no()).prop_map(|(pane, turn)| Event::Delivered { pane, turn }),
         (pane(), no(), any::<bool>(), text()).prop_map(|(pane, turn, nothing, why)| {
             let sent = if nothing {

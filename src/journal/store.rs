@@ -252,6 +252,7 @@ impl Store {
             | Event::PaneAsked { .. }
             | Event::PaneLimited { .. }
             | Event::PaneExited { .. }
+            | Event::PaneUsed(_)
             | Event::Delivered { .. }
             | Event::DeliveryFailed { .. }
             | Event::TimerFired { .. }

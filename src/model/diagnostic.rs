@@ -160,6 +160,7 @@ codes! {
     UnknownPlaceholder "TX0318" Warning "tx does not know a placeholder in `run` or `workspace`."
     OutsideProject   "TX0319" Warning "A `workspace` leads out of the project; it is left out."
     CannotRun        "TX0320" Error   "An agent cannot be run on this machine: its runtime or program is not there."
+    NoUsage          "TX0321" Warning "A budget cannot hold an agent to it: its runtime does not report what it uses."
     // The routing table, checked as a program.
     UnknownTarget    "TX0401" Error   "A route leads to an agent that does not exist."
     UnknownRow       "TX0402" Warning "A routing row is for an agent that does not exist."

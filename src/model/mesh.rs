@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Address, Name, OutcomeWord};
+use super::{Address, Budget, Name, OutcomeWord};
 
 /// A team of agents and the table that routes between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -258,6 +258,12 @@ pub struct Guardrails {
     pub ask_timeout: Seconds,
     /// The messages one agent may send in a run.
     pub max_messages: Option<u32>,
+    /// What a run may use.
+    #[serde(default, skip_serializing_if = "Budget::is_open")]
+    pub budget: Budget,
+    /// What single agents may use in a run.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub agents: IndexMap<Name, Budget>,
     /// What follows an outcome that the table does not allow.
     pub routing_error: RoutingError,
 }
@@ -299,6 +305,8 @@ impl Default for Guardrails {
             strict: false,
             ask_timeout: Seconds(300),
             max_messages: None,
+            budget: Budget::default(),
+            agents: IndexMap::new(),
             routing_error: RoutingError::default(),
         }
     }

@@ -14,6 +14,7 @@ mod placeholder;
 mod runtime;
 mod settings;
 mod time;
+mod usage;
 
 pub use address::{Address, BadName, Name, Recipient};
 pub use diagnostic::{Code, Diagnostic, Place, Severity};
@@ -29,6 +30,9 @@ pub use message::{
 };
 pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
-pub use runtime::{Argument, HookMeaning, ProgramInfo, Runtime, ScreenRules, TitleRules};
+pub use runtime::{
+    Argument, HookMeaning, ProgramInfo, Runtime, ScreenRules, TitleRules, UsageFormat,
+};
 pub use settings::{Core, Notify, Pattern, Settings};
 pub use time::{to_the_millisecond, to_the_second, utc};
+pub use usage::{Budget, Spent, Usage, dollars, grouped};

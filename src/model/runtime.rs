@@ -35,6 +35,8 @@ pub struct Runtime {
     pub starts_with_text: bool,
     /// The program that passes a text on to a process that runs.
     pub send: Vec<Argument>,
+    /// Where a process of one turn prints the session that it has: its group `session`.
+    pub session_in: Option<Pattern>,
     /// What it says when the session to be resumed does not exist.
     pub session_gone: Option<Pattern>,
     /// What a process of one turn prints when its account has no room. Its group `until` is when
@@ -50,10 +52,45 @@ pub struct Runtime {
     pub mode: Mode,
     /// What a process of one turn prints is its outcome.
     pub prints: bool,
+    /// What a process of one turn prints is a stream of JSON, shown as lines for people.
+    pub stream: bool,
     /// What its pane shows in each state.
     pub screen: ScreenRules,
     /// The keys that interrupt it; nothing: SIGINT.
     pub interrupt: Vec<String>,
+    /// How it reports what it uses; `None`: it does not.
+    pub usage: Option<UsageFormat>,
+}
+
+/// How a program reports the tokens and the money that it uses, named after the first that did
+/// it so. `runtime::usage` reads them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UsageFormat {
+    /// The JSON stream and the transcripts of claude.
+    Claude,
+    /// The JSON stream and the rollouts of codex.
+    Codex,
+    /// The JSON stream and the chats of gemini.
+    Gemini,
+    /// The JSON stream of opencode.
+    Opencode,
+    /// The JSON stream and the sessions of pi.
+    Pi,
+    /// The lines that aider prints.
+    Aider,
+}
+
+impl UsageFormat {
+    /// Can a price be in it?
+    pub fn has_cost(self) -> bool {
+        match self {
+            UsageFormat::Claude | UsageFormat::Opencode | UsageFormat::Pi | UsageFormat::Aider => {
+                true
+            }
+            UsageFormat::Codex | UsageFormat::Gemini => false,
+        }
+    }
 }
 
 /// One argument of a command line, or several that stand or fall together.
@@ -163,6 +200,7 @@ impl Default for Runtime {
             hooks: IndexMap::new(),
             starts_with_text: false,
             send: Vec::new(),
+            session_in: None,
             session_gone: None,
             limited: None,
             logged_out: None,
@@ -170,8 +208,10 @@ impl Default for Runtime {
             program: None,
             mode: Mode::Turn,
             prints: false,
+            stream: false,
             screen: ScreenRules::default(),
             interrupt: Vec::new(),
+            usage: None,
         }
     }
 }
@@ -208,6 +248,12 @@ impl Runtime {
         own.or_else(first).unwrap_or_default()
     }
 
+    /// The program of agents that name none; `None`: each names its own.
+    pub fn program_name(&self) -> Option<&str> {
+        let first = self.run.first().or(self.turn.first())?;
+        first.texts().next()
+    }
+
     /// Is a process of this agent started with its first text?
     pub fn starts_with_text(&self, agent: &Agent) -> bool {
         self.starts_with_text && agent.run.is_empty()
@@ -215,13 +261,12 @@ impl Runtime {
 
     /// Is it told how to work here at system level, so that its messages need not say so?
     pub fn has_system_text(&self, agent: &Agent) -> bool {
-        let names = ["{system}", "{system:json}", "{system_file}", "{files}"];
-        let has = |text: &str| names.iter().any(|name| text.contains(name));
-        agent.run.is_empty()
-            && self
-                .run_of(agent)
-                .iter()
-                .any(|argument| argument.texts().any(has))
+        let run = self.run_of(agent);
+        let arguments = run.iter().flat_map(Argument::texts);
+        let variables = self.env.values().map(String::as_str);
+        let has = |text: &str| text.contains("{system");
+        let in_files = self.files.values().any(|file| has(&file.to_string()));
+        agent.run.is_empty() && (in_files || arguments.chain(variables).any(has))
     }
 
     /// Is one of these placeholders in what an agent's program is given: its arguments, or the

@@ -411,9 +411,13 @@ impl Pane {
             | State::Ending { .. }
             | State::Gone { .. } => false,
         };
+        // Its screen may show what it did before for a moment.
+        let settled = self.at + TAKES;
         if submitted {
             self.take_up(acts);
+            self.settled = settled;
         } else if self.perhaps == Some(*turn) {
+            self.settled = settled;
             (self.state, self.turn, self.ours) = (State::Busy, *turn, true);
             (self.perhaps, self.idle, self.shown) = (None, None, 0);
             self.launched = None;

@@ -1,6 +1,5 @@
 //! The runtimes there are: tx's own, one YAML file each, and those of the project's settings.
 
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use indexmap::IndexMap;
@@ -8,25 +7,20 @@ use indexmap::IndexMap;
 use crate::model::{Agent, Runtime, Settings};
 
 /// The definitions that tx comes with.
-const BUILTIN: [(&str, &str); 3] = [
+const BUILTIN: [(&str, &str); 7] = [
     ("claude", include_str!("builtin/claude.yaml")),
     ("codex", include_str!("builtin/codex.yaml")),
-    ("command", include_str!("builtin/command.yaml")),
-];
-
-/// Those that meshes may name already, though this tx cannot run them: their screens are known.
-const COMING: [(&str, &str); 4] = [
     ("gemini", include_str!("builtin/gemini.yaml")),
     ("opencode", include_str!("builtin/opencode.yaml")),
     ("pi", include_str!("builtin/pi.yaml")),
     ("aider", include_str!("builtin/aider.yaml")),
+    ("command", include_str!("builtin/command.yaml")),
 ];
 
 /// Every runtime of a project, by name.
 #[derive(Clone, Debug)]
 pub struct Runtimes {
-    known: BTreeMap<String, Runtime>,
-    coming: IndexMap<String, Runtime>,
+    known: IndexMap<String, Runtime>,
     /// The project's `runtime` setting.
     preferred: Option<String>,
 }
@@ -41,7 +35,6 @@ static OWN: LazyLock<Runtimes> = LazyLock::new(|| {
     };
     Runtimes {
         known: BUILTIN.into_iter().map(read).collect(),
-        coming: COMING.into_iter().map(read).collect(),
         preferred: None,
     }
 });
@@ -65,18 +58,16 @@ impl Runtimes {
 
     /// The YAML text of a definition that tx comes with.
     pub fn builtin_text(name: &str) -> Option<&'static str> {
-        let mut all = BUILTIN.into_iter().chain(COMING);
+        let mut all = BUILTIN.into_iter();
         all.find_map(|(known, text)| (known == name).then_some(text))
     }
 
-    /// The agent CLIs that this tx runs: first the built-in ones, in the order in which
-    /// `tx init --runtime auto` tries them.
+    /// The agent CLIs, in the order in which `tx init --runtime auto` tries them.
     pub fn agent_clis(&self) -> impl Iterator<Item = (&str, &Runtime)> {
-        let builtin = BUILTIN.map(|(name, _)| name);
-        let own = self.known.keys().map(String::as_str);
-        let own = own.filter(move |name| !builtin.contains(name));
-        let all = builtin.into_iter().chain(own);
-        let all = all.filter_map(|name| Some((name, self.get(name)?)));
+        let all = self
+            .known
+            .iter()
+            .map(|(name, runtime)| (name.as_str(), runtime));
         all.filter(|(_, runtime)| runtime.program.is_some())
     }
 
@@ -90,11 +81,6 @@ impl Runtimes {
         self.known.get(name)
     }
 
-    /// The same, also of one that this tx cannot run.
-    pub fn definition(&self, name: &str) -> Option<&Runtime> {
-        self.get(name).or_else(|| self.coming.get(name))
-    }
-
     /// What runs an agent; `None`: this tx cannot.
     pub fn of(&self, agent: &Agent) -> Option<&Runtime> {
         self.get(&agent.runtime)
@@ -102,11 +88,7 @@ impl Runtimes {
 
     /// Every name that a mesh may use.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        let defined = self.known.keys().map(String::as_str);
-        let coming = self.coming.keys().map(String::as_str);
-        coming
-            .filter(|name| !self.known.contains_key(*name))
-            .chain(defined)
+        self.known.keys().map(String::as_str)
     }
 }
 
@@ -121,7 +103,7 @@ mod tests {
         assert!(command.prints && command.run.is_empty());
         assert_eq!(command.mode, Mode::Turn);
         for name in Runtimes::builtin().names() {
-            let definition = Runtimes::builtin().definition(name).unwrap();
+            let definition = Runtimes::builtin().get(name).unwrap();
             assert!(definition.screen != ScreenRules::default(), "{name}");
         }
     }
@@ -137,7 +119,7 @@ mod tests {
         assert_eq!(
             names,
             [
-                "gemini", "opencode", "pi", "aider", "claude", "codex", "command", "mine"
+                "claude", "codex", "gemini", "opencode", "pi", "aider", "command", "mine"
             ]
         );
     }

@@ -8,8 +8,10 @@ mod known;
 mod reset;
 pub mod screen;
 mod shell;
+pub mod stream;
 mod template;
 mod toml;
+pub mod usage;
 
 pub use known::Runtimes;
 pub use reset::reset;

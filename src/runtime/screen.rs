@@ -84,12 +84,22 @@ pub fn classify(rules: &ScreenRules, screen: &Screen) -> Look {
     if screen.dead || shown.has_ended() {
         return Look::Dead;
     }
-    if let Some((wants, text)) = shown.dialog(rules, title(&rules.title.dialog)) {
+    if let Some((wants, at)) = shown.dialog(rules) {
+        let said = shown.text[at].trim_matches('\n');
         // Some tell of a limit by a dialog.
-        return match limit(rules, &text) {
-            Some(until) => Look::Limited { until },
-            None => Look::Dialog { wants, text },
+        if let Some(until) = limit(rules, said) {
+            return Look::Limited { until };
+        }
+        let text = match said.contains('\n') {
+            true => said.to_owned(),
+            false => shown.text[shown.foot()..].to_owned(),
         };
+        return Look::Dialog { wants, text };
+    }
+    if title(&rules.title.dialog) {
+        let text = shown.text[shown.foot()..].to_owned();
+        let wants = Wants::Permission;
+        return Look::Dialog { wants, text };
     }
     let near = shown.bare(shown.foot());
     if let Some(until) = limit(rules, &near) {
@@ -190,29 +200,18 @@ impl Shown {
         [&self.text[from..typed.start], end, &self.text[typed.end..]].concat()
     }
 
-    /// The dialog at its end, if there is one. What stands above a composer is quoted.
-    fn dialog(&self, rules: &ScreenRules, titled: bool) -> Option<(Wants, String)> {
+    /// Where a dialog is, if its end shows one. What stands above a composer is quoted.
+    fn dialog(&self, rules: &ScreenRules) -> Option<(Wants, Range<usize>)> {
         let end = self.composer.as_ref().map_or(self.foot(), |c| c.start);
         let kinds = [
             (Wants::Answer, &rules.question),
             (Wants::Permission, &rules.dialog),
         ];
-        let found = kinds.into_iter().find_map(|(wants, rule)| {
-            let mut all = rule
-                .as_ref()?
-                .all(&self.text)
-                .filter_map(|found| found.get(0));
-            let text = all.find(|found| found.end() > end)?;
-            Some((wants, text.range()))
-        });
-        let foot = || self.text[self.foot()..].to_owned();
-        match found {
-            Some((wants, at)) if self.text[at.clone()].trim().contains('\n') => {
-                Some((wants, self.text[at].trim_matches('\n').to_owned()))
-            }
-            Some((wants, _)) => Some((wants, foot())),
-            None => titled.then(|| (Wants::Permission, foot())),
-        }
+        kinds.into_iter().find_map(|(wants, rule)| {
+            let found = rule.as_ref()?.all(&self.text);
+            let mut found = found.filter_map(|found| Some(found.get(0)?.range()));
+            Some((wants, found.find(|found| found.end > end)?))
+        })
     }
 
     /// Does it show that its program has ended?

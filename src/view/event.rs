@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::usage::usage_in_words;
 use super::{Refused, Time, nothing_yet};
 use crate::engine::{
     Command, Decision, Effect, Event, Exit as Ended, MessageNo, Sent, State, Timer, Verdict,
@@ -173,6 +174,7 @@ fn mesh(event: &Event) -> Option<&Name> {
         | Event::PaneAsked { .. }
         | Event::PaneLimited { .. }
         | Event::PaneExited { .. }
+        | Event::PaneUsed(_)
         | Event::Delivered { .. }
         | Event::DeliveryFailed { .. }
         | Event::TimerFired { .. }
@@ -237,6 +239,12 @@ pub(super) fn in_words(record: &Record) -> String {
             };
             format!("{} {how}, attempt {}", pane.worker, pane.attempt)
         }
+        Event::PaneUsed(used) => format!(
+            "{} has used {}, by counter {}",
+            used.pane.worker,
+            usage_in_words(&used.usage),
+            used.id
+        ),
         Event::Delivered { pane, turn: t } => {
             format!("delivered to {}, {}", pane.worker, turn(pane.attempt, t))
         }

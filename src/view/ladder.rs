@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::event::in_words;
-use super::{DiagnosticView, Refused, Time};
+use super::{DiagnosticView, Refused, RunUsage, Time};
 use crate::engine::{Delivery, MessageRecord, Row, Rule, State, Step};
 use crate::journal::{Error, History, StoredMessage};
 use crate::model::{Address, Kind, Line, MsgId, OutcomeWord, Rearmatter, nearest};
@@ -41,6 +41,8 @@ pub(crate) struct MessageView {
     #[serde(serialize_with = "joined")]
     #[schemars(with = "Option<String>")]
     pub(crate) waiting_for: Vec<String>,
+    /// What the run that it belongs to has used.
+    pub(crate) run: Option<RunUsage>,
     /// When it was refused, and what proves that.
     #[serde(skip)]
     pub(crate) refusal: Option<(Time, String)>,
@@ -109,6 +111,10 @@ impl MessageView {
             warnings: DiagnosticView::all(path, &warnings),
             ladder: Ladder(ladder),
             waiting_for: history.state.waiting_for(facts.number),
+            run: facts
+                .run
+                .map(|run| RunUsage::of(history, run))
+                .transpose()?,
             refusal: refusal.transpose()?,
             deliveries: facts.deliveries.iter().map(delivery).collect(),
         })

@@ -19,6 +19,7 @@ mod run;
 mod runtime;
 mod time;
 mod trace;
+mod usage;
 mod worker;
 
 pub(crate) use crate::engine::{Is as WorkerState, MessageNo};
@@ -40,4 +41,5 @@ pub(crate) use run::{ResultView, RunView, is_under_way, run_of};
 pub(crate) use runtime::{DialogWants, LookState, LookView, RuntimeLine, RuntimeView};
 pub(crate) use time::Time;
 pub(crate) use trace::{Trace, TraceEntry, trace};
+pub(crate) use usage::{RunUsage, UsageView};
 pub(crate) use worker::{AgentView, WorkerView, agent, find_agent, workers};

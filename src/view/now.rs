@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AskView, DiagnosticView, Listed, MeshProblems, Page, Time, WorkerView, asks, workers};
+use super::{
+    AskView, DiagnosticView, Listed, MeshProblems, Page, RunUsage, Time, WorkerView, asks, workers,
+};
 use crate::daemon::Running;
 use crate::engine::{MessageRecord, Step};
 use crate::journal::{Error, History, Quarantined};
@@ -19,6 +21,8 @@ pub(crate) struct Now {
     /// When the state was last true, where no daemon keeps it so.
     pub(crate) as_of: Option<Time>,
     pub(crate) workers: Vec<WorkerView>,
+    /// What the runs that are under way have used.
+    pub(crate) runs: Vec<RunUsage>,
     pub(crate) queue: Queue,
     pub(crate) asks: Vec<AskView>,
     /// The newest refused files that were not fixed since.
@@ -86,6 +90,7 @@ impl Now {
             let at = Time(history.state.at());
             now.as_of = daemon.is_none().then_some(at);
             now.workers = workers(history, pane)?;
+            now.runs = RunUsage::all(history, history.state.open_runs())?;
             now.queue = Queue::of(history)?;
             now.asks = asks(history)?;
             now.rejections = refused_files(history, Page::first(REFUSED.1))?.items;

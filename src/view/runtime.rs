@@ -5,17 +5,23 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::{Argument, Mode, Pattern, Runtime};
-use crate::runtime::Runtimes;
+use crate::model::{Argument, HookMeaning, Mode, Pattern, Runtime};
 use crate::runtime::screen::{Look, Wants};
+use crate::runtime::{Runtimes, uses_session};
 
 /// A runtime, in a list.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RuntimeLine {
     pub(crate) name: String,
-    /// Can this tx run agents with it? Of the others it knows the screens.
-    pub(crate) runs: bool,
-    /// Does it tell the state of a pane by its screen?
+    /// How a process lives, unless an agent says otherwise.
+    pub(crate) mode: Mode,
+    /// How it is given messages, best first.
+    pub(crate) ways_in: Vec<&'static str>,
+    /// Can it go on in a session that it had?
+    pub(crate) resumes: bool,
+    /// Does it ask the human for permissions through `tx asks`?
+    pub(crate) asks: bool,
+    /// Does its screen tell its state?
     pub(crate) reads_screen: bool,
 }
 
@@ -24,8 +30,6 @@ pub(crate) struct RuntimeLine {
 pub(crate) struct RuntimeView {
     #[serde(flatten)]
     pub(crate) line: RuntimeLine,
-    /// How a process lives, unless an agent says otherwise.
-    pub(crate) mode: Mode,
     /// The program and its arguments; empty: each agent names its own.
     pub(crate) run: Vec<String>,
     /// The keys that interrupt it; empty: SIGINT.
@@ -72,13 +76,36 @@ pub(crate) enum DialogWants {
 impl RuntimeLine {
     /// Each that a project knows.
     pub(crate) fn all(runtimes: &Runtimes) -> Vec<RuntimeLine> {
-        let lines = runtimes.names().map(|name| RuntimeLine {
+        let known = runtimes
+            .names()
+            .filter_map(|name| Some((name, runtimes.get(name)?)));
+        known
+            .map(|(name, runtime)| RuntimeLine::of(name, runtime))
+            .collect()
+    }
+
+    fn of(name: &str, runtime: &Runtime) -> RuntimeLine {
+        let meanings = || runtime.hooks.values();
+        let run = match runtime.mode {
+            Mode::Turn if !runtime.turn.is_empty() => &runtime.turn,
+            Mode::Turn | Mode::Pane => &runtime.run,
+        };
+        let stays = runtime.mode == Mode::Pane;
+        let ends = meanings().any(|meaning| *meaning == HookMeaning::Ended);
+        let ways = [
+            ("start", runtime.starts_with_text || !stays),
+            ("hook", stays && ends),
+            ("queue", stays && !runtime.send.is_empty()),
+            ("typing", stays && runtime.screen.is_typed_to()),
+        ];
+        RuntimeLine {
             name: name.into(),
-            runs: runtimes.get(name).is_some(),
-            reads_screen: (runtimes.definition(name))
-                .is_some_and(|runtime| runtime.screen.is_typed_to()),
-        });
-        lines.collect()
+            mode: runtime.mode,
+            ways_in: ways.iter().filter(|way| way.1).map(|way| way.0).collect(),
+            resumes: uses_session(run),
+            asks: meanings().any(|meaning| *meaning == HookMeaning::Asks),
+            reads_screen: runtime.screen.is_typed_to(),
+        }
     }
 }
 
@@ -105,7 +132,6 @@ impl RuntimeView {
         });
         RuntimeView {
             line,
-            mode: runtime.mode,
             run: runtime
                 .run
                 .iter()

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ladder::Gist;
-use super::{Listed, Page, Time};
+use super::{Listed, Page, RunUsage, Time};
 use crate::engine::{MessageNo, MessageRecord, Step};
 use crate::journal::{Error, History};
 
@@ -16,6 +16,8 @@ pub(crate) struct Trace {
     /// The ids of the messages that began them.
     pub(crate) thread: Vec<String>,
     pub(crate) messages: Vec<TraceEntry>,
+    /// What the runs that they belong to have used.
+    pub(crate) runs: Vec<RunUsage>,
     /// Where the next piece begins, if this is not all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<u64>,
@@ -55,6 +57,7 @@ pub(crate) fn trace(history: History, threads: &[MessageNo], page: Page) -> Resu
     Ok(Trace {
         thread: history.ids(threads.iter().copied())?,
         messages: items,
+        runs: RunUsage::all(history, found.values().filter_map(|facts| facts.run))?,
         next,
     })
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Refused, Time};
+use super::{Refused, Time, UsageView};
 use crate::engine::{InHand, Is, State, Worker};
 use crate::journal::{Error, History};
 use crate::model::{Address, did_you_mean};
@@ -26,6 +26,8 @@ pub(crate) struct WorkerView {
     pub(crate) pane: Option<String>,
     /// What it does or waits for, in words.
     pub(crate) reason: String,
+    /// What it has used so far, in all its work.
+    pub(crate) usage: Option<UsageView>,
 }
 
 /// An agent, whether it has had something to do or not.
@@ -39,6 +41,8 @@ pub(crate) struct AgentView {
     /// The ids of the messages that wait for it.
     pub(crate) queue: Vec<String>,
     pub(crate) waiting_for: String,
+    /// What it has used so far, in all its work.
+    pub(crate) usage: Option<UsageView>,
     /// When that was so, where no daemon keeps it true.
     pub(crate) as_of: Option<Time>,
 }
@@ -62,6 +66,7 @@ pub(crate) fn workers(
             session: worker.session.clone(),
             pane: pane(address),
             reason: history.state.worker_waits_for(address),
+            usage: UsageView::of(&worker.spent),
         })
     };
     agents.map(view).collect()
@@ -85,6 +90,7 @@ pub(crate) fn agent(
         work: history.ids(work.flat_map(InHand::messages))?,
         queue: history.ids(queue.flat_map(|item| item.messages.iter().copied()))?,
         waiting_for: history.state.worker_waits_for(agent),
+        usage: worker.and_then(|worker| UsageView::of(&worker.spent)),
         as_of: is_past.then(|| Time(history.state.at())),
     })
 }

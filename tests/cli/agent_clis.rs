@@ -56,18 +56,18 @@ fn runtimes(sandbox: &Sandbox) -> [Value; 2] {
 
 #[test]
 fn auto_takes_the_first_that_is_installed_and_logged_in() {
-    let no_claude = "claude   is not installed: `npm install -g @anthropic-ai/claude-code`, then `claude auth login`";
-    let no_codex = "codex    is not installed: `npm install -g @openai/codex`, then `codex login`";
+    let no_claude = "claude    is not installed: `npm install -g @anthropic-ai/claude-code`, then `claude auth login`";
+    let no_codex = "codex     is not installed: `npm install -g @openai/codex`, then `codex login`";
     for (installed, expected, words) in [
         (
             &[("claude", CLAUDE, true)][..],
             "claude",
-            &["claude   is installed and logged in", no_codex][..],
+            &["\n\nclaude    is installed and logged in\n\nNext"][..],
         ),
         (
             &[("codex", CODEX, true)],
             "codex",
-            &[no_claude, "codex    is installed and logged in"],
+            &["\n\ncodex     is installed and logged in\n\nNext"],
         ),
         (
             &[("claude", CLAUDE, true), ("codex", CODEX, true)],
@@ -77,7 +77,12 @@ fn auto_takes_the_first_that_is_installed_and_logged_in() {
         (
             &[("claude", CLAUDE, false), ("codex", CODEX, true)],
             "codex",
-            &["claude   is installed, and nobody is logged in: `claude auth login`"],
+            &["claude    is installed, and nobody is logged in: `claude auth login`"],
+        ),
+        (
+            &[("opencode", "1.18.3", true)],
+            "opencode",
+            &["opencode  is installed\n"],
         ),
         (
             &[],
@@ -122,7 +127,7 @@ fn two_runtimes_are_mixed_and_what_is_missing_is_said() {
     install(&sandbox, "claude", CLAUDE, true);
     let ran = tx(&sandbox, &["init", "--runtime", "claude,codex"]).ok();
     assert!(
-        ran.stdout.contains("codex    is not installed: `npm"),
+        ran.stdout.contains("codex     is not installed: `npm"),
         "{ran:?}"
     );
     assert_eq!(runtimes(&sandbox), ["claude", "codex"]);
@@ -132,7 +137,6 @@ fn two_runtimes_are_mixed_and_what_is_missing_is_said() {
 
     for (wanted, says) in [
         ("cluade", "there is no runtime `cluade`"),
-        ("gemini", "does not run `gemini` yet"),
         ("claude,codex,claude", "3 runtimes for two agents"),
     ] {
         let sandbox = Sandbox::empty();
@@ -155,7 +159,7 @@ fn a_project_that_is_there_is_completed_and_nothing_in_it_is_overwritten() {
     assert_eq!(made["kept"], json!([settings, prompt]));
     assert_eq!(
         made["runtimes"],
-        json!([{"runtime": "codex", "state": "ready"}])
+        json!([{"runtime": "codex", "state": "logged-in"}])
     );
     assert_eq!(read(&sandbox, "meshes/team/prompts/builder.md"), "Mine.\n");
     // The settings do not say it: the mesh does.

@@ -105,16 +105,16 @@ fn what_was_left_behind_is_odd_and_no_finding() {
 }
 
 #[test]
-fn a_runtime_that_cannot_be_run_yet_is_named_as_such() {
+fn a_runtime_that_tx_does_not_have_is_named_as_such() {
     let sandbox = project();
     let shipped = check(&sandbox, 0, "runtime claude");
     assert!(shipped["detail"].as_str().unwrap().contains("(shipped)"));
     sandbox.write(
         "meshes/hello/config.yaml",
-        "mesh: hello\nagents: [{ name: greeter, prompt: Greet., runtime: gemini }]\n",
+        "mesh: hello\nagents: [{ name: greeter, prompt: Greet., runtime: elsewhere }]\n",
     );
-    let own = check(&sandbox, 1, "runtime gemini");
-    let why = "this version of tx does not run it, for hello/greeter";
+    let own = check(&sandbox, 1, "runtime elsewhere");
+    let why = "tx has no such runtime, for hello/greeter";
     assert_eq!((&own["ok"], &own["detail"]), (&false.into(), &why.into()));
     let fix = own["fix"].as_str().unwrap();
     assert!(!fix.contains("install"), "{fix}");

@@ -8,7 +8,8 @@ use std::process::Command;
 
 use regex::Regex;
 use serde_json::Value;
-use tx::engine::{Dialog, DialogKind, Event, Timer};
+use tx::engine::{Dialog, DialogKind, Event, Timer, Used};
+use tx::model::Usage;
 
 use crate::daemon::{StandIn, nothing_more};
 use crate::story::Story;
@@ -57,6 +58,8 @@ pub(crate) fn full() -> Story {
     story.sandbox.write("meshes/odd/config.yaml", ODD);
     story.sandbox.write("meshes/lame/config.yaml", LAME);
     story.sandbox.write("changed.yaml", CHANGED);
+    let dialog = "a.md\nCreate new file? (Y)es/(N)o [Yes]:\n";
+    story.sandbox.write("screen.txt", dialog);
     story.takes_up("dev/tester");
     let green = "---\nfrom: dev/tester\nstatus: complete\nmsg-id: green\nheadline: All green\n\
                  timestamp: 2026-11-15T10:00:00Z\nrevision: 1\n---\n\nIt works.\n\n---\ngrade: A\nconfidence: 0.9\n---\n";
@@ -97,6 +100,19 @@ pub(crate) fn full() -> Story {
         no: 0,
     });
     let (pane, _) = story.pane("ops/fixer");
+    story.happens(Event::PaneUsed(Box::new(Used {
+        pane: pane.clone(),
+        id: "s1/opus".into(),
+        session: Some("s1".into()),
+        model: Some("opus".into()),
+        usage: Usage {
+            input: Some(12_000),
+            output: Some(345),
+            cached_input: Some(9_000),
+            cache_write: None,
+            cost_usd_micros: Some(42_500),
+        },
+    })));
     // 2026-11-15T11:00:00Z
     let until = 1_794_740_400_000;
     story.happens(Event::PaneLimited { pane, until, no: 0 });
@@ -237,6 +253,11 @@ fn answers() -> String {
         "mesh graph dev",
         "mesh prompt dev/tester",
         "mesh prompt dev/nobody",
+        "runtime list",
+        "runtime show command",
+        "runtime show clade",
+        "runtime classify aider screen.txt",
+        "runtime classify aider missing.txt",
         "check .ai/tx/msgs/1.md .ai/tx/msgs/5.md .ai/tx/msgs/bad.md .ai/tx/msgs/torn.md missing.md",
         "stop",
         "send ops 'Look at it' --front msg-id=sent-1",
@@ -417,7 +438,7 @@ fn verb(command: &str, answer: &Value) -> String {
     let words = command.trim_start_matches("tx ");
     let words: Vec<&str> = words.split("= ").last().unwrap().split(' ').collect();
     let verb = match words[..] {
-        [verb @ ("mesh" | "worker" | "dlq"), what, ..] => format!("{verb} {what}"),
+        [verb @ ("mesh" | "worker" | "dlq" | "runtime"), what, ..] => format!("{verb} {what}"),
         ["why", ..] if answer.get("agent").is_some() => "why AGENT".into(),
         ["why", ..] => "why MSG".into(),
         ["replay", "--mesh", ..] => "replay --mesh".into(),

@@ -47,7 +47,7 @@ fn captures() -> Vec<Capture> {
 impl Capture {
     fn rules(&self) -> &'static ScreenRules {
         let (cli, _) = self.name.split_once('-').unwrap();
-        &Runtimes::builtin().definition(cli).unwrap().screen
+        &Runtimes::builtin().get(cli).unwrap().screen
     }
 
     fn alone(&self) -> Screen {

@@ -73,7 +73,7 @@ fn the_foot_of_the_screen_says_what_moves_and_what_waits() {
         });
     }
 
-    project.drop_file("bad.md", "no frontmatter\n");
+    project.drop_file("bad.md", "---\nfrom: core\n---\n\nTo nobody.\n");
     human.wait_for_foot("●  1 ask  1 rejection  1 new");
     project.drop_file(
         "bad.md",

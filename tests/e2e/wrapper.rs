@@ -317,6 +317,8 @@ async fn open(
         environment: Vec::new(),
         mode,
         runtime: "command".into(),
+        turn: None,
+        stream: false,
     };
     attempt.order(&order, "").unwrap();
     let command = [

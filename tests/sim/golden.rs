@@ -90,6 +90,9 @@ fn events() -> Vec<Value> {
         json!({"pane-exited": {"pane": pane,
             "exit": {"code": {"code": 0, "stdout": "ok", "stderr": ""}}}}),
         json!({"mesh-removed": {"mesh": "dev"}}),
+        // Those that are newer than the golden journals.
+        json!({"pane-used": {"pane": pane, "id": "s1/opus", "session": "s1", "model": "opus",
+            "usage": {"input": 1200, "output": 34, "cached_input": 1000, "cost_usd_micros": 4500}}}),
     ]
 }
 
@@ -245,7 +248,12 @@ fn golden_events_are_of_every_kind_and_written_as_they_are_read() {
     };
     let reader = Reader::open(&path).unwrap();
     reader.fold(0, u64::MAX, check).unwrap();
-    assert_eq!(kinds.len(), 17, "one for each variant of Event: {kinds:?}");
+    for event in events {
+        let read: Event = serde_json::from_value(event.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), event);
+        kinds.insert(name(&event).to_owned());
+    }
+    assert_eq!(kinds.len(), 18, "one for each variant of Event: {kinds:?}");
 }
 
 #[test]

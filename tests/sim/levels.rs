@@ -11,6 +11,7 @@ impl World {
     pub(crate) fn tell_level(&mut self, delay: i64, pane: &Pane, lives: bool) {
         if let Some(fake) = self.panes.get(pane) {
             let (phase, limited) = (fake.phase, fake.limited);
+            self.tell_usage(delay, pane);
             self.tell_phase(delay, pane, phase, limited, lives);
         }
     }

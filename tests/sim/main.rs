@@ -36,5 +36,6 @@ mod settings;
 mod shrink;
 mod terminal;
 mod typing;
+mod usage;
 mod watch;
 mod world;

@@ -33,6 +33,7 @@ impl World {
         if let Some(broken) = state.any_broken_promise().or_else(|| state.stuck()) {
             panic!("{broken}");
         }
+        crate::usage::check_usage(state);
         for (who, worker) in state.workers() {
             let panes = self.panes.iter().filter(|(pane, _)| pane.worker == *who);
             assert!(

@@ -131,6 +131,7 @@ impl Watch {
             | Event::PaneAsked { .. }
             | Event::PaneLimited { .. }
             | Event::PaneExited { .. }
+            | Event::PaneUsed(_)
             | Event::Delivered { .. }
             | Event::DeliveryFailed { .. }
             | Event::TimerFired { .. }

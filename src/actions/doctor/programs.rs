@@ -59,8 +59,8 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
             }
             Needed::Runtime(runtime) => (
                 format!("runtime {runtime}"),
-                format!("this version of tx does not run it, for {who}"),
-                "name one in the mesh that `tx runtime list` says runs agents".into(),
+                format!("tx has no such runtime, for {who}"),
+                "`tx runtime list` lists those that it has".into(),
             ),
         };
         CheckView {
@@ -81,7 +81,7 @@ fn agent_cli(
     path: &OsStr,
 ) -> CheckView {
     let runtime = catalogue.runtimes.get(name);
-    let program = runtime.and_then(|runtime| runtime.run.first()?.texts().next());
+    let program = runtime.and_then(|runtime| runtime.program_name());
     let program = program.unwrap_or(name);
     let none = ProgramInfo::default();
     let info = runtime.and_then(|runtime| runtime.program.as_ref());
@@ -110,13 +110,13 @@ fn agent_cli(
             }
         }
     };
-    match state.problem(info) {
-        Some((_, fix)) => {
+    match (state, state.problem(info)) {
+        (_, Some((_, fix))) => {
             detail += ", nobody is logged in";
             fixes.insert(0, fix);
         }
-        None if info.logged_in.is_empty() => {}
-        None => detail += ", logged in",
+        (ProgramState::LoggedIn, None) => detail += ", logged in",
+        (ProgramState::Installed | ProgramState::LoggedOut | ProgramState::NotInstalled, None) => {}
     }
     let detail = format!("{detail}; for {who}");
     match fixes.is_empty() {

@@ -67,10 +67,9 @@ pub(super) fn choose(
         let found: Vec<FoundView> = found
             .filter_map(|(name, runtime)| look(name, runtime))
             .collect();
-        let ready = found
-            .iter()
-            .find(|found| found.state == ProgramState::Ready);
-        let name = ready.map_or(COMMAND, |found| &found.runtime).to_owned();
+        let first = |state| found.iter().find(|found| found.state == state);
+        let usable = first(ProgramState::LoggedIn).or_else(|| first(ProgramState::Installed));
+        let name = usable.map_or(COMMAND, |found| &found.runtime).to_owned();
         return Ok(Choice {
             builder: name.clone(),
             reviewer: name,
@@ -89,7 +88,7 @@ pub(super) fn choose(
     let mut found: Vec<FoundView> = Vec::new();
     for name in [builder, reviewer] {
         let runtime = runtimes.get(name).ok_or_else(|| unknown(name, runtimes))?;
-        if runtime.run.is_empty() && name != COMMAND {
+        if runtime.program_name().is_none() && name != COMMAND {
             let message = format!("the runtime `{name}` has no program to run");
             return Err(Refused::new(message).hint("give it a `run` in .ai/tx/config.yaml"));
         }
@@ -105,12 +104,8 @@ pub(super) fn choose(
 }
 
 fn unknown(name: &str, runtimes: &Runtimes) -> Refused {
-    let message = match runtimes.definition(name) {
-        Some(_) => format!("this version of tx does not run `{name}` yet"),
-        None => format!("there is no runtime `{name}`"),
-    };
-    let runs = runtimes.names().filter(|name| runtimes.get(name).is_some());
-    let known: Vec<&str> = ["auto"].into_iter().chain(runs).collect();
+    let message = format!("there is no runtime `{name}`");
+    let known: Vec<&str> = ["auto"].into_iter().chain(runtimes.names()).collect();
     let hint = did_you_mean(name, known.iter().copied(), || {
         format!("there are {}", known.join(", "))
     });
@@ -125,8 +120,8 @@ impl FoundView {
         project: &Project,
         path: &OsStr,
     ) -> FoundView {
-        let program = runtime.run.first().and_then(|first| first.texts().next());
-        let state = program_state(project, program.unwrap_or(name), info, path);
+        let program = runtime.program_name().unwrap_or(name);
+        let state = program_state(project, program, info, path);
         let (problem, fix) = state.problem(info).unzip();
         FoundView {
             runtime: name.into(),
@@ -138,6 +133,16 @@ impl FoundView {
 }
 
 impl Choice {
+    /// What was found of the chosen ones and of those that are here; of all if there is nothing.
+    pub(super) fn worth_telling(&self) -> impl Iterator<Item = &FoundView> {
+        let nothing = self.preferred().is_none();
+        let chosen = [&self.builder, &self.reviewer];
+        self.found.iter().filter(move |found| {
+            let is_here = found.state != ProgramState::NotInstalled;
+            nothing || is_here || chosen.contains(&&found.runtime)
+        })
+    }
+
     /// What runs agents that do not say; `None`: the scripts of the team do, and nothing else
     /// could be run with them.
     pub(super) fn preferred(&self) -> Option<&str> {
@@ -174,7 +179,8 @@ impl Choice {
             };
             config = config.replace(&format!("    # PROGRAM {agent}\n"), &line);
         }
-        if self.builder == COMMAND {
+        let builder = runtimes.get(&self.builder);
+        if !builder.is_some_and(|runtime| runtime.permissions.contains_key("acceptEdits")) {
             let line = TEAM.lines().find(|line| line.contains("permissions:"));
             config = config.replace(&format!("{}\n", line.unwrap_or_default()), "");
         }

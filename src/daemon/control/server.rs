@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
@@ -14,6 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::{LINE, Reply, Request, SOCKET};
+use crate::daemon::aside::aside;
+use crate::daemon::attempt::is_of_an_attempt;
 use crate::project::Project;
 
 /// How long somebody may be connected without asking anything.
@@ -85,15 +88,14 @@ pub async fn serve(
             },
             Some(_) = clients.join_next() => continue,
         };
-        let known = stream
-            .peer_cred()
-            .is_ok_and(|peer| may_ask(peer.uid(), daemon));
-        if !known {
+        let peer = stream.peer_cred().ok();
+        let Some(peer) = peer.filter(|peer| may_ask(peer.uid(), daemon)) else {
             continue;
-        }
+        };
         if clients.len() < CLIENTS {
             let room = Arc::clone(&room);
-            clients.spawn(attend(stream, requests.clone(), commits.clone(), room));
+            let pid = peer.pid();
+            clients.spawn(attend(stream, pid, requests.clone(), commits.clone(), room));
         } else {
             // Said at once or not at all: whoever floods must not be waited for.
             let mut line = serde_json::to_vec(&too_many("are connected")).unwrap_or_default();
@@ -114,6 +116,7 @@ fn too_many(what: &str) -> Reply {
 /// One who asks, one line after the other.
 async fn attend(
     stream: UnixStream,
+    pid: Option<i32>,
     requests: mpsc::Sender<Asked>,
     commits: watch::Receiver<u64>,
     room: Arc<Semaphore>,
@@ -132,10 +135,15 @@ async fn attend(
                 | Request::RestartWorker { .. }
                 | Request::Retry { .. }
                 | Request::Drop { .. }
-                | Request::Decide { .. }
                 | Request::Read { .. }
                 | Request::Reload),
             ) => ask(&requests, request).await,
+            // No agent decides on what it asks for.
+            Ok(Request::Decide { .. }) if is_agent(pid).await => Reply::Refused {
+                why: "only the human decides on permissions, and this is an agent's process".into(),
+                hint: "run `tx answer` in a terminal of your own".into(),
+            },
+            Ok(request @ Request::Decide { .. }) => ask(&requests, request).await,
             // An agent CLI that is gone, or has its answer from elsewhere, waits no more.
             Ok(request @ Request::Hook { .. }) => tokio::select! {
                 reply = ask(&requests, request) => reply,
@@ -149,6 +157,14 @@ async fn attend(
         if !write(&mut to, &reply).await {
             return;
         }
+    }
+}
+
+/// Does an agent ask this? Of one that cannot be told, nobody knows, so that it may be.
+async fn is_agent(pid: Option<i32>) -> bool {
+    match pid.and_then(Pid::from_raw) {
+        Some(pid) => aside(move || is_of_an_attempt(pid)).await,
+        None => true,
     }
 }
 

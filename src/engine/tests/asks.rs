@@ -306,6 +306,7 @@ fn an_ask_whose_work_ends_in_another_way_is_answered_by_that_end() {
     play.idle("dev/b");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["your question has no answer"]);
+    assert!(play.told("dev/a").contains("`o` (complete): a message"));
 }
 
 #[test]

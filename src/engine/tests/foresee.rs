@@ -29,6 +29,10 @@ fn the_kind_is_that_of_the_text_and_the_table() {
     let status = |word: &str| message("dev/a", |e| e.status = word.parse().ok());
     let plain = |from: &str| message(from, |_| {});
     let reply = message("dev/a", |e| e.in_reply_to = vec!["q".parse().unwrap()]);
+    let paid = message("dev/a", |e| {
+        e.status = "complete".parse().ok();
+        e.in_reply_to = vec!["t".parse().unwrap()];
+    });
     let lifecycle = message("core/core", |e| e.kind = Some(Kind::Lifecycle));
     for (envelope, to, answers, expected) in [
         (plain("core/core"), "dev/a", None, Ok(Kind::Task)),
@@ -47,6 +51,7 @@ fn the_kind_is_that_of_the_text_and_the_table() {
             None,
             Ok(Kind::TaskComplete),
         ),
+        (paid, "dev/dispatch", None, Ok(Kind::TaskComplete)),
         (status("blocked"), "dev/dispatch", None, Ok(Kind::AskHuman)),
         (status("splendid"), "dev/dispatch", None, Err("table")),
         (lifecycle, "dev/a", None, Err("never")),

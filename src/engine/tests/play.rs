@@ -143,11 +143,21 @@ impl Play {
     pub(super) fn happen(&mut self, event: Event) -> Vec<Effect> {
         self.at += 1;
         let told = format!("{event:?}");
+        // The journal keeps events: what is read back is what was written.
+        let written = serde_json::to_vec(&event).unwrap();
+        assert_eq!(serde_json::from_slice::<Event>(&written).unwrap(), event);
         let effects = self.state.step(self.at, event);
         for effect in &effects {
             if let Effect::Remember(facts) = effect {
                 self.left.insert(facts.number, (**facts).clone());
             }
+        }
+        for moved in self.state.moves().iter().filter(|m| m.from != m.to) {
+            let leads_to = moved.by.leads_to(moved.from);
+            assert!(
+                leads_to.contains(&moved.to),
+                "{moved:?} is not in the table"
+            );
         }
         if let Some(broken) = self.state.any_broken_promise() {
             panic!("{broken}\nafter {told}\n{:#?}", self.state);

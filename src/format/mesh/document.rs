@@ -234,6 +234,11 @@ fn matching(
                 go(Step::Index(index), item);
             }
         }
+        Value::Object(map) if key == "*" => {
+            for (key, value) in map {
+                go(Step::Key(key.clone()), value);
+            }
+        }
         Value::Object(map) => {
             if let Some(value) = map.get(key) {
                 go(Step::Key(key.into()), value);

@@ -6,6 +6,7 @@
 
 mod document;
 mod graph;
+mod guardrails;
 mod lint;
 mod passed_on;
 mod program;

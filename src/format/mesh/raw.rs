@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::shapes::{
-    FlagOrMap, FlagOrNames, NumberOrFalse, OneOrMany, RawLimit, RawRearmatter, RawRow,
+    FlagOrMap, FlagOrNames, NumberOrFalse, OneOrMany, RawAmount, RawLimit, RawRearmatter, RawRow,
     RawWorkspace, Scalar,
 };
 use crate::model::{Deliver, Mode, OnAsk, OnFail, RoutingMode};
@@ -234,14 +234,39 @@ pub(super) struct RawGuardrails {
     pub(super) ask_timeout: Option<Scalar>,
     /// The messages one agent may send in a run.
     pub(super) max_messages: Option<RawLimit>,
+    /// The tokens one run may use, read and written.
+    pub(super) max_tokens: Option<RawLimit>,
+    /// The US dollars one run may cost.
+    pub(super) max_cost_usd: Option<RawAmount>,
     /// The turns one agent may take. Not obeyed yet.
     pub(super) max_turns: Option<RawLimit>,
-    /// Limits of single agents. Not obeyed yet.
-    pub(super) agents: Option<Map<String, Value>>,
+    /// Limits of single agents.
+    pub(super) agents: Option<IndexMap<String, RawAgentLimits>>,
     /// Commands that agents may not run. Not obeyed yet.
     pub(super) bash_guard: Option<Value>,
     /// What follows an outcome that the table does not allow.
     pub(super) routing_error: Option<RawRoutingError>,
+}
+
+/// The limits of one agent in a run.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a map")]
+#[schemars(rename = "AgentLimits")]
+pub(super) struct RawAgentLimits {
+    /// The tokens it may use in a run, read and written.
+    pub(super) max_tokens: Option<RawLimit>,
+    /// The US dollars it may cost in a run.
+    pub(super) max_cost_usd: Option<RawAmount>,
+    /// The messages it may send. Not obeyed yet.
+    pub(super) max_messages: Option<Value>,
+    /// The turns it may take. Not obeyed yet.
+    pub(super) max_turns: Option<Value>,
+    /// Refuse instead of warning. Not obeyed yet.
+    pub(super) strict: Option<Value>,
+    /// Where limits begin to warn. Not obeyed yet.
+    pub(super) warning: Option<Value>,
+    /// Commands that it may not run. Not obeyed yet.
+    pub(super) bash_guard: Option<Value>,
 }
 
 /// A limit with its settings.
@@ -253,6 +278,21 @@ pub(super) struct RawLimitRules {
     pub(super) limit: Option<u32>,
     /// The same as `limit`.
     pub(super) max: Option<u32>,
+    /// Refuse instead of warning. Not obeyed yet.
+    pub(super) strict: Option<Value>,
+    /// Where it begins to warn. Not obeyed yet.
+    pub(super) warning: Option<Value>,
+}
+
+/// An amount with its settings.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, expecting = "a map")]
+#[schemars(rename = "AmountRules")]
+pub(super) struct RawAmountRules {
+    /// At most so much.
+    pub(super) limit: Option<f64>,
+    /// The same as `limit`.
+    pub(super) max: Option<f64>,
     /// Refuse instead of warning. Not obeyed yet.
     pub(super) strict: Option<Value>,
     /// Where it begins to warn. Not obeyed yet.
@@ -399,8 +439,20 @@ pub(super) const NOT_OBEYED: &[&str] = &[
     "guardrails.warning",
     "guardrails.max_messages.strict",
     "guardrails.max_messages.warning",
+    "guardrails.max_tokens.strict",
+    "guardrails.max_tokens.warning",
+    "guardrails.max_cost_usd.strict",
+    "guardrails.max_cost_usd.warning",
     "guardrails.max_turns",
-    "guardrails.agents",
+    "guardrails.agents.*.max_tokens.strict",
+    "guardrails.agents.*.max_tokens.warning",
+    "guardrails.agents.*.max_cost_usd.strict",
+    "guardrails.agents.*.max_cost_usd.warning",
+    "guardrails.agents.*.max_messages",
+    "guardrails.agents.*.max_turns",
+    "guardrails.agents.*.strict",
+    "guardrails.agents.*.warning",
+    "guardrails.agents.*.bash_guard",
     "guardrails.bash_guard",
     "guardrails.routing_error.warning",
     "agents.*.checkpoint",

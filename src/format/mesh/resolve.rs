@@ -3,15 +3,16 @@
 use indexmap::IndexMap;
 
 use super::document::{Document, at};
+use super::guardrails::check_budgets;
 use super::passed_on::{mcp_servers, permissions, thinking};
 use super::program::{check_runtime, run};
-use super::raw::{RawAgent, RawGuardrails, RawMesh};
-use super::shapes::{OneOrMany, RawLimit, RawRearmatter, RawWorkspace, Scalar};
+use super::raw::{RawAgent, RawMesh};
+use super::shapes::{OneOrMany, RawRearmatter, RawWorkspace, Scalar};
 use crate::format::findings::found;
 use crate::format::yaml::Step;
 use crate::model::{
-    Agent, Code, Grade, Guardrails, Iteration, Mesh, Name, Prompt, RearmatterRules, Routing,
-    RoutingError, RoutingMode, Seconds, Variables, Workspace, did_you_mean,
+    Agent, Code, Grade, Iteration, Mesh, Name, Prompt, RearmatterRules, Routing, Seconds,
+    Variables, Workspace, did_you_mean,
 };
 use crate::runtime::Runtimes;
 
@@ -43,6 +44,7 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh, runtimes: &Runtimes
     let mode = raw.routing_mode.unwrap_or_default();
     let rows = scope.rows(mode, raw.routing.unwrap_or_default());
     let guardrails = scope.guardrails(raw.guardrails.unwrap_or_default());
+    check_budgets(document, &guardrails, &agents, runtimes);
     let at = at!["workspace"];
     let output = raw.workspace.and_then(|raw| workspace(document, &at, raw));
     let mesh = Mesh {
@@ -222,7 +224,7 @@ fn prompt_kind(prompt: String) -> Prompt {
     }
 }
 
-fn duration(document: &mut Document, at: &[Step], text: &str) -> Option<Seconds> {
+pub(super) fn duration(document: &mut Document, at: &[Step], text: &str) -> Option<Seconds> {
     let text = text.trim();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let number: Option<u64> = text[..text.len() - unit.len()].parse().ok();
@@ -444,32 +446,5 @@ impl Scope<'_, '_, '_> {
             }
         }
         names
-    }
-
-    fn guardrails(&mut self, raw: RawGuardrails) -> Guardrails {
-        let strict = raw.strict.unwrap_or(false);
-        let at = at!["guardrails", "ask_timeout"];
-        let ask_timeout = raw
-            .ask_timeout
-            .and_then(|text| duration(self.document, &at, &text.0));
-        let routing_error = raw.routing_error.unwrap_or_default();
-        let at = at!["guardrails", "routing_error", "routing_fallback"];
-        Guardrails {
-            strict,
-            ask_timeout: ask_timeout.unwrap_or(Guardrails::default().ask_timeout),
-            max_messages: raw.max_messages.and_then(|limit| match limit {
-                RawLimit::Number(number) => Some(number),
-                RawLimit::Rules(rules) => rules.limit.or(rules.max),
-            }),
-            routing_error: RoutingError {
-                strict: routing_error.strict.unwrap_or(strict),
-                max_retries: routing_error
-                    .max_retries
-                    .or(routing_error.routing_retry_max),
-                fallback: routing_error
-                    .routing_fallback
-                    .and_then(|text| self.target(RoutingMode::Agent, &text.0, &at)),
-            },
-        }
     }
 }

@@ -25,7 +25,12 @@ pub(super) fn fields_at(path: &[Step]) -> Vec<String> {
     let mut at = Some(root);
     for step in path {
         at = at.and_then(|schema| match step {
-            Step::Key(key) => properties(root, schema)?.get(key),
+            Step::Key(key) => {
+                let field = properties(root, schema).and_then(|fields| fields.get(key));
+                // A map of names to settings has the same under every name.
+                let any = || find(root, schema, &|s| s.get("additionalProperties"));
+                field.or_else(any)
+            }
             Step::Index(_) => find(root, schema, &|s| s.get("items")),
         });
     }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value};
 use serde_json::{Map, Number, Value};
 
-use super::raw::{RawLimitRules, RawRearmatterRules, RawWorkspaceRules};
+use super::raw::{RawAmountRules, RawLimitRules, RawRearmatterRules, RawWorkspaceRules};
 
 /// Text; a number or a truth value counts as its own text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,13 @@ pub(super) enum RawWorkspace {
 pub(super) enum RawLimit {
     Number(u32),
     Rules(RawLimitRules),
+}
+
+/// An amount of money: a number, or a map that has it.
+#[derive(Debug)]
+pub(super) enum RawAmount {
+    Number(f64),
+    Rules(RawAmountRules),
 }
 
 /// `true`, `false`, or settings.
@@ -264,6 +271,19 @@ impl<'de> Shaped<'de> for RawLimit {
     }
 }
 
+impl<'de> Shaped<'de> for RawAmount {
+    const EXPECTED: &'static str = "an amount such as 2.50, or a map with `limit`";
+
+    fn from_number(number: &Number) -> Option<Self> {
+        let number = number.as_f64().filter(|number| *number >= 0.0)?;
+        Some(RawAmount::Number(number))
+    }
+
+    fn from_map<A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
+        map(fields).map(RawAmount::Rules)
+    }
+}
+
 impl<'de> Shaped<'de> for RawRow {
     const EXPECTED: &'static str = "a target, a list of agents, or a map of statuses";
 
@@ -346,6 +366,9 @@ by_shape! {
     });
     RawLimit, "Limit", |g| json_schema!({
         "anyOf": [{"type": "integer", "minimum": 0}, g.subschema_for::<RawLimitRules>()],
+    });
+    RawAmount, "Amount", |g| json_schema!({
+        "anyOf": [{"type": "number", "minimum": 0}, g.subschema_for::<RawAmountRules>()],
     });
     RawRow, "Row", |g| json_schema!({
         "description": "Where an agent's outcomes go: one target, a fan-out, or targets by status.",

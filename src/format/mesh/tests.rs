@@ -517,6 +517,30 @@ fn what_is_only_a_warning() {
             "a number",
         ),
         (
+            "a budget in words",
+            with("guardrails: {max_cost_usd: much}\n"),
+            "TX0313 4:28",
+            "2.50",
+        ),
+        (
+            "a debt as a budget",
+            with("guardrails: {max_cost_usd: -1}\n"),
+            "TX0313 4:28",
+            "2.50",
+        ),
+        (
+            "the budget of nobody",
+            with("guardrails: {agents: {workr: {max_tokens: 5}}}\n"),
+            "TX0311 4:23",
+            "`worker`",
+        ),
+        (
+            "unknown field of an agent's limits",
+            with("guardrails: {agents: {worker: {max_token: 5}}}\n"),
+            "TX0311 4:32",
+            "`max_tokens`",
+        ),
+        (
             "unknown field of a limit",
             with("guardrails: {max_messages: {limt: 1}}\n"),
             "TX0311 4:29",
@@ -942,12 +966,10 @@ fn the_schema_takes_what_loads_and_knows_every_field() {
     for pattern in raw::NOT_OBEYED {
         let steps: Vec<yaml::Step> = pattern
             .split('.')
-            .map(|key| {
-                if key == "*" {
-                    yaml::Step::Index(0)
-                } else {
-                    key.into()
-                }
+            .map(|key| match key {
+                "*" if pattern.starts_with("guardrails") => "any".into(),
+                "*" => yaml::Step::Index(0),
+                key => key.into(),
             })
             .collect();
         let (last, above) = steps.split_last().unwrap();

@@ -1,0 +1,66 @@
+//! What a process has used, read from the stream that it prints or the transcript that it keeps.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use super::aside::aside;
+use crate::engine::{Event, Pane, Used};
+use crate::model::UsageFormat;
+use crate::runtime::usage::Reader;
+
+/// A file that grows, and how far it has been read.
+pub(super) struct UsageFile {
+    format: UsageFormat,
+    path: PathBuf,
+    offset: u64,
+    reader: Reader,
+}
+
+impl UsageFile {
+    pub(super) fn new(format: UsageFormat, path: PathBuf) -> UsageFile {
+        UsageFile {
+            reader: Reader::new(format),
+            format,
+            path,
+            offset: 0,
+        }
+    }
+
+    /// Read another file from now on; its beginning counts too.
+    pub(super) fn follow(&mut self, path: PathBuf) {
+        if self.path != path {
+            *self = UsageFile::new(self.format, path);
+        }
+    }
+
+    /// What was used since the last time, as the engine is told of it. `ended`: no more will
+    /// come.
+    pub(super) async fn read(mut self, pane: Pane, ended: bool) -> (UsageFile, Vec<Event>) {
+        aside(move || {
+            let mut bytes = Vec::new();
+            let read = File::open(&self.path).and_then(|mut file| {
+                file.seek(SeekFrom::Start(self.offset))?;
+                file.read_to_end(&mut bytes)
+            });
+            // What cannot be read now is read the next time.
+            self.offset += read.map_or(0, |read| read as u64);
+            if ended {
+                bytes.push(b'\n');
+            }
+            let reports = self.reader.read(&bytes).into_iter();
+            let events = reports.map(|report| {
+                Event::PaneUsed(Box::new(Used {
+                    pane: pane.clone(),
+                    id: report.id,
+                    session: report.session,
+                    model: report.model,
+                    usage: report.usage,
+                }))
+            });
+            let events = events.collect();
+            (self, events)
+        })
+        .await
+    }
+}

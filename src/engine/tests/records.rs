@@ -1,0 +1,203 @@
+//! What is written of events, effects and workers, and what others read of a step.
+
+use super::play::{Play, from, who};
+use crate::engine::{Arrived, Effect, Event, Is, MessageNo, Pane, Shows, Step};
+use crate::model::{Envelope, Kind, Line, Rearmatter};
+
+#[test]
+fn what_is_not_there_is_not_written() {
+    let pane = || Pane {
+        worker: who("dev/a"),
+        attempt: 1,
+    };
+    let text = |event: &Event| serde_json::to_string(event).unwrap();
+    let busy = |unchanged, no| Event::PaneBusy {
+        pane: pane(),
+        turn: None,
+        unchanged,
+        no,
+    };
+    let old = r#"{"pane-busy":{"pane":{"worker":"dev/a","attempt":1}}}"#;
+    assert_eq!(text(&busy(false, 0)), old);
+    let new = r#"{"pane-busy":{"pane":{"worker":"dev/a","attempt":1},"unchanged":true,"no":3}}"#;
+    assert_eq!(text(&busy(true, 3)), new);
+
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    let text = |play: &Play| serde_json::to_string(play.state.worker(&who("dev/a")).unwrap());
+    let old = text(&play).unwrap();
+    for field in ["seen", "shows", "silent", "flooded"] {
+        assert!(!old.contains(&format!("\"{field}\"")), "{field} in {old}");
+    }
+    play.ready("dev/a");
+    let new = text(&play).unwrap();
+    assert!(new.contains(r#""seen":1,"shows":"ready""#), "{new}");
+}
+
+#[test]
+fn statuses_and_steps_are_called_the_same_everywhere() {
+    for is in Is::ALL {
+        assert_eq!(serde_json::to_value(is).unwrap(), is.as_str());
+    }
+    for step in [
+        Step::Accepted,
+        Step::Queued,
+        Step::Leased,
+        Step::Delivered,
+        Step::Acknowledged,
+        Step::Finished,
+        Step::Refused,
+        Step::Parked,
+    ] {
+        assert_eq!(serde_json::to_value(step).unwrap(), step.as_str());
+    }
+}
+
+#[test]
+fn the_body_of_a_file_is_the_part_that_was_read_as_such() {
+    let arrived = |body| Arrived {
+        path: "m.md".into(),
+        hash: "h".into(),
+        text: "---\nto: a\n---\nthe body".into(),
+        envelope: Envelope::new(
+            who("core/core"),
+            "m".parse().unwrap(),
+            Line::from("h".to_owned()),
+            chrono::DateTime::default(),
+        ),
+        body,
+        rearmatter: Rearmatter::default(),
+        warnings: Vec::new(),
+        turn: None,
+        known: Vec::new(),
+    };
+    assert_eq!(arrived(14..22).body(), "the body");
+    assert_eq!(arrived(0..99).body(), arrived(0..0).text, "all, if unsure");
+}
+
+#[test]
+fn an_effect_tells_which_message_came_for_the_human_and_which_is_finished() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    let effects = play.drop(from("dev/a").to("core").id("q"));
+    let number = |play: &Play, id: &str| play.facts(id).number;
+    let told: Vec<MessageNo> = effects.iter().filter_map(Effect::notified).collect();
+    assert_eq!(told, [number(&play, "q")]);
+    let effects = play.drop(from("dev/a").to("core").id("u").kind(Kind::Update));
+    let kept = effects.iter().filter_map(Effect::remembered);
+    let kept: Vec<MessageNo> = kept.map(|facts| facts.number).collect();
+    assert_eq!(kept, [number(&play, "u")]);
+}
+
+#[test]
+fn a_step_tells_what_it_had_to_do_with() {
+    let mut play = Play::team(&["a", "b"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    let touched = play.state.touched();
+    let ids: Vec<&str> = touched.messages.iter().map(|(_, id)| id.as_str()).collect();
+    assert_eq!(ids, ["q", "t"]);
+    assert_eq!(touched.agents, [who("dev/a"), who("dev/b")]);
+    assert_eq!(touched.threads, [play.facts("t").number]);
+    let workers = play.state.workers().map(|(who, _)| who.to_string());
+    assert_eq!(workers.collect::<Vec<_>>(), ["dev/a", "dev/b"]);
+    let meshes = play.state.meshes();
+    assert_eq!(
+        meshes.map(|l| l.mesh.name.as_str()).collect::<Vec<_>>(),
+        ["dev"]
+    );
+}
+
+#[test]
+fn who_has_only_news_is_idle_since_they_came() {
+    let mut play = Play::team(&["a"]);
+    play.drop(from("core/core").to("dev/a").id("u").kind(Kind::Update));
+    let worker = play.state.worker(&who("dev/a")).unwrap();
+    assert_eq!((worker.status.is(), worker.since), (Is::Idle, play.at));
+}
+
+#[test]
+fn what_is_parked_is_counted_and_what_is_finished_is_not() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t1");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    assert_eq!(play.state.counts().parked, 0);
+    for id in ["t2", "t3"] {
+        play.task("dev/a", id);
+        play.take_up("dev/a");
+        play.park("dev/a");
+    }
+    assert_eq!(play.state.counts().parked, 2);
+}
+
+#[test]
+fn an_event_that_nobody_can_read_counts_as_it_did() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t1");
+    let (seq, last) = (play.state.seq(), play.facts("t1").number.0);
+    assert_eq!((seq, play.state.at()), (2, play.at));
+    play.state.pass_over(play.at + 50, 3);
+    assert_eq!(play.state.seq(), seq + 1);
+    assert_eq!(play.state.at(), play.at + 50);
+    play.task("dev/a", "t2");
+    assert_eq!(play.facts("t2").number.0, last + 4);
+    // What is known of the past may have greater numbers, never smaller ones.
+    play.state.number_after(MessageNo(100));
+    play.state.number_after(MessageNo(50));
+    play.task("dev/a", "t3");
+    assert_eq!(play.facts("t3").number.0, 101);
+}
+
+#[test]
+fn what_a_pane_shows_is_the_newest_that_was_told_of_it() {
+    let mut play = Play::team(&["a"]);
+    let shows = |play: &Play| play.state.worker(&who("dev/a")).unwrap().shows;
+    play.task("dev/a", "t1");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o1");
+    assert_eq!(shows(&play), Shows::Idle(1));
+    play.task("dev/a", "t2");
+    play.delivered("dev/a");
+    assert_eq!(shows(&play), Shows::Busy(Some(2)), "it was given something");
+    play.finish("dev/a", "o2");
+    // The end of a turn may overtake the news that it was given.
+    play.task("dev/a", "t3");
+    let outcome = from("dev/a").id("o3").status("complete").reply("t3");
+    play.drop(outcome.in_turn(3));
+    play.idle("dev/a");
+    assert_eq!((play.is("dev/a"), shows(&play)), (Is::Idle, Shows::Idle(3)));
+    play.delivered("dev/a");
+    assert_eq!(shows(&play), Shows::Idle(3));
+}
+
+#[test]
+fn a_record_tells_where_its_message_came_from_and_how_far_it_is() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").id("o").status("error").path("o.md"));
+    let outcome = play.facts("o");
+    assert!(outcome.is_error() && !play.facts("t").is_error());
+    assert!(outcome.reached_core().is_none(), "its turn goes on");
+    assert_eq!(outcome.record(), play.state.seq());
+    assert_eq!(outcome.path(), Some("o.md"));
+    assert!(outcome.hash().unwrap().contains("text"));
+    play.idle("dev/a");
+    let reached = play.facts("o").reached_core().map(|rung| rung.step);
+    assert_eq!(reached, Some(Step::Finished));
+    let own = play.left.values().find(|facts| facts.from.is_system());
+    let own = own.unwrap();
+    assert_eq!((own.path(), own.hash()), (None, None));
+
+    play.task("dev/a", "t2");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("core").id("q"));
+    let reached = play.facts("q").reached_core().map(|rung| rung.step);
+    assert_eq!(reached, Some(Step::Queued), "a question is there at once");
+    assert!(!play.facts("q").is_dead_letter());
+    play.task("dev/a,dev/x", "t3");
+    assert!(play.facts("t3").is_refused() && !play.facts("q").is_refused());
+}

@@ -1,0 +1,215 @@
+//! What a program says of the tokens and the money it has used.
+//!
+//! Which of these formats a runtime speaks is data: `usage: claude` in its definition. Each is
+//! read from what the program prints in a turn (its JSON stream, or its text) and from the
+//! transcript that it keeps, whichever there is.
+//!
+//! To read one: make a [`Reader`] for each file or stream, and feed it all of it, in pieces of any
+//! size, from the first byte on. Each call tells the counters that have gone up; each of these is
+//! an `Event::PaneUsed` for the engine, to be told before the end of the turn is. A last line may
+//! lack its end: feed a `\n` when the process is gone.
+//!
+//! A report is always the *total* of its counter, never a difference. So nothing has to be kept:
+//! after a restart a new reader reads the same file from its beginning and tells the same totals,
+//! and the engine counts only what is more than it knew of that counter. A counter belongs to a
+//! session, over all processes that resume it, or to one process, if the report names no session.
+
+mod claude;
+mod codex;
+mod others;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_json::Value;
+
+use crate::model::{Usage, UsageFormat};
+
+/// The pieces of a counter that may still be told again, with other figures.
+const RECENT: usize = 64;
+
+/// What a counter has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The counter. Of two reports with the same id the greater one counts.
+    pub id: String,
+    /// The session that it belongs to; `None`: the process that was read.
+    pub session: Option<String>,
+    /// The model, in the program's own words.
+    pub model: Option<String>,
+    /// The total.
+    pub usage: Usage,
+}
+
+/// Reads one stream or file from its beginning.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    format: UsageFormat,
+    /// A line whose end has not come yet.
+    rest: Vec<u8>,
+    /// The session and the model that an earlier line named.
+    session: Option<String>,
+    model: Option<String>,
+    counters: BTreeMap<Key, Counter>,
+}
+
+/// What tells counters apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    session: Option<String>,
+    /// Empty where a program has one counter for all models.
+    model: String,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Counter {
+    model: Option<String>,
+    settled: Usage,
+    /// The newest pieces by their ids: each counts once, with the most that was said of it.
+    recent: VecDeque<(String, Usage)>,
+    told: Usage,
+}
+
+impl Reader {
+    /// A reader of a stream that has not begun.
+    pub fn new(format: UsageFormat) -> Reader {
+        Reader {
+            format,
+            rest: Vec::new(),
+            session: None,
+            model: None,
+            counters: BTreeMap::new(),
+        }
+    }
+
+    /// Read on. What the reports of this piece come to: one for each counter that has gone up.
+    pub fn read(&mut self, bytes: &[u8]) -> Vec<Report> {
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        for piece in &mut lines {
+            self.rest.extend_from_slice(piece);
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.rest);
+                self.line(&String::from_utf8_lossy(&line));
+            }
+        }
+        let gone_up = |(key, counter): (&Key, &mut Counter)| {
+            let total = counter.total();
+            let more = !total.since(&counter.told).is_nothing();
+            counter.told = total;
+            more.then(|| Report {
+                id: key.to_string(),
+                session: key.session.clone(),
+                model: counter.model.clone(),
+                usage: total,
+            })
+        };
+        self.counters.iter_mut().filter_map(gone_up).collect()
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.format == UsageFormat::Aider {
+            return others::aider(self, line);
+        }
+        // Most lines are long, and say nothing of this.
+        let words = ["usage", "Usage", "tokens", "thread_id", "session", "model"];
+        if !words.iter().any(|word| line.contains(word)) {
+            return;
+        }
+        let Ok(line) = serde_json::from_str::<Value>(line) else {
+            return;
+        };
+        match self.format {
+            UsageFormat::Claude => claude::line(self, &line),
+            UsageFormat::Codex => codex::line(self, &line),
+            UsageFormat::Gemini => others::gemini(self, &line),
+            UsageFormat::Opencode => others::opencode(self, &line),
+            UsageFormat::Pi => others::pi(self, &line),
+            UsageFormat::Aider => {}
+        }
+    }
+
+    /// A counter for each model.
+    fn of_model(&mut self, session: Option<&str>, model: Option<&str>) -> &mut Counter {
+        let key = Key {
+            session: session.map(ToOwned::to_owned),
+            model: model.unwrap_or_default().to_owned(),
+        };
+        let counter = self.counters.entry(key).or_default();
+        counter.model = model.map(ToOwned::to_owned);
+        counter
+    }
+
+    /// The only counter, where a program does not tell its models apart.
+    fn only(&mut self, session: Option<&str>) -> &mut Counter {
+        let model = self.model.clone();
+        let counter = self.of_model(session, None);
+        counter.model = model;
+        counter
+    }
+}
+
+impl Counter {
+    fn total(&self) -> Usage {
+        let recent = self.recent.iter();
+        recent.fold(self.settled, |sum, (_, piece)| sum.plus(piece))
+    }
+
+    /// The program says what it has come to in all.
+    fn comes_to(&mut self, total: &Usage) {
+        let more = total.since(&self.total());
+        self.settled = self.settled.plus(&more);
+    }
+
+    /// Something was used besides; `None`: what has no id is told once.
+    fn add(&mut self, id: Option<&str>, piece: Usage) {
+        let Some(id) = id else {
+            self.settled = self.settled.plus(&piece);
+            return;
+        };
+        if let Some((_, known)) = self.recent.iter_mut().find(|(known, _)| known == id) {
+            *known = known.max(&piece);
+            return;
+        }
+        self.recent.push_back((id.to_owned(), piece));
+        if self.recent.len() > RECENT
+            && let Some((_, oldest)) = self.recent.pop_front()
+        {
+            self.settled = self.settled.plus(&oldest);
+        }
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(self.session.as_deref().unwrap_or("process"))?;
+        match self.model.is_empty() {
+            true => Ok(()),
+            false => write!(f, "/{}", self.model),
+        }
+    }
+}
+
+/// A text at a key.
+fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key)?.as_str()
+}
+
+/// A count at a key.
+fn count(value: &Value, key: &str) -> Option<u64> {
+    value.get(key)?.as_u64()
+}
+
+/// What is known of several parts, together.
+fn sum(parts: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
+    let known = parts.into_iter().flatten();
+    known.reduce(u64::saturating_add)
+}
+
+/// Dollars, in millionths. No CLI tells a price that it does not know from one that is 0:
+/// whatever costs nothing is unknown.
+fn micros(dollars: Option<f64>) -> Option<u64> {
+    let micros = (dollars? * 1e6).round();
+    (micros >= 1.0).then_some(micros as u64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,11 @@
+//! tx and the real agent CLIs, with a scripted model on loopback. Runs where `TX_LAB` names a
+//! folder that `tests/real/lab.sh install` has filled; elsewhere it says that it was skipped.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
+mod lab;
+mod team;
+mod trial;
