@@ -53,7 +53,7 @@ pub(super) fn run(context: &Context, verb: &Runtime) -> Result<Exit, Refused> {
         Runtime::Show { name } => {
             let runtime = find(&runtimes, name)?;
             let lines = RuntimeLine::all(&runtimes).into_iter();
-            let line = lines.filter(|line| line.name == *name).last();
+            let line = lines.rev().find(|line| line.name == *name);
             let line = line.ok_or_else(|| Refused::no_such_thing("it has gone"))?;
             context
                 .output

@@ -82,6 +82,7 @@ impl Injector {
                 one_turn: false,
                 apart: APART,
                 sends: false,
+                limit_grace: 0,
                 utc_offset: 0,
             }),
             at: None,

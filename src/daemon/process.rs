@@ -61,6 +61,7 @@ impl Manner {
             one_turn: mode == Mode::Turn,
             apart: APART,
             sends: !runtime.send.is_empty() && mode == Mode::Pane,
+            limit_grace: i64::from(runtime.limit_grace) * 1_000,
             utc_offset: utc_offset(),
         };
         Manner {

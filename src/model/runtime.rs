@@ -42,6 +42,9 @@ pub struct Runtime {
     /// What a process of one turn prints when its account has no room. Its group `until` is when
     /// it will have.
     pub limited: Option<Pattern>,
+    /// How long after the reset of a limit it may take to go on by itself, in seconds; it is told
+    /// to go on only then.
+    pub limit_grace: u32,
     /// What it says when nobody is logged in.
     pub logged_out: Option<Pattern>,
     /// The models that agents name, as this program calls them.
@@ -203,6 +206,7 @@ impl Default for Runtime {
             session_in: None,
             session_gone: None,
             limited: None,
+            limit_grace: 0,
             logged_out: None,
             models: IndexMap::new(),
             program: None,

@@ -251,7 +251,10 @@ impl Pane {
             | State::Busy
             | State::Dialog(_)
             | State::Ending { .. }
-            | State::Gone { .. } => reset(&text, self.at, self.setup.utc_offset),
+            | State::Gone { .. } => {
+                let reset = reset(&text, self.at, self.setup.utc_offset)?;
+                Some(reset + self.setup.limit_grace)
+            }
         }
     }
 

@@ -67,6 +67,11 @@ impl Requests {
         end_of_turn.or_else(|| Some((self.wake.take()?, false)))
     }
 
+    /// Does one wait that can be answered with a text?
+    pub(super) fn can_take(&self) -> bool {
+        self.end_of_turn.is_some() || self.wake.is_some()
+    }
+
     /// When the next one has waited long enough.
     pub(super) fn due(&self) -> Option<i64> {
         self.end_of_turn.map(|(_, until)| until)

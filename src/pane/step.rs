@@ -30,6 +30,8 @@ pub struct Setup {
     pub apart: i64,
     /// Another program passes texts on to it.
     pub sends: bool,
+    /// How long after a reset that it names it may go on by itself, in milliseconds.
+    pub limit_grace: i64,
     /// How far the clock of this machine is ahead of UTC, in seconds: programs tell their times
     /// by it.
     pub utc_offset: i32,
@@ -85,7 +87,7 @@ pub(super) enum State {
     Starting { runs: bool },
     Ready,
     Delivering(Delivering),
-    Submitted(super::texts::Submitted),
+    Submitted(Box<super::texts::Submitted>),
     Busy,
     Dialog(Dialog),
     Limited { until: i64, wait: i64 },

@@ -21,6 +21,7 @@ impl Play {
             one_turn,
             apart: 500,
             sends: false,
+            limit_grace: 0,
             utc_offset: 0,
         };
         Play {
@@ -391,9 +392,9 @@ fn the_outcome_of_a_turn_proves_that_it_was_sent_off_after_all() {
     let had = told(Report::Delivered { turn: 1 });
     assert_eq!(play.see(Saw::Hook(Hook::Ended(Some(1)))), [had]);
     assert_eq!(play.see(Saw::Hook(Hook::Ended(Some(1)))), []);
-    // Its screen tells when it has ended the turn.
+    // Its screen tells when it has ended the turn, and may be late.
     assert_eq!(play.see(screen("> ")), []);
-    play.later(500);
+    play.later(3_000);
     let idle = told(Report::Idle { turn: 1, no: 3 });
     assert_eq!(play.see(screen("> ")), [Act::Fence, idle]);
 }
@@ -689,4 +690,16 @@ fn a_permission_that_was_answered_in_the_pane_is_open_no_more() {
         decision,
     });
     assert_eq!(acts, [], "too late");
+}
+
+#[test]
+fn a_limit_that_is_over_may_stay_on_the_screen() {
+    let mut play = launched();
+    play.see(request(1, HookWants::Wake));
+    play.see(screen("no room"));
+    assert_eq!(play.pane.phase(), Phase::Limited);
+    assert_eq!(play.see(Saw::Deliver(text(2))), [Act::Look], "it waits");
+    play.later(300_000);
+    let acts = play.see(Saw::Deliver(text(2)));
+    assert_eq!(acts, [answered(1, HookAnswer::Text(text(2)))]);
 }

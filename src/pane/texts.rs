@@ -72,6 +72,11 @@ impl Pane {
         match &self.state {
             State::Ready => self.deliver(None, acts),
             State::Delivering(_) | State::Submitted(_) => {}
+            // A limit that is over may stay on the screen until there is something to do.
+            State::Limited { until, .. } if self.at >= *until && self.has_way_in() => {
+                self.state = State::Ready;
+                self.deliver(None, acts);
+            }
             State::Starting { runs: true }
             | State::Busy
             | State::Dialog(_)
@@ -102,6 +107,11 @@ impl Pane {
             }
             None => self.paste(Way::Lines, acts),
         }
+    }
+
+    /// Can it be given something without a look at its screen?
+    fn has_way_in(&self) -> bool {
+        self.setup.sends || self.requests.can_take()
     }
 
     /// What waits, unless a tx that was killed has put it there: whether it was sent off nobody
@@ -209,7 +219,7 @@ impl Pane {
             State::Delivering(Delivering::Pasting { text, way }) => match way {
                 Way::Typed(then) => {
                     self.next_look = Some(self.at + BEFORE_ENTER);
-                    self.state = State::Submitted(Submitted {
+                    self.state = State::Submitted(Box::new(Submitted {
                         text,
                         typed: Some(Typed {
                             then: *then,
@@ -217,16 +227,16 @@ impl Pane {
                             enters: 0,
                         }),
                         until: self.at + TAKES,
-                    });
+                    }));
                 }
                 Way::Sent => {
                     let until = self.at + SENT;
                     self.next_look = Some(until);
-                    self.state = State::Submitted(Submitted {
+                    self.state = State::Submitted(Box::new(Submitted {
                         text,
                         typed: None,
                         until,
-                    });
+                    }));
                 }
                 Way::Lines | Way::EndOfTurn => self.has(&text, acts),
             },
@@ -305,9 +315,10 @@ impl Pane {
     /// one that it takes for something else.
     pub(super) fn confirm(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
         let at = self.at;
-        let State::Submitted(Submitted { text, typed, until }) = &mut self.state else {
+        let State::Submitted(submitted) = &mut self.state else {
             return;
         };
+        let Submitted { text, typed, until } = &mut **submitted;
         let Some(Typed {
             then,
             pressed,
@@ -358,10 +369,11 @@ impl Pane {
     /// A text that was sent is taken up by itself, after a dialog too: only its program can
     /// tell.
     fn await_sent(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
-        let State::Submitted(Submitted { until, .. }) = &self.state else {
+        let State::Submitted(submitted) = &self.state else {
             return;
         };
-        let (late, until) = (self.at >= *until, *until);
+        let until = submitted.until;
+        let late = self.at >= until;
         if seen == Seen::Dialog || late {
             self.unsure(acts);
         }
@@ -429,7 +441,7 @@ impl Pane {
     /// It has taken the text.
     fn take_up(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, State::Busy) {
-            State::Submitted(Submitted { text, .. }) => self.has(&text, acts),
+            State::Submitted(submitted) => self.has(&submitted.text, acts),
             state => self.state = state,
         }
     }
@@ -437,9 +449,9 @@ impl Pane {
     /// The text is in the line of a person, or was: nobody knows.
     pub(super) fn unsure(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, State::Starting { runs: true }) {
-            State::Submitted(Submitted { text, .. }) => {
+            State::Submitted(submitted) => {
                 self.look_if_wanted();
-                self.tell_unsure(&text, acts);
+                self.tell_unsure(&submitted.text, acts);
             }
             state => self.state = state,
         }

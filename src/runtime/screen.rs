@@ -344,7 +344,7 @@ mod tests {
         let (wants, text) = (Wants::Permission, "esc to interrupt\nAllow rm?".into());
         assert_eq!(dialog, Look::Dialog { wants, text });
         // Some tell of a limit by a dialog.
-        let limited = look("⠋", &["no room", "Allow to go on?", "_"]);
+        let limited = look("⠋", &["Allow no room?", "_"]);
         assert_eq!(limited, Look::Limited { until: None });
         assert!(matches!(look("[!]", &["> _"]), Look::Dialog { .. }));
         let dead = Screen {

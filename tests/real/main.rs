@@ -6,6 +6,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod faults;
 mod lab;
 mod team;
 mod trial;

@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::lab::{Lab, wait_for};
 
 /// A project in a lab, with tx at work in it.
-struct Team {
-    lab: Lab,
+pub(crate) struct Team {
+    pub(crate) lab: Lab,
 }
 
 /// A mesh of a builder and a reviewer.
@@ -28,7 +28,7 @@ fn mesh(builder: &str, reviewer: &str) -> String {
 }
 
 /// A mesh of one agent.
-fn alone(runtime: &str, mode: &str) -> String {
+pub(crate) fn alone(runtime: &str, mode: &str) -> String {
     format!(
         "mesh: team\nentry_point: builder\nagents:\n  \
          - {{name: builder, runtime: {runtime}, mode: {mode}, prompt: You build.}}\n\
@@ -38,7 +38,7 @@ fn alone(runtime: &str, mode: &str) -> String {
 
 impl Team {
     /// `None`: there is no lab here.
-    fn start(config: &str) -> Option<Team> {
+    pub(crate) fn start(config: &str) -> Option<Team> {
         let lab = Lab::open()?;
         let folder = lab.project().join("meshes/team");
         fs::create_dir_all(&folder).unwrap();
@@ -53,28 +53,28 @@ impl Team {
         Some(team)
     }
 
-    fn tx(&self, args: &[&str]) -> Output {
+    pub(crate) fn tx(&self, args: &[&str]) -> Output {
         let project = self.lab.project();
         let tx = [env!("CARGO_BIN_EXE_tx"), "-C", project.to_str().unwrap()];
         self.lab.run(&[&tx, args].concat())
     }
 
-    fn done(&self, args: &[&str]) -> String {
+    pub(crate) fn done(&self, args: &[&str]) -> String {
         let output = self.tx(args);
         assert!(output.status.success(), "tx {args:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         serde_json::from_str(&self.done(&[args, &["--json"]].concat())).unwrap()
     }
 
-    fn messages(&self) -> PathBuf {
+    pub(crate) fn messages(&self) -> PathBuf {
         self.lab.project().join(".ai/tx/msgs")
     }
 
     /// A script for claude, which writes an outcome at its end.
-    fn writes(&self, name: &str, status: &str) -> String {
+    pub(crate) fn writes(&self, name: &str, status: &str) -> String {
         let file = self.messages().join(format!("{name}-{status}.md"));
         format!(
             "@@write {} ---\\nfrom: team/{name}\\nstatus: {status}\\nheadline: {name} says {status}\\n---\\n\\nAll of it.",
@@ -83,7 +83,7 @@ impl Team {
     }
 
     /// The same for codex, by its shell.
-    fn copies(&self, name: &str, status: &str) -> String {
+    pub(crate) fn copies(&self, name: &str, status: &str) -> String {
         let text = format!(
             "---\nfrom: team/{name}\nstatus: {status}\nheadline: {name} says {status}\n---\n\nAll of it.\n"
         );
@@ -93,13 +93,13 @@ impl Team {
         format!("@@shell cp {} {}", prepared.display(), file.display())
     }
 
-    fn send(&self, script: &str) {
+    pub(crate) fn send(&self, script: &str) {
         let body = format!("Do it.\n\n{script}\n");
         self.done(&["send", "team", &body, "--headline", "a task"]);
     }
 
     /// What has come for the human, once an outcome of this word is there.
-    fn result(&self, status: &str) -> Value {
+    pub(crate) fn result(&self, status: &str) -> Value {
         wait_for(&format!("an outcome `{status}`"), || {
             let inbox = self.json(&["inbox", "--all"]);
             let mut all = inbox.as_array().unwrap().iter();
@@ -108,14 +108,14 @@ impl Team {
     }
 
     /// The question that waits for the human.
-    fn ask(&self) -> Value {
+    pub(crate) fn ask(&self) -> Value {
         wait_for("a question", || {
             let asks = self.json(&["asks"]);
             asks.as_array().unwrap().first().cloned()
         })
     }
 
-    fn state(&self, agent: &str) -> String {
+    pub(crate) fn state(&self, agent: &str) -> String {
         let status = self.json(&["status"]);
         let workers = status["workers"].as_array().unwrap();
         let worker = workers.iter().find(|worker| worker["agent"] == agent);
@@ -124,14 +124,14 @@ impl Team {
             .to_owned()
     }
 
-    fn idle(&self, agent: &str) {
+    pub(crate) fn idle(&self, agent: &str) {
         wait_for("it to be idle", || {
             (self.state(agent) == "idle").then_some(())
         });
     }
 
     /// How often the model was told of a delivery: its line, as the newest text of a person.
-    fn told(&self, turn: &str) -> usize {
+    pub(crate) fn told(&self, turn: &str) -> usize {
         let told = |request: &&Value| {
             let turns = request["turns"].as_array().unwrap();
             let mut turns = turns.iter().rev();
@@ -147,7 +147,7 @@ impl Team {
     }
 
     /// The processes of an agent that carry the mark of its attempts, without the wrapper.
-    fn pids(&self, program: &str) -> Vec<i32> {
+    pub(crate) fn pids(&self, program: &str) -> Vec<i32> {
         let run = self.lab.project().join(".ai/tx/run");
         let mark = format!("TX_ATTEMPT={}", run.display());
         let processes = fs::read_dir("/proc").unwrap().flatten();

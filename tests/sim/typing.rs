@@ -58,6 +58,7 @@ impl Life {
             one_turn,
             apart: 500,
             sends: false,
+            limit_grace: 0,
             utc_offset: 0,
         };
         Life {
@@ -213,6 +214,7 @@ impl Life {
             one_turn: false,
             apart: 500,
             sends: false,
+            limit_grace: 0,
             utc_offset: 0,
         });
         let turn: u32 = self.terminal.mark.parse().unwrap_or(0);

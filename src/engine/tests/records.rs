@@ -201,3 +201,33 @@ fn a_record_tells_where_its_message_came_from_and_how_far_it_is() {
     play.task("dev/a,dev/x", "t3");
     assert!(play.facts("t3").is_refused() && !play.facts("q").is_refused());
 }
+
+#[test]
+fn a_copy_under_another_name_is_kept_as_what_it_is() {
+    let mut play = Play::team(&["a"]);
+    let task = || from("core/core").to("dev/a").id("t");
+    play.drop(task().path("t.md"));
+    let effects = play.drop(task().path("copy.md"));
+    let kept: Vec<_> = effects.iter().filter_map(Effect::remembered).collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0].path(), Some("copy.md"));
+    let why = kept[0].refused.as_deref();
+    assert_eq!(why, Some("it says again what `t` said"));
+}
+
+#[test]
+fn a_message_follows_from_all_that_its_author_has_in_hand() {
+    let mut play = Play::team(&["a", "b"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    play.idle("dev/a");
+    play.take_up("dev/b");
+    play.drop(from("dev/b").to("dev/a").id("r"));
+    play.take_up("dev/a");
+    let hops = |id: &str| play.facts(id).hops;
+    assert_eq!((hops("t"), hops("q"), hops("r")), (0, 1, 2));
+    // It names the task alone, and knows the answer all the same.
+    play.drop(from("dev/a").to("dev/b").id("q2").reply("t"));
+    assert_eq!(play.facts("q2").hops, 3);
+}

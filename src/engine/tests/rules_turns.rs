@@ -371,3 +371,20 @@ fn a_dead_letter_that_a_person_dropped_is_finished_by_nothing() {
     assert!(ladder.ends_with("parked refused"), "{ladder}");
     assert!(play.told("dev/a").contains("finishes nothing"));
 }
+
+#[test]
+fn a_limit_that_is_over_changes_nothing_for_who_waits_for_an_answer() {
+    let mut play = Play::team(&["a", "b"]);
+    play.task("dev/b", "other");
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    play.idle("dev/a");
+    play.limit("dev/a", play.at + 1_000);
+    assert_eq!(play.is("dev/a"), Is::Limited);
+    play.effects.clear();
+    play.until(|timer| *timer == Timer::State(who("dev/a")));
+    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    let look = |effect: &Effect| matches!(effect, Effect::Look { .. });
+    assert!(!play.effects.iter().any(look));
+}

@@ -1,7 +1,8 @@
 //! Runs: what belongs to one, and when it is over.
 
-use super::play::{Play, from, mesh};
+use super::play::{Play, from, mesh, who};
 use crate::engine::{Effect, Step};
+use crate::model::Kind;
 
 #[test]
 fn a_late_outcome_of_a_parked_task_ends_its_run() {
@@ -157,4 +158,35 @@ fn a_run_that_ends_by_an_error_is_said_to_have_failed() {
         assert_eq!(told("a run has failed"), failed, "{words:?}");
         assert_eq!(play.is_complete(), !failed, "{words:?}");
     }
+}
+
+#[test]
+fn a_run_that_goes_on_after_its_end_counts_on() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    let totals = |play: &Play| {
+        let totals = play.facts("t").totals.unwrap();
+        (totals.messages, totals.by_agent, totals.ended)
+    };
+    assert_eq!(totals(&play), (1, vec![(who("dev/a"), 1)], true));
+    play.drop(from("dev/a").to("core").id("u").kind(Kind::Update));
+    assert_eq!(play.facts("u").run, Some(play.facts("t").number));
+    assert_eq!(totals(&play), (2, vec![(who("dev/a"), 2)], true));
+}
+
+#[test]
+fn an_agent_of_the_same_name_in_another_mesh_completes_nothing() {
+    let named = mesh("dev", &["a", "b"], "completion_agents: [a]\n");
+    let mut play = Play::new(&[&named, &mesh("ops", &["a"], "")]);
+    play.task("dev/b", "t");
+    play.take_up("dev/b");
+    play.drop(from("dev/b").to("ops/a").id("q"));
+    play.idle("dev/b");
+    play.take_up("ops/a");
+    play.drop(from("ops/a").to("core").id("o").status("complete"));
+    play.idle("ops/a");
+    assert_eq!(play.facts("o").run, Some(play.facts("t").number));
+    assert!(!play.is_complete());
 }
