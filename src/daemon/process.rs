@@ -106,11 +106,7 @@ impl Process {
         let mut process = Process::of(world, pane, mode, manner);
         process.at = survivor.found.map(|found| found.id);
         process.runs(survivor.pid);
-        process.decide(Saw::Adopted {
-            turn: survivor.turn,
-            told: survivor.told,
-            busy: survivor.busy,
-        });
+        process.decide(survivor.adopted);
         let mut events = Vec::new();
         for act in std::mem::take(&mut process.acts) {
             match act {

@@ -22,7 +22,7 @@
 //! Pure: nothing here looks at a terminal, waits, or knows whose pane it is.
 
 mod act;
-
+mod adopt;
 mod looks;
 mod saw;
 mod step;
