@@ -154,11 +154,7 @@ impl Process {
         let mut process = Process::of(world, pane, mode, manner);
         process.at = survivor.found.map(|found| found.id);
         process.runs(survivor.pid);
-        process.decide(Saw::Adopted {
-            turn: survivor.turn,
-            told: survivor.told,
-            busy: survivor.busy,
-        });
+        process.decide(survivor.adopted);
         for saw in process.hooks.kept(process.attempt.folder()) {
             process.decide(saw);
         }

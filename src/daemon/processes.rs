@@ -78,14 +78,10 @@ pub(super) struct Survivor {
     pub(super) manner: Manner,
     pub(super) pid: Pid,
     pub(super) found: Option<Found>,
-    /// Is it in the middle of something?
-    pub(super) busy: bool,
-    /// The newest number of what was told of it.
-    pub(super) told: u32,
-    /// The last turn that it was given; 0 if none is known.
-    pub(super) turn: u32,
-    /// When that began to be given.
-    pub(super) began: Option<SystemTime>,
+    /// What is known of it.
+    pub(super) adopted: Saw,
+    /// The last turn that it was given, and when that began.
+    pub(super) began: Option<(u32, SystemTime)>,
 }
 
 impl Processes {

@@ -182,8 +182,8 @@ impl Daemon {
         // Before any file is looked at.
         let begun = Begun::default();
         for survivor in &left.alive {
-            if let Some(at) = survivor.began {
-                begun.note(&survivor.pane.worker, survivor.turn, at);
+            if let Some((turn, at)) = survivor.began {
+                begun.note(&survivor.pane.worker, turn, at);
             }
         }
         // Last of all that can fail: it ends only when what it tells is heard.

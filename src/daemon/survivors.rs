@@ -13,8 +13,9 @@ use super::process::Manner;
 use super::processes::Survivor;
 use super::signals::kill_all;
 use super::tag::pane_of;
-use crate::engine::{Event, Is, Pane, State};
+use crate::engine::{Event, Pane, State};
 use crate::model::{Address, Mode};
+use crate::pane::Saw;
 use crate::runtime::Runtimes;
 use crate::tmux::{Found, PaneId};
 
@@ -131,41 +132,26 @@ fn survivor(
     };
     // One of a runtime that is no more is ended as soon as its mesh is loaded.
     let runtime = runtimes.get(&runtime).cloned().unwrap_or_default();
+    let manner = Manner::of(&runtime, mode);
+    let mark = found.as_ref().map_or(0, |found| found.turn);
     let known = state.worker(&pane.worker);
+    // What it was started with, or was given in another way than by its terminal.
+    let sent = attempt.sent().max(start.unwrap_or(0));
+    let adopted = Saw::adopted(&manner.setup, known, pane.attempt, [mark, sent]);
     let known = known.filter(|worker| worker.attempt == pane.attempt);
+    // Whatever is written from then on may be about it.
     let turn = match mode {
-        // It was started with it.
         Mode::Turn => known.map_or(0, |worker| worker.turn),
-        Mode::Pane => {
-            let marked = found.as_ref().map_or(0, |found| found.turn);
-            marked.max(attempt.sent()).max(start.unwrap_or(0))
-        }
+        Mode::Pane => mark.max(sent),
     };
     let began = attempt.began_to_be_given(turn, mode);
-    let told = known.map_or(0, |worker| worker.seen);
-    let busy = state.worker(&pane.worker).is_none_or(|worker| {
-        let given = worker.turn == turn;
-        match worker.status.is() {
-            Is::Working => true,
-            Is::Starting => given,
-            Is::Idle
-            | Is::Awaiting
-            | Is::AwaitingHuman
-            | Is::Limited
-            | Is::Checking
-            | Is::Backoff
-            | Is::Stopping => false,
-        }
-    });
     Some(Survivor {
         pane,
         mode,
-        manner: Manner::of(&runtime, mode),
+        manner,
         pid,
         found,
-        busy: busy || mode == Mode::Turn,
-        told,
-        turn,
-        began,
+        adopted,
+        began: began.map(|at| (turn, at)),
     })
 }

@@ -361,21 +361,22 @@ impl State {
     }
 
     /// A message of its own: that is a sign of life, and of what it names it is known that
-    /// it has it.
+    /// it has it. One that was written in an earlier turn says nothing of this one.
     pub(super) fn acknowledge_by_message(&mut self, who: &Address, names_it: bool) {
+        let turn = self.worker_mut(who).turn;
+        let before = self.now.written.is_some_and(|written| written < turn);
         self.happens(who, Happened::Spoke, |state, by| {
-            let unconfirmed =
-                state.worker_mut(who).status.giving() == Some(Giving::Unconfirmed) && names_it;
+            let giving = state.worker_mut(who).status.giving();
             if by == Move::TakenUp
-                && unconfirmed
+                && giving == Some(Giving::Unconfirmed)
+                && names_it
+                && !before
                 && let Some((work, _)) = state.take_starting(who)
             {
                 state.taken_up(who, work);
             }
         });
-        let turn = self.worker_mut(who).turn;
-        let before = self.now.written.is_some_and(|written| written < turn);
-        if names_it || !before {
+        if !before {
             self.acknowledge(who);
         }
         self.hear(who);

@@ -22,8 +22,9 @@ impl Pane {
     pub(super) fn tell_again(&mut self, acts: &mut Vec<Act>) {
         let looks = match &self.state {
             State::Starting { runs } => *runs,
-            State::Busy => true,
-            State::Ready | State::Dialog(_) | State::Limited { .. } => self.is_typed_to(),
+            // What a hook has said of these may be over, and nobody have said so.
+            State::Busy | State::Dialog(_) | State::Limited { .. } => true,
+            State::Ready => self.is_typed_to(),
             // The next look at the text tells.
             State::Delivering(_) | State::Submitted(_) => false,
             State::Ending { .. } | State::Gone { .. } => false,

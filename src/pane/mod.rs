@@ -26,7 +26,7 @@
 //! Pure: nothing here looks at a terminal, waits, or knows whose pane it is.
 
 mod act;
-
+mod adopt;
 mod looks;
 mod requests;
 mod saw;

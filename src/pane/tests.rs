@@ -548,6 +548,34 @@ fn a_look_tells_what_is_shown_and_whether_that_is_new() {
 }
 
 #[test]
+fn a_look_finds_out_that_a_dialog_is_over_though_no_hook_has_said_so() {
+    let mut play = Play::reads_lines();
+    play.see(Saw::Start { turn: None });
+    play.see(Saw::Started);
+    play.see(Saw::Deliver(text(1)));
+    play.see(Saw::Pasted(Pasted::There));
+    let dialog = Dialog {
+        kind: DialogKind::Question,
+        text: "Which?".into(),
+        request: None,
+    };
+    let asked = |no| {
+        told(Report::Asked {
+            dialog: dialog.clone(),
+            no,
+        })
+    };
+    let acts = play.see(Saw::Hook(Hook::Asked(dialog.clone())));
+    assert_eq!(acts, [asked(2)]);
+    assert_eq!(play.see(Saw::Look), [Act::Look]);
+    assert_eq!(play.see(title("busy", 1_000, "1")), [asked(3)]);
+    assert_eq!(play.see(Saw::Look), [Act::Look]);
+    let idle = Report::Idle { turn: 1, no: 4 };
+    let acts = play.see(title("idle", 1_000, "1"));
+    assert_eq!(acts, [Act::Fence, told(idle)]);
+}
+
+#[test]
 fn a_program_that_stays_is_ended_when_its_terminal_is_gone() {
     let mut play = Play::idle();
     let acts = play.see(Saw::Terminal(false));

@@ -7,13 +7,13 @@ use tx::model::{Address, Envelope, Feature, Name, Priority, Recipient, RoutingMo
 
 use crate::files::envelope;
 use crate::meshes::WORDS;
-use crate::panes::Doing;
+use crate::programs::Doing;
 use crate::settings::{Act, Fault};
 use crate::world::World;
 
 impl World {
     /// What an agent is going to do in a turn.
-    pub(crate) fn script(&mut self, who: &Address, one_turn: bool) -> VecDeque<(i64, Doing)> {
+    pub(crate) fn script(&mut self, one_turn: bool) -> VecDeque<(i64, Doing)> {
         let mut script = VecDeque::new();
         if self.rng.percent(80) {
             script.push_back((self.rng.within(10, 2_000), Doing::Busy));
@@ -55,12 +55,11 @@ impl World {
             true => Doing::Exit(i32::from(!self.calm && self.rng.percent(10))),
             false => Doing::Idle,
         };
-        let delay = match self.fault(Fault::Overtaken, 20) {
+        let delay = match self.rng.percent(20) {
             true => 0,
             false => self.rng.within(60, 20_000),
         };
         script.push_back((delay, end));
-        let _ = who;
         script
     }
 

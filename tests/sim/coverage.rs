@@ -6,6 +6,7 @@ use std::fmt::{Debug, Write};
 use std::time::Duration;
 
 use tx::engine::{Happened, Is, MessageRecord, Move, Moved, Row, Rule};
+use tx::pane;
 
 use crate::settings::{Act, Fault};
 
@@ -54,6 +55,7 @@ pub(crate) struct Seen {
     faults: BTreeMap<Fault, u64>,
     acts: BTreeMap<Act, u64>,
     met: BTreeMap<&'static str, u64>,
+    panes: BTreeMap<(pane::Phase, pane::Seen), u64>,
 }
 
 /// What only comes about by the doing of several.
@@ -65,6 +67,11 @@ const MET: [&str; 3] = [CIRCLE, TWO_ASKS, NEWS_OF_FEATURE];
 impl Seen {
     pub(crate) fn met(&mut self, what: &'static str) {
         *self.met.entry(what).or_default() += 1;
+    }
+
+    /// A pane has seen something.
+    pub(crate) fn pane(&mut self, phase: pane::Phase, seen: pane::Seen) {
+        *self.panes.entry((phase, seen)).or_default() += 1;
     }
 
     pub(crate) fn fault(&mut self, fault: Fault) {
@@ -135,6 +142,7 @@ impl Seen {
         join(&mut self.faults, &other.faults);
         join(&mut self.acts, &other.acts);
         join(&mut self.met, &other.met);
+        join(&mut self.panes, &other.panes);
     }
 
     /// How far it is, in a line.
@@ -160,6 +168,22 @@ impl Seen {
         none_of("move", &self.moves, &Move::ALL, &mut missing);
         none_of("fault", &self.faults, Fault::ALL, &mut missing);
         none_of("act", &self.acts, Act::ALL, &mut missing);
+        // Every pair of them is wanted of the lives of one pane.
+        let panes = self.panes.iter();
+        let phases = panes.clone().map(|((phase, _), count)| (*phase, *count));
+        let seen = panes.map(|((_, seen), count)| (*seen, *count));
+        none_of(
+            "phase of a pane",
+            &phases.collect(),
+            &pane::Phase::ALL,
+            &mut missing,
+        );
+        none_of(
+            "sight of a pane",
+            &seen.collect(),
+            &pane::Seen::ALL,
+            &mut missing,
+        );
         let pairs = Is::ALL
             .iter()
             .flat_map(|is| Happened::ALL.iter().map(|happened| (*is, *happened)));
@@ -189,6 +213,14 @@ impl Seen {
         rows(&mut text, "rules", &self.rules);
         rows(&mut text, "refusals", &self.refusals);
         rows(&mut text, "moves", &self.moves);
+        rows(&mut text, "what panes have seen", &self.panes);
+        let all = pane::Phase::ALL.len() * pane::Seen::ALL.len();
+        let pairs = self.panes.len();
+        writeln!(
+            text,
+            "pairs of a pane's phase and what was seen: {pairs} of {all}"
+        )
+        .unwrap();
         let (pairs, all) = (self.pairs.len(), Is::ALL.len() * Happened::ALL.len());
         writeln!(text, "pairs of status and what happened: {pairs} of {all}").unwrap();
         let unled = Move::ALL.iter().flat_map(|by| {

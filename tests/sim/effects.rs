@@ -2,6 +2,7 @@
 //! others go on.
 
 use tx::engine::{Effect, Pane};
+use tx::pane::Saw;
 
 use crate::record::Given;
 use crate::settings::Fault;
@@ -15,8 +16,9 @@ pub(crate) enum Order {
         turn: Option<Given>,
     },
     Deliver(Given),
-    Interrupt,
+    Interrupt(String),
     Look,
+    EndTurn(u32),
     Kill,
 }
 
@@ -85,7 +87,7 @@ impl World {
                 let turn = self.contents(&pane.worker, &turn);
                 self.order(pane, Order::Deliver(turn));
             }
-            Effect::Interrupt { pane, note: _ } => self.order(pane, Order::Interrupt),
+            Effect::Interrupt { pane, note } => self.order(pane, Order::Interrupt(note)),
             Effect::Look { pane } => self.order(pane, Order::Look),
             Effect::Kill { pane } => self.order(pane, Order::Kill),
             Effect::Write(letter) => self.write_letter(*letter),
@@ -95,8 +97,7 @@ impl World {
                 kind: _,
                 inject: _,
             } => self.notify(number),
-            // Agents of lives say themselves when they have ended.
-            Effect::EndTurn { pane: _, turn: _ } => {}
+            Effect::EndTurn { pane, turn } => self.order(pane, Order::EndTurn(turn)),
             Effect::RunHook {
                 worker,
                 check,
@@ -150,9 +151,10 @@ impl World {
         match order {
             Order::Spawn { session, turn } => self.spawn(pane, session, turn),
             Order::Deliver(turn) => self.deliver(&pane, turn),
-            Order::Interrupt => self.interrupt(&pane),
-            Order::Look => self.look_at(pane),
-            Order::Kill => self.kill(pane),
+            Order::Interrupt(note) => self.interrupt(&pane, &note),
+            Order::Look => self.want(pane, Saw::Look),
+            Order::EndTurn(turn) => self.turn_is_over(&pane, turn),
+            Order::Kill => self.want(pane, Saw::End),
         }
     }
 }

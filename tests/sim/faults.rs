@@ -7,7 +7,8 @@ use tx::model::{Address, Name};
 
 use crate::files::envelope;
 use crate::meshes;
-use crate::panes::{Doing, Phase};
+use crate::panes::{Process, Way};
+use crate::programs::{Doing, Hand};
 use crate::settings::Fault;
 use crate::world::{Thing, World};
 
@@ -49,13 +50,14 @@ impl World {
             // More than one at a time, so that those of rare states meet everything.
             Fault::Spurious => return (0..4).all(|_| self.lie(fault)),
             Fault::Death => {
-                let alive: Vec<Pane> = self.alive();
+                let alive = self.alive(|_| true);
                 let Some(pane) = self.rng.pick(&alive).cloned() else {
                     return false;
                 };
-                self.die(&pane, "it was shot");
+                self.shoot(&pane);
             }
-            Fault::OwnTurn => return self.own_turn(),
+            Fault::OwnTurn => return self.person_comes(Process::stands),
+            Fault::Draft => return self.person_comes(|process| process.way == Way::Typed),
             Fault::StaleTimer => {
                 let Some(who) = self.somebody_rare() else {
                     return false;
@@ -95,8 +97,8 @@ impl World {
                 let command = match fault {
                     Fault::Drop => Command::Drop { facts },
                     _ => {
-                        for fake in self.panes.values_mut() {
-                            fake.again.insert(facts.number);
+                        for process in self.panes.values_mut() {
+                            process.again.insert(facts.number);
                         }
                         let written = self.record.envelope(&facts).cloned();
                         let envelope =
@@ -138,34 +140,23 @@ impl World {
         true
     }
 
-    fn alive(&self) -> Vec<Pane> {
-        let alive = self.panes.iter().filter(|(_, fake)| fake.alive);
+    fn alive(&self, those: fn(&Process) -> bool) -> Vec<Pane> {
+        let alive = self.panes.iter();
+        let alive = alive.filter(|(_, process)| process.alive && those(process));
         alive.map(|(pane, _)| pane.clone()).collect()
     }
 
-    /// An idle agent starts something by itself: somebody types into its pane.
-    fn own_turn(&mut self) -> bool {
-        let idle: Vec<Pane> = self
-            .panes
-            .iter()
-            .filter(|(_, fake)| fake.alive && fake.phase == Phase::Idle)
-            .map(|(pane, _)| pane.clone())
-            .collect();
-        let Some(pane) = self.rng.pick(&idle).cloned() else {
+    /// Somebody begins to use one of these terminals.
+    fn person_comes(&mut self, those: fn(&Process) -> bool) -> bool {
+        let panes = self.alive(those);
+        let Some(pane) = self.rng.pick(&panes).cloned() else {
             return false;
         };
-        let end = self.rng.within(100, 100_000);
-        let Some(fake) = self.panes.get_mut(&pane) else {
-            return false;
+        let hand = match self.panes[&pane].way == Way::Typed && self.rng.percent(15) {
+            true => Hand::Scrolls,
+            false => Hand::Types,
         };
-        if !fake.script.is_empty() {
-            return false;
-        }
-        fake.own = true;
-        fake.script.push_back((10, Doing::Busy));
-        fake.script.push_back((1_000, Doing::Think));
-        fake.script.push_back((end, Doing::Idle));
-        self.go_on(&pane);
+        self.use_terminal(&pane, hand);
         true
     }
 
@@ -335,19 +326,21 @@ impl World {
             self.take(Event::Command(Command::Restart { worker }));
         }
         // Who hangs comes to an end, and dialogs are answered.
-        for pane in self.alive() {
-            let fake = self.panes.get_mut(&pane).expect("it is alive");
+        for pane in self.alive(|_| true) {
+            let process = self.panes.get_mut(&pane).expect("it is alive");
             let ends = matches!(
-                fake.script.back(),
-                Some((_, Doing::Idle | Doing::Exit(_) | Doing::Die | Doing::Ready))
+                process.script.back(),
+                Some((
+                    _,
+                    Doing::Idle | Doing::Exit(_) | Doing::Die | Doing::Ready | Doing::NotStart
+                ))
             );
-            let starts = matches!(fake.script.back(), Some((_, Doing::Start)));
-            let stands = fake.phase == Phase::Idle && fake.script.is_empty();
-            if !ends && !starts && !stands {
-                let hung = fake.script.is_empty();
-                fake.script.push_back((1_000, Doing::Busy));
-                fake.script.push_back((1_000, Doing::Think));
-                fake.script.push_back((2_000, Doing::Die));
+            let starts = matches!(process.script.back(), Some((_, Doing::Start)));
+            if !ends && !starts && !process.stands() {
+                let hung = process.script.is_empty();
+                process.script.push_back((1_000, Doing::Busy));
+                process.script.push_back((1_000, Doing::Think));
+                process.script.push_back((2_000, Doing::Die));
                 if hung {
                     self.go_on(&pane);
                 }

@@ -1,9 +1,9 @@
 //! Faults: what the core promises when processes die, files come late and disks fill.
 //!
 //! The engine and its journal are driven through whole lives of made-up meshes:
-//! `settings` says what a life is made of, `world` lives it with fake `panes`,
-//! scripted `agents` and a `human`, `oracle` says what must hold, `coverage` what
-//! was seen, and `shrink` makes a life that fails small.
+//! `settings` says what a life is made of, `world` lives it with real `panes` over a
+//! fake `terminal`, the `programs` there, scripted `agents` and a `human`; `oracle` says
+//! what must hold, `coverage` what was seen, and `shrink` makes a life that fails small.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -27,6 +27,7 @@ mod memory;
 mod meshes;
 mod oracle;
 mod panes;
+mod programs;
 mod prune;
 mod record;
 mod reference;
@@ -34,6 +35,7 @@ mod rng;
 mod run;
 mod settings;
 mod shrink;
+mod survivors;
 mod terminal;
 mod typing;
 mod usage;

@@ -1,27 +1,56 @@
-//! Fake panes: they keep the contract of the effects, as tmux and the agents would.
+//! The processes of workers: each is the real `Pane` of tx over a fake terminal, at which a
+//! scripted agent works. What the engine wants of a process becomes something seen, as in the
+//! daemon, and what the pane decides is done here.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Event, Exit, MessageNo, Pane, Verdict};
-use tx::model::{Address, Feature};
+use tx::engine::{Event, Exit, MessageNo, Pane, Sent};
+use tx::model::Feature;
+use tx::pane::{self, Act, Force, Pasted, Phase, Saw, Setup, Text, View};
 
+use crate::programs::Doing;
 use crate::record::Given;
 use crate::settings::Fault;
+use crate::terminal::{Does, Terminal};
 use crate::world::{Thing, World};
 
-/// A process in a pane.
-#[derive(Clone, Debug)]
-pub(crate) struct FakePane {
+/// How far apart two looks are that both find a program idle, as in the daemon.
+const APART: i64 = 500;
+/// A title that was told so often changes nothing any more.
+const ENOUGH: u32 = 6;
+/// By then every file that was written is noticed, unless it is late.
+pub(crate) const NOTICED: i64 = 60;
+
+/// How an agent is given its turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// It is started with its only one.
+    OneTurn,
+    /// Typed, at its prompt.
+    Typed,
+    /// In lines, which it reads when it wants to.
+    Lines,
+}
+
+/// A process: what tx knows of it, and what it is.
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// What tx makes of it.
+    pub(crate) core: pane::Pane,
+    pub(crate) terminal: Terminal,
+    pub(crate) way: Way,
+    /// It tells tx what it does.
+    pub(crate) has_hooks: bool,
+    /// It is there, or will be.
     pub(crate) alive: bool,
-    pub(crate) phase: Phase,
-    /// It lives for one turn.
-    pub(crate) one_turn: Option<Given>,
+    /// It has begun.
+    pub(crate) runs: bool,
     /// The session that it goes on in: what it remembers.
     pub(crate) session: String,
-    /// The last turn that it was given.
-    pub(crate) turn: u32,
-    /// What waits to be given to it.
-    pub(crate) waiting: Option<Given>,
+    /// What it is started with.
+    pub(crate) one_turn: Option<Given>,
+    /// What the texts for it stand for, by their last lines: the files that they name.
+    pub(crate) texts: BTreeMap<String, Given>,
     /// All that it was ever given.
     pub(crate) given: BTreeSet<MessageNo>,
     /// What it may be given once more: a person has retried it.
@@ -31,318 +60,406 @@ pub(crate) struct FakePane {
     /// What its agent is going to do, each after a while.
     pub(crate) script: VecDeque<(i64, Doing)>,
     /// When it does the next of it, and not before.
-    due: i64,
+    pub(crate) due: i64,
     /// How it ended, if it left a record.
-    record: Option<Exit>,
-    /// How often it was told what it shows.
-    pub(crate) told: u32,
-    /// Somebody has begun something in it.
-    pub(crate) own: bool,
-    /// Until when its account has no room.
-    pub(crate) limited: i64,
+    pub(crate) record: Option<Exit>,
+    /// Its terminal is gone.
+    pub(crate) cut_off: bool,
+    /// How it was when it was looked at last.
+    view: Option<View>,
+    /// When it is looked after next: the newest such time counts.
+    wake: Option<(i64, u64)>,
+    /// When its title is told next, if it is watched.
+    watched: Option<i64>,
+    /// The title that was told last, and how often.
+    title: (Option<Saw>, u32),
 }
 
-/// What a pane shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    Booting,
-    Idle,
-    Busy,
-    Dialog,
-}
+impl Process {
+    pub(crate) fn setup(way: Way) -> Setup {
+        Setup {
+            screen: Terminal::rules(way == Way::Typed),
+            one_turn: way == Way::OneTurn,
+            apart: APART,
+            sends: false,
+            limit_grace: 0,
+            utc_offset: 0,
+        }
+    }
 
-/// What an agent does.
-#[derive(Clone, Debug)]
-pub(crate) enum Doing {
-    Start,
-    Ready,
-    Busy,
-    /// It decides what else it does, by what it knows now.
-    Think,
-    Ask,
-    Answered,
-    Limited,
-    Idle,
-    Exit(i32),
-    Die,
-    /// It seems idle, and is not.
-    SeemIdle,
+    fn title(&self) -> Saw {
+        Saw::Title {
+            title: self.terminal.title.clone(),
+            shown: self.terminal.shown,
+            mark: self.terminal.mark.clone(),
+        }
+    }
+
+    /// tx forgets all that it knows of it.
+    pub(crate) fn forget(&mut self) {
+        self.core = pane::Pane::new(Process::setup(self.way));
+        (self.wake, self.watched, self.view) = (None, None, None);
+        self.title = (None, 0);
+    }
+
+    /// It waits, and nothing is on its way to it.
+    pub(crate) fn stands(&self) -> bool {
+        self.alive && self.terminal.does == Does::Waits && self.script.is_empty()
+    }
 }
 
 impl World {
     pub(crate) fn spawn(&mut self, pane: Pane, session: Option<String>, turn: Option<Given>) {
         let mut others = self.panes.iter();
-        let other = others.find(|(other, fake)| other.worker == pane.worker && fake.alive);
+        let other = others.find(|(other, process)| other.worker == pane.worker && process.alive);
         if let Some((other, _)) = other {
             panic!("promise 3 is broken: {pane:?} is started while {other:?} lives");
         }
         self.panes.retain(|old, _| old.worker != pane.worker);
-        if let Some(turn) = &turn {
-            self.begun.insert(pane.worker.clone(), turn.turn);
-        }
-        if self.fault(Fault::NotStarted, 6) {
-            let why = "no such program".into();
-            let exit = Exit::NotStarted { why };
-            let delay = self.rng.within(0, 2_000);
-            return self.tell(delay, Event::PaneExited { pane, exit });
-        }
-        let start = self.rng.within(10, 3_000);
-        let mut script = VecDeque::from([(start, Doing::Start)]);
-        if turn.is_none() {
-            if self.fault(Fault::Limit, 5) {
-                script.push_back((self.rng.within(0, 5_000), Doing::Limited));
-                script.extend(self.end_of_limited());
-            }
-            let ready = match self.rng.below(20) {
-                0 => self.rng.within(30_000, 90_000),
-                _ => self.rng.within(0, 5_000),
-            };
-            script.push_back((ready, Doing::Ready));
-        }
-        let fake = FakePane {
+        let way = match &turn {
+            Some(_) => Way::OneTurn,
+            None if self.rng.percent(60) => Way::Typed,
+            None => Way::Lines,
+        };
+        let script = self.start(way);
+        let slow = if self.rng.percent(20) { 2_500 } else { 150 };
+        let process = Process {
+            core: pane::Pane::new(Process::setup(way)),
+            terminal: Terminal::of_agent(way == Way::Typed, slow),
+            way,
+            has_hooks: self.rng.percent(50),
             alive: true,
-            phase: Phase::Booting,
-            one_turn: turn,
+            runs: false,
             session: session.unwrap_or_else(|| format!("session-{}", pane.attempt)),
-            turn: 0,
-            waiting: None,
+            one_turn: turn,
+            texts: BTreeMap::new(),
             given: BTreeSet::new(),
             again: BTreeSet::new(),
             feature: None,
             script,
             due: 0,
             record: None,
-            told: 0,
-            own: false,
-            limited: 0,
+            cut_off: false,
+            view: None,
+            wake: None,
+            watched: None,
+            title: (None, 0),
         };
+        let turn = process.one_turn.clone();
+        self.panes.insert(pane.clone(), process);
         // A process that lives for one turn is started with what it is given.
-        for message in fake.one_turn.iter().flat_map(|turn| &turn.messages) {
-            self.record.give(message.number, &pane.worker);
+        if let Some(turn) = &turn {
+            self.begun.insert(pane.worker.clone(), turn.turn);
+            self.give(&pane, turn);
         }
-        self.panes.insert(pane.clone(), fake);
-        self.go_on(&pane);
+        let turn = turn.map(|turn| turn.turn);
+        self.see(&pane, Saw::Start { turn });
     }
 
-    /// Schedule the next thing of a script.
-    pub(crate) fn go_on(&mut self, pane: &Pane) {
-        let Some(fake) = self.panes.get_mut(pane) else {
-            return;
-        };
-        if let Some((delay, _)) = fake.script.front() {
-            let delay = *delay;
-            fake.due = self.now + delay;
-            self.after(delay, Thing::Script(pane.clone()));
+    /// Is there a pane that could see something?
+    fn has_pane(&self, pane: &Pane) -> bool {
+        let process = self.panes.get(pane);
+        process.is_some_and(|process| process.core.phase() != Phase::Gone)
+    }
+
+    /// tx gives a pane something, as soon as it is idle.
+    pub(crate) fn deliver(&mut self, pane: &Pane, turn: Given) {
+        let number = turn.turn;
+        if !self.has_pane(pane) {
+            let failed = Event::DeliveryFailed {
+                pane: pane.clone(),
+                turn: number,
+                sent: Sent::Nothing,
+                why: "its process is gone".into(),
+            };
+            return self.tell(0, failed);
+        }
+        let process = self.panes.get_mut(pane).expect("it is there");
+        assert!(
+            process.way != Way::OneTurn,
+            "promise 3 is broken: {pane:?} lives for one turn, and is given another"
+        );
+        let line = format!("read turn-{number}.md");
+        process.texts.insert(line.clone(), turn);
+        self.see(pane, Saw::Deliver(text(Some(number), line)));
+    }
+
+    /// tx interrupts an agent, and tells it why.
+    pub(crate) fn interrupt(&mut self, pane: &Pane, note: &str) {
+        if self.has_pane(pane) {
+            let note = text(None, note.lines().last().unwrap_or_default().to_owned());
+            self.see(pane, Saw::Interrupt(Some(note)));
         }
     }
 
-    /// An agent does the next thing of its script.
-    pub(crate) fn act_on(&mut self, pane: &Pane) {
-        let now = self.now;
-        let fake = self.panes.get_mut(pane);
-        let fake = fake.filter(|fake| fake.alive && fake.due <= now);
-        let Some((_, doing)) = fake.and_then(|fake| fake.script.pop_front()) else {
-            return;
-        };
-        self.do_it(pane, doing);
-        self.go_on(pane);
+    /// tx wants this of a pane. Of one that is not there, its end is all that can be told.
+    pub(crate) fn want(&mut self, pane: Pane, what: Saw) {
+        if self.has_pane(&pane) {
+            return self.see(&pane, what);
+        }
+        let why = "its process is gone".into();
+        let exit = Exit::Lost { why };
+        self.tell(0, Event::PaneExited { pane, exit });
     }
 
-    fn do_it(&mut self, pane: &Pane, doing: Doing) {
+    /// What a pane was given is done, as its outcome says.
+    pub(crate) fn turn_is_over(&mut self, pane: &Pane, turn: u32) {
+        self.hook(pane, pane::Hook::Ended(Some(turn)));
+    }
+
+    /// Somebody tells tx what a program does.
+    pub(crate) fn hook(&mut self, pane: &Pane, hook: pane::Hook) {
+        if self.has_pane(pane) {
+            self.see(pane, Saw::Hook(hook));
+        }
+    }
+
+    /// A pane sees something, and what it decides is done. What comes of each act is seen
+    /// before the next is done.
+    pub(crate) fn see(&mut self, pane: &Pane, saw: Saw) {
         // What it shows may be told after something newer.
-        let soon = match self.fault(Fault::LateNews, 5) {
+        let mut delay = match self.fault(Fault::LateNews, 5) {
             true => self.rng.within(0, 5_000),
             false => self.rng.within(0, 30),
         };
-        let changes = matches!(
-            doing,
-            Doing::Ready
-                | Doing::Busy
-                | Doing::Ask
-                | Doing::Answered
-                | Doing::Limited
-                | Doing::Idle
-        );
-        self.do_now(pane.clone(), doing, soon);
-        if changes {
-            self.contradict(soon, pane);
-        }
-    }
-
-    fn do_now(&mut self, pane: Pane, doing: Doing, soon: i64) {
-        let fake = self.panes.get_mut(&pane);
-        let fake = fake.expect("it was there just now");
-        match doing {
-            Doing::Start => {
-                let turn = fake.one_turn.clone();
-                let session = Some(fake.session.clone());
-                let started = Event::PaneStarted {
-                    pane: pane.clone(),
-                    session,
+        let mut acts: VecDeque<Act> = VecDeque::new();
+        let mut next = Some(saw);
+        loop {
+            if let Some(saw) = next.take() {
+                let now = self.now;
+                let Some(process) = self.panes.get_mut(pane) else {
+                    return;
                 };
-                self.tell(soon, started);
-                if let Some(turn) = turn {
-                    let delivered = Event::Delivered {
-                        pane: pane.clone(),
-                        turn: turn.turn,
-                    };
-                    self.tell(soon + 1, delivered);
-                    self.begin(&pane, &turn);
+                let logged = self.log.is_some().then(|| format!("{saw:?}"));
+                let decided = process.core.step(now, saw);
+                let (phase, seen, by) = process.core.moved().expect("it has seen something");
+                self.seen.pane(phase, seen);
+                if let Some(saw) = logged {
+                    let Pane { worker, attempt } = pane;
+                    self.note(format!(
+                        "            .. {worker} {attempt}: {phase:?} {by:?} {saw} {decided:?}"
+                    ));
+                }
+                for act in decided.into_iter().rev() {
+                    acts.push_front(act);
                 }
             }
-            Doing::Ready => {
-                (fake.phase, fake.limited) = (Phase::Idle, 0);
-                self.tell_level(soon, &pane, true);
-                self.after(soon, Thing::Hand(pane));
+            let Some(act) = acts.pop_front() else { break };
+            next = self.carry_out(pane, act, &mut delay);
+        }
+        self.begin_read(pane);
+        self.look_after(pane);
+    }
+
+    pub(crate) fn carry_out(&mut self, pane: &Pane, act: Act, delay: &mut i64) -> Option<Saw> {
+        let process = self.panes.get_mut(pane)?;
+        match act {
+            Act::Start => {
+                self.go_on(pane);
+                None
             }
-            Doing::Busy => {
-                (fake.phase, fake.limited) = (Phase::Busy, 0);
-                self.tell_level(soon, &pane, true);
+            Act::Revoke => Some(self.revoke(pane)),
+            Act::Look => Some(self.look_at(pane)),
+            Act::Paste { text, as_seen } => Some(Saw::Pasted(self.paste(pane, &text, as_seen))),
+            // These programs have no hooks that wait.
+            Act::Send(_) | Act::Answer { .. } => None,
+            Act::Enter => Some(Saw::Pressed(self.enter(pane))),
+            Act::Interrupt => {
+                self.stop_work(pane);
+                None
             }
-            Doing::Think => self.think(&pane),
-            Doing::Ask => {
-                fake.phase = Phase::Dialog;
-                self.tell_level(soon, &pane, true);
+            Act::Signal(force) => {
+                self.signal(pane, force);
+                None
             }
-            Doing::Answered => {
-                fake.phase = Phase::Busy;
-                if self.rng.percent(80) {
-                    self.tell_level(soon, &pane, true);
+            Act::FindTerminal => Some(Saw::Terminal(!process.cut_off)),
+            Act::Fence => {
+                // The end of a turn may overtake what was written in it.
+                if !self.fault(Fault::Overtaken, 20) {
+                    *delay = NOTICED.max(*delay);
                 }
+                None
             }
-            Doing::Limited => {
-                // It stands idle, with its turn cut off.
-                fake.phase = Phase::Idle;
-                fake.limited = self.now + self.rng.within(1_000, 7_200_000);
-                self.tell_level(soon, &pane, true);
-                self.after(soon, Thing::Hand(pane));
+            Act::Tell(report) => {
+                let session = process.session.clone();
+                self.tell_usage(*delay, pane);
+                self.tell(*delay, report.event(pane.clone(), Some(session)));
+                *delay += 1;
+                None
             }
-            Doing::Idle => {
-                (fake.phase, fake.own, fake.limited) = (Phase::Idle, false, 0);
-                self.tell_level(soon, &pane, true);
-                self.after(soon, Thing::Hand(pane));
-            }
-            Doing::SeemIdle => {
-                let seems = std::mem::replace(&mut fake.phase, Phase::Idle);
-                self.tell_level(soon, &pane, true);
-                self.panes.get_mut(&pane).expect("it is alive").phase = seems;
-            }
-            Doing::Exit(code) => {
-                let exit = Exit::Code {
-                    code,
-                    stdout: "Done.\n".into(),
-                    stderr: "No.\n".into(),
-                };
-                fake.alive = false;
-                fake.record = Some(exit.clone());
-                self.tell(soon, Event::PaneExited { pane, exit });
-            }
-            Doing::Die => self.die(&pane, "it crashed"),
         }
     }
 
-    /// A process is gone.
-    pub(crate) fn die(&mut self, pane: &Pane, why: &str) {
-        if let Some(fake) = self.panes.get_mut(pane) {
-            fake.alive = false;
-            fake.script.clear();
+    /// What has not begun never does; or it has begun at this very moment.
+    fn revoke(&mut self, pane: &Pane) -> Saw {
+        let begins = self.rng.percent(50);
+        let process = self.panes.get_mut(pane).expect("it is there");
+        if begins && matches!(process.script.front(), Some((_, Doing::Start))) {
+            process.script.pop_front();
+            self.go_on(pane);
+            self.begins(pane);
+            return Saw::Started;
         }
-        let soon = self.rng.within(0, 30);
-        let why = why.to_owned();
-        let exit = match self.rng.percent(30) {
-            true => Exit::CutOff { why },
-            false => Exit::Lost { why },
+        process.alive = false;
+        process.script.clear();
+        let why = "it was stopped before it had begun".into();
+        let exit = Exit::NotStarted { why };
+        let by_itself = true;
+        Saw::Exited { exit, by_itself }
+    }
+
+    /// What tmux shows of it.
+    fn look_at(&mut self, pane: &Pane) -> Saw {
+        let unseen = self.fault(Fault::Misread, 1);
+        let lives = self.rng.percent(50);
+        let process = self.panes.get_mut(pane).expect("it is there");
+        if !process.alive || process.cut_off {
+            return Saw::NotSeen(None);
+        }
+        if unseen {
+            return Saw::NotSeen(Some("tmux is slow".into()));
+        }
+        let terminal = &mut process.terminal;
+        terminal.redraw(self.now);
+        if lives && !process.script.is_empty() && matches!(terminal.does, Does::Works(_)) {
+            terminal.shown = self.now / 1_000;
+        }
+        if process.way == Way::Typed {
+            let view = terminal.look(self.now);
+            process.view = Some(view.clone());
+            return Saw::Screen(view);
+        }
+        process.title()
+    }
+
+    fn paste(&mut self, pane: &Pane, text: &Text, as_seen: bool) -> Pasted {
+        let process = &self.panes[pane];
+        let way = process.way;
+        if !process.alive || process.cut_off {
+            return Pasted::NoPane;
+        }
+        if let Some(turn) = text.turn {
+            self.begun.insert(pane.worker.clone(), turn);
+        }
+        self.worst_moment(pane);
+        if self.fault(Fault::NotDelivered, 4) {
+            return Pasted::Refused("the pane took no notice".into());
+        }
+        let unsure = self.fault(Fault::Unconfirmed, 4);
+        if unsure && self.rng.percent(50) {
+            return Pasted::Unknown;
+        }
+        let lost = match way == Way::Typed && self.fault(Fault::Unconfirmed, 10) {
+            true => 1 + self.rng.below(2),
+            false => 0,
         };
-        let pane = pane.clone();
-        self.tell(soon, Event::PaneExited { pane, exit });
+        let (now, process) = (self.now, self.panes.get_mut(pane).expect("it is there"));
+        let then = process.view.clone().filter(|_| as_seen);
+        let terminal = &mut process.terminal;
+        let pasted = terminal.paste(text, then.as_ref(), now, &mut self.rng);
+        if pasted != Pasted::There {
+            return pasted;
+        }
+        terminal.loses_enters = lost;
+        // A program that reads lines has it, read or not.
+        let given = process.texts.get(&text.last_line).cloned();
+        if let Some(given) = given.filter(|_| way == Way::Lines) {
+            self.give(pane, &given);
+        }
+        match unsure {
+            true => Pasted::Unknown,
+            false => pasted,
+        }
     }
 
-    pub(crate) fn kill(&mut self, pane: Pane) {
-        if self.fault(Fault::KillIgnored, 20) {
+    fn enter(&mut self, pane: &Pane) -> bool {
+        self.worst_moment(pane);
+        let (now, process) = (self.now, self.panes.get_mut(pane).expect("it is there"));
+        let Some(then) = process.view.clone().filter(|_| process.alive) else {
+            return false;
+        };
+        let pressed = process.terminal.enter(&then, now, &mut self.rng);
+        pressed && !self.fault(Fault::Unconfirmed, 2)
+    }
+
+    /// A signal for a process, of which some take no notice.
+    fn signal(&mut self, pane: &Pane, force: Force) {
+        let ignored = match force {
+            Force::Interrupt | Force::Terminate => self.rng.percent(40),
+            Force::Kill => self.fault(Fault::KillIgnored, 20),
+            Force::KillWrapper => self.fault(Fault::KillIgnored, 40),
+        };
+        if !ignored {
+            let delay = self.rng.within(0, 1_500);
+            self.after(delay, Thing::Die(pane.clone()));
+        }
+    }
+
+    /// See to it that a pane is looked after when it wants to be.
+    pub(crate) fn look_after(&mut self, pane: &Pane) {
+        let now = self.now;
+        let Some(process) = self.panes.get_mut(pane) else {
+            return;
+        };
+        let is_there = process.alive && !process.cut_off;
+        let watched = is_there && process.core.is_watched();
+        process.watched = match process.watched.filter(|_| watched) {
+            None if watched => Some((now / 1_000 + 1) * 1_000),
+            at => at,
+        };
+        let told = process.title.1 >= ENOUGH && process.title.0 == Some(process.title());
+        let title = process.watched.filter(|_| !told);
+        let changes = process.terminal.next_change().filter(|_| is_there);
+        let due = process.core.due();
+        let Some(at) = title.into_iter().chain(changes).chain(due).min() else {
+            return;
+        };
+        if process.wake.is_none_or(|(known, _)| at < known) {
+            let number = self.later(at, Thing::Wake(pane.clone()));
+            let process = self.panes.get_mut(pane).expect("it is there");
+            process.wake = Some((at, number));
+        }
+    }
+
+    /// The time of a pane has come, or a second has gone by.
+    pub(crate) fn wake(&mut self, pane: &Pane, number: u64) {
+        let now = self.now;
+        let Some(process) = self.panes.get_mut(pane) else {
+            return;
+        };
+        if process
+            .wake
+            .take_if(|(_, known)| *known == number)
+            .is_none()
+        {
             return;
         }
-        let delay = match self.rng.below(10) {
-            0 => self.rng.within(10_000, 50_000),
-            _ => self.rng.within(0, 3_000),
-        };
-        self.after(delay, Thing::Die(pane));
-    }
-
-    pub(crate) fn interrupt(&mut self, pane: &Pane) {
-        let mode_turn = self.panes.get(pane).is_some_and(|f| f.one_turn.is_some());
-        let end = match mode_turn {
-            true => Doing::Exit(0),
-            false => Doing::Idle,
-        };
-        let delay = self.rng.within(100, 5_000);
-        let Some(fake) = self.panes.get_mut(pane).filter(|f| f.phase == Phase::Busy) else {
+        process.terminal.redraw(now);
+        if process.core.due().is_some_and(|due| due <= now) {
+            self.see(pane, Saw::Due);
+        }
+        let Some(process) = self.panes.get_mut(pane) else {
             return;
         };
-        fake.script = VecDeque::from([(delay, end)]);
-        self.go_on(pane);
-    }
-
-    pub(crate) fn run_hook(&mut self, worker: Address, check: u32) {
-        let verdict = if self.fault(Fault::HookHangs, 5) {
-            return;
-        } else if self.fault(Fault::HookCrashes, 15) {
-            Verdict::Error {
-                why: "no such program".into(),
+        if process.watched.take_if(|at| *at <= now).is_some() {
+            let title = process.title();
+            match process.title.0.as_ref() == Some(&title) {
+                true => process.title.1 += 1,
+                false => process.title = (Some(title.clone()), 1),
             }
-        } else if self.fault(Fault::HookFails, 30) {
-            Verdict::Fail {
-                findings: "not good".into(),
-            }
-        } else {
-            Verdict::Pass
-        };
-        let delay = self.rng.within(10, 60_000);
-        let finished = Event::HookFinished {
-            worker,
-            check,
-            verdict,
-        };
-        self.tell(delay, finished);
-    }
-
-    /// What has ended is told, what is alive is found, and looked at.
-    pub(crate) fn recover(&mut self) {
-        let records = self.panes.iter();
-        let records: Vec<(Pane, Exit)> = records
-            .filter_map(|(pane, fake)| Some((pane.clone(), fake.record.clone()?)))
-            .collect();
-        for (pane, exit) in records {
-            // Now and then a record is lost.
-            if self.rng.percent(80) {
-                self.take(Event::PaneExited { pane, exit });
-            }
+            self.see(pane, title);
         }
-        self.load_what_differs();
-        // What comes of that is done before anybody looks at what is alive.
-        self.commit_all();
-        self.obey_all();
-        let panes: Vec<(Pane, FakePane)> = self
-            .panes
-            .iter()
-            .map(|(p, f)| (p.clone(), f.clone()))
-            .collect();
-        let alive = panes.iter().filter(|(_, fake)| fake.alive);
-        let alive = alive.map(|(pane, fake)| tx::engine::Alive {
-            pane: pane.clone(),
-            turn: fake.turn,
-        });
-        let alive = alive.collect();
-        self.take(Event::Recovered { alive });
-        for (pane, _) in panes.into_iter().filter(|(_, fake)| fake.alive) {
-            let delay = self.rng.within(0, 1_000);
-            let known = self.state().worker(&pane.worker);
-            let known = known.filter(|worker| worker.attempt == pane.attempt);
-            let told = known.map_or(0, |worker| worker.seen);
-            if let Some(fake) = self.panes.get_mut(&pane) {
-                // Its numbers go on where what is known of it ends.
-                (fake.waiting, fake.told) = (None, told);
-            }
-            self.tell_level(delay, &pane, false);
-        }
+        self.look_after(pane);
+    }
+}
+
+/// A text for a pane, as its last line says.
+fn text(turn: Option<u32>, last_line: String) -> Text {
+    Text {
+        turn,
+        mark: turn.map_or_else(String::new, |turn| turn.to_string()),
+        content: pane::Content::Line(last_line.clone()),
+        last_line,
+        until: None,
     }
 }

@@ -43,8 +43,10 @@ listed! {
         NotStarted,
         /// A process dies.
         Death,
-        /// An agent starts something by itself.
+        /// An agent starts something by itself: somebody uses its terminal.
         OwnTurn,
+        /// A person types in a terminal at any time, and is in no hurry.
+        Draft,
         /// A delivery fails.
         NotDelivered,
         /// Nobody knows whether a delivery arrived.

@@ -24,15 +24,17 @@ pub(crate) enum Who {
 
 /// What is in the line that is typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Typed {
-    who: Who,
-    turn: Option<u32>,
-    text: String,
+pub(crate) struct Typed {
+    pub(crate) who: Who,
+    pub(crate) turn: Option<u32>,
+    pub(crate) text: String,
 }
 
 /// What the program does with keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Does {
+    /// It has only begun, and reads nothing yet.
+    Boots,
     Waits,
     /// It works until then, with these turns of tx.
     Works(i64),
@@ -62,6 +64,7 @@ pub(crate) enum Noted {
 }
 
 /// The terminal.
+#[derive(Clone, Debug)]
 pub(crate) struct Terminal {
     /// Else it reads lines.
     has_prompt: bool,
@@ -77,7 +80,11 @@ pub(crate) struct Terminal {
     pub(crate) mark: String,
     pub(crate) title: String,
     pasted: i64,
-    loses_enters: u64,
+    pub(crate) loses_enters: u64,
+    /// An agent decides what its program does; else it does so by itself.
+    has_agent: bool,
+    /// What its program has read, for its agent.
+    pub(crate) read: Vec<Typed>,
     pub(crate) notes: Vec<Noted>,
     /// What it says of itself, if it has hooks.
     /// It has taken something up: the turn of tx in it, if any.
@@ -106,11 +113,21 @@ impl Terminal {
             title: String::new(),
             pasted: 0,
             loses_enters: 0,
+            has_agent: false,
+            read: Vec::new(),
             notes: Vec::new(),
             took_up: None,
             ended: false,
             slow,
         }
+    }
+
+    /// One that an agent works at.
+    pub(crate) fn of_agent(has_prompt: bool, slow: i64) -> Terminal {
+        let mut terminal = Terminal::new(has_prompt, slow);
+        (terminal.has_agent, terminal.does) = (true, Does::Boots);
+        terminal.drawn.does = Does::Boots;
+        terminal
     }
 
     /// What its screen has to be read by.
@@ -122,13 +139,64 @@ impl Terminal {
         serde_yaml::from_str(yaml).unwrap()
     }
 
-    /// Time goes by.
-    pub(crate) fn advance(&mut self, now: i64, rng: &mut Rng) {
+    /// What was to be drawn by now is.
+    pub(crate) fn redraw(&mut self, now: i64) {
+        if self.has_agent && matches!(self.does, Does::Limited(until) if until <= now) {
+            self.sets(Does::Waits, now, 0);
+        }
         while let Some((_, drawn)) = self.redraws.pop_front_if(|(at, _)| *at <= now) {
             if self.drawn != drawn {
                 (self.drawn, self.shown) = (drawn, now / 1_000);
             }
         }
+    }
+
+    /// When it shows something new by itself.
+    pub(crate) fn next_change(&self) -> Option<i64> {
+        let limit = match self.does {
+            Does::Limited(until) => Some(until),
+            Does::Boots | Does::Waits | Does::Works(_) | Does::Asks(_) => None,
+        };
+        let drawn = self.redraws.front().map(|(at, _)| *at);
+        limit.into_iter().chain(drawn).min()
+    }
+
+    /// Its agent has it do this, and it shows so after a while. When it waits, a program that
+    /// reads lines reads the next.
+    pub(crate) fn sets(&mut self, does: Does, now: i64, late: i64) {
+        self.does = does;
+        self.flicker = (0, 0);
+        self.title = match self.does {
+            Does::Waits => "idle".into(),
+            Does::Boots | Does::Works(_) | Does::Asks(_) | Does::Limited(_) => "busy".into(),
+        };
+        self.shown = now / 1_000;
+        self.draw(now, late);
+        self.read_line(now);
+    }
+
+    /// It looks as if it waited, for so long.
+    pub(crate) fn flickers(&mut self, now: i64, long: i64) {
+        (self.flicker, self.shown) = ((now, now + long), now / 1_000);
+        if !self.has_prompt {
+            self.title = "idle".into();
+        }
+    }
+
+    /// A program that reads lines reads one at a time.
+    fn read_line(&mut self, now: i64) {
+        let reads = self.has_agent && !self.has_prompt && self.does == Does::Waits;
+        if reads && !self.line.is_empty() {
+            let line = self.line.remove(0);
+            self.read.push(line);
+            (self.does, self.title) = (Does::Works(i64::MAX), "busy".into());
+            self.shown = now / 1_000;
+        }
+    }
+
+    /// Time goes by.
+    pub(crate) fn advance(&mut self, now: i64, rng: &mut Rng) {
+        self.redraw(now);
         match self.does {
             Does::Works(until) if until <= now => {
                 self.does = Does::Waits;
@@ -156,7 +224,7 @@ impl Terminal {
                 };
                 self.draw(now, 0);
             }
-            Does::Waits | Does::Works(_) | Does::Asks(_) | Does::Limited(_) => {}
+            Does::Boots | Does::Waits | Does::Works(_) | Does::Asks(_) | Does::Limited(_) => {}
         }
     }
 
@@ -181,6 +249,7 @@ impl Terminal {
         let mut lines = vec!["Hello.".to_owned()];
         let prompt = format!("> {}", self.drawn.typed);
         let cursor = match &self.drawn.does {
+            Does::Boots => [0, 1],
             Does::Works(_) if !flickers => {
                 lines.push("working (esc to interrupt)".into());
                 lines.push(prompt.trim_end().into());
@@ -238,12 +307,16 @@ impl Terminal {
             return Pasted::Changed;
         }
         if let Some(turn) = text.turn {
-            assert_eq!(
-                self.does,
-                Does::Waits,
-                "turn {turn} is typed over what it does"
-            );
-            assert_eq!(self.line, [], "turn {turn} is typed over what is there");
+            // An agent that reads lines may be told that its turn is over before it knows so
+            // itself: its outcome is there. What it has not read yet stands in a queue.
+            if self.has_prompt || !self.has_agent {
+                assert_eq!(
+                    self.does,
+                    Does::Waits,
+                    "turn {turn} is typed over what it does"
+                );
+                assert_eq!(self.line, [], "turn {turn} is typed over what is there");
+            }
             assert!(
                 !self.has_prompt || self.look(now).quiet,
                 "turn {turn} is typed while somebody types"
@@ -254,7 +327,7 @@ impl Terminal {
             self.mark.clone_from(&text.mark);
         }
         self.pasted = now;
-        if rng.percent(15) {
+        if !self.has_agent && rng.percent(15) {
             self.loses_enters = 1 + rng.below(2);
         }
         self.line.push(Typed {
@@ -268,6 +341,7 @@ impl Terminal {
         } else {
             self.title = "busy".into();
             self.read(now, rng);
+            self.read_line(now);
         }
         Pasted::There
     }
@@ -296,7 +370,7 @@ impl Terminal {
             }
             Does::Waits => {}
             // It keeps what is typed for later.
-            Does::Works(_) | Does::Limited(_) => return,
+            Does::Boots | Does::Works(_) | Does::Limited(_) => return,
         }
         if by == Who::Tx {
             if now - self.pasted < PART_OF_PASTE {
@@ -314,7 +388,11 @@ impl Terminal {
         if self.line.is_empty() {
             return;
         }
-        let turns: Vec<u32> = self.line.drain(..).filter_map(|typed| typed.turn).collect();
+        if !self.has_prompt && self.has_agent {
+            return self.read_line(now);
+        }
+        let turns: Vec<u32> = self.line.iter().filter_map(|typed| typed.turn).collect();
+        let line = std::mem::take(&mut self.line);
         for turn in &turns {
             let before = |note: &Noted| matches!(note, Noted::Submitted { turns, .. } if turns.contains(turn));
             assert!(
@@ -324,6 +402,12 @@ impl Terminal {
         }
         self.took_up = Some(turns.first().copied());
         self.notes.push(Noted::Submitted { by, turns });
+        if self.has_agent {
+            self.read.extend(line);
+            let late = self.lateness(rng);
+            self.does = Does::Works(i64::MAX);
+            return self.draw(now, late);
+        }
         let until = now + rng.within(300, 20_000);
         self.does = Does::Works(until);
         self.ended = false;
@@ -340,12 +424,12 @@ impl Terminal {
 
     /// A program that reads lines reads the next.
     fn read(&mut self, now: i64, rng: &mut Rng) {
-        if !self.has_prompt && self.does == Does::Waits {
+        if !self.has_prompt && !self.has_agent && self.does == Does::Waits {
             self.submit(Who::Tx, now, rng);
         }
     }
 
-    fn lateness(&self, rng: &mut Rng) -> i64 {
+    pub(crate) fn lateness(&self, rng: &mut Rng) -> i64 {
         match rng.percent(20) {
             true => rng.within(0, self.slow),
             false => rng.within(0, 30),
@@ -361,6 +445,7 @@ impl Terminal {
             text: "hm ".into(),
         });
         self.draw(now, 0);
+        self.read_line(now);
     }
 
     pub(crate) fn person_enters(&mut self, now: i64, rng: &mut Rng) {

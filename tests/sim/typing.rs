@@ -197,7 +197,7 @@ impl Life {
             20 => self.see(Saw::Hook(Hook::TakenUp(Some(u32::MAX)))),
             21..=23 if self.has_hooks && self.has_prompt => match self.terminal.does {
                 Does::Waits | Does::Limited(_) => self.see(Saw::Hook(Hook::Ended(None))),
-                Does::Works(_) | Does::Asks(_) => {}
+                Does::Boots | Does::Works(_) | Does::Asks(_) => {}
             },
             _ => {}
         }

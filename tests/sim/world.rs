@@ -1,10 +1,11 @@
-//! A life: the engine and its journal among fake panes, scripted agents and a human,
+//! A life: the engine and its journal among panes, scripted agents and a human,
 //! by a clock that jumps to the next thing.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tx::engine::{Event, Is, Loaded, MessageNo, MessageRecord, Pane, State};
 use tx::model::{Address, MsgId, Name};
+use tx::pane::Hook;
 
 use crate::book::Book;
 use crate::coverage::Seen;
@@ -13,7 +14,8 @@ use crate::files::Files;
 use crate::human::Human;
 use crate::memory::Memory;
 use crate::meshes;
-use crate::panes::FakePane;
+use crate::panes::Process;
+use crate::programs::Hand;
 use crate::record::Record;
 use crate::rng::Rng;
 use crate::settings::{Fault, Settings};
@@ -33,8 +35,12 @@ pub(crate) enum Thing {
     File(String),
     /// A pane does the next thing of its script.
     Script(Pane),
-    /// A pane may be given what waits for it.
-    Hand(Pane),
+    /// A pane wants to be looked after.
+    Wake(Pane),
+    /// A program says something of itself.
+    Hook(Pane, Hook),
+    /// A person uses the terminal of a program.
+    Person(Pane, Hand),
     /// A process ends because it was killed.
     Die(Pane),
     /// What is late for a pane is done.
@@ -57,7 +63,7 @@ pub(crate) struct World {
     pub(crate) rng: Rng,
     pub(crate) now: i64,
     pub(crate) book: Book,
-    pub(crate) panes: BTreeMap<Pane, FakePane>,
+    pub(crate) panes: BTreeMap<Pane, Process>,
     pub(crate) files: Files,
     pub(crate) record: Record,
     pub(crate) watch: Watch,
@@ -74,6 +80,8 @@ pub(crate) struct World {
     pub(crate) log: Option<VecDeque<String>>,
     schedule: BTreeMap<(i64, u64), Thing>,
     order: u64,
+    /// How much of that was looking after panes.
+    looked_after: u64,
     /// What is to be done with a pane, and is late.
     pub(crate) late: BTreeMap<Pane, VecDeque<Order>>,
     /// The disk is full.
@@ -128,6 +136,7 @@ impl World {
             log: logged.then(VecDeque::new),
             schedule: BTreeMap::new(),
             order: 0,
+            looked_after: 0,
             late: BTreeMap::new(),
             full: false,
             untaken: VecDeque::new(),
@@ -178,6 +187,13 @@ impl World {
         self.schedule.insert((self.now + delay, self.order), thing);
     }
 
+    /// The same at a given time, for a pane that wants to be looked after: its number.
+    pub(crate) fn later(&mut self, at: i64, thing: Thing) -> u64 {
+        self.looked_after += 1;
+        self.after((at - self.now).max(0), thing);
+        self.order
+    }
+
     /// The files that are going to be noticed.
     pub(crate) fn files_to_come(&self) -> BTreeSet<&str> {
         let files = self.schedule.values().filter_map(|thing| match thing {
@@ -204,7 +220,8 @@ impl World {
         };
         let thing = self.schedule.first_key_value().map(|(at, _)| at.0);
         let files = self.settings.files as u64;
-        let enough = self.files.count() as u64 >= files || self.order > 60 * files;
+        let enough =
+            self.files.count() as u64 >= files || self.order - self.looked_after > 60 * files;
         if !self.calm && enough && self.tasks_left == 0 {
             return false;
         }
@@ -218,9 +235,14 @@ impl World {
                 self.take(Event::TimerFired { timer, due });
             }
             (_, _) => {
-                let ((at, _), thing) = self.schedule.pop_first().unwrap();
+                let ((at, number), thing) = self.schedule.pop_first().unwrap();
                 self.now = self.now.max(at);
-                self.happen(thing);
+                let only_looks = matches!(thing, Thing::Wake(_));
+                self.happen(thing, number);
+                // There are many of them, and little happens in most.
+                if only_looks && !self.taken && !self.rng.percent(10) {
+                    return true;
+                }
             }
         }
         if self.fault(Fault::CrashBeforeCommit, 1) {
@@ -231,12 +253,14 @@ impl World {
         true
     }
 
-    fn happen(&mut self, thing: Thing) {
+    fn happen(&mut self, thing: Thing, number: u64) {
         match thing {
             Thing::Event(event) => self.take(event),
             Thing::File(path) => self.notice(&path),
             Thing::Script(pane) => self.act_on(&pane),
-            Thing::Hand(pane) => self.hand(&pane),
+            Thing::Wake(pane) => self.wake(&pane, number),
+            Thing::Hook(pane, hook) => self.hook(&pane, hook),
+            Thing::Person(pane, hand) => self.use_terminal(&pane, hand),
             Thing::Die(pane) => self.die(&pane, "it was killed"),
             Thing::Obey(pane) => self.obey_late(&pane),
             Thing::Correct(pane) => self.correct(&pane),
@@ -355,8 +379,18 @@ impl World {
         self.late.clear();
         self.untaken.clear();
         self.unheard.clear();
-        self.schedule
-            .retain(|_, thing| !matches!(thing, Thing::Event(_) | Thing::Hand(_) | Thing::Obey(_)));
+        self.schedule.retain(|_, thing| match thing {
+            Thing::Event(_) | Thing::Wake(_) | Thing::Hook(..) | Thing::Obey(_) => false,
+            Thing::File(_)
+            | Thing::Script(_)
+            | Thing::Person(..)
+            | Thing::Die(_)
+            | Thing::Correct(_)
+            | Thing::Task
+            | Thing::Look
+            | Thing::Room
+            | Thing::Chaos => true,
+        });
         for letter in letters {
             self.letters.insert(letter.id.clone());
             self.record.letter(letter);

@@ -60,6 +60,27 @@ fn a_message_that_names_what_was_given_proves_its_delivery() {
 }
 
 #[test]
+fn a_message_of_an_earlier_turn_proves_no_delivery_of_the_next() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    // It is reminded, and nobody knows whether that arrived, when its answer comes late.
+    play.idle("dev/a");
+    play.not_delivered("dev/a", Sent::Perhaps);
+    let late = from("dev/a").id("o").status("complete").reply("t");
+    play.drop(late.in_turn(1));
+    assert_eq!(
+        play.is("dev/a"),
+        Is::Starting,
+        "nothing shows that it has it"
+    );
+    play.until(|timer| *timer == Timer::State(who("dev/a")));
+    play.die("dev/a");
+    assert_eq!(play.step("t", "dev/a"), Step::Finished);
+    play.all_over();
+}
+
+#[test]
 fn a_message_that_names_nothing_proves_nothing() {
     let mut play = unconfirmed();
     play.drop(from("dev/a").to("dev/b").kind(Kind::Update).id("news"));

@@ -107,11 +107,18 @@ impl Model {
             })]
         };
         let answer = |to: &Address, answers: BTreeSet<Message>| {
-            vec![May::Accepted(Accepted {
+            let answer = May::Accepted(Accepted {
                 to: BTreeMap::from([(to.clone(), Kind::AskResponse)]),
                 answers,
                 ..Accepted::default()
-            })]
+            });
+            // Who was removed since the last commit may have given up its asks with its work:
+            // that is only seen when it is committed.
+            let late = match self.knows(to) {
+                true => Vec::new(),
+                false => only(to, Kind::Update),
+            };
+            [vec![answer], late].concat()
         };
         let reply = self.reply(said, to);
         let implied = self.implied(said, hand, to);

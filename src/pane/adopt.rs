@@ -1,0 +1,91 @@
+//! What is known of a process that a tx before this one has started.
+
+use super::saw::Saw;
+use super::step::Setup;
+use crate::engine::{Is, Worker};
+
+impl Saw {
+    /// A process was found alive: attempt `attempt` of a worker, if that is known. `mark`: the
+    /// turn that its terminal was given last; `sent`: the one that its process was started with,
+    /// or was given by a hook or another program; 0 if none.
+    pub fn adopted(
+        setup: &Setup,
+        worker: Option<&Worker>,
+        attempt: u32,
+        [mark, sent]: [u32; 2],
+    ) -> Saw {
+        let known = worker.filter(|worker| worker.attempt == attempt);
+        let is_being_given = |worker: &Worker| {
+            let typed = setup.screen.is_typed_to();
+            typed && worker.turn == mark && worker.status.giving().is_some()
+        };
+        let turn = if setup.one_turn {
+            // It was started with it.
+            known.map_or(0, |worker| worker.turn)
+        } else if known.is_some_and(is_being_given) {
+            // It is typed, and nobody knows whether it was sent off: it had the one before.
+            mark.saturating_sub(1).max(sent)
+        } else {
+            mark.max(sent)
+        };
+        let busy = worker.is_none_or(|worker| match worker.status.is() {
+            Is::Working => true,
+            Is::Starting => worker.turn == turn,
+            Is::Idle
+            | Is::Awaiting
+            | Is::AwaitingHuman
+            | Is::Limited
+            | Is::Checking
+            | Is::Backoff
+            | Is::Stopping => false,
+        });
+        Saw::Adopted {
+            turn,
+            told: known.map_or(0, |worker| worker.seen),
+            busy: busy || setup.one_turn,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Giving, WorkerState};
+
+    #[test]
+    fn a_text_that_was_typed_and_perhaps_not_sent_off_is_not_called_given() {
+        let worker = |status: WorkerState| Worker {
+            status,
+            attempt: 4,
+            turn: 5,
+            seen: 2,
+            ..Worker::default()
+        };
+        let turn = |prompt: &str, status: WorkerState, mark: u32| {
+            let setup = Setup {
+                screen: serde_yaml::from_str(prompt).unwrap(),
+                one_turn: false,
+                apart: 500,
+                sends: false,
+                limit_grace: 0,
+                utc_offset: 0,
+            };
+            match Saw::adopted(&setup, Some(&worker(status)), 4, [mark, 0]) {
+                Saw::Adopted { turn, busy, .. } => (turn, busy),
+                saw => panic!("{saw:?}"),
+            }
+        };
+        let (typed, lines) = ("{ prompt: '^> $' }", "{ title: { idle: ^idle$ } }");
+        for giving in [Giving::Delivering, Giving::Unconfirmed] {
+            let work = Box::default();
+            let starting = WorkerState::Starting { work, giving };
+            assert_eq!(turn(typed, starting.clone(), 5), (4, false), "{giving:?}");
+            assert_eq!(turn(typed, starting.clone(), 4), (4, false), "{giving:?}");
+            // A program that reads lines has what was pasted.
+            assert_eq!(turn(lines, starting, 5), (5, true), "{giving:?}");
+        }
+        let work = Box::default();
+        let working = WorkerState::Working { work };
+        assert_eq!(turn(typed, working, 5), (5, true), "it is known to have it");
+    }
+}
