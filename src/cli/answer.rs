@@ -12,7 +12,7 @@ use crate::view::{AskKind, AskView, Past, Reason};
 /// Answer an open question
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx answer which-colour \"Blue\"")]
-pub(super) struct Answer {
+pub(super) struct AnswerArgs {
     /// Its id, the beginning of that, or who asks [default: the only one, or you choose]
     #[arg(value_name = "ID")]
     id: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Answer {
     wait: Wait,
 }
 
-pub(super) fn run(context: &Context, verb: Answer) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: AnswerArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     if let Some(agent) = agent_here() {
         let why = format!("this is the environment of {agent} (TX_AGENT): only core answers here");

@@ -12,9 +12,9 @@ use crate::view::{self, AskKind, AskView};
 /// Show the open questions: asks, permission dialogs, limits
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx asks")]
-pub(super) struct Asks {}
+pub(super) struct AsksArgs {}
 
-pub(super) fn run(context: &Context, _verb: &Asks) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, _verb: &AsksArgs) -> Result<Exit, Refused> {
     let past = past(&context.project()?)?;
     let asks = past.map(|past| view::asks(past.all())).transpose()?;
     let asks = asks.unwrap_or_default();

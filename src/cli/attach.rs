@@ -30,13 +30,13 @@ const SETTLES: Duration = Duration::from_millis(200);
 /// Go to the core session, or to the window of an agent
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx attach dev-review/implementer")]
-pub(super) struct Attach {
+pub(super) struct AttachArgs {
     /// The agent [default: the core session]
     #[arg(value_name = "AGENT")]
     agent: Option<String>,
 }
 
-pub(super) fn run(context: &Context, verb: &Attach) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let agent = verb.agent.as_ref().map(|agent| {
         agent.parse::<Address>().map_err(|error| {

@@ -21,7 +21,7 @@ use crate::view::{DiagnosticView, Past};
 /// Parse message files, show diagnostics with the offending line
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx check .ai/tx/msgs/*.md")]
-pub(super) struct Check {
+pub(super) struct CheckArgs {
     /// Message files; `-` reads one from standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -54,7 +54,7 @@ struct Checked<'a> {
     diagnostics: Vec<Diagnostic>,
 }
 
-pub(super) fn run(context: &Context, verb: Check) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: CheckArgs) -> Result<Exit, Refused> {
     let checker = Checker {
         json: context.output.json,
         project: context.project().ok(),

@@ -7,7 +7,7 @@ use crate::view::{DeadLetter, DeadLetterView, Page, dead_letters};
 
 /// The dead letters
 #[derive(clap::Subcommand)]
-pub(super) enum Dlq {
+pub(super) enum DlqArgs {
     /// List them
     #[command(after_help = "Example: tx dlq list")]
     List,
@@ -34,14 +34,14 @@ pub(super) enum Dlq {
     },
 }
 
-pub(super) fn run(context: &Context, verb: &Dlq) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &DlqArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let done = |done: LetterDone, what: &str| {
         let text = |done: &LetterDone| format!("{} {what}\n", printable(done.message.as_str()));
         context.output.answer(&done, text)
     };
     match verb {
-        Dlq::List => {
+        DlqArgs::List => {
             let past = past(&project)?;
             let letters = past.map(|past| dead_letters(past.all(), Page::default()));
             let letters = letters.transpose()?.map(|listed| listed.items);
@@ -49,15 +49,15 @@ pub(super) fn run(context: &Context, verb: &Dlq) -> Result<Exit, Refused> {
                 .output
                 .answer(&letters.unwrap_or_default(), |letters| list(letters))
         }
-        Dlq::Show { id } => {
+        DlqArgs::Show { id } => {
             let letter = DeadLetterView::find(past(&project)?.as_ref(), id)?;
             context.output.answer(&letter, |letter| {
                 let ladder = why::as_text(&letter.message);
                 format!("{ladder}\n{}\n", printable_lines(&letter.text))
             })
         }
-        Dlq::Retry { id } => done(retry(&project, id)?, "is given another chance"),
-        Dlq::Drop { id } => done(drop_letter(&project, id)?, "is given up"),
+        DlqArgs::Retry { id } => done(retry(&project, id)?, "is given another chance"),
+        DlqArgs::Drop { id } => done(drop_letter(&project, id)?, "is given up"),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::format::report::printable;
 /// Look for what is wrong, and say what mends it
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx doctor\n         tx doctor --export unreadable")]
-pub(super) struct Doctor {
+pub(super) struct DoctorArgs {
     /// Write the records of the journal that cannot be read to files in this folder
     #[arg(long, value_name = "DIR")]
     export: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub(super) struct ExportView {
     exported: Vec<String>,
 }
 
-pub(super) fn run(context: &Context, verb: &Doctor) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &DoctorArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     if let Some(folder) = &verb.export {
         let files = export_unreadable(&project, folder)?;

@@ -21,7 +21,7 @@ use crate::view::{self, InboxView, MessageNo, Page, Past};
 /// Show what has come for you, and was not read yet
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx inbox --follow")]
-pub(super) struct Inbox {
+pub(super) struct InboxArgs {
     /// What was read too
     #[arg(long)]
     all: bool,
@@ -31,7 +31,7 @@ pub(super) struct Inbox {
     follow: bool,
 }
 
-pub(super) fn run(context: &Context, verb: &Inbox) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &InboxArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     if verb.follow {
         return follow(context, &project, verb.all);

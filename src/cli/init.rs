@@ -16,7 +16,7 @@ use crate::runtime::Runtimes;
 /// Make a tx project: folders, a commented config, a mesh
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx init my-project\n         tx init --runtime auto")]
-pub(super) struct Init {
+pub(super) struct InitArgs {
     /// The folder, made if it is not there [default: this one]
     dir: Option<PathBuf>,
     /// Make a team of two agents, run by this: claude, codex or command; two with a comma;
@@ -69,7 +69,7 @@ const FILES: [(&str, &str); 4] = [
     ("meshes/hello/worker.sh", include_str!("init/worker.sh")),
 ];
 
-pub(super) fn run(context: &Context, verb: Init) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
     let dir = match (&context.named, verb.dir) {
         (Some(named), Some(dir)) => Some(named.join(dir)),
         (named, dir) => dir.or(named.clone()),

@@ -25,7 +25,7 @@ pub(super) struct GraphView {
 
 /// List, show, check and draw meshes, and what their agents are told
 #[derive(clap::Subcommand)]
-pub(super) enum Mesh {
+pub(super) enum MeshArgs {
     /// The meshes there are, the project's own and the shipped ones
     #[command(after_help = "Example: tx mesh list --json")]
     List,
@@ -74,14 +74,14 @@ pub(super) enum Format {
     Dot,
 }
 
-pub(super) fn run(context: &Context, verb: Mesh) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: MeshArgs) -> Result<Exit, Refused> {
     match verb {
-        Mesh::List => list(context),
-        Mesh::Show { mesh } => show(context, &mesh),
-        Mesh::Check { meshes, strict } => check(context, &meshes, strict),
-        Mesh::Graph { mesh, format } => graph(context, &mesh, format),
-        Mesh::Prompt { agent } => prompt::run(context, &agent),
-        Mesh::Schema => {
+        MeshArgs::List => list(context),
+        MeshArgs::Show { mesh } => show(context, &mesh),
+        MeshArgs::Check { meshes, strict } => check(context, &meshes, strict),
+        MeshArgs::Graph { mesh, format } => graph(context, &mesh, format),
+        MeshArgs::Prompt { agent } => prompt::run(context, &agent),
+        MeshArgs::Schema => {
             let schema = format!("{:#}\n", schema());
             context.output.say(&schema).map(|()| Exit::Done)
         }

@@ -114,36 +114,36 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    Init(init::Init),
-    Start(start::Start),
-    Run(run::Run),
-    Attach(attach::Attach),
-    Send(send::Send),
-    Check(check::Check),
+    Init(init::InitArgs),
+    Start(start::StartArgs),
+    Run(run::RunArgs),
+    Attach(attach::AttachArgs),
+    Send(send::SendArgs),
+    Check(check::CheckArgs),
     #[command(subcommand)]
-    Mesh(mesh::Mesh),
-    Status(status::Status),
-    Inbox(inbox::Inbox),
-    Asks(asks::Asks),
-    Answer(answer::Answer),
+    Mesh(mesh::MeshArgs),
+    Status(status::StatusArgs),
+    Inbox(inbox::InboxArgs),
+    Asks(asks::AsksArgs),
+    Answer(answer::AnswerArgs),
     #[command(subcommand)]
-    Worker(worker::Worker),
-    Stop(stop::Stop),
-    Why(why::Why),
+    Worker(worker::WorkerArgs),
+    Stop(stop::StopArgs),
+    Why(why::WhyArgs),
     Trace(trace::TraceArgs),
-    Spy(spy::Spy),
+    Spy(spy::SpyArgs),
     #[command(subcommand)]
-    Dlq(dlq::Dlq),
-    Replay(replay::Replay),
-    Prune(prune::Prune),
+    Dlq(dlq::DlqArgs),
+    Replay(replay::ReplayArgs),
+    Prune(prune::PruneArgs),
     #[command(hide = true)]
-    Turn(turn::Turn),
+    Turn(turn::TurnArgs),
     #[command(hide = true)]
     Hook(hook::HookArgs),
     #[command(subcommand)]
-    Runtime(runtime::Runtime),
-    Doctor(doctor::Doctor),
-    Demo(demo::Demo),
+    Runtime(runtime::RuntimeArgs),
+    Doctor(doctor::DoctorArgs),
+    Demo(demo::DemoArgs),
 }
 
 /// What every verb is given.

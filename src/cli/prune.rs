@@ -11,13 +11,13 @@ use crate::format::report::many;
 /// Archive what was finished before a time
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx prune --before 2026-11-01")]
-pub(super) struct Prune {
+pub(super) struct PruneArgs {
     /// A day or a time; what is not finished stays, whatever its age
     #[arg(long, value_name = "TIME")]
     before: String,
 }
 
-pub(super) fn run(context: &Context, verb: &Prune) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &PruneArgs) -> Result<Exit, Refused> {
     let pruned = actions::prune(&context.project()?, moment(&verb.before)?)?;
     if let Some(error) = &pruned.not_compacted {
         talk(&format!(

@@ -17,7 +17,7 @@ use crate::view::{Differences, Judgement, Past, Reason, StateView, Time, compare
 #[command(
     after_help = "Examples:\n  tx replay --to 2026-11-15T10:00:00Z\n  tx replay --mesh meshes/dev/config.yaml"
 )]
-pub(super) struct Replay {
+pub(super) struct ReplayArgs {
     /// The last record, or the time, that counts [default: now]
     #[arg(long, value_name = "SEQ|TIME")]
     to: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Replay {
     mesh: Option<PathBuf>,
 }
 
-pub(super) fn run(context: &Context, verb: &Replay) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &ReplayArgs) -> Result<Exit, Refused> {
     let past = past_of(&context.project()?)?;
     let to = match &verb.to {
         Some(to) => point(&past, to)?,

@@ -24,13 +24,13 @@ const LOGS: usize = 7;
 /// its terminal does not end it.
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx run")]
-pub(super) struct Run {
+pub(super) struct RunArgs {
     /// Leave the terminal; say `ready` on standard output (`tx start` calls this)
     #[arg(long, hide = true)]
     background: bool,
 }
 
-pub(super) fn run(context: &Context, verb: &Run) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &RunArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     if verb.background {
         // A session of its own: the terminal that started it may go.

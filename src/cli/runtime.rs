@@ -15,7 +15,7 @@ use crate::view::{DialogWants, LookState, LookView, Reason, RuntimeLine, Runtime
 
 /// The agent CLIs that are known here
 #[derive(clap::Subcommand)]
-pub(super) enum Runtime {
+pub(super) enum RuntimeArgs {
     /// List the runtimes
     #[command(after_help = "Example: tx runtime list")]
     List,
@@ -42,15 +42,15 @@ pub(super) enum Runtime {
     },
 }
 
-pub(super) fn run(context: &Context, verb: &Runtime) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &RuntimeArgs) -> Result<Exit, Refused> {
     let runtimes = runtimes(context)?;
     match verb {
-        Runtime::List => context
+        RuntimeArgs::List => context
             .output
             .answer(&RuntimeLine::all(&runtimes), |lines| {
                 lines.iter().map(line).collect()
             }),
-        Runtime::Show { name } => {
+        RuntimeArgs::Show { name } => {
             let runtime = find(&runtimes, name)?;
             let lines = RuntimeLine::all(&runtimes).into_iter();
             let line = lines.rev().find(|line| line.name == *name);
@@ -59,7 +59,7 @@ pub(super) fn run(context: &Context, verb: &Runtime) -> Result<Exit, Refused> {
                 .output
                 .answer(&RuntimeView::of(line, runtime), definition)
         }
-        Runtime::Classify {
+        RuntimeArgs::Classify {
             name,
             file,
             title,

@@ -12,7 +12,7 @@ use crate::format::report::printable;
 #[command(
     after_help = "Example: tx send dev-review \"Fix the login redirect\" --headline \"Login bug\""
 )]
-pub(super) struct Send {
+pub(super) struct SendArgs {
     /// Who gets it: `mesh/agent`, a mesh, `core`; several with commas
     #[arg(value_name = "TO")]
     to: String,
@@ -52,7 +52,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-pub(super) fn run(context: &Context, verb: Send) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let is_piped = verb.text.as_deref() == Some("-");
     let draft = Draft {

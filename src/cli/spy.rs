@@ -14,7 +14,7 @@ const LAST: usize = 20;
 /// Show what happens, and what is done about it
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx spy -f --agent dev/worker")]
-pub(super) struct Spy {
+pub(super) struct SpyArgs {
     /// Go on as it happens
     #[arg(short, long)]
     follow: bool,
@@ -32,7 +32,7 @@ pub(super) struct Spy {
     kind: Option<String>,
 }
 
-pub(super) fn run(context: &Context, verb: &Spy) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &SpyArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let mut followed = match verb.follow {
         true => Some(follow(&project)?),

@@ -16,13 +16,13 @@ use crate::project::Project;
 /// Start the daemon, unless it runs, and go to the core session
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx start\n         tx start --detach")]
-pub(super) struct Start {
+pub(super) struct StartArgs {
     /// Only start it
     #[arg(long)]
     detach: bool,
 }
 
-pub(super) fn run(context: &Context, verb: &Start) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &StartArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let started = match daemon::running(&project) {
         Some(running) => Started::before(&running),

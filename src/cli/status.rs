@@ -16,13 +16,13 @@ use crate::view::{self, Now, Past, Queue, UsageView};
 /// Show how things are: daemon, workers, queue, questions, refused files, dead letters
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx status --watch")]
-pub(super) struct Status {
+pub(super) struct StatusArgs {
     /// Show it again whenever something has happened
     #[arg(long)]
     watch: bool,
 }
 
-pub(super) fn run(context: &Context, verb: &Status) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &StatusArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     if !verb.watch {
         let now = now(context, &project, past(&project)?.as_ref())?;

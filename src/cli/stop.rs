@@ -11,13 +11,13 @@ use crate::model::Address;
 /// Stop the daemon; work is kept, and agents go on
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx stop")]
-pub(super) struct Stop {
+pub(super) struct StopArgs {
     /// End the agents' processes too; their work is kept
     #[arg(long)]
     kill_agents: bool,
 }
 
-pub(super) fn run(context: &Context, verb: &Stop) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &StopArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let stopped = stop(&project, verb.kill_agents, || {
         talk("waiting for the daemon to end\n");

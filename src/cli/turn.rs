@@ -6,7 +6,7 @@ use crate::daemon;
 
 /// Run one attempt of an agent (tx calls this by itself)
 #[derive(clap::Args)]
-pub(super) struct Turn {
+pub(super) struct TurnArgs {
     /// Become the program, as a child of this process
     #[arg(long, value_name = "PID", conflicts_with_all = ["agent", "attempt"])]
     inner: Option<i32>,
@@ -24,7 +24,7 @@ pub(super) struct Turn {
     folder: PathBuf,
 }
 
-pub(super) fn run(verb: &Turn) -> ! {
+pub(super) fn run(verb: &TurnArgs) -> ! {
     let code = match verb.inner {
         Some(wrapper) => daemon::become_program(wrapper, &verb.folder),
         None => daemon::wrap(&verb.folder),

@@ -11,13 +11,13 @@ use crate::view::{self, AgentView, MessageView, UsageView, find_messages};
 /// Show how far a message has got, or what an agent waits for
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx why fix-the-login-3f9a1c")]
-pub(super) struct Why {
+pub(super) struct WhyArgs {
     /// A msg-id, the name of a message file, or an agent
     #[arg(value_name = "MSG|FILE|AGENT")]
     what: String,
 }
 
-pub(super) fn run(context: &Context, verb: &Why) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let past = past_of(&project)?;
     let is_agent =

@@ -27,7 +27,7 @@ pub(super) struct PaneView {
 
 /// List, stop, restart and look at workers
 #[derive(clap::Subcommand)]
-pub(super) enum Worker {
+pub(super) enum WorkerArgs {
     /// The workers, what each does, and why
     #[command(after_help = "Example: tx worker list")]
     List,
@@ -51,19 +51,21 @@ pub(super) enum Worker {
     },
 }
 
-pub(super) fn run(context: &Context, verb: &Worker) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, verb: &WorkerArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let done = |done: WorkerDone, what: &dyn Fn(&Address) -> String| {
         let text = |done: &WorkerDone| format!("{} {}\n", done.agent, what(&done.agent));
         context.output.answer(&done, text)
     };
     match verb {
-        Worker::List => list(context, &project),
-        Worker::Stop { agent } => done(stop_worker(&project, agent)?, &|agent| {
+        WorkerArgs::List => list(context, &project),
+        WorkerArgs::Stop { agent } => done(stop_worker(&project, agent)?, &|agent| {
             format!("is stopped; `tx worker restart {agent}` lets it go on")
         }),
-        Worker::Restart { agent } => done(restart_worker(&project, agent)?, &|_| "goes on".into()),
-        Worker::Peek { agent } => peek(context, &project, agent),
+        WorkerArgs::Restart { agent } => {
+            done(restart_worker(&project, agent)?, &|_| "goes on".into())
+        }
+        WorkerArgs::Peek { agent } => peek(context, &project, agent),
     }
 }
 

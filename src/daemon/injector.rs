@@ -18,7 +18,7 @@ use super::signals::at_terminal_of;
 use super::terminal::Terminal;
 use crate::engine::{MessageNo, Sent};
 use crate::model::ScreenRules;
-use crate::pane::{Act, Content, Pane, Pasted, Phase, Report, Saw, Setup, Text};
+use crate::pane::{Act, Content, Pane, PanePhase, Pasted, Report, Saw, Setup, Text};
 use crate::tmux::{Client, PaneId};
 
 /// How far apart two looks are that both find the program waiting, in milliseconds.
@@ -145,7 +145,7 @@ impl Task {
         let Some((_, until)) = self.waiting.front() else {
             return;
         };
-        if self.pane.phase() == Phase::Submitted {
+        if self.pane.phase() == PanePhase::Submitted {
             return;
         }
         let line = line_for(&chosen);

@@ -146,7 +146,7 @@ type FileId = (u64, u64);
 pub enum Lost {
     /// The folder of the project has another name.
     #[error("the project was moved from {} to {} while tx ran, so tx has ended here, and its agents too: `tx -C {} start` goes on where it was; nothing is lost", .from.display(), .to.display(), .to.display())]
-    Moved {
+    TransitionRecord {
         /// Where it was.
         from: PathBuf,
         /// Where it is.
@@ -188,7 +188,7 @@ impl Ground {
             let to = fs::read_link(opened).ok().filter(|to| is_same(to, *id));
             let from = root.clone();
             return Err(match to {
-                Some(to) => Lost::Moved { from, to },
+                Some(to) => Lost::TransitionRecord { from, to },
                 None => Lost::Removed(from),
             });
         }
@@ -376,7 +376,7 @@ mod tests {
         fs::rename(&root, &there).unwrap();
         let lost = ground.check().unwrap_err();
         assert!(
-            matches!(&lost, Lost::Moved { to, .. } if *to == there),
+            matches!(&lost, Lost::TransitionRecord { to, .. } if *to == there),
             "{lost}"
         );
         fs::remove_dir_all(&there).unwrap();

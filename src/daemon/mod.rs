@@ -60,7 +60,7 @@ pub use turn::{become_program, wrap};
 /// What the loop is told.
 enum Input {
     /// Something happened.
-    Happened(crate::engine::Event),
+    Event(crate::engine::Event),
     /// Files were found on the bus.
     Found(Vec<crate::engine::Event>),
     /// The human was shown these.

@@ -70,7 +70,7 @@ impl Daemon {
                     why: "this tx has no quality hooks".into(),
                 },
             }),
-            Effect::Remember(_) => {}
+            Effect::Archive(_) => {}
         }
     }
 

@@ -203,7 +203,7 @@ impl Process {
         let mut screens = self.world.screens.watch();
         self.act().await;
         self.check_terminal().await;
-        while self.core.phase() != pane::Phase::Gone {
+        while self.core.phase() != pane::PanePhase::Gone {
             let due = self.core.due().map(|due| self.world.clock.instant(due));
             let is_watched = self.core.is_watched();
             let _watching = is_watched.then(|| self.world.screens.look());
@@ -498,7 +498,7 @@ impl Process {
         let (usage, events) = usage.read(self.pane.clone(), ended).await;
         self.usage = Some(usage);
         for event in events {
-            let _ = self.world.inputs.send(Input::Happened(event)).await;
+            let _ = self.world.inputs.send(Input::Event(event)).await;
         }
     }
 
@@ -510,7 +510,7 @@ impl Process {
             self.session = Some(session.clone());
             let pane = self.pane.clone();
             let event = Event::PaneSession { pane, session };
-            let _ = self.world.inputs.send(Input::Happened(event)).await;
+            let _ = self.world.inputs.send(Input::Event(event)).await;
         }
     }
 
@@ -560,6 +560,6 @@ impl Process {
     async fn tell(&mut self, report: Report) {
         let event = report.event(self.pane.clone(), self.session.clone());
         // If the loop is gone, the next one finds out by itself.
-        let _ = self.world.inputs.send(Input::Happened(event)).await;
+        let _ = self.world.inputs.send(Input::Event(event)).await;
     }
 }

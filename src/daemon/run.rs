@@ -386,7 +386,7 @@ impl Daemon {
 
     pub(super) fn hear(&mut self, input: Input) -> bool {
         match input {
-            Input::Happened(event) => self.queue.push(event),
+            Input::Event(event) => self.queue.push(event),
             Input::Found(events) => self.queue.extend(events),
             Input::Read(numbers) => self.read(numbers),
             Input::Scanned => return true,

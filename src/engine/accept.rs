@@ -35,8 +35,8 @@ impl State {
         } = arrived;
         self.touch_agent(&envelope.from);
         let outside = self.is_outside(&envelope, turn);
-        self.now.outside = outside.then(|| envelope.from.clone());
-        self.now.written = turn;
+        self.output.outside = outside.then(|| envelope.from.clone());
+        self.output.written = turn;
         let seen = self.newest_at(&path, &known);
         if seen.is_some_and(|facts| facts.hash() == Some(&hash)) {
             self.counts.duplicates += 1;

@@ -4,77 +4,77 @@ use super::effect::Effect;
 use super::event::{Exit, Sent, Timer, Verdict};
 use super::give::SILENCE;
 use super::message_record::Step;
-use super::moves::{Happened, Move};
+use super::signal_data::SignalData;
 use super::state::State;
-use super::told::Told;
+use super::transitions::{Signal, Transition};
 use super::work::Work;
-use super::worker::{Giving, Is, Why, WorkerState};
+use super::worker::{Giving, Phase, WaitingOn, WorkerState};
 use crate::model::{Address, Mode};
 
 impl State {
     /// Do what the table says, which has seen to it that the status is one of those that can
     /// do it and that what is told has what it needs.
-    pub(super) fn act(&mut self, who: &Address, by: Move, told: Told) {
-        if matches!(told, Told::Exited(_)) {
+    pub(super) fn act(&mut self, who: &Address, by: Transition, told: SignalData) {
+        if matches!(told, SignalData::Exited(_)) {
             let worker = self.worker_mut(who);
             (worker.live, worker.dying) = (false, false);
         }
         match by {
-            Move::Began => self.began(who, told),
-            Move::HandOver => self.hand_over_if_ready(who),
-            Move::TakenUp => self.has_its_work(who, &told),
-            Move::NotTakenUp => self.not_taken_up(who, told),
-            Move::Holding => {
+            Transition::Began => self.began(who, told),
+            Transition::HandOver => self.hand_over_if_ready(who),
+            Transition::TakenUp => self.has_its_work(who, &told),
+            Transition::NotTakenUp => self.not_taken_up(who, told),
+            Transition::Holding => {
                 // Its time begins again.
                 let status = self.take_status(who);
                 self.set(who, status);
             }
-            Move::OwnTurn => {
+            Transition::OwnTurn => {
                 let work = self.take_status(who).into_work().unwrap_or_default();
                 self.set(who, WorkerState::Working { work });
             }
-            Move::Acknowledged => self.acknowledge(who),
-            Move::TurnEnded => self.turn_ended(who, told),
-            Move::DialogOpened => self.dialog_opened(who, told),
-            Move::AsBefore => self.as_before(who, told),
-            Move::Behind => {
+            Transition::Acknowledged => self.acknowledge(who),
+            Transition::TurnEnded => self.turn_ended(who, told),
+            Transition::DialogOpened => self.dialog_opened(who, told),
+            Transition::AsBefore => self.as_before(who, told),
+            Transition::Behind => {
                 let held = self.take_status(who);
                 let held = self.behind(who, held, told);
                 self.worker_mut(who).status = held;
             }
-            Move::LimitReached => self.limit_reached(who, &told),
-            Move::LimitOver => self.limit_over(who),
-            Move::KeepsWork => self.keep_work(who, told),
-            Move::Failed => self.failed(who, told),
-            Move::TimedOut => self.timed_out(who),
-            Move::TryAgain => self.retry_after_backoff(who),
-            Move::Stopped => self.stopped(who),
-            Move::KillAgain => self.kill_again(who),
-            Move::Judged => self.judged(who, told),
+            Transition::LimitReached => self.limit_reached(who, &told),
+            Transition::LimitOver => self.limit_over(who),
+            Transition::KeepsWork => self.keep_work(who, told),
+            Transition::Failed => self.failed(who, told),
+            Transition::TimedOut => self.timed_out(who),
+            Transition::TryAgain => self.retry_after_backoff(who),
+            Transition::Stopped => self.stopped(who),
+            Transition::KillAgain => self.kill_again(who),
+            Transition::Judged => self.judged(who, told),
             // What shows that it lives is seen to where it is heard.
-            Move::SignOfLife | Move::PaneGone => {}
+            Transition::SignOfLife | Transition::PaneGone => {}
             // Of messages, people and starts of tx: acted on where they are met.
-            Move::TakesWork
-            | Move::Waits
-            | Move::GoesOn
-            | Move::CheckAgain
-            | Move::Abandoned
-            | Move::Held
-            | Move::Restarted
-            | Move::NotAlone
-            | Move::Adopted
-            | Move::StartedOver => {}
-            Move::AlreadyKnown
-            | Move::TooEarly
-            | Move::TooLate
-            | Move::Later
-            | Move::StillHeld
-            | Move::NotOurs
-            | Move::OldAttempt
-            | Move::OldNews
-            | Move::NoPane
-            | Move::NotDue
-            | Move::OldCheck => {}
+            Transition::TakesWork
+            | Transition::Waits
+            | Transition::GoesOn
+            | Transition::CheckAgain
+            | Transition::Abandoned
+            | Transition::Held
+            | Transition::Restarted
+            | Transition::NotAlone
+            | Transition::Adopted
+            | Transition::StartedOver => {}
+            Transition::AlreadyKnown
+            | Transition::TooEarly
+            | Transition::TooLate
+            | Transition::Later
+            | Transition::StillHeld
+            | Transition::NotOurs
+            | Transition::OldAttempt
+            | Transition::OldNews
+            | Transition::NoPane
+            | Transition::NotDue
+            | Transition::OldCheck => {}
         }
     }
 
@@ -101,18 +101,18 @@ impl State {
     }
 
     /// It has its work: it was told so, or is busy with it.
-    fn has_its_work(&mut self, who: &Address, told: &Told) {
+    fn has_its_work(&mut self, who: &Address, told: &SignalData) {
         if let Some((work, _)) = self.take_starting(who) {
             self.taken_up(who, work);
         }
-        if matches!(told, Told::Busy(_)) {
+        if matches!(told, SignalData::Busy(_)) {
             self.acknowledge(who);
         }
     }
 
     /// Its process is there.
-    fn began(&mut self, who: &Address, told: Told) {
-        let Told::Started(session) = told else {
+    fn began(&mut self, who: &Address, told: SignalData) {
+        let SignalData::Started(session) = told else {
             return;
         };
         if let Some((work, giving)) = self.take_starting(who) {
@@ -123,9 +123,9 @@ impl State {
 
     /// It was not delivered: try again, or look for evidence that it was after all. Or it was
     /// thought to work, and a look at it has found that it was never given its work.
-    fn not_taken_up(&mut self, who: &Address, told: Told) {
+    fn not_taken_up(&mut self, who: &Address, told: SignalData) {
         match (self.take_status(who), told) {
-            (WorkerState::Starting { work, giving }, Told::NotDelivered(_, sent, why)) => {
+            (WorkerState::Starting { work, giving }, SignalData::NotDelivered(_, sent, why)) => {
                 self.not_delivered(who, work, giving, sent, why);
             }
             (WorkerState::Working { work }, _) => {
@@ -162,12 +162,12 @@ impl State {
     }
 
     /// Its turn has ended, with its process or without.
-    fn turn_ended(&mut self, who: &Address, told: Told) {
+    fn turn_ended(&mut self, who: &Address, told: SignalData) {
         // It names what it was given, and has ended that: so it had it.
         if let Some((work, _)) = self.take_starting(who) {
             self.taken_up(who, work);
         }
-        let exit = if let Told::Exited(exit) = told {
+        let exit = if let SignalData::Exited(exit) = told {
             Some(exit)
         } else {
             None
@@ -189,9 +189,9 @@ impl State {
     }
 
     /// The process is gone before it was known to have its work.
-    fn failed(&mut self, who: &Address, told: Told) {
+    fn failed(&mut self, who: &Address, told: SignalData) {
         let one_turn = self.process(who).mode == Mode::Turn;
-        let Told::Exited(exit) = told else {
+        let SignalData::Exited(exit) = told else {
             return;
         };
         let Some((work, _)) = self.take_starting(who) else {
@@ -201,7 +201,7 @@ impl State {
             // So quick that its exit has overtaken the news that it had its work.
             (true, exit @ Exit::Code { .. }) => {
                 self.taken_up(who, work);
-                self.turn_ended(who, Told::Exited(exit));
+                self.turn_ended(who, SignalData::Exited(exit));
             }
             (_, Exit::Lost { why } | Exit::NotStarted { why }) => self.fail(who, work, why),
             (_, Exit::CutOff { why }) => self.cut_off(who, work, why),
@@ -274,18 +274,18 @@ impl State {
         }
     }
 
-    fn judged(&mut self, who: &Address, told: Told) {
+    fn judged(&mut self, who: &Address, told: SignalData) {
         match (self.take_status(who), told) {
-            (WorkerState::Checking { work, .. }, Told::Checked(verdict)) => {
+            (WorkerState::Checking { work, .. }, SignalData::Checked(verdict)) => {
                 self.judge(who, work, verdict);
             }
             (status, _) => self.worker_mut(who).status = status,
         }
     }
 
-    fn limit_reached(&mut self, who: &Address, told: &Told) {
-        if let Told::Limited(until) = *told {
-            if self.worker_mut(who).status.is() != Is::Limited {
+    fn limit_reached(&mut self, who: &Address, told: &SignalData) {
+        if let SignalData::Limited(until) = *told {
+            if self.worker_mut(who).status.is() != Phase::Limited {
                 self.effect(Effect::NotifyHeld {
                     worker: who.clone(),
                 });
@@ -298,11 +298,11 @@ impl State {
         }
     }
 
-    fn dialog_opened(&mut self, who: &Address, told: Told) {
-        if let Told::Asked(dialog) = told {
+    fn dialog_opened(&mut self, who: &Address, told: SignalData) {
+        if let SignalData::Asked(dialog) = told {
             let (known, before) = match self.take_status(who) {
                 WorkerState::AwaitingHuman {
-                    why: Why::Dialog { dialog, before },
+                    why: WaitingOn::Dialog { dialog, before },
                 } => (Some(dialog), before),
                 other => (None, Box::new(other)),
             };
@@ -311,7 +311,7 @@ impl State {
                     worker: who.clone(),
                 });
             }
-            let why = Why::Dialog { dialog, before };
+            let why = WaitingOn::Dialog { dialog, before };
             self.set(who, WorkerState::AwaitingHuman { why });
         }
     }
@@ -364,10 +364,10 @@ impl State {
     /// it has it. One that was written in an earlier turn says nothing of this one.
     pub(super) fn acknowledge_by_message(&mut self, who: &Address, names_it: bool) {
         let turn = self.worker_mut(who).turn;
-        let before = self.now.written.is_some_and(|written| written < turn);
-        self.happens(who, Happened::Spoke, |state, by| {
+        let before = self.output.written.is_some_and(|written| written < turn);
+        self.happens(who, Signal::Spoke, |state, by| {
             let giving = state.worker_mut(who).status.giving();
-            if by == Move::TakenUp
+            if by == Transition::TakenUp
                 && giving == Some(Giving::Unconfirmed)
                 && names_it
                 && !before

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Timer;
 use super::message_record::{MessageNo, Step};
-use super::moves::{Happened, Move};
 use super::notes::Note;
 use super::state::State;
+use super::transitions::{Signal, Transition};
 use super::work::{Owes, Work};
-use super::worker::{Why, WorkerState};
+use super::worker::{WaitingOn, WorkerState};
 use crate::model::{Address, Kind, OnAsk};
 
 /// How long a worker that has asked may stay busy before it is paused.
@@ -127,9 +127,9 @@ impl State {
                     until,
                 },
                 WorkerState::AwaitingHuman {
-                    why: Why::Dialog { dialog, before },
+                    why: WaitingOn::Dialog { dialog, before },
                 } => WorkerState::AwaitingHuman {
-                    why: Why::Dialog {
+                    why: WaitingOn::Dialog {
                         dialog,
                         before: Box::new(with_own_work(*before)),
                     },
@@ -156,13 +156,13 @@ impl State {
                 | WorkerState::Stopping { .. } => status,
             }
         }
-        self.happens(asker, Happened::Asks, |state, by| {
+        self.happens(asker, Signal::Asks, |state, by| {
             let status = with_own_work(state.take_status(asker));
             match status {
                 WorkerState::Awaiting { work }
                 | WorkerState::AwaitingHuman {
-                    why: Why::Asks { work },
-                } if by == Move::Waits => state.wait(asker, work),
+                    why: WaitingOn::Asks { work },
+                } if by == Transition::Waits => state.wait(asker, work),
                 status => state.worker_mut(asker).status = status,
             }
         });
@@ -176,7 +176,7 @@ impl State {
         let asking = &self.worker_mut(asker).asking;
         let status = if asking.iter().any(|(_, asked)| asked.is_core()) {
             WorkerState::AwaitingHuman {
-                why: Why::Asks { work },
+                why: WaitingOn::Asks { work },
             }
         } else {
             WorkerState::Awaiting { work }
@@ -196,7 +196,7 @@ impl State {
         let paused_mesh = self.mesh(&ask.asker.mesh).filter(|_| asked.is_core());
         if paused_mesh.is_some_and(|mesh| mesh.on_ask == OnAsk::Mesh) {
             let workers = self.workers.of_mesh(&ask.asker.mesh);
-            self.now.ready.extend(workers.cloned());
+            self.output.ready.extend(workers.cloned());
         }
         Some(ask)
     }
@@ -241,8 +241,8 @@ impl State {
 
     /// An ask of this worker has closed: it goes on if none is open.
     pub(super) fn after_ask(&mut self, asker: &Address) {
-        self.happens(asker, Happened::Answered, |state, by| {
-            if by == Move::GoesOn
+        self.happens(asker, Signal::Answered, |state, by| {
+            if by == Transition::GoesOn
                 && let Some(work) = state.take_waiting(asker)
             {
                 state.go_on(asker, work);
@@ -255,7 +255,7 @@ impl State {
         match self.take_status(asker) {
             WorkerState::Awaiting { work }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { work },
+                why: WaitingOn::Asks { work },
             } => Some(work),
             status => {
                 self.worker_mut(asker).status = status;

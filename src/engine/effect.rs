@@ -89,7 +89,7 @@ pub enum Effect {
         outcomes: Vec<MessageNo>,
     },
     /// Keep what is known of a finished message.
-    Remember(Box<MessageRecord>),
+    Archive(Box<MessageRecord>),
 }
 
 impl Effect {
@@ -107,14 +107,14 @@ impl Effect {
             | Effect::Decide { .. }
             | Effect::EndTurn { .. }
             | Effect::RunHook { .. }
-            | Effect::Remember(_) => None,
+            | Effect::Archive(_) => None,
         }
     }
 
     /// The message that is finished.
-    pub fn remembered(&self) -> Option<&MessageRecord> {
+    pub fn archived(&self) -> Option<&MessageRecord> {
         match self {
-            Effect::Remember(facts) => Some(facts),
+            Effect::Archive(facts) => Some(facts),
             Effect::Spawn { .. }
             | Effect::Deliver { .. }
             | Effect::Interrupt { .. }

@@ -4,7 +4,7 @@ use super::event::DialogKind;
 use super::message_record::{Delivery, MessageNo, Step};
 use super::state::State;
 use super::work::Work;
-use super::worker::{Giving, Why, Worker, WorkerState};
+use super::worker::{Giving, WaitingOn, Worker, WorkerState};
 use crate::model::{Address, to_the_second};
 
 impl State {
@@ -97,7 +97,7 @@ impl State {
             },
             WorkerState::Awaiting { .. }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { .. },
+                why: WaitingOn::Asks { .. },
             } => {
                 let asks = worker.asking.iter();
                 let asks: Vec<String> = asks
@@ -106,7 +106,7 @@ impl State {
                 format!("it has asked: {}", asks.join(", "))
             }
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { dialog, .. },
+                why: WaitingOn::Dialog { dialog, .. },
             } => match dialog.kind {
                 DialogKind::Permission => "it asks for permission in its pane".into(),
                 DialogKind::Question => "it asks a question in its pane".into(),

@@ -2,11 +2,11 @@
 
 use super::effect::Effect;
 use super::event::Exit;
-use super::moves::{Happened, Move};
+use super::signal_data::SignalData;
 use super::state::State;
-use super::told::Told;
+use super::transitions::{Signal, Transition};
 use super::work::Work;
-use super::worker::{Is, Why, WorkerState};
+use super::worker::{Phase, WaitingOn, WorkerState};
 use crate::model::Address;
 
 /// Attempts before work is parked.
@@ -97,12 +97,12 @@ impl State {
 
     /// Its process is gone, and its account has no room: what it has in hand waits for room,
     /// and that is no failure. Work that is over, or waits for an answer, does not need any.
-    pub(super) fn keep_work(&mut self, who: &Address, told: Told) {
+    pub(super) fn keep_work(&mut self, who: &Address, told: SignalData) {
         let asks = !self.worker_mut(who).asking.is_empty();
         let status = &self.worker_mut(who).status;
         let unfinished = |work: &Work| work.owes() && !work.is_done() && !asks;
         let waits = status.in_turn() && status.work().is_some_and(unfinished);
-        let never = matches!(told, Told::Exited(Exit::Unstartable { .. }));
+        let never = matches!(told, SignalData::Exited(Exit::Unstartable { .. }));
         if !waits || never {
             self.as_before(who, told);
         }
@@ -110,8 +110,8 @@ impl State {
 
     /// Work that is given up while it may be in hand: the process ends with it.
     pub(super) fn give_up(&mut self, who: &Address, why: String) {
-        self.happens(who, Happened::GivenUp, |state, by| {
-            if by == Move::Abandoned {
+        self.happens(who, Signal::GivenUp, |state, by| {
+            if by == Transition::Abandoned {
                 state.abandon(who, why);
             }
         });
@@ -124,13 +124,13 @@ impl State {
             | WorkerState::Working { .. }
             | WorkerState::Limited { .. }
             | WorkerState::AwaitingHuman {
-                why: Why::Dialog { .. },
+                why: WaitingOn::Dialog { .. },
             }
             | WorkerState::Stopping { .. } => true,
             WorkerState::Idle
             | WorkerState::Awaiting { .. }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { .. },
+                why: WaitingOn::Asks { .. },
             }
             | WorkerState::Checking { .. }
             | WorkerState::Backoff { .. } => false,
@@ -139,7 +139,7 @@ impl State {
             self.park(who, *work, &why);
         }
         let worker = self.worker_mut(who);
-        let ends = worker.status.is() == Is::Stopping;
+        let ends = worker.status.is() == Phase::Stopping;
         if worker.live && in_turn && !ends {
             self.kill(who);
             let (work, failed) = (None, false);

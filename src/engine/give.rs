@@ -7,10 +7,10 @@ use indexmap::IndexSet;
 use super::effect::{Effect, Turn};
 use super::event::Timer;
 use super::message_record::{MessageNo, Step};
-use super::moves::{Happened, Move};
 use super::state::State;
+use super::transitions::{Signal, Transition};
 use super::work::{Item, Overrides, Work};
-use super::worker::{Giving, Is, Shows, Why, Worker, WorkerState};
+use super::worker::{Giving, Phase, Shows, WaitingOn, Worker, WorkerState};
 use crate::model::{Address, OnAsk};
 
 /// How long work may take to be given.
@@ -27,7 +27,7 @@ const CUT_OFF: &str = "its last turn was cut off";
 impl State {
     /// Idle workers take what waits for them.
     pub(super) fn give_what_waits(&mut self) {
-        while let Some(worker) = self.now.ready.pop_first() {
+        while let Some(worker) = self.output.ready.pop_first() {
             self.give(&worker);
         }
     }
@@ -40,8 +40,8 @@ impl State {
         let Some(batch) = self.agent(to).filter(|_| may_take).map(|agent| agent.batch) else {
             return;
         };
-        self.happens(to, Happened::WorkWaits, |state, by| {
-            if by == Move::TakesWork {
+        self.happens(to, Signal::WorkWaits, |state, by| {
+            if by == Transition::TakesWork {
                 state.take_work(to, batch);
             }
         });
@@ -297,12 +297,12 @@ impl State {
             WorkerState::Starting { .. } => (worker.pause, None),
             // Nobody may tell that it was answered.
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { .. },
+                why: WaitingOn::Dialog { .. },
             } => (None, Some(at + SILENCE)),
             WorkerState::Idle
             | WorkerState::Awaiting { .. }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { .. },
+                why: WaitingOn::Asks { .. },
             }
             | WorkerState::Limited { .. }
             | WorkerState::Checking { .. }
@@ -312,11 +312,11 @@ impl State {
         let old = (worker.due, worker.pause, worker.silence);
         (worker.due, worker.pause, worker.silence) = (due, pause, silence);
         worker.since = at;
-        worker.silent &= status.is() == Is::Working;
+        worker.silent &= status.is() == Phase::Working;
         let idle = status == WorkerState::Idle;
         worker.status = status;
         if idle {
-            self.now.ready.insert(address.clone());
+            self.output.ready.insert(address.clone());
         }
         self.timers
             .change(Timer::State(address.clone()), old.0, due);

@@ -2,21 +2,26 @@
 //! hold is over.
 
 use super::event::Sent;
+use super::signal_data::SignalData;
 use super::state::State;
 use super::table::decide;
-use super::told::Told;
-use super::worker::{Giving, Is, Shows, Why, WorkerState};
+use super::worker::{Giving, Phase, Shows, WaitingOn, WorkerState};
 use crate::model::Address;
 
 impl State {
     /// What is told behind a dialog or a limit changes what they hold up, not the hold.
-    pub(super) fn behind(&mut self, who: &Address, status: WorkerState, told: Told) -> WorkerState {
+    pub(super) fn behind(
+        &mut self,
+        who: &Address,
+        status: WorkerState,
+        told: SignalData,
+    ) -> WorkerState {
         match status {
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { dialog, before },
+                why: WaitingOn::Dialog { dialog, before },
             } => {
                 let before = Box::new(self.behind(who, *before, told));
-                let why = Why::Dialog { dialog, before };
+                let why = WaitingOn::Dialog { dialog, before };
                 WorkerState::AwaitingHuman { why }
             }
             WorkerState::Limited { before, until } => {
@@ -25,29 +30,29 @@ impl State {
             }
             WorkerState::Starting { work, giving } => {
                 let giving = match told {
-                    Told::Delivered(_) | Told::Idle(_) => {
+                    SignalData::Delivered(_) | SignalData::Idle(_) => {
                         let work = self.given_up_to_now(who, work);
                         return WorkerState::Working { work };
                     }
-                    Told::Started(session) => self.began_giving(who, giving, session),
-                    Told::NotDelivered(_, Sent::Perhaps, _) => match giving {
+                    SignalData::Started(session) => self.began_giving(who, giving, session),
+                    SignalData::NotDelivered(_, Sent::Perhaps, _) => match giving {
                         Giving::Spawning => Giving::Spawning,
                         Giving::Delivering | Giving::Unconfirmed => Giving::Unconfirmed,
                     },
                     // It is handed over when the pane can be given something again.
-                    Told::NotDelivered(_, Sent::Nothing, _) => Giving::Spawning,
-                    Told::Ready
-                    | Told::Busy(_)
-                    | Told::Asked(_)
-                    | Told::Limited(_)
-                    | Told::Exited(_)
-                    | Told::Due
-                    | Told::Checked(_) => giving,
+                    SignalData::NotDelivered(_, Sent::Nothing, _) => Giving::Spawning,
+                    SignalData::Ready
+                    | SignalData::Busy(_)
+                    | SignalData::Asked(_)
+                    | SignalData::Limited(_)
+                    | SignalData::Exited(_)
+                    | SignalData::Due
+                    | SignalData::Checked(_) => giving,
                 };
                 WorkerState::Starting { work, giving }
             }
             WorkerState::Checking { work, verdict } => {
-                let verdict = if let Told::Checked(verdict) = told {
+                let verdict = if let SignalData::Checked(verdict) = told {
                     Some(verdict)
                 } else {
                     verdict
@@ -67,13 +72,13 @@ impl State {
     /// known, it is looked at.
     pub(super) fn act_on_what_it_shows(&mut self, who: &Address) {
         let worker = self.worker_mut(who);
-        if !worker.live || worker.status.is() != Is::Starting {
+        if !worker.live || worker.status.is() != Phase::Starting {
             return;
         }
         let told = match worker.shows {
-            Shows::Ready => Told::Ready,
-            Shows::Busy(turn) => Told::Busy(turn),
-            Shows::Idle(turn) => Told::Idle(turn),
+            Shows::Ready => SignalData::Ready,
+            Shows::Busy(turn) => SignalData::Busy(turn),
+            Shows::Idle(turn) => SignalData::Idle(turn),
             Shows::Unknown | Shows::Dialog | Shows::Limited => return self.look(who),
         };
         let by = decide(worker.status.is(), told.happened(worker));
@@ -82,17 +87,17 @@ impl State {
 
     /// What held the worker is over: it does again what it did before, and what happened
     /// is seen from there. Who waits for the human's answer is seen as waiting for any.
-    pub(super) fn as_before(&mut self, who: &Address, told: Told) {
+    pub(super) fn as_before(&mut self, who: &Address, told: SignalData) {
         let waits = match self.take_status(who) {
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { before, .. },
+                why: WaitingOn::Dialog { before, .. },
             }
             | WorkerState::Limited { before, .. } => {
                 self.restore_status(who, *before);
                 false
             }
             WorkerState::AwaitingHuman {
-                why: Why::Asks { work },
+                why: WaitingOn::Asks { work },
             } => {
                 self.worker_mut(who).status = WorkerState::Awaiting { work };
                 true
@@ -110,7 +115,7 @@ impl State {
         };
         let worker = self.worker_mut(who);
         // What it did before may have started another process, which has not exited.
-        if !(worker.live && matches!(told, Told::Exited(_))) {
+        if !(worker.live && matches!(told, SignalData::Exited(_))) {
             let by = decide(worker.status.is(), told.happened(worker));
             self.act(who, by, told);
         }
@@ -130,7 +135,7 @@ impl State {
             } => self.judge(who, work, verdict),
             WorkerState::Awaiting { work }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { work },
+                why: WaitingOn::Asks { work },
             } => {
                 self.go_on(who, work);
             }

@@ -19,7 +19,6 @@ mod identity;
 mod infer;
 mod meshes;
 mod message_record;
-mod moves;
 mod notes;
 mod open_messages;
 mod outcomes;
@@ -32,13 +31,14 @@ mod reload;
 mod replay;
 mod route;
 mod runs;
+mod signal_data;
 mod signals;
 mod state;
 mod table;
 #[cfg(test)]
 mod tests;
 mod timers;
-mod told;
+mod transitions;
 mod turns;
 mod usage;
 mod work;
@@ -54,14 +54,14 @@ pub use event::{
 pub use foresee::{Unsendable, foresee};
 pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};
 pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
-pub use moves::{Happened, Move};
 pub use promises::Broken;
 pub use replay::Judged;
 pub use route::{Outcome, Refusal, Route, Rule, Wanted, route};
-pub use state::{Counts, Moved, OpenMessage, State, Touched};
+pub use state::{Counts, OpenMessage, State, Touched, TransitionRecord};
 pub use table::decide;
+pub use transitions::{Signal, Transition};
 pub use work::{Item, Last, Member, Owes, Routed, Way, Work as InHand};
-pub use worker::{Giving, Is, Place, Shows, Why, Worker, WorkerState};
+pub use worker::{Giving, Phase, Place, Shows, WaitingOn, Worker, WorkerState};
 
 /// The version of the rules that this engine decides by.
 pub const RULES: u32 = 2;

@@ -128,8 +128,8 @@ impl State {
     }
 
     fn own_id(&mut self) -> MsgId {
-        self.now.letters += 1;
-        let id = format!("tx-{}-{}", self.seq, self.now.letters);
+        self.output.letters += 1;
+        let id = format!("tx-{}-{}", self.seq, self.output.letters);
         id.parse().expect("letters and digits are an id")
     }
 
@@ -283,7 +283,7 @@ impl State {
         let why = refused.reason.clone();
         let facts = MessageRecord::of_refused(number, id.clone(), from, source, self.at, why);
         self.remember(facts);
-        self.now.touched.messages.push((number, id));
+        self.output.touched.messages.push((number, id));
         let body = format!("{}: {}", refused.path, refused.reason);
         match author {
             Some(author) => {

@@ -1,10 +1,10 @@
 //! Outcomes: kept until their work is finished, then routed on.
 
 use super::message_record::{MessageNo, MessageRecord};
-use super::moves::{Happened, Move};
 use super::state::State;
+use super::transitions::{Signal, Transition};
 use super::work::{Owes, Routed, Way, Work};
-use super::worker::{Is, WorkerState};
+use super::worker::{Phase, WorkerState};
 use crate::model::{Address, Kind};
 
 impl State {
@@ -35,7 +35,7 @@ impl State {
             let last = last.filter(|_| named.is_empty());
             let late = last.is_some_and(|last| self.finish_parked(from, last, known));
             if !late && named.is_empty() {
-                let warning = match self.now.outside {
+                let warning = match self.output.outside {
                     Some(_) => {
                         "it was written before you were given what you have in hand: it is routed, \
                          and finishes nothing (`in-reply-to` names what it is about)"
@@ -84,10 +84,10 @@ impl State {
 
     /// What is owed may have come when no turn is under way.
     pub(super) fn settle_outside_of_a_turn(&mut self, from: &Address) {
-        self.happens(from, Happened::Paid, |state, by| {
-            if by == Move::GoesOn {
+        self.happens(from, Signal::Paid, |state, by| {
+            if by == Transition::GoesOn {
                 state.go_on_if_paid(from);
-            } else if by == Move::CheckAgain
+            } else if by == Transition::CheckAgain
                 && let Some(work) = state.take_status(from).into_work()
             {
                 state.check(from, work);
@@ -119,7 +119,7 @@ impl State {
         if from.is_core() || !self.workers.contains(from) {
             return;
         }
-        if self.worker_mut(from).status.is() != Is::Checking {
+        if self.worker_mut(from).status.is() != Phase::Checking {
             self.settle_outside_of_a_turn(from);
         }
     }

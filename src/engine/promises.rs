@@ -7,7 +7,7 @@ use super::fanout::FanOut;
 use super::message_record::{Delivery, MessageNo, Step};
 use super::state::{OpenMessage, State};
 use super::work::Owes;
-use super::worker::{Giving, Why, Worker, WorkerState};
+use super::worker::{Giving, WaitingOn, Worker, WorkerState};
 use crate::model::Address;
 
 /// A promise that does not hold, and how.
@@ -23,7 +23,7 @@ pub struct Broken {
 impl State {
     /// Check what the last step had to do with.
     pub fn broken_promise(&self) -> Option<Broken> {
-        let touched = &self.now.touched;
+        let touched = &self.output.touched;
         let messages = touched.messages.iter().map(|(number, _)| *number);
         messages
             .filter_map(|number| self.messages.get(number))
@@ -223,7 +223,7 @@ impl State {
                 worker.asking.is_empty() || worker.asking.iter().any(|(_, asked)| asked.is_core())
             }
             WorkerState::AwaitingHuman {
-                why: Why::Asks { .. },
+                why: WaitingOn::Asks { .. },
             } => !worker.asking.iter().any(|(_, asked)| asked.is_core()),
             WorkerState::AwaitingHuman { .. }
             | WorkerState::Limited { .. }

@@ -53,13 +53,17 @@ impl State {
                 delivery.set.clone_from(&item.set);
             }
         }
-        let kept = self.now.kept.remove(to).filter(|(old, _)| *old == priority);
+        let kept = self
+            .output
+            .kept
+            .remove(to)
+            .filter(|(old, _)| *old == priority);
         let place = kept.unwrap_or_else(|| {
             self.places += 1;
             (priority, self.places)
         });
         self.worker_mut(to).inbox.insert(place, item);
-        self.now.ready.insert(to.clone());
+        self.output.ready.insert(to.clone());
         self.touch_agent(to);
     }
 
@@ -186,7 +190,7 @@ impl State {
             let to = &delivery.to;
             self.close_ask(number, to);
             if let Some(place) = self.pull(to, number) {
-                self.now.kept.insert(to.clone(), place);
+                self.output.kept.insert(to.clone(), place);
             }
             if let Some(worker) = self.workers.get_mut(to) {
                 worker.updates.retain(|update| *update != number);

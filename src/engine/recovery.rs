@@ -8,11 +8,11 @@ use super::accept::HOPS;
 use super::effect::Effect;
 use super::event::{Alive, Command, Decision, Exit, Pane};
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
-use super::moves::{Happened, Move};
+use super::signal_data::SignalData;
 use super::state::{OpenMessage, State};
-use super::told::Told;
+use super::transitions::{Signal, Transition};
 use super::work::{Owes, Routed, Work};
-use super::worker::{Giving, Is, Shows, Why, WorkerState};
+use super::worker::{Giving, Phase, Shows, WaitingOn, WorkerState};
 use crate::model::{Address, Envelope, Kind, Mode};
 
 impl State {
@@ -47,26 +47,26 @@ impl State {
             let moved_on = (worker.attempt, worker.turn) != (attempt, turn);
             match is_found(&who, attempt) {
                 Some(found) if live && !moved_on => {
-                    self.happens(&who, Happened::Found, |state, by| {
+                    self.happens(&who, Signal::Found, |state, by| {
                         state.found(&who, by, found.turn);
                     });
                 }
                 None if live && !moved_on => {
-                    self.happens(&who, Happened::NotFound, |state, _| state.lost(&who));
+                    self.happens(&who, Signal::NotFound, |state, _| state.lost(&who));
                 }
                 Some(_) | None => {}
             }
             self.check_again(&who);
-            self.now.ready.insert(who);
+            self.output.ready.insert(who);
         }
     }
 
     /// Its process lives.
-    fn found(&mut self, who: &Address, by: Move, turn: u32) {
-        if by == Move::KillAgain {
+    fn found(&mut self, who: &Address, by: Transition, turn: u32) {
+        if by == Transition::KillAgain {
             self.kill(who);
         }
-        if by == Move::Adopted
+        if by == Transition::Adopted
             && let Some((work, giving)) = self.take_starting(who)
         {
             return self.found_starting(who, work, giving, turn);
@@ -105,7 +105,7 @@ impl State {
                 self.try_again(who, work, "its process was gone after a restart");
             }
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { before, .. },
+                why: WaitingOn::Dialog { before, .. },
             } => {
                 self.worker_mut(who).status = *before;
                 self.lost(who);
@@ -113,7 +113,7 @@ impl State {
             status @ WorkerState::Limited { .. } => {
                 let why = "its process was gone after a restart".into();
                 self.worker_mut(who).status = status;
-                self.keep_work(who, Told::Exited(Exit::Lost { why }));
+                self.keep_work(who, SignalData::Exited(Exit::Lost { why }));
             }
             WorkerState::Checking {
                 work,
@@ -125,7 +125,7 @@ impl State {
             }
             WorkerState::Awaiting { work }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { work },
+                why: WaitingOn::Asks { work },
             } => {
                 self.go_on(who, work);
             }
@@ -195,11 +195,11 @@ impl State {
         if self.agent(who).is_none() && !self.workers.contains(who) {
             return;
         }
-        self.happens(who, Happened::StoppedByPerson, |state, _| {
+        self.happens(who, Signal::StoppedByPerson, |state, _| {
             state.worker_mut(who).stopped = true;
             state.end_process(who, "a person stopped it");
             // What waits to be tried again waits for a person now.
-            if state.worker_mut(who).status.is() == Is::Backoff {
+            if state.worker_mut(who).status.is() == Phase::Backoff {
                 let status = state.take_status(who);
                 state.set(who, status);
             }
@@ -210,7 +210,7 @@ impl State {
         if !self.workers.contains(who) {
             return;
         }
-        self.happens(who, Happened::RestartedByPerson, |state, _| {
+        self.happens(who, Signal::RestartedByPerson, |state, _| {
             state.worker_mut(who).stopped = false;
             state.end_process(who, "a person restarted it");
             match state.take_status(who) {
@@ -244,7 +244,7 @@ impl State {
             status @ (WorkerState::Awaiting { .. }
             | WorkerState::Checking { .. }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { .. },
+                why: WaitingOn::Asks { .. },
             }) => {
                 let worker = self.worker_mut(who);
                 (worker.status, worker.dying) = (status, true);
@@ -340,10 +340,10 @@ impl State {
     /// An agent that is left alone after failures is tried at once, for a person who has
     /// seen to it. Its failures stay counted: another one, and it is left alone again.
     fn no_longer_alone(&mut self, who: &Address) {
-        self.happens(who, Happened::Retried, |state, by| {
+        self.happens(who, Signal::Retried, |state, by| {
             let worker = state.worker_mut(who);
             let alone = worker.status.work().is_none() && !worker.stopped;
-            if by == Move::NotAlone && alone {
+            if by == Transition::NotAlone && alone {
                 state.set(who, WorkerState::Idle);
             }
         });

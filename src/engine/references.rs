@@ -140,7 +140,7 @@ impl State {
     /// The work that an agent was given. What still waits for its process to come up, or
     /// for the one before to end, can have no outcome.
     pub(super) fn given(&self, agent: &Address) -> Option<&Work> {
-        if self.now.outside.as_ref() == Some(agent) {
+        if self.output.outside.as_ref() == Some(agent) {
             return None;
         }
         let worker = self.workers.get(agent)?;

@@ -25,7 +25,7 @@ impl State {
         let workers: Vec<Address> = self.workers.of_mesh(mesh).cloned().collect();
         for who in workers {
             if self.agent(&who).is_some() {
-                self.now.ready.insert(who);
+                self.output.ready.insert(who);
                 continue;
             }
             let inbox = std::mem::take(&mut self.worker_mut(&who).inbox);

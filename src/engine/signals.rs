@@ -3,20 +3,20 @@
 //! What is heard is acted on by the table.
 
 use super::event::{Event, Pane, Verdict};
-use super::moves::{Happened, Move};
-use super::state::{Moved, State};
+use super::signal_data::SignalData;
+use super::state::{State, TransitionRecord};
 use super::table::decide;
-use super::told::Told;
-use super::worker::Is;
+use super::transitions::{Signal, Transition};
+use super::worker::Phase;
 use crate::model::{Address, Mode};
 
 impl State {
     pub(super) fn pane_event(&mut self, event: Event) {
         let mut alive = true;
         let (pane, no, mut told) = match event {
-            Event::PaneStarted { pane, session } => (pane, 0, Told::Started(session)),
-            Event::PaneReady { pane, no } => (pane, no, Told::Ready),
-            Event::PaneIdle { pane, turn, no } => (pane, no, Told::Idle(turn)),
+            Event::PaneStarted { pane, session } => (pane, 0, SignalData::Started(session)),
+            Event::PaneReady { pane, no } => (pane, no, SignalData::Ready),
+            Event::PaneIdle { pane, turn, no } => (pane, no, SignalData::Idle(turn)),
             Event::PaneBusy {
                 pane,
                 turn,
@@ -24,18 +24,18 @@ impl State {
                 no,
             } => {
                 alive = !unchanged;
-                (pane, no, Told::Busy(turn))
+                (pane, no, SignalData::Busy(turn))
             }
-            Event::PaneAsked { pane, dialog, no } => (pane, no, Told::Asked(dialog)),
-            Event::PaneLimited { pane, until, no } => (pane, no, Told::Limited(until)),
-            Event::PaneExited { pane, exit } => (pane, 0, Told::Exited(exit)),
-            Event::Delivered { pane, turn } => (pane, 0, Told::Delivered(turn)),
+            Event::PaneAsked { pane, dialog, no } => (pane, no, SignalData::Asked(dialog)),
+            Event::PaneLimited { pane, until, no } => (pane, no, SignalData::Limited(until)),
+            Event::PaneExited { pane, exit } => (pane, 0, SignalData::Exited(exit)),
+            Event::Delivered { pane, turn } => (pane, 0, SignalData::Delivered(turn)),
             Event::DeliveryFailed {
                 pane,
                 turn,
                 sent,
                 why,
-            } => (pane, 0, Told::NotDelivered(turn, sent, why)),
+            } => (pane, 0, SignalData::NotDelivered(turn, sent, why)),
             Event::Arrived(_)
             | Event::Rejected(_)
             | Event::PaneUsed(_)
@@ -51,30 +51,27 @@ impl State {
         let Some(known) = self.workers.get(&worker) else {
             return;
         };
-        if let (Told::Busy(turn @ None), 0) = (&mut told, no) {
+        if let (SignalData::Busy(turn @ None), 0) = (&mut told, no) {
             // When nobody counted, it was taken for the turn in hand.
             *turn = Some(known.turn);
         }
         let from = known.status.is();
         let happened = told.happened(known);
-        let idle = matches!(
-            happened,
-            Happened::Ready | Happened::Idle | Happened::IdleBefore
-        );
+        let idle = matches!(happened, Signal::Ready | Signal::Idle | Signal::IdleBefore);
         let heard = if attempt != known.attempt {
-            Err(Move::OldAttempt)
+            Err(Transition::OldAttempt)
         } else if !known.live {
-            Err(Move::NoPane)
+            Err(Transition::NoPane)
         } else if no != 0 && no <= known.seen {
-            Err(Move::OldNews)
+            Err(Transition::OldNews)
         } else if told.turn().is_some_and(|turn| turn != known.turn) {
-            Err(Move::TooEarly)
+            Err(Transition::TooEarly)
         } else if idle && self.process(&worker).mode == Mode::Turn {
             // A process that lives for one turn begins with it, and ends it by its exit.
-            Err(Move::NotOurs)
-        } else if known.silent && (from, happened) == (Is::Working, Happened::IdleBefore) {
+            Err(Transition::NotOurs)
+        } else if known.silent && (from, happened) == (Phase::Working, Signal::IdleBefore) {
             // It was looked at, and does not have what it is thought to work on.
-            Ok(Move::NotTakenUp)
+            Ok(Transition::NotTakenUp)
         } else {
             Ok(decide(from, happened))
         };
@@ -109,10 +106,10 @@ impl State {
         }
     }
 
-    pub(super) fn moved(&mut self, worker: Address, from: Is, happened: Happened, by: Move) {
+    pub(super) fn moved(&mut self, worker: Address, from: Phase, happened: Signal, by: Transition) {
         self.touch_agent(&worker);
         let to = self.worker_mut(&worker).status.is();
-        self.now.moves.push(Moved {
+        self.output.moves.push(TransitionRecord {
             worker,
             from,
             happened,
@@ -128,11 +125,11 @@ impl State {
         };
         let from = worker.status.is();
         let by = match worker.due == Some(due) && self.at >= due {
-            true => decide(from, Happened::Due),
-            false => Move::NotDue,
+            true => decide(from, Signal::Due),
+            false => Transition::NotDue,
         };
-        self.act(who, by, Told::Due);
-        self.moved(who.clone(), from, Happened::Due, by);
+        self.act(who, by, SignalData::Due);
+        self.moved(who.clone(), from, Signal::Due, by);
     }
 
     pub(super) fn hook_finished(&mut self, who: &Address, check: u32, verdict: Verdict) {
@@ -142,11 +139,11 @@ impl State {
         let from = worker.status.is();
         let work = worker.status.work();
         let by = match work.is_some_and(|work| work.checks == check) {
-            true => decide(from, Happened::Checked),
-            false => Move::OldCheck,
+            true => decide(from, Signal::Checked),
+            false => Transition::OldCheck,
         };
-        self.act(who, by, Told::Checked(verdict));
-        self.moved(who.clone(), from, Happened::Checked, by);
+        self.act(who, by, SignalData::Checked(verdict));
+        self.moved(who.clone(), from, Signal::Checked, by);
     }
 
     /// Something that a message, a person or a start of tx brings about. `act` does what the
@@ -154,8 +151,8 @@ impl State {
     pub(super) fn happens(
         &mut self,
         who: &Address,
-        happened: Happened,
-        act: impl FnOnce(&mut State, Move),
+        happened: Signal,
+        act: impl FnOnce(&mut State, Transition),
     ) {
         let from = self.worker_mut(who).status.is();
         let by = decide(from, happened);

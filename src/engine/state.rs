@@ -15,12 +15,12 @@ use super::event::{Event, Loaded, Timer, Traits};
 use super::fanout::FanOuts;
 use super::meshes::Meshes;
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
-use super::moves::{Happened, Move};
 use super::open_messages::OpenMessages;
 use super::runs::Runs;
 use super::timers::Timers;
+use super::transitions::{Signal, Transition};
 use super::work::Work;
-use super::worker::{Is, Place, Worker, WorkerState};
+use super::worker::{Phase, Place, Worker, WorkerState};
 use super::workers::Workers;
 use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name};
 
@@ -49,7 +49,7 @@ pub struct State {
     pub(super) timers: Timers,
     /// What the step under way has come to.
     #[serde(skip)]
-    pub(super) now: Now,
+    pub(super) output: StepOutput,
 }
 
 /// An unfinished message.
@@ -81,10 +81,10 @@ pub struct Counts {
 
 /// What the step under way has come to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Now {
+pub(super) struct StepOutput {
     pub(super) effects: Vec<Effect>,
     pub(super) touched: Touched,
-    pub(super) moves: Vec<Moved>,
+    pub(super) moves: Vec<TransitionRecord>,
     /// Workers that may take what waits for them.
     pub(super) ready: BTreeSet<Address>,
     /// What tx has written in this step.
@@ -99,7 +99,7 @@ pub(super) struct Now {
 }
 
 /// What a step did is no part of what the state is.
-impl PartialEq for Now {
+impl PartialEq for StepOutput {
     fn eq(&self, _: &Self) -> bool {
         true
     }
@@ -118,17 +118,17 @@ pub struct Touched {
 
 /// A move of a worker, for those who count them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct TransitionRecord {
     /// The worker.
     pub worker: Address,
     /// What it did.
-    pub from: Is,
+    pub from: Phase,
     /// What happened.
-    pub happened: Happened,
+    pub happened: Signal,
     /// What came of it.
-    pub by: Move,
+    pub by: Transition,
     /// What it does now.
-    pub to: Is,
+    pub to: Phase,
 }
 
 impl State {
@@ -136,7 +136,7 @@ impl State {
     pub fn step(&mut self, at: i64, event: Event) -> Vec<Effect> {
         self.at = self.at.max(at);
         self.seq += 1;
-        self.now = Now::default();
+        self.output = StepOutput::default();
         match event {
             Event::Arrived(arrived) => self.arrived(*arrived),
             Event::Rejected(rejected) => self.rejected(*rejected),
@@ -165,7 +165,7 @@ impl State {
         self.give_what_waits();
         self.end_turns();
         debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
-        std::mem::take(&mut self.now.effects)
+        std::mem::take(&mut self.output.effects)
     }
 
     /// Pass over an event that nobody can read any more, and that brought so many messages:
@@ -174,7 +174,7 @@ impl State {
         self.at = self.at.max(at);
         self.seq += 1;
         self.numbers += messages;
-        self.now = Now::default();
+        self.output = StepOutput::default();
     }
 
     /// The next message gets a greater number than this.
@@ -204,12 +204,12 @@ impl State {
 
     /// What the last step had to do with.
     pub fn touched(&self) -> &Touched {
-        &self.now.touched
+        &self.output.touched
     }
 
     /// The moves of workers in the last step.
-    pub fn moves(&self) -> &[Moved] {
-        &self.now.moves
+    pub fn moves(&self) -> &[TransitionRecord] {
+        &self.output.moves
     }
 
     /// The unfinished messages, in the order of their numbers.
@@ -321,7 +321,7 @@ impl State {
         let Some(held) = self.messages.get(number) else {
             return;
         };
-        let touched = &mut self.now.touched;
+        let touched = &mut self.output.touched;
         if touched.messages.iter().any(|(known, _)| *known == number) {
             return;
         }
@@ -334,8 +334,8 @@ impl State {
     }
 
     pub(super) fn touch_agent(&mut self, address: &Address) {
-        if !self.now.touched.agents.contains(address) {
-            self.now.touched.agents.push(address.clone());
+        if !self.output.touched.agents.contains(address) {
+            self.output.touched.agents.push(address.clone());
         }
     }
 
@@ -429,10 +429,10 @@ impl State {
     }
 
     pub(super) fn remember(&mut self, facts: MessageRecord) {
-        self.now.effects.push(Effect::Remember(Box::new(facts)));
+        self.output.effects.push(Effect::Archive(Box::new(facts)));
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {
-        self.now.effects.push(effect);
+        self.output.effects.push(effect);
     }
 }

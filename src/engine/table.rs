@@ -2,91 +2,93 @@
 //! does in each status. Every pair is named, those that do nothing too. The engine acts by
 //! it, and the diagram in the docs is drawn from it.
 
-use super::moves::{Happened, Move};
-use super::worker::Is;
+use super::transitions::{Signal, Transition};
+use super::worker::Phase;
 
 /// The table. It speaks of the process that the worker has now, of the newest that was
 /// told of it, of the time that was set last, and of the check that is under way: what is
 /// older does nothing.
-pub fn decide(is: Is, happened: Happened) -> Move {
-    use Happened as H;
+pub fn decide(is: Phase, happened: Signal) -> Transition {
+    use Signal as H;
     match is {
-        Is::Idle => match happened {
-            H::Busy | H::BusyBefore => Move::OwnTurn,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Exited | H::NotFound => Move::PaneGone,
-            H::Idle | H::IdleBefore | H::Started | H::Ready => Move::AlreadyKnown,
-            H::Delivered | H::DeliveryFailed => Move::TooLate,
-            H::Due => Move::NotDue,
-            H::Checked => Move::OldCheck,
-            H::WorkWaits => Move::TakesWork,
-            H::Spoke => Move::SignOfLife,
-            H::Asks => Move::Waits,
-            H::Answered | H::Paid | H::GivenUp | H::Retried => Move::AlreadyKnown,
-            H::StoppedByPerson => Move::Held,
-            H::RestartedByPerson => Move::Restarted,
-            H::Found => Move::Adopted,
+        Phase::Idle => match happened {
+            H::Busy | H::BusyBefore => Transition::OwnTurn,
+            H::Asked => Transition::DialogOpened,
+            H::Limited => Transition::LimitReached,
+            H::Exited | H::NotFound => Transition::PaneGone,
+            H::Idle | H::IdleBefore | H::Started | H::Ready => Transition::AlreadyKnown,
+            H::Delivered | H::DeliveryFailed => Transition::TooLate,
+            H::Due => Transition::NotDue,
+            H::Checked => Transition::OldCheck,
+            H::WorkWaits => Transition::TakesWork,
+            H::Spoke => Transition::SignOfLife,
+            H::Asks => Transition::Waits,
+            H::Answered | H::Paid | H::GivenUp | H::Retried => Transition::AlreadyKnown,
+            H::StoppedByPerson => Transition::Held,
+            H::RestartedByPerson => Transition::Restarted,
+            H::Found => Transition::Adopted,
         },
-        Is::Starting => match happened {
-            H::Started => Move::Began,
-            H::Ready | H::IdleBefore => Move::HandOver,
+        Phase::Starting => match happened {
+            H::Started => Transition::Began,
+            H::Ready | H::IdleBefore => Transition::HandOver,
             // A message of its own proves it only where it names what it was given.
-            H::Delivered | H::Busy | H::Spoke => Move::TakenUp,
-            H::DeliveryFailed => Move::NotTakenUp,
-            H::BusyBefore => Move::Holding,
-            H::Idle => Move::TurnEnded,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Exited => Move::Failed,
-            H::Due => Move::TimedOut,
-            H::Checked => Move::OldCheck,
-            H::WorkWaits | H::Asks | H::Answered | H::Paid => Move::Later,
-            H::GivenUp => Move::Abandoned,
-            H::StoppedByPerson => Move::Held,
-            H::RestartedByPerson => Move::Restarted,
-            H::Retried => Move::AlreadyKnown,
-            H::Found => Move::Adopted,
-            H::NotFound => Move::StartedOver,
+            H::Delivered | H::Busy | H::Spoke => Transition::TakenUp,
+            H::DeliveryFailed => Transition::NotTakenUp,
+            H::BusyBefore => Transition::Holding,
+            H::Idle => Transition::TurnEnded,
+            H::Asked => Transition::DialogOpened,
+            H::Limited => Transition::LimitReached,
+            H::Exited => Transition::Failed,
+            H::Due => Transition::TimedOut,
+            H::Checked => Transition::OldCheck,
+            H::WorkWaits | H::Asks | H::Answered | H::Paid => Transition::Later,
+            H::GivenUp => Transition::Abandoned,
+            H::StoppedByPerson => Transition::Held,
+            H::RestartedByPerson => Transition::Restarted,
+            H::Retried => Transition::AlreadyKnown,
+            H::Found => Transition::Adopted,
+            H::NotFound => Transition::StartedOver,
         },
-        Is::Working => match happened {
-            H::Busy => Move::Acknowledged,
-            H::BusyBefore | H::Spoke => Move::SignOfLife,
-            H::Idle | H::Exited => Move::TurnEnded,
+        Phase::Working => match happened {
+            H::Busy => Transition::Acknowledged,
+            H::BusyBefore | H::Spoke => Transition::SignOfLife,
+            H::Idle | H::Exited => Transition::TurnEnded,
             // Unless it was silent: then this is what a look at it has found.
-            H::IdleBefore => Move::TooEarly,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Started | H::Ready | H::Delivered | H::Retried => Move::AlreadyKnown,
-            H::DeliveryFailed => Move::TooLate,
-            H::Due => Move::TimedOut,
-            H::Checked => Move::OldCheck,
-            H::WorkWaits | H::Asks | H::Answered | H::Paid => Move::Later,
-            H::GivenUp => Move::Abandoned,
-            H::StoppedByPerson => Move::Held,
-            H::RestartedByPerson => Move::Restarted,
-            H::Found => Move::Adopted,
-            H::NotFound => Move::StartedOver,
+            H::IdleBefore => Transition::TooEarly,
+            H::Asked => Transition::DialogOpened,
+            H::Limited => Transition::LimitReached,
+            H::Started | H::Ready | H::Delivered | H::Retried => Transition::AlreadyKnown,
+            H::DeliveryFailed => Transition::TooLate,
+            H::Due => Transition::TimedOut,
+            H::Checked => Transition::OldCheck,
+            H::WorkWaits | H::Asks | H::Answered | H::Paid => Transition::Later,
+            H::GivenUp => Transition::Abandoned,
+            H::StoppedByPerson => Transition::Held,
+            H::RestartedByPerson => Transition::Restarted,
+            H::Found => Transition::Adopted,
+            H::NotFound => Transition::StartedOver,
         },
-        Is::Awaiting => match happened {
-            H::Busy | H::BusyBefore => Move::OwnTurn,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Exited => Move::PaneGone,
-            H::Idle | H::IdleBefore | H::Started | H::Ready | H::Retried => Move::AlreadyKnown,
-            H::Delivered | H::DeliveryFailed => Move::TooLate,
-            H::Due => Move::NotDue,
-            H::Checked => Move::OldCheck,
-            H::WorkWaits => Move::Later,
-            H::Spoke => Move::SignOfLife,
-            H::Asks => Move::Waits,
-            H::Answered | H::Paid | H::NotFound => Move::GoesOn,
-            H::GivenUp => Move::Abandoned,
-            H::StoppedByPerson => Move::Held,
-            H::RestartedByPerson => Move::Restarted,
-            H::Found => Move::Adopted,
+        Phase::Awaiting => match happened {
+            H::Busy | H::BusyBefore => Transition::OwnTurn,
+            H::Asked => Transition::DialogOpened,
+            H::Limited => Transition::LimitReached,
+            H::Exited => Transition::PaneGone,
+            H::Idle | H::IdleBefore | H::Started | H::Ready | H::Retried => {
+                Transition::AlreadyKnown
+            }
+            H::Delivered | H::DeliveryFailed => Transition::TooLate,
+            H::Due => Transition::NotDue,
+            H::Checked => Transition::OldCheck,
+            H::WorkWaits => Transition::Later,
+            H::Spoke => Transition::SignOfLife,
+            H::Asks => Transition::Waits,
+            H::Answered | H::Paid | H::NotFound => Transition::GoesOn,
+            H::GivenUp => Transition::Abandoned,
+            H::StoppedByPerson => Transition::Held,
+            H::RestartedByPerson => Transition::Restarted,
+            H::Found => Transition::Adopted,
         },
-        Is::AwaitingHuman => match happened {
+        Phase::AwaitingHuman => match happened {
             H::Ready
             | H::Busy
             | H::BusyBefore
@@ -94,59 +96,61 @@ pub fn decide(is: Is, happened: Happened) -> Move {
             | H::IdleBefore
             | H::Limited
             | H::Exited
-            | H::NotFound => Move::AsBefore,
-            H::Started | H::Delivered | H::DeliveryFailed | H::Checked => Move::Behind,
-            H::Asked => Move::DialogOpened,
-            H::Due => Move::NotDue,
-            H::WorkWaits => Move::Later,
-            H::Spoke => Move::SignOfLife,
-            H::Asks => Move::Waits,
+            | H::NotFound => Transition::AsBefore,
+            H::Started | H::Delivered | H::DeliveryFailed | H::Checked => Transition::Behind,
+            H::Asked => Transition::DialogOpened,
+            H::Due => Transition::NotDue,
+            H::WorkWaits => Transition::Later,
+            H::Spoke => Transition::SignOfLife,
+            H::Asks => Transition::Waits,
             // A dialog holds it all the same.
-            H::Answered | H::Paid => Move::GoesOn,
-            H::GivenUp => Move::Abandoned,
-            H::StoppedByPerson => Move::Held,
-            H::RestartedByPerson => Move::Restarted,
-            H::Retried => Move::AlreadyKnown,
-            H::Found => Move::Adopted,
+            H::Answered | H::Paid => Transition::GoesOn,
+            H::GivenUp => Transition::Abandoned,
+            H::StoppedByPerson => Transition::Held,
+            H::RestartedByPerson => Transition::Restarted,
+            H::Retried => Transition::AlreadyKnown,
+            H::Found => Transition::Adopted,
         },
-        Is::Limited => match happened {
-            H::Busy | H::BusyBefore => Move::AsBefore,
-            H::Exited | H::NotFound => Move::KeepsWork,
+        Phase::Limited => match happened {
+            H::Busy | H::BusyBefore => Transition::AsBefore,
+            H::Exited | H::NotFound => Transition::KeepsWork,
             H::Started | H::Delivered | H::DeliveryFailed | H::Idle | H::Checked | H::Asks => {
-                Move::Behind
+                Transition::Behind
             }
-            H::Ready | H::IdleBefore => Move::StillHeld,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Due => Move::LimitOver,
-            H::WorkWaits | H::Answered | H::Paid => Move::Later,
-            H::Spoke => Move::SignOfLife,
-            H::GivenUp => Move::Abandoned,
-            H::StoppedByPerson => Move::Held,
-            H::RestartedByPerson => Move::Restarted,
-            H::Retried => Move::AlreadyKnown,
-            H::Found => Move::Adopted,
+            H::Ready | H::IdleBefore => Transition::StillHeld,
+            H::Asked => Transition::DialogOpened,
+            H::Limited => Transition::LimitReached,
+            H::Due => Transition::LimitOver,
+            H::WorkWaits | H::Answered | H::Paid => Transition::Later,
+            H::Spoke => Transition::SignOfLife,
+            H::GivenUp => Transition::Abandoned,
+            H::StoppedByPerson => Transition::Held,
+            H::RestartedByPerson => Transition::Restarted,
+            H::Retried => Transition::AlreadyKnown,
+            H::Found => Transition::Adopted,
         },
-        Is::Checking => match happened {
-            H::Busy | H::BusyBefore => Move::NotOurs,
-            H::Asked => Move::DialogOpened,
-            H::Limited => Move::LimitReached,
-            H::Exited => Move::PaneGone,
-            H::Idle | H::IdleBefore | H::Started | H::Ready | H::Retried => Move::AlreadyKnown,
-            H::Delivered | H::DeliveryFailed => Move::TooLate,
-            H::Due => Move::TimedOut,
+        Phase::Checking => match happened {
+            H::Busy | H::BusyBefore => Transition::NotOurs,
+            H::Asked => Transition::DialogOpened,
+            H::Limited => Transition::LimitReached,
+            H::Exited => Transition::PaneGone,
+            H::Idle | H::IdleBefore | H::Started | H::Ready | H::Retried => {
+                Transition::AlreadyKnown
+            }
+            H::Delivered | H::DeliveryFailed => Transition::TooLate,
+            H::Due => Transition::TimedOut,
             // A verdict may have come while it could not be acted on.
-            H::Checked | H::NotFound => Move::Judged,
-            H::WorkWaits | H::Asks | H::Answered => Move::Later,
-            H::Spoke => Move::SignOfLife,
-            H::Paid => Move::CheckAgain,
-            H::GivenUp => Move::Abandoned,
-            H::StoppedByPerson => Move::Held,
-            H::RestartedByPerson => Move::Restarted,
-            H::Found => Move::Adopted,
+            H::Checked | H::NotFound => Transition::Judged,
+            H::WorkWaits | H::Asks | H::Answered => Transition::Later,
+            H::Spoke => Transition::SignOfLife,
+            H::Paid => Transition::CheckAgain,
+            H::GivenUp => Transition::Abandoned,
+            H::StoppedByPerson => Transition::Held,
+            H::RestartedByPerson => Transition::Restarted,
+            H::Found => Transition::Adopted,
         },
-        Is::Backoff => match happened {
-            H::Due => Move::TryAgain,
+        Phase::Backoff => match happened {
+            H::Due => Transition::TryAgain,
             H::Started
             | H::Ready
             | H::Delivered
@@ -159,21 +163,21 @@ pub fn decide(is: Is, happened: Happened) -> Move {
             | H::Limited
             | H::Exited
             | H::Found
-            | H::NotFound => Move::NoPane,
-            H::Checked => Move::OldCheck,
-            H::WorkWaits | H::Answered => Move::Later,
-            H::Spoke => Move::SignOfLife,
-            H::Asks => Move::Behind,
+            | H::NotFound => Transition::NoPane,
+            H::Checked => Transition::OldCheck,
+            H::WorkWaits | H::Answered => Transition::Later,
+            H::Spoke => Transition::SignOfLife,
+            H::Asks => Transition::Behind,
             // The process is gone, but its last word has come after it.
-            H::Paid => Move::GoesOn,
-            H::GivenUp => Move::Abandoned,
-            H::StoppedByPerson => Move::Held,
-            H::RestartedByPerson => Move::Restarted,
-            H::Retried => Move::NotAlone,
+            H::Paid => Transition::GoesOn,
+            H::GivenUp => Transition::Abandoned,
+            H::StoppedByPerson => Transition::Held,
+            H::RestartedByPerson => Transition::Restarted,
+            H::Retried => Transition::NotAlone,
         },
-        Is::Stopping => match happened {
-            H::Exited | H::NotFound => Move::Stopped,
-            H::Due | H::Found => Move::KillAgain,
+        Phase::Stopping => match happened {
+            H::Exited | H::NotFound => Transition::Stopped,
+            H::Due | H::Found => Transition::KillAgain,
             H::Started
             | H::Ready
             | H::Delivered
@@ -183,169 +187,172 @@ pub fn decide(is: Is, happened: Happened) -> Move {
             | H::Idle
             | H::IdleBefore
             | H::Asked
-            | H::Limited => Move::TooLate,
-            H::Checked => Move::OldCheck,
-            H::WorkWaits | H::Answered | H::Paid => Move::Later,
-            H::Spoke => Move::SignOfLife,
-            H::Asks => Move::Behind,
-            H::GivenUp => Move::Abandoned,
-            H::StoppedByPerson => Move::Held,
-            H::RestartedByPerson => Move::Restarted,
-            H::Retried => Move::AlreadyKnown,
+            | H::Limited => Transition::TooLate,
+            H::Checked => Transition::OldCheck,
+            H::WorkWaits | H::Answered | H::Paid => Transition::Later,
+            H::Spoke => Transition::SignOfLife,
+            H::Asks => Transition::Behind,
+            H::GivenUp => Transition::Abandoned,
+            H::StoppedByPerson => Transition::Held,
+            H::RestartedByPerson => Transition::Restarted,
+            H::Retried => Transition::AlreadyKnown,
         },
     }
 }
 
-impl Move {
+impl Transition {
     /// Where it can lead from a status, besides staying there. What waits in the inbox
     /// is given at once, so that what leads to idle may lead on to starting.
-    pub fn leads_to(self, from: Is) -> &'static [Is] {
+    pub fn leads_to(self, from: Phase) -> &'static [Phase] {
         /// What can follow when a turn has ended, or work is over. A process that is in the
         /// way of what comes next is ended; a worker that a person stopped waits.
-        const SETTLED: &[Is] = &[
-            Is::Idle,
-            Is::Starting,
-            Is::Awaiting,
-            Is::AwaitingHuman,
-            Is::Checking,
-            Is::Backoff,
-            Is::Stopping,
+        const SETTLED: &[Phase] = &[
+            Phase::Idle,
+            Phase::Starting,
+            Phase::Awaiting,
+            Phase::AwaitingHuman,
+            Phase::Checking,
+            Phase::Backoff,
+            Phase::Stopping,
         ];
         /// What can follow when that leaves no process, or a failed one.
-        const WITHOUT_PANE: &[Is] = &[
-            Is::Idle,
-            Is::Starting,
-            Is::Awaiting,
-            Is::AwaitingHuman,
-            Is::Checking,
-            Is::Backoff,
+        const WITHOUT_PANE: &[Phase] = &[
+            Phase::Idle,
+            Phase::Starting,
+            Phase::Awaiting,
+            Phase::AwaitingHuman,
+            Phase::Checking,
+            Phase::Backoff,
         ];
         match self {
-            Move::TakenUp | Move::OwnTurn => &[Is::Working],
-            Move::NotTakenUp => &[Is::Stopping],
-            Move::TurnEnded | Move::Judged => SETTLED,
-            Move::DialogOpened => &[Is::AwaitingHuman],
-            Move::LimitReached => &[Is::Limited],
-            Move::LimitOver => &[
-                Is::Idle,
-                Is::Starting,
-                Is::Working,
-                Is::Awaiting,
-                Is::AwaitingHuman,
-                Is::Checking,
-                Is::Backoff,
-                Is::Stopping,
+            Transition::TakenUp | Transition::OwnTurn => &[Phase::Working],
+            Transition::NotTakenUp => &[Phase::Stopping],
+            Transition::TurnEnded | Transition::Judged => SETTLED,
+            Transition::DialogOpened => &[Phase::AwaitingHuman],
+            Transition::LimitReached => &[Phase::Limited],
+            Transition::LimitOver => &[
+                Phase::Idle,
+                Phase::Starting,
+                Phase::Working,
+                Phase::Awaiting,
+                Phase::AwaitingHuman,
+                Phase::Checking,
+                Phase::Backoff,
+                Phase::Stopping,
             ],
-            Move::TimedOut => match from {
-                Is::Checking => SETTLED,
-                Is::Idle
-                | Is::Starting
-                | Is::Working
-                | Is::Awaiting
-                | Is::AwaitingHuman
-                | Is::Limited
-                | Is::Backoff
-                | Is::Stopping => &[Is::Stopping],
+            Transition::TimedOut => match from {
+                Phase::Checking => SETTLED,
+                Phase::Idle
+                | Phase::Starting
+                | Phase::Working
+                | Phase::Awaiting
+                | Phase::AwaitingHuman
+                | Phase::Limited
+                | Phase::Backoff
+                | Phase::Stopping => &[Phase::Stopping],
             },
-            Move::Failed | Move::Stopped | Move::TryAgain | Move::StartedOver => WITHOUT_PANE,
-            Move::TakesWork => &[Is::Starting, Is::Stopping, Is::Backoff],
-            Move::Waits => &[Is::Awaiting, Is::AwaitingHuman],
-            Move::GoesOn => SETTLED,
-            Move::Restarted => match from {
-                Is::Backoff => SETTLED,
-                Is::Idle
-                | Is::Starting
-                | Is::Working
-                | Is::Awaiting
-                | Is::AwaitingHuman
-                | Is::Limited
-                | Is::Checking
-                | Is::Stopping => &[Is::Stopping],
+            Transition::Failed
+            | Transition::Stopped
+            | Transition::TryAgain
+            | Transition::StartedOver => WITHOUT_PANE,
+            Transition::TakesWork => &[Phase::Starting, Phase::Stopping, Phase::Backoff],
+            Transition::Waits => &[Phase::Awaiting, Phase::AwaitingHuman],
+            Transition::GoesOn => SETTLED,
+            Transition::Restarted => match from {
+                Phase::Backoff => SETTLED,
+                Phase::Idle
+                | Phase::Starting
+                | Phase::Working
+                | Phase::Awaiting
+                | Phase::AwaitingHuman
+                | Phase::Limited
+                | Phase::Checking
+                | Phase::Stopping => &[Phase::Stopping],
             },
-            Move::CheckAgain => &[],
-            Move::Abandoned => &[Is::Idle, Is::Stopping],
-            Move::Held => &[Is::Stopping],
-            Move::NotAlone => &[Is::Idle],
-            Move::Adopted => &[Is::Working],
+            Transition::CheckAgain => &[],
+            Transition::Abandoned => &[Phase::Idle, Phase::Stopping],
+            Transition::Held => &[Phase::Stopping],
+            Transition::NotAlone => &[Phase::Idle],
+            Transition::Adopted => &[Phase::Working],
             // It depends on what the status was before; see that one's row.
-            Move::AsBefore | Move::KeepsWork => &[
-                Is::Idle,
-                Is::Starting,
-                Is::Working,
-                Is::Awaiting,
-                Is::AwaitingHuman,
-                Is::Limited,
-                Is::Checking,
-                Is::Backoff,
-                Is::Stopping,
+            Transition::AsBefore | Transition::KeepsWork => &[
+                Phase::Idle,
+                Phase::Starting,
+                Phase::Working,
+                Phase::Awaiting,
+                Phase::AwaitingHuman,
+                Phase::Limited,
+                Phase::Checking,
+                Phase::Backoff,
+                Phase::Stopping,
             ],
-            Move::HandOver | Move::Holding => &[],
-            Move::Began
-            | Move::Acknowledged
-            | Move::SignOfLife
-            | Move::Behind
-            | Move::PaneGone
-            | Move::KillAgain
-            | Move::AlreadyKnown
-            | Move::TooEarly
-            | Move::TooLate
-            | Move::Later
-            | Move::StillHeld
-            | Move::NotOurs
-            | Move::OldAttempt
-            | Move::OldNews
-            | Move::NoPane
-            | Move::NotDue
-            | Move::OldCheck => &[],
+            Transition::HandOver | Transition::Holding => &[],
+            Transition::Began
+            | Transition::Acknowledged
+            | Transition::SignOfLife
+            | Transition::Behind
+            | Transition::PaneGone
+            | Transition::KillAgain
+            | Transition::AlreadyKnown
+            | Transition::TooEarly
+            | Transition::TooLate
+            | Transition::Later
+            | Transition::StillHeld
+            | Transition::NotOurs
+            | Transition::OldAttempt
+            | Transition::OldNews
+            | Transition::NoPane
+            | Transition::NotDue
+            | Transition::OldCheck => &[],
         }
     }
 
     /// Does it do nothing?
     pub fn is_nothing(self) -> bool {
         match self {
-            Move::AlreadyKnown
-            | Move::TooEarly
-            | Move::TooLate
-            | Move::Later
-            | Move::StillHeld
-            | Move::NotOurs
-            | Move::OldAttempt
-            | Move::OldNews
-            | Move::NoPane
-            | Move::NotDue
-            | Move::OldCheck => true,
-            Move::Began
-            | Move::HandOver
-            | Move::TakenUp
-            | Move::NotTakenUp
-            | Move::Holding
-            | Move::OwnTurn
-            | Move::Acknowledged
-            | Move::SignOfLife
-            | Move::TurnEnded
-            | Move::DialogOpened
-            | Move::AsBefore
-            | Move::KeepsWork
-            | Move::Behind
-            | Move::LimitReached
-            | Move::LimitOver
-            | Move::PaneGone
-            | Move::Failed
-            | Move::TimedOut
-            | Move::TryAgain
-            | Move::Stopped
-            | Move::KillAgain
-            | Move::Judged
-            | Move::TakesWork
-            | Move::Waits
-            | Move::GoesOn
-            | Move::CheckAgain
-            | Move::Abandoned
-            | Move::Held
-            | Move::Restarted
-            | Move::NotAlone
-            | Move::Adopted
-            | Move::StartedOver => false,
+            Transition::AlreadyKnown
+            | Transition::TooEarly
+            | Transition::TooLate
+            | Transition::Later
+            | Transition::StillHeld
+            | Transition::NotOurs
+            | Transition::OldAttempt
+            | Transition::OldNews
+            | Transition::NoPane
+            | Transition::NotDue
+            | Transition::OldCheck => true,
+            Transition::Began
+            | Transition::HandOver
+            | Transition::TakenUp
+            | Transition::NotTakenUp
+            | Transition::Holding
+            | Transition::OwnTurn
+            | Transition::Acknowledged
+            | Transition::SignOfLife
+            | Transition::TurnEnded
+            | Transition::DialogOpened
+            | Transition::AsBefore
+            | Transition::KeepsWork
+            | Transition::Behind
+            | Transition::LimitReached
+            | Transition::LimitOver
+            | Transition::PaneGone
+            | Transition::Failed
+            | Transition::TimedOut
+            | Transition::TryAgain
+            | Transition::Stopped
+            | Transition::KillAgain
+            | Transition::Judged
+            | Transition::TakesWork
+            | Transition::Waits
+            | Transition::GoesOn
+            | Transition::CheckAgain
+            | Transition::Abandoned
+            | Transition::Held
+            | Transition::Restarted
+            | Transition::NotAlone
+            | Transition::Adopted
+            | Transition::StartedOver => false,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::give::SILENCE;
 use super::message_record::Step;
 use super::notes::Note;
 use super::state::State;
-use super::worker::{Is, Shows, WorkerState};
+use super::worker::{Phase, Shows, WorkerState};
 use crate::model::{Address, Kind, Mode};
 
 /// When something is due: what each time was set for is kept with that.
@@ -104,7 +104,7 @@ impl State {
             return;
         }
         worker.pause = None;
-        let asks = !worker.asking.is_empty() && worker.status.is() == Is::Working;
+        let asks = !worker.asking.is_empty() && worker.status.is() == Phase::Working;
         let pane = worker.pane(who);
         self.timers
             .change(Timer::Pause(who.clone()), Some(due), None);
@@ -128,7 +128,7 @@ impl State {
         let next = Some(self.at + SILENCE);
         worker.silence = next;
         // Who shows a dialog is silent until somebody answers it.
-        let works = worker.status.is() == Is::Working;
+        let works = worker.status.is() == Phase::Working;
         let known = std::mem::replace(&mut worker.silent, works);
         let about = worker.status.work().and_then(|work| work.messages().next());
         self.timers

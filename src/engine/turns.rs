@@ -47,7 +47,7 @@ impl State {
 
     /// A program that stays, and shows nothing, has ended its turn when what it owes is there.
     pub(super) fn end_turns(&mut self) {
-        for who in self.now.touched.agents.clone() {
+        for who in self.output.touched.agents.clone() {
             let stays = self.process(&who).mode == Mode::Pane;
             let Some(worker) = self.workers.get_mut(&who).filter(|_| stays) else {
                 continue;

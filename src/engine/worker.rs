@@ -143,7 +143,7 @@ pub enum WorkerState {
     /// It waits for the human.
     AwaitingHuman {
         /// For what.
-        why: Why,
+        why: WaitingOn,
     },
     /// Its account has no room for now.
     Limited {
@@ -192,7 +192,7 @@ pub enum Giving {
 /// What the human is needed for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum WaitingOn {
     /// To answer asks.
     Asks {
         /// The work that waits.
@@ -212,7 +212,7 @@ pub enum Why {
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Is {
+pub enum Phase {
     /// Nothing is in hand.
     Idle,
     /// Work is being given.
@@ -246,17 +246,17 @@ impl Worker {
 
 impl WorkerState {
     /// Its name.
-    pub fn is(&self) -> Is {
+    pub fn is(&self) -> Phase {
         match self {
-            WorkerState::Idle => Is::Idle,
-            WorkerState::Starting { .. } => Is::Starting,
-            WorkerState::Working { .. } => Is::Working,
-            WorkerState::Awaiting { .. } => Is::Awaiting,
-            WorkerState::AwaitingHuman { .. } => Is::AwaitingHuman,
-            WorkerState::Limited { .. } => Is::Limited,
-            WorkerState::Checking { .. } => Is::Checking,
-            WorkerState::Backoff { .. } => Is::Backoff,
-            WorkerState::Stopping { .. } => Is::Stopping,
+            WorkerState::Idle => Phase::Idle,
+            WorkerState::Starting { .. } => Phase::Starting,
+            WorkerState::Working { .. } => Phase::Working,
+            WorkerState::Awaiting { .. } => Phase::Awaiting,
+            WorkerState::AwaitingHuman { .. } => Phase::AwaitingHuman,
+            WorkerState::Limited { .. } => Phase::Limited,
+            WorkerState::Checking { .. } => Phase::Checking,
+            WorkerState::Backoff { .. } => Phase::Backoff,
+            WorkerState::Stopping { .. } => Phase::Stopping,
         }
     }
 
@@ -268,11 +268,11 @@ impl WorkerState {
             | WorkerState::Working { work }
             | WorkerState::Awaiting { work }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { work },
+                why: WaitingOn::Asks { work },
             }
             | WorkerState::Checking { work, .. } => Some(work),
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { before, .. },
+                why: WaitingOn::Dialog { before, .. },
             }
             | WorkerState::Limited { before, .. } => before.work(),
             WorkerState::Backoff { work, .. } | WorkerState::Stopping { work, .. } => {
@@ -289,11 +289,11 @@ impl WorkerState {
             | WorkerState::Working { work }
             | WorkerState::Awaiting { work }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { work },
+                why: WaitingOn::Asks { work },
             }
             | WorkerState::Checking { work, .. } => Some(work),
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { before, .. },
+                why: WaitingOn::Dialog { before, .. },
             }
             | WorkerState::Limited { before, .. } => before.work_mut(),
             WorkerState::Backoff { work, .. } | WorkerState::Stopping { work, .. } => {
@@ -310,11 +310,11 @@ impl WorkerState {
             | WorkerState::Working { work }
             | WorkerState::Awaiting { work }
             | WorkerState::AwaitingHuman {
-                why: Why::Asks { work },
+                why: WaitingOn::Asks { work },
             }
             | WorkerState::Checking { work, .. } => Some(work),
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { before, .. },
+                why: WaitingOn::Dialog { before, .. },
             }
             | WorkerState::Limited { before, .. } => before.into_work(),
             WorkerState::Backoff { work, .. } | WorkerState::Stopping { work, .. } => work,
@@ -326,7 +326,7 @@ impl WorkerState {
         match self {
             WorkerState::Starting { giving, .. } => Some(*giving),
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { before, .. },
+                why: WaitingOn::Dialog { before, .. },
             }
             | WorkerState::Limited { before, .. } => before.giving(),
             WorkerState::Idle
@@ -348,7 +348,7 @@ impl WorkerState {
     pub fn dialog(&self) -> Option<&Dialog> {
         match self {
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { dialog, .. },
+                why: WaitingOn::Dialog { dialog, .. },
             } => Some(dialog),
             WorkerState::Limited { before, .. } => before.dialog(),
             WorkerState::Idle
@@ -367,7 +367,7 @@ impl WorkerState {
         match self {
             WorkerState::Starting { .. } | WorkerState::Working { .. } => true,
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { before, .. },
+                why: WaitingOn::Dialog { before, .. },
             }
             | WorkerState::Limited { before, .. } => before.in_turn(),
             WorkerState::Idle
@@ -386,7 +386,7 @@ impl WorkerState {
             | WorkerState::Working { .. }
             | WorkerState::Stopping { .. } => true,
             WorkerState::AwaitingHuman {
-                why: Why::Dialog { before, .. },
+                why: WaitingOn::Dialog { before, .. },
             }
             | WorkerState::Limited { before, .. } => before.has_turn(),
             WorkerState::Idle
@@ -413,32 +413,32 @@ impl WorkerState {
     }
 }
 
-impl Is {
+impl Phase {
     /// Every status.
-    pub const ALL: [Is; 9] = [
-        Is::Idle,
-        Is::Starting,
-        Is::Working,
-        Is::Awaiting,
-        Is::AwaitingHuman,
-        Is::Limited,
-        Is::Checking,
-        Is::Backoff,
-        Is::Stopping,
+    pub const ALL: [Phase; 9] = [
+        Phase::Idle,
+        Phase::Starting,
+        Phase::Working,
+        Phase::Awaiting,
+        Phase::AwaitingHuman,
+        Phase::Limited,
+        Phase::Checking,
+        Phase::Backoff,
+        Phase::Stopping,
     ];
 
     /// The word that people read.
     pub fn as_str(self) -> &'static str {
         match self {
-            Is::Idle => "idle",
-            Is::Starting => "starting",
-            Is::Working => "working",
-            Is::Awaiting => "awaiting",
-            Is::AwaitingHuman => "awaiting-human",
-            Is::Limited => "limited",
-            Is::Checking => "checking",
-            Is::Backoff => "backoff",
-            Is::Stopping => "stopping",
+            Phase::Idle => "idle",
+            Phase::Starting => "starting",
+            Phase::Working => "working",
+            Phase::Awaiting => "awaiting",
+            Phase::AwaitingHuman => "awaiting-human",
+            Phase::Limited => "limited",
+            Phase::Checking => "checking",
+            Phase::Backoff => "backoff",
+            Phase::Stopping => "stopping",
         }
     }
 }

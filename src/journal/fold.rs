@@ -80,7 +80,7 @@ impl Folded {
         for effect in self.state.step(record.at, event) {
             match effect {
                 Effect::Write(letter) => self.letters.push(*letter),
-                Effect::Remember(facts) if older => self.finished.push(*facts),
+                Effect::Archive(facts) if older => self.finished.push(*facts),
                 Effect::Spawn { .. }
                 | Effect::Deliver { .. }
                 | Effect::Interrupt { .. }
@@ -91,7 +91,7 @@ impl Folded {
                 | Effect::Decide { .. }
                 | Effect::EndTurn { .. }
                 | Effect::RunHook { .. }
-                | Effect::Remember(_) => {}
+                | Effect::Archive(_) => {}
             }
         }
         Ok(())

@@ -340,7 +340,7 @@ impl Store {
     fn queue(&mut self, mut entry: Entry, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::Remember(facts) => entry.facts.push(*facts),
+                Effect::Archive(facts) => entry.facts.push(*facts),
                 effect @ (Effect::Spawn { .. }
                 | Effect::Deliver { .. }
                 | Effect::Interrupt { .. }

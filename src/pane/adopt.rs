@@ -2,7 +2,7 @@
 
 use super::saw::Saw;
 use super::step::Setup;
-use crate::engine::{Is, Worker};
+use crate::engine::{Phase, Worker};
 
 impl Saw {
     /// A process was found alive: attempt `attempt` of a worker, if that is known. `mark`: the
@@ -29,15 +29,15 @@ impl Saw {
             mark.max(sent)
         };
         let busy = worker.is_none_or(|worker| match worker.status.is() {
-            Is::Working => true,
-            Is::Starting => worker.turn == turn,
-            Is::Idle
-            | Is::Awaiting
-            | Is::AwaitingHuman
-            | Is::Limited
-            | Is::Checking
-            | Is::Backoff
-            | Is::Stopping => false,
+            Phase::Working => true,
+            Phase::Starting => worker.turn == turn,
+            Phase::Idle
+            | Phase::Awaiting
+            | Phase::AwaitingHuman
+            | Phase::Limited
+            | Phase::Checking
+            | Phase::Backoff
+            | Phase::Stopping => false,
         });
         Saw::Adopted {
             turn,

@@ -4,9 +4,9 @@
 //! ```text
 //!   Saw                        Pane::step(at, Saw)              Act
 //!   the process runs, ended    ┌──────────────────────────┐     start it, signal it
-//!   the title, the screen ────►│ Seen: what that means    │────► look again
-//!   a hook of the agent CLI    │ decide(Phase, Seen)      │     paste, press Enter
-//!   a text to deliver, orders  │ Move: what follows       │     interrupt
+//!   the title, the screen ────►│ PaneSignal: what that means    │────► look again
+//!   a hook of the agent CLI    │ decide(PanePhase, PaneSignal)      │     paste, press Enter
+//!   a text to deliver, orders  │ PaneTransition: what follows       │     interrupt
 //!   what came of an act        └──────────────────────────┘     tell what became of it
 //! ```
 //!
@@ -39,4 +39,4 @@ mod texts;
 pub use act::{Act, Force, HookAnswer, Report};
 pub use saw::{Content, Hook, HookWants, Pasted, Saw, Text, View};
 pub use step::{Pane, STEPS, Setup};
-pub use table::{Move, Phase, Seen, decide};
+pub use table::{PanePhase, PaneSignal, PaneTransition, decide};

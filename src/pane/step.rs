@@ -4,7 +4,7 @@
 use super::act::{Act, Force, Report};
 use super::requests::Requests;
 use super::saw::{Hook, HookWants, Pasted, Saw, Text, View};
-use super::table::{Move, Phase, Seen, decide};
+use super::table::{PanePhase, PaneSignal, PaneTransition, decide};
 use super::texts::Delivering;
 use crate::engine::{Dialog, Exit};
 use crate::model::ScreenRules;
@@ -78,7 +78,7 @@ pub struct Pane {
     start: Option<u32>,
     /// The last title and time of a change, and how often they were the same.
     title: (String, i64, u32),
-    moved: Option<(Phase, Seen, Move)>,
+    moved: Option<(PanePhase, PaneSignal, PaneTransition)>,
 }
 
 /// A phase, with what belongs to it.
@@ -140,7 +140,7 @@ impl Pane {
         }
         self.act(by, seen, saw, &mut acts);
         // A title of one that is typed to is only a reason to look.
-        if looked && seen != Seen::Changed {
+        if looked && seen != PaneSignal::Changed {
             self.answer(shown.unwrap_or(0), &mut acts);
             self.give_up(&mut acts);
         }
@@ -148,22 +148,22 @@ impl Pane {
     }
 
     /// Its phase.
-    pub fn phase(&self) -> Phase {
+    pub fn phase(&self) -> PanePhase {
         match &self.state {
-            State::Starting { .. } => Phase::Starting,
-            State::Ready => Phase::Ready,
-            State::Delivering(_) => Phase::Delivering,
-            State::Submitted(_) => Phase::Submitted,
-            State::Busy => Phase::Busy,
-            State::Dialog(_) => Phase::Dialog,
-            State::Limited { .. } => Phase::Limited,
-            State::Ending { .. } => Phase::Ending,
-            State::Gone { .. } => Phase::Gone,
+            State::Starting { .. } => PanePhase::Starting,
+            State::Ready => PanePhase::Ready,
+            State::Delivering(_) => PanePhase::Delivering,
+            State::Submitted(_) => PanePhase::Submitted,
+            State::Busy => PanePhase::Busy,
+            State::Dialog(_) => PanePhase::Dialog,
+            State::Limited { .. } => PanePhase::Limited,
+            State::Ending { .. } => PanePhase::Ending,
+            State::Gone { .. } => PanePhase::Gone,
         }
     }
 
     /// What the last step was.
-    pub fn moved(&self) -> Option<(Phase, Seen, Move)> {
+    pub fn moved(&self) -> Option<(PanePhase, PaneSignal, PaneTransition)> {
         self.moved
     }
 
@@ -212,12 +212,12 @@ impl Pane {
     }
 
     /// What something means, by what its program shows and the turn that it has.
-    fn seen(&self, saw: &Saw) -> Seen {
+    fn seen(&self, saw: &Saw) -> PaneSignal {
         match saw {
-            Saw::Start { .. } => Seen::Start,
-            Saw::Started => Seen::Started,
-            Saw::Adopted { .. } => Seen::Adopted,
-            Saw::Title { .. } if self.is_typed_to() => Seen::Changed,
+            Saw::Start { .. } => PaneSignal::Start,
+            Saw::Started => PaneSignal::Started,
+            Saw::Adopted { .. } => PaneSignal::Adopted,
+            Saw::Title { .. } if self.is_typed_to() => PaneSignal::Changed,
             Saw::Title {
                 title, shown, mark, ..
             } => {
@@ -232,140 +232,145 @@ impl Pane {
                 self.look(&view)
             }
             Saw::Screen(view) => self.look(view),
-            Saw::NotSeen(_) => Seen::Unknown,
-            Saw::Hook(Hook::TakenUp(Some(_))) => Seen::TakenUp,
-            Saw::Hook(Hook::TakenUp(None)) => Seen::Busy,
+            Saw::NotSeen(_) => PaneSignal::Unknown,
+            Saw::Hook(Hook::TakenUp(Some(_))) => PaneSignal::TakenUp,
+            Saw::Hook(Hook::TakenUp(None)) => PaneSignal::Busy,
             // Its outcome may be there long before it has ended its turn, which it shows itself.
             // If nobody knew whether it had that turn at all, this is proof.
             Saw::Hook(Hook::Ended(Some(turn))) if self.is_typed_to() => {
                 match Some(*turn) == self.perhaps {
-                    true => Seen::TakenUp,
-                    false => Seen::Unknown,
+                    true => PaneSignal::TakenUp,
+                    false => PaneSignal::Unknown,
                 }
             }
             Saw::Hook(Hook::Ended(turn)) => {
                 let own = |turn| turn == self.turn || Some(turn) == self.perhaps;
                 match turn.is_none_or(own) && !self.setup.one_turn {
-                    true => Seen::Ended,
+                    true => PaneSignal::Ended,
                     // A process of one turn ends it by its exit, and an older one is over.
-                    false => Seen::Unknown,
+                    false => PaneSignal::Unknown,
                 }
             }
             Saw::Request { wants, .. } => match wants {
                 // A process of one turn ends it by its exit.
-                HookWants::EndOfTurn if self.setup.one_turn => Seen::Unknown,
-                HookWants::EndOfTurn => Seen::Ended,
-                HookWants::Wake => Seen::CanWake,
-                HookWants::Permission(_) => Seen::Dialog,
+                HookWants::EndOfTurn if self.setup.one_turn => PaneSignal::Unknown,
+                HookWants::EndOfTurn => PaneSignal::Ended,
+                HookWants::Wake => PaneSignal::CanWake,
+                HookWants::Permission(_) => PaneSignal::Dialog,
             },
-            Saw::Withdrawn(_) | Saw::Hook(Hook::Failed) => Seen::Changed,
-            Saw::Decided { .. } => Seen::Decided,
-            Saw::Hook(Hook::Asked(_)) => Seen::Dialog,
-            Saw::Hook(Hook::Limited(_)) => Seen::Limited,
-            Saw::Deliver(_) => Seen::Wanted,
-            Saw::Interrupt(_) => Seen::Interrupt,
-            Saw::Look => Seen::Look,
-            Saw::End => Seen::End,
-            Saw::Pasted(Pasted::There) => Seen::Pasted,
-            Saw::Pasted(Pasted::Changed | Pasted::Refused(_) | Pasted::NoPane) => Seen::NotPasted,
-            Saw::Pasted(Pasted::Unknown) => Seen::PasteUnknown,
-            Saw::Pressed(true) => Seen::Pressed,
-            Saw::Pressed(false) => Seen::NotPressed,
-            Saw::Due => Seen::Due,
-            Saw::Terminal(true) => Seen::Terminal,
-            Saw::Terminal(false) => Seen::NoTerminal,
-            Saw::Exited { .. } => Seen::Exited,
+            Saw::Withdrawn(_) | Saw::Hook(Hook::Failed) => PaneSignal::Changed,
+            Saw::Decided { .. } => PaneSignal::Decided,
+            Saw::Hook(Hook::Asked(_)) => PaneSignal::Dialog,
+            Saw::Hook(Hook::Limited(_)) => PaneSignal::Limited,
+            Saw::Deliver(_) => PaneSignal::Wanted,
+            Saw::Interrupt(_) => PaneSignal::Interrupt,
+            Saw::Look => PaneSignal::Look,
+            Saw::End => PaneSignal::End,
+            Saw::Pasted(Pasted::There) => PaneSignal::Pasted,
+            Saw::Pasted(Pasted::Changed | Pasted::Refused(_) | Pasted::NoPane) => {
+                PaneSignal::NotPasted
+            }
+            Saw::Pasted(Pasted::Unknown) => PaneSignal::PasteUnknown,
+            Saw::Pressed(true) => PaneSignal::Pressed,
+            Saw::Pressed(false) => PaneSignal::NotPressed,
+            Saw::Due => PaneSignal::Due,
+            Saw::Terminal(true) => PaneSignal::Terminal,
+            Saw::Terminal(false) => PaneSignal::NoTerminal,
+            Saw::Exited { .. } => PaneSignal::Exited,
         }
     }
 
     /// What a look means: its screen, unless somebody uses the pane or it shows an older turn.
-    fn look(&self, view: &View) -> Seen {
+    fn look(&self, view: &View) -> PaneSignal {
         // The hook that waits knows better than the screen, which may not show it.
         if self.requests.asks().is_some() {
-            return Seen::Dialog;
+            return PaneSignal::Dialog;
         }
         match classify(&self.setup.screen, &view.screen) {
-            Look::Dialog { .. } => Seen::Dialog,
-            Look::Limited { .. } => Seen::Limited,
-            Look::Busy => Seen::Busy,
+            Look::Dialog { .. } => PaneSignal::Dialog,
+            Look::Limited { .. } => PaneSignal::Limited,
+            Look::Busy => PaneSignal::Busy,
             Look::Idle if self.is_typed_to() => match view.quiet && view.free {
-                true => Seen::Idle,
-                false => Seen::Unknown,
+                true => PaneSignal::Idle,
+                false => PaneSignal::Unknown,
             },
             // What it called itself before it was given something says nothing of that.
             Look::Idle => match view.mark.parse() == Ok(self.turn) && !self.setup.one_turn {
-                true => Seen::Idle,
-                false => Seen::Unknown,
+                true => PaneSignal::Idle,
+                false => PaneSignal::Unknown,
             },
             // Its end is told by its process.
-            Look::Dead | Look::Unknown(_) => Seen::Unknown,
+            Look::Dead | Look::Unknown(_) => PaneSignal::Unknown,
         }
     }
 
     /// Do what the table says, which has seen to it that the phase is one that can do it.
-    fn act(&mut self, by: Move, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
+    fn act(&mut self, by: PaneTransition, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         match by {
-            Move::Start => {
+            PaneTransition::Start => {
                 if let Saw::Start { turn } = saw {
                     self.start = turn;
                     acts.push(Act::Start);
                 }
             }
-            Move::Run => self.run(acts),
-            Move::Adopt => {
+            PaneTransition::Run => self.run(acts),
+            PaneTransition::Adopt => {
                 if let Saw::Adopted { turn, told, busy } = saw {
                     self.adopt(turn, told, busy, acts);
                 }
             }
-            Move::Keep | Move::Deliver => match saw {
+            PaneTransition::Keep | PaneTransition::Deliver => match saw {
                 Saw::Deliver(text) => self.want(text, acts),
                 // A hook can be answered with what waits.
                 _ => self.deliver(None, acts),
             },
-            Move::Interrupt => {
+            PaneTransition::Interrupt => {
                 if let Saw::Interrupt(note) = saw {
                     self.interrupt(note, acts);
                 }
             }
-            Move::TellAgain => self.tell_again(acts),
-            Move::LookCloser => self.look_closer(&saw, acts),
-            Move::SeemsIdle => self.seems_idle(saw, acts),
-            Move::GoesOn => self.goes_on(&saw, acts),
-            Move::Ask => self.ask(saw, acts),
-            Move::Limit => self.limit(&saw, acts),
-            Move::Hold => self.hold(&saw, acts),
-            Move::Judge => self.judge(seen, saw, acts),
-            Move::Confirm => self.confirm(seen, saw, acts),
-            Move::TakeUp => self.taken_up(&saw, acts),
-            Move::EndTurn => match saw {
+            PaneTransition::TellAgain => self.tell_again(acts),
+            PaneTransition::LookCloser => self.look_closer(&saw, acts),
+            PaneTransition::SeemsIdle => self.seems_idle(saw, acts),
+            PaneTransition::GoesOn => self.goes_on(&saw, acts),
+            PaneTransition::Ask => self.ask(saw, acts),
+            PaneTransition::Limit => self.limit(&saw, acts),
+            PaneTransition::Hold => self.hold(&saw, acts),
+            PaneTransition::Judge => self.judge(seen, saw, acts),
+            PaneTransition::Confirm => self.confirm(seen, saw, acts),
+            PaneTransition::TakeUp => self.taken_up(&saw, acts),
+            PaneTransition::EndTurn => match saw {
                 Saw::Hook(Hook::Ended(turn)) => self.end_turn(turn, acts),
                 Saw::Request { .. } => self.hook_ends_turn(acts),
                 _ => {}
             },
-            Move::PassOn => {
+            PaneTransition::PassOn => {
                 if let Saw::Decided { request, decision } = saw {
                     self.pass_on(request, decision, acts);
                 }
             }
-            Move::Given => self.given(acts),
-            Move::NotGiven => {
+            PaneTransition::Given => self.given(acts),
+            PaneTransition::NotGiven => {
                 if let Saw::Pasted(pasted) = saw {
                     self.not_given(pasted, acts);
                 }
             }
-            Move::FindOut => self.find_out(acts),
-            Move::Enter => self.entered(),
-            Move::Unsure => self.unsure(acts),
-            Move::BeginEnding => self.begin_ending(acts),
-            Move::NextSignal => self.next_signal(acts),
-            Move::LoseTerminal => self.lose_terminal(acts),
-            Move::Exit => {
+            PaneTransition::FindOut => self.find_out(acts),
+            PaneTransition::Enter => self.entered(),
+            PaneTransition::Unsure => self.unsure(acts),
+            PaneTransition::BeginEnding => self.begin_ending(acts),
+            PaneTransition::NextSignal => self.next_signal(acts),
+            PaneTransition::LoseTerminal => self.lose_terminal(acts),
+            PaneTransition::Exit => {
                 if let Saw::Exited { exit, by_itself } = saw {
                     self.exit(exit, by_itself, acts);
                 }
             }
-            Move::TellExit => self.tell_exit(seen == Seen::Terminal, acts),
-            Move::AlreadyKnown | Move::TooEarly | Move::TooLate | Move::NotUnderWay => {}
+            PaneTransition::TellExit => self.tell_exit(seen == PaneSignal::Terminal, acts),
+            PaneTransition::AlreadyKnown
+            | PaneTransition::TooEarly
+            | PaneTransition::TooLate
+            | PaneTransition::NotUnderWay => {}
         }
     }
 

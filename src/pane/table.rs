@@ -3,7 +3,7 @@
 
 /// What a pane is at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Phase {
+pub enum PanePhase {
     /// Its process is being started, or what it shows is not known yet.
     Starting,
     /// It can be given something.
@@ -26,7 +26,7 @@ pub enum Phase {
 
 /// What something that was seen means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Seen {
+pub enum PaneSignal {
     /// It is to be started.
     Start,
     /// Its process runs.
@@ -83,7 +83,7 @@ pub enum Seen {
 
 /// What follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Move {
+pub enum PaneTransition {
     /// It is started.
     Start,
     /// It runs, and has what it was started with.
@@ -151,138 +151,142 @@ pub enum Move {
 }
 
 /// The table.
-pub fn decide(phase: Phase, seen: Seen) -> Move {
-    use Seen as S;
+pub fn decide(phase: PanePhase, seen: PaneSignal) -> PaneTransition {
+    use PaneSignal as S;
     match phase {
-        Phase::Starting => match seen {
-            S::Start => Move::Start,
-            S::Started => Move::Run,
-            S::Adopted => Move::Adopt,
-            S::Wanted => Move::Keep,
-            S::Look => Move::TellAgain,
-            S::End => Move::BeginEnding,
-            S::Changed | S::Due => Move::LookCloser,
-            S::Idle => Move::SeemsIdle,
-            S::Busy => Move::GoesOn,
-            S::TakenUp => Move::TakeUp,
-            S::Dialog => Move::Ask,
-            S::Limited => Move::Limit,
-            S::Unknown => Move::Hold,
-            S::Ended => Move::EndTurn,
-            S::Decided => Move::PassOn,
-            S::Interrupt | S::CanWake => Move::TooEarly,
+        PanePhase::Starting => match seen {
+            S::Start => PaneTransition::Start,
+            S::Started => PaneTransition::Run,
+            S::Adopted => PaneTransition::Adopt,
+            S::Wanted => PaneTransition::Keep,
+            S::Look => PaneTransition::TellAgain,
+            S::End => PaneTransition::BeginEnding,
+            S::Changed | S::Due => PaneTransition::LookCloser,
+            S::Idle => PaneTransition::SeemsIdle,
+            S::Busy => PaneTransition::GoesOn,
+            S::TakenUp => PaneTransition::TakeUp,
+            S::Dialog => PaneTransition::Ask,
+            S::Limited => PaneTransition::Limit,
+            S::Unknown => PaneTransition::Hold,
+            S::Ended => PaneTransition::EndTurn,
+            S::Decided => PaneTransition::PassOn,
+            S::Interrupt | S::CanWake => PaneTransition::TooEarly,
             S::Pasted | S::NotPasted | S::PasteUnknown | S::Pressed | S::NotPressed => {
-                Move::NotUnderWay
+                PaneTransition::NotUnderWay
             }
-            S::Terminal => Move::AlreadyKnown,
-            S::NoTerminal => Move::LoseTerminal,
-            S::Exited => Move::Exit,
+            S::Terminal => PaneTransition::AlreadyKnown,
+            S::NoTerminal => PaneTransition::LoseTerminal,
+            S::Exited => PaneTransition::Exit,
         },
-        Phase::Ready => match seen {
-            S::Wanted | S::CanWake => Move::Deliver,
-            S::Decided => Move::PassOn,
-            S::Look => Move::TellAgain,
-            S::End => Move::BeginEnding,
-            S::Changed | S::Due => Move::LookCloser,
-            S::Idle => Move::SeemsIdle,
-            S::Busy => Move::GoesOn,
-            S::TakenUp => Move::TakeUp,
-            S::Dialog => Move::Ask,
-            S::Limited => Move::Limit,
-            S::Unknown => Move::Hold,
-            S::Ended => Move::EndTurn,
-            S::Start | S::Started | S::Adopted | S::Interrupt | S::Terminal => Move::AlreadyKnown,
+        PanePhase::Ready => match seen {
+            S::Wanted | S::CanWake => PaneTransition::Deliver,
+            S::Decided => PaneTransition::PassOn,
+            S::Look => PaneTransition::TellAgain,
+            S::End => PaneTransition::BeginEnding,
+            S::Changed | S::Due => PaneTransition::LookCloser,
+            S::Idle => PaneTransition::SeemsIdle,
+            S::Busy => PaneTransition::GoesOn,
+            S::TakenUp => PaneTransition::TakeUp,
+            S::Dialog => PaneTransition::Ask,
+            S::Limited => PaneTransition::Limit,
+            S::Unknown => PaneTransition::Hold,
+            S::Ended => PaneTransition::EndTurn,
+            S::Start | S::Started | S::Adopted | S::Interrupt | S::Terminal => {
+                PaneTransition::AlreadyKnown
+            }
             S::Pasted | S::NotPasted | S::PasteUnknown | S::Pressed | S::NotPressed => {
-                Move::NotUnderWay
+                PaneTransition::NotUnderWay
             }
-            S::NoTerminal => Move::LoseTerminal,
-            S::Exited => Move::Exit,
+            S::NoTerminal => PaneTransition::LoseTerminal,
+            S::Exited => PaneTransition::Exit,
         },
-        Phase::Delivering => match seen {
-            S::Wanted => Move::Keep,
-            S::Look => Move::TellAgain,
-            S::End => Move::BeginEnding,
-            S::Changed | S::Due => Move::LookCloser,
-            S::Idle | S::Busy | S::Dialog | S::Limited | S::Unknown | S::CanWake => Move::Judge,
-            S::Decided => Move::PassOn,
-            S::Pasted => Move::Given,
-            S::NotPasted => Move::NotGiven,
-            S::PasteUnknown => Move::FindOut,
-            S::Interrupt => Move::TooEarly,
-            S::TakenUp | S::Ended => Move::TooLate,
-            S::Pressed | S::NotPressed => Move::NotUnderWay,
-            S::Start | S::Started | S::Adopted | S::Terminal => Move::AlreadyKnown,
-            S::NoTerminal => Move::LoseTerminal,
-            S::Exited => Move::Exit,
+        PanePhase::Delivering => match seen {
+            S::Wanted => PaneTransition::Keep,
+            S::Look => PaneTransition::TellAgain,
+            S::End => PaneTransition::BeginEnding,
+            S::Changed | S::Due => PaneTransition::LookCloser,
+            S::Idle | S::Busy | S::Dialog | S::Limited | S::Unknown | S::CanWake => {
+                PaneTransition::Judge
+            }
+            S::Decided => PaneTransition::PassOn,
+            S::Pasted => PaneTransition::Given,
+            S::NotPasted => PaneTransition::NotGiven,
+            S::PasteUnknown => PaneTransition::FindOut,
+            S::Interrupt => PaneTransition::TooEarly,
+            S::TakenUp | S::Ended => PaneTransition::TooLate,
+            S::Pressed | S::NotPressed => PaneTransition::NotUnderWay,
+            S::Start | S::Started | S::Adopted | S::Terminal => PaneTransition::AlreadyKnown,
+            S::NoTerminal => PaneTransition::LoseTerminal,
+            S::Exited => PaneTransition::Exit,
         },
-        Phase::Submitted => match seen {
-            S::Wanted => Move::Keep,
-            S::Look => Move::TellAgain,
-            S::End => Move::BeginEnding,
-            S::Changed | S::Due => Move::LookCloser,
-            S::Idle | S::Busy | S::Dialog | S::Limited | S::Unknown => Move::Confirm,
-            S::TakenUp => Move::TakeUp,
-            S::CanWake => Move::TooEarly,
-            S::Decided => Move::PassOn,
-            S::Pressed => Move::Enter,
-            S::NotPressed => Move::Unsure,
-            S::Interrupt => Move::TooEarly,
-            S::Ended => Move::TooLate,
-            S::Pasted | S::NotPasted | S::PasteUnknown => Move::NotUnderWay,
-            S::Start | S::Started | S::Adopted | S::Terminal => Move::AlreadyKnown,
-            S::NoTerminal => Move::LoseTerminal,
-            S::Exited => Move::Exit,
+        PanePhase::Submitted => match seen {
+            S::Wanted => PaneTransition::Keep,
+            S::Look => PaneTransition::TellAgain,
+            S::End => PaneTransition::BeginEnding,
+            S::Changed | S::Due => PaneTransition::LookCloser,
+            S::Idle | S::Busy | S::Dialog | S::Limited | S::Unknown => PaneTransition::Confirm,
+            S::TakenUp => PaneTransition::TakeUp,
+            S::CanWake => PaneTransition::TooEarly,
+            S::Decided => PaneTransition::PassOn,
+            S::Pressed => PaneTransition::Enter,
+            S::NotPressed => PaneTransition::Unsure,
+            S::Interrupt => PaneTransition::TooEarly,
+            S::Ended => PaneTransition::TooLate,
+            S::Pasted | S::NotPasted | S::PasteUnknown => PaneTransition::NotUnderWay,
+            S::Start | S::Started | S::Adopted | S::Terminal => PaneTransition::AlreadyKnown,
+            S::NoTerminal => PaneTransition::LoseTerminal,
+            S::Exited => PaneTransition::Exit,
         },
-        Phase::Busy => match seen {
-            S::Wanted => Move::Keep,
-            S::Interrupt => Move::Interrupt,
-            S::Look => Move::TellAgain,
-            S::End => Move::BeginEnding,
-            S::Changed | S::Due => Move::LookCloser,
-            S::Idle => Move::SeemsIdle,
-            S::Busy => Move::GoesOn,
-            S::Dialog => Move::Ask,
-            S::Limited => Move::Limit,
-            S::Unknown => Move::Hold,
-            S::Ended => Move::EndTurn,
-            S::TakenUp => Move::TakeUp,
-            S::CanWake => Move::TooEarly,
-            S::Decided => Move::PassOn,
-            S::Start | S::Started | S::Adopted | S::Terminal => Move::AlreadyKnown,
+        PanePhase::Busy => match seen {
+            S::Wanted => PaneTransition::Keep,
+            S::Interrupt => PaneTransition::Interrupt,
+            S::Look => PaneTransition::TellAgain,
+            S::End => PaneTransition::BeginEnding,
+            S::Changed | S::Due => PaneTransition::LookCloser,
+            S::Idle => PaneTransition::SeemsIdle,
+            S::Busy => PaneTransition::GoesOn,
+            S::Dialog => PaneTransition::Ask,
+            S::Limited => PaneTransition::Limit,
+            S::Unknown => PaneTransition::Hold,
+            S::Ended => PaneTransition::EndTurn,
+            S::TakenUp => PaneTransition::TakeUp,
+            S::CanWake => PaneTransition::TooEarly,
+            S::Decided => PaneTransition::PassOn,
+            S::Start | S::Started | S::Adopted | S::Terminal => PaneTransition::AlreadyKnown,
             S::Pasted | S::NotPasted | S::PasteUnknown | S::Pressed | S::NotPressed => {
-                Move::NotUnderWay
+                PaneTransition::NotUnderWay
             }
-            S::NoTerminal => Move::LoseTerminal,
-            S::Exited => Move::Exit,
+            S::NoTerminal => PaneTransition::LoseTerminal,
+            S::Exited => PaneTransition::Exit,
         },
-        Phase::Dialog | Phase::Limited => match seen {
-            S::Wanted => Move::Keep,
-            S::Look => Move::TellAgain,
-            S::End => Move::BeginEnding,
-            S::Changed | S::Due => Move::LookCloser,
-            S::Idle => Move::SeemsIdle,
-            S::Busy => Move::GoesOn,
-            S::TakenUp => Move::TakeUp,
-            S::Dialog => Move::Ask,
-            S::Limited => Move::Limit,
-            S::Unknown => Move::Hold,
-            S::Ended => Move::EndTurn,
-            S::Decided => Move::PassOn,
-            S::Interrupt | S::CanWake => Move::TooEarly,
-            S::Start | S::Started | S::Adopted | S::Terminal => Move::AlreadyKnown,
+        PanePhase::Dialog | PanePhase::Limited => match seen {
+            S::Wanted => PaneTransition::Keep,
+            S::Look => PaneTransition::TellAgain,
+            S::End => PaneTransition::BeginEnding,
+            S::Changed | S::Due => PaneTransition::LookCloser,
+            S::Idle => PaneTransition::SeemsIdle,
+            S::Busy => PaneTransition::GoesOn,
+            S::TakenUp => PaneTransition::TakeUp,
+            S::Dialog => PaneTransition::Ask,
+            S::Limited => PaneTransition::Limit,
+            S::Unknown => PaneTransition::Hold,
+            S::Ended => PaneTransition::EndTurn,
+            S::Decided => PaneTransition::PassOn,
+            S::Interrupt | S::CanWake => PaneTransition::TooEarly,
+            S::Start | S::Started | S::Adopted | S::Terminal => PaneTransition::AlreadyKnown,
             S::Pasted | S::NotPasted | S::PasteUnknown | S::Pressed | S::NotPressed => {
-                Move::NotUnderWay
+                PaneTransition::NotUnderWay
             }
-            S::NoTerminal => Move::LoseTerminal,
-            S::Exited => Move::Exit,
+            S::NoTerminal => PaneTransition::LoseTerminal,
+            S::Exited => PaneTransition::Exit,
         },
-        Phase::Ending => match seen {
+        PanePhase::Ending => match seen {
             // It has begun though it was to be kept from it.
-            S::Started => Move::Run,
-            S::Due => Move::NextSignal,
-            S::NoTerminal => Move::LoseTerminal,
-            S::Exited => Move::Exit,
-            S::End | S::Terminal => Move::AlreadyKnown,
+            S::Started => PaneTransition::Run,
+            S::Due => PaneTransition::NextSignal,
+            S::NoTerminal => PaneTransition::LoseTerminal,
+            S::Exited => PaneTransition::Exit,
+            S::End | S::Terminal => PaneTransition::AlreadyKnown,
             S::Start
             | S::Adopted
             | S::Wanted
@@ -302,10 +306,10 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             | S::NotPasted
             | S::PasteUnknown
             | S::Pressed
-            | S::NotPressed => Move::TooLate,
+            | S::NotPressed => PaneTransition::TooLate,
         },
-        Phase::Gone => match seen {
-            S::Terminal | S::NoTerminal => Move::TellExit,
+        PanePhase::Gone => match seen {
+            S::Terminal | S::NoTerminal => PaneTransition::TellExit,
             S::Start
             | S::Started
             | S::Adopted
@@ -329,54 +333,54 @@ pub fn decide(phase: Phase, seen: Seen) -> Move {
             | S::Pressed
             | S::NotPressed
             | S::Due
-            | S::Exited => Move::TooLate,
+            | S::Exited => PaneTransition::TooLate,
         },
     }
 }
 
-impl Phase {
+impl PanePhase {
     /// Every phase.
-    pub const ALL: [Phase; 9] = [
-        Phase::Starting,
-        Phase::Ready,
-        Phase::Delivering,
-        Phase::Submitted,
-        Phase::Busy,
-        Phase::Dialog,
-        Phase::Limited,
-        Phase::Ending,
-        Phase::Gone,
+    pub const ALL: [PanePhase; 9] = [
+        PanePhase::Starting,
+        PanePhase::Ready,
+        PanePhase::Delivering,
+        PanePhase::Submitted,
+        PanePhase::Busy,
+        PanePhase::Dialog,
+        PanePhase::Limited,
+        PanePhase::Ending,
+        PanePhase::Gone,
     ];
 }
 
-impl Seen {
+impl PaneSignal {
     /// Everything that can be seen.
-    pub const ALL: [Seen; 26] = [
-        Seen::Start,
-        Seen::Started,
-        Seen::Adopted,
-        Seen::Wanted,
-        Seen::Interrupt,
-        Seen::Look,
-        Seen::End,
-        Seen::Changed,
-        Seen::Idle,
-        Seen::Busy,
-        Seen::Dialog,
-        Seen::Limited,
-        Seen::Unknown,
-        Seen::TakenUp,
-        Seen::Ended,
-        Seen::CanWake,
-        Seen::Decided,
-        Seen::Pasted,
-        Seen::NotPasted,
-        Seen::PasteUnknown,
-        Seen::Pressed,
-        Seen::NotPressed,
-        Seen::Due,
-        Seen::Terminal,
-        Seen::NoTerminal,
-        Seen::Exited,
+    pub const ALL: [PaneSignal; 26] = [
+        PaneSignal::Start,
+        PaneSignal::Started,
+        PaneSignal::Adopted,
+        PaneSignal::Wanted,
+        PaneSignal::Interrupt,
+        PaneSignal::Look,
+        PaneSignal::End,
+        PaneSignal::Changed,
+        PaneSignal::Idle,
+        PaneSignal::Busy,
+        PaneSignal::Dialog,
+        PaneSignal::Limited,
+        PaneSignal::Unknown,
+        PaneSignal::TakenUp,
+        PaneSignal::Ended,
+        PaneSignal::CanWake,
+        PaneSignal::Decided,
+        PaneSignal::Pasted,
+        PaneSignal::NotPasted,
+        PaneSignal::PasteUnknown,
+        PaneSignal::Pressed,
+        PaneSignal::NotPressed,
+        PaneSignal::Due,
+        PaneSignal::Terminal,
+        PaneSignal::NoTerminal,
+        PaneSignal::Exited,
     ];
 }

@@ -50,7 +50,7 @@ impl Play {
         self.at += milliseconds;
     }
 
-    /// Seen idle twice, when it has started.
+    /// PaneSignal idle twice, when it has started.
     fn idle() -> Play {
         let mut play = Play::typed_to();
         play.see(Saw::Start { turn: None });
@@ -68,7 +68,7 @@ impl Play {
         assert_eq!(play.see(Saw::Deliver(text(1))), [Act::Look]);
         assert_eq!(play.see(screen("> ")), [paste(1, true)]);
         assert_eq!(play.see(Saw::Pasted(Pasted::There)), []);
-        assert_eq!(play.pane.phase(), Phase::Submitted);
+        assert_eq!(play.pane.phase(), PanePhase::Submitted);
         play.later(200);
         assert_eq!(play.see(Saw::Due), [Act::Look]);
         play
@@ -160,7 +160,7 @@ fn a_program_that_reads_lines_is_given_its_text_at_once_and_has_it_then() {
     assert_eq!(play.see(Saw::Deliver(text(1))), [paste(1, false)]);
     let acts = play.see(Saw::Pasted(Pasted::There));
     assert_eq!(acts, [told(Report::Delivered { turn: 1 })]);
-    assert_eq!((play.pane.phase(), play.pane.turn()), (Phase::Busy, 1));
+    assert_eq!((play.pane.phase(), play.pane.turn()), (PanePhase::Busy, 1));
     // What comes meanwhile waits for the end of the turn, by its outcome or its title.
     assert_eq!(play.see(Saw::Deliver(text(2))), []);
     let acts = play.see(Saw::Hook(Hook::Ended(Some(1))));
@@ -198,7 +198,7 @@ fn a_paste_that_nobody_can_tell_of_is_found_out_by_its_mark() {
         why: why(),
     };
     assert_eq!(acts, [told(failed)]);
-    assert_eq!(play.pane.phase(), Phase::Ready);
+    assert_eq!(play.pane.phase(), PanePhase::Ready);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_process_of_one_turn_has_it_from_the_start_and_ends_it_by_its_exit() {
         by_itself: true,
     });
     assert_eq!(acts, [Act::Fence, told(Report::Exited(exit))]);
-    assert_eq!(play.pane.phase(), Phase::Gone);
+    assert_eq!(play.pane.phase(), PanePhase::Gone);
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_text_is_typed_where_it_is_idle_twice_and_nobody_types() {
     assert_eq!(play.see(screen("> ")), [paste(1, true)]);
     // It changed in the last moment.
     assert_eq!(play.see(Saw::Pasted(Pasted::Changed)), []);
-    assert_eq!(play.pane.phase(), Phase::Delivering);
+    assert_eq!(play.pane.phase(), PanePhase::Delivering);
     play.later(500);
     assert_eq!(play.see(Saw::Due), [Act::Look]);
     assert_eq!(play.see(screen("> ")), [], "all over again");
@@ -318,7 +318,7 @@ fn enter_is_pressed_while_the_text_is_seen_and_it_counts_when_that_has_left() {
     assert_eq!(play.see(Saw::Due), [Act::Look]);
     let acts = play.see(screen("working"));
     assert_eq!(acts, [told(Report::Delivered { turn: 1 })]);
-    assert_eq!(play.pane.phase(), Phase::Busy);
+    assert_eq!(play.pane.phase(), PanePhase::Busy);
     // A hook says so sooner.
     let mut play = Play::entered();
     let acts = play.see(Saw::Hook(Hook::TakenUp(Some(1))));
@@ -358,7 +358,7 @@ fn what_came_between_paste_and_enter_has_the_text() {
     };
     let asked = told(Report::Asked { dialog, no: 2 });
     assert_eq!(acts, [unsure(1), asked]);
-    assert_eq!(play.pane.phase(), Phase::Dialog);
+    assert_eq!(play.pane.phase(), PanePhase::Dialog);
     let mut play = Play::pasted();
     assert_eq!(play.see(holds(1)), [Act::Enter]);
     assert_eq!(play.see(Saw::Pressed(false)), [unsure(1)]);
@@ -413,7 +413,10 @@ fn a_text_that_finds_no_moment_is_given_up() {
         why: "its prompt is not at its cursor, or something is typed there".into(),
     };
     assert_eq!(play.see(screen("> draft")), [told(failed)]);
-    assert_eq!((play.pane.phase(), play.pane.due()), (Phase::Ready, None));
+    assert_eq!(
+        (play.pane.phase(), play.pane.due()),
+        (PanePhase::Ready, None)
+    );
 }
 
 #[test]
@@ -580,7 +583,7 @@ fn a_program_that_stays_is_ended_when_its_terminal_is_gone() {
     let mut play = Play::idle();
     let acts = play.see(Saw::Terminal(false));
     assert_eq!(acts, [Act::Signal(Force::Terminate)]);
-    assert_eq!(play.pane.phase(), Phase::Ending);
+    assert_eq!(play.pane.phase(), PanePhase::Ending);
 }
 
 /// One with hooks that is at work on turn 1, which its process was started with.
@@ -612,7 +615,7 @@ fn permission() -> HookWants {
 #[test]
 fn a_text_that_a_process_was_started_with_counts_when_it_is_taken_up() {
     let play = launched();
-    assert_eq!((play.pane.phase(), play.pane.turn()), (Phase::Busy, 1));
+    assert_eq!((play.pane.phase(), play.pane.turn()), (PanePhase::Busy, 1));
     // Where no hook says so, its screen does; behind a dialog nothing has been taken up yet.
     let mut play = Play::typed_to();
     play.see(Saw::Start { turn: Some(1) });
@@ -632,7 +635,7 @@ fn what_follows_at_the_end_of_a_turn_is_the_answer_of_its_hook() {
     assert_eq!(acts, [answered(1, HookAnswer::Text(text(2)))]);
     let acts = play.see(Saw::Pasted(Pasted::There));
     assert_eq!(acts, [told(Report::Delivered { turn: 2 })]);
-    assert_eq!(play.pane.phase(), Phase::Busy);
+    assert_eq!(play.pane.phase(), PanePhase::Busy);
 }
 
 #[test]
@@ -655,7 +658,7 @@ fn an_idle_program_is_woken_by_its_newest_hook_and_says_when_it_has_the_text() {
     let acts = play.see(Saw::Deliver(text(2)));
     assert_eq!(acts, [answered(2, HookAnswer::Text(text(2)))]);
     assert_eq!(play.see(Saw::Pasted(Pasted::There)), []);
-    assert_eq!(play.pane.phase(), Phase::Submitted);
+    assert_eq!(play.pane.phase(), PanePhase::Submitted);
     let acts = play.see(Saw::Hook(Hook::TakenUp(Some(2))));
     assert_eq!(acts, [told(Report::Delivered { turn: 2 })]);
 }
@@ -695,7 +698,7 @@ fn a_permission_waits_for_the_human_whatever_the_screen_shows() {
     assert_eq!(dialog.request, Some(7));
     assert_eq!(play.see(screen("working")), []);
     assert_eq!(play.see(screen("> ")), []);
-    assert_eq!(play.pane.phase(), Phase::Dialog);
+    assert_eq!(play.pane.phase(), PanePhase::Dialog);
     let decision = crate::engine::Decision::Allow;
     let acts = play.see(Saw::Decided {
         request: 7,
@@ -725,7 +728,7 @@ fn a_limit_that_is_over_may_stay_on_the_screen() {
     let mut play = launched();
     play.see(request(1, HookWants::Wake));
     play.see(screen("no room"));
-    assert_eq!(play.pane.phase(), Phase::Limited);
+    assert_eq!(play.pane.phase(), PanePhase::Limited);
     assert_eq!(play.see(Saw::Deliver(text(2))), [Act::Look], "it waits");
     play.later(300_000);
     let acts = play.see(Saw::Deliver(text(2)));

@@ -7,7 +7,7 @@
 use super::act::{Act, HookAnswer, Report};
 use super::saw::{Hook, Pasted, Saw, Text, View, is_marked};
 use super::step::{Pane, State};
-use super::table::Seen;
+use super::table::PaneSignal;
 use crate::engine::Sent;
 
 /// Programs lose an Enter that comes sooner after a paste, or take it for a part of it. In
@@ -162,41 +162,41 @@ impl Pane {
     }
 
     /// Is it the moment for the text that waits?
-    pub(super) fn judge(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
+    pub(super) fn judge(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, State::Ready) {
             State::Delivering(Delivering::FindingOut { text }) => self.found_out(text, &saw, acts),
             State::Delivering(Delivering::Looking) => match seen {
-                Seen::Busy => self.goes_on(&saw, acts),
-                Seen::Dialog => self.ask(saw, acts),
-                Seen::Limited => self.limit(&saw, acts),
-                Seen::Idle => {
+                PaneSignal::Busy => self.goes_on(&saw, acts),
+                PaneSignal::Dialog => self.ask(saw, acts),
+                PaneSignal::Limited => self.limit(&saw, acts),
+                PaneSignal::Idle => {
                     self.seems_idle(saw, acts);
                     self.go_on_looking();
                 }
                 // A hook can be answered with it.
-                Seen::CanWake => self.deliver(None, acts),
+                PaneSignal::CanWake => self.deliver(None, acts),
                 // The table has no other here.
-                Seen::Unknown
-                | Seen::Start
-                | Seen::Started
-                | Seen::Adopted
-                | Seen::Wanted
-                | Seen::Interrupt
-                | Seen::Look
-                | Seen::End
-                | Seen::Changed
-                | Seen::TakenUp
-                | Seen::Ended
-                | Seen::Decided
-                | Seen::Pasted
-                | Seen::NotPasted
-                | Seen::PasteUnknown
-                | Seen::Pressed
-                | Seen::NotPressed
-                | Seen::Due
-                | Seen::Terminal
-                | Seen::NoTerminal
-                | Seen::Exited => {
+                PaneSignal::Unknown
+                | PaneSignal::Start
+                | PaneSignal::Started
+                | PaneSignal::Adopted
+                | PaneSignal::Wanted
+                | PaneSignal::Interrupt
+                | PaneSignal::Look
+                | PaneSignal::End
+                | PaneSignal::Changed
+                | PaneSignal::TakenUp
+                | PaneSignal::Ended
+                | PaneSignal::Decided
+                | PaneSignal::Pasted
+                | PaneSignal::NotPasted
+                | PaneSignal::PasteUnknown
+                | PaneSignal::Pressed
+                | PaneSignal::NotPressed
+                | PaneSignal::Due
+                | PaneSignal::Terminal
+                | PaneSignal::NoTerminal
+                | PaneSignal::Exited => {
                     self.hold(&saw, acts);
                     self.say_held(acts);
                     self.go_on_looking();
@@ -313,7 +313,7 @@ impl Pane {
     /// Is the text still there? Enter is pressed on it, if it is as it was and nobody types.
     /// Once more if nothing at all came of it: a program that is slow must not find a second
     /// one that it takes for something else.
-    pub(super) fn confirm(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
+    pub(super) fn confirm(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         let at = self.at;
         let State::Submitted(submitted) = &mut self.state else {
             return;
@@ -345,7 +345,7 @@ impl Pane {
         }
         // It is slow to take it up, or to show it at all.
         let slow = match *enters {
-            0 => !holds && seen == Seen::Idle,
+            0 => !holds && seen == PaneSignal::Idle,
             _ => holds,
         };
         if alone && slow && at < *until {
@@ -355,7 +355,7 @@ impl Pane {
         // A draft is all that it shows, and that is ours.
         let is_ours = alone
             && now.free
-            && (holds && seen == Seen::Unknown)
+            && (holds && seen == PaneSignal::Unknown)
             && pressed.as_ref().is_none_or(|before| before.is_same(&now));
         if *enters == ENTERS || !is_ours {
             self.unsure(acts);
@@ -368,28 +368,28 @@ impl Pane {
 
     /// A text that was sent is taken up by itself, after a dialog too: only its program can
     /// tell.
-    fn await_sent(&mut self, seen: Seen, saw: Saw, acts: &mut Vec<Act>) {
+    fn await_sent(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         let State::Submitted(submitted) = &self.state else {
             return;
         };
         let until = submitted.until;
         let late = self.at >= until;
-        if seen == Seen::Dialog || late {
+        if seen == PaneSignal::Dialog || late {
             self.unsure(acts);
         }
         match (seen, saw) {
-            (Seen::Dialog, saw) => self.ask(saw, acts),
-            (Seen::Limited, saw) if late => self.limit(&saw, acts),
+            (PaneSignal::Dialog, saw) => self.ask(saw, acts),
+            (PaneSignal::Limited, saw) if late => self.limit(&saw, acts),
             (_, _) if !late => self.next_look = Some(until),
             (_, _) => {}
         }
     }
 
     /// What it shows besides.
-    fn shows_besides(&mut self, seen: Seen, now: View, acts: &mut Vec<Act>) {
-        if seen == Seen::Dialog {
+    fn shows_besides(&mut self, seen: PaneSignal, now: View, acts: &mut Vec<Act>) {
+        if seen == PaneSignal::Dialog {
             self.ask(Saw::Screen(now), acts);
-        } else if seen == Seen::Limited {
+        } else if seen == PaneSignal::Limited {
             self.limit(&Saw::Screen(now), acts);
         }
     }

@@ -196,7 +196,7 @@ fn agent(effect: &Effect) -> Option<&Address> {
         | Effect::EndTurn { pane, .. } => Some(&pane.worker),
         Effect::RunHook { worker, .. } | Effect::NotifyHeld { worker } => Some(worker),
         Effect::Write(letter) => letter.to.as_ref(),
-        Effect::NotifyHuman { .. } | Effect::Remember(_) => None,
+        Effect::NotifyHuman { .. } | Effect::Archive(_) => None,
     }
 }
 
@@ -294,7 +294,7 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
     // What has left in the same step is known by what is kept of it.
     let id = |number: &MessageNo| {
         let held = state.message(*number).map(|held| &held.facts);
-        let mut kept = all.iter().filter_map(Effect::remembered);
+        let mut kept = all.iter().filter_map(Effect::archived);
         let facts = held.or_else(|| kept.find(|facts| facts.number == *number));
         facts.map_or_else(
             || format!("message {}", number.0),
@@ -341,6 +341,6 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
         Effect::RunHook {
             worker, outcomes, ..
         } => format!("check {} of {worker}", ids(outcomes)),
-        Effect::Remember(facts) => format!("keep {}: {}", facts.id, facts.step().as_str()),
+        Effect::Archive(facts) => format!("keep {}: {}", facts.id, facts.step().as_str()),
     }
 }

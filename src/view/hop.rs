@@ -114,7 +114,7 @@ fn touched(state: &State, effects: &[Effect]) -> Vec<MessageRecord> {
     let numbers = state.touched().messages.iter().map(|(number, _)| *number);
     let held = numbers.filter_map(|number| state.message(number));
     let held = held.map(|held| held.facts.clone());
-    let left = effects.iter().filter_map(Effect::remembered).cloned();
+    let left = effects.iter().filter_map(Effect::archived).cloned();
     let mut all: Vec<MessageRecord> = held.chain(left).collect();
     all.sort_by_key(|facts| facts.number);
     all

@@ -22,7 +22,7 @@ mod trace;
 mod usage;
 mod worker;
 
-pub(crate) use crate::engine::{Is as WorkerState, MessageNo};
+pub(crate) use crate::engine::{MessageNo, Phase as WorkerState};
 pub(crate) use crate::journal::Past;
 pub(crate) use ask::{AskKind, AskView, asks, word as shell_word};
 pub(crate) use dead_letter::{DeadLetter, DeadLetterView, dead_letters, find_dead_letter};

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Refused, Time, UsageView};
-use crate::engine::{InHand, Is, State, Worker};
+use crate::engine::{InHand, Phase, State, Worker};
 use crate::journal::{Error, History};
 use crate::model::{Address, did_you_mean};
 
@@ -12,7 +12,7 @@ use crate::model::{Address, did_you_mean};
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WorkerView {
     pub(crate) agent: Address,
-    pub(crate) state: Is,
+    pub(crate) state: Phase,
     /// When it came into that state.
     pub(crate) since: Time,
     /// The ids of the messages in hand.
@@ -34,7 +34,7 @@ pub(crate) struct WorkerView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AgentView {
     pub(crate) agent: Address,
-    pub(crate) state: Is,
+    pub(crate) state: Phase,
     pub(crate) since: Option<Time>,
     /// The ids of the messages in hand.
     pub(crate) work: Vec<String>,
@@ -79,10 +79,10 @@ pub(crate) fn agent(
     daemon_runs: bool,
 ) -> Result<AgentView, Error> {
     let worker = history.state.worker(agent);
-    let state = worker.map_or(Is::Idle, |worker| worker.status.is());
+    let state = worker.map_or(Phase::Idle, |worker| worker.status.is());
     let work = worker.and_then(|worker| worker.status.work()).into_iter();
     let queue = worker.into_iter().flat_map(|worker| worker.inbox.values());
-    let is_past = !daemon_runs && state != Is::Idle;
+    let is_past = !daemon_runs && state != Phase::Idle;
     Ok(AgentView {
         agent: agent.clone(),
         state,

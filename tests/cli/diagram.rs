@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tx::engine::{Happened, Is, Move, decide};
+use tx::engine::{Phase, Signal, Transition, decide};
 
 use crate::pages::same_in_page;
 
-fn name(is: Is) -> String {
+fn name(is: Phase) -> String {
     format!("{is:?}")
 }
 
 /// What leads from where to where, and by what.
-fn edges() -> BTreeMap<(Is, Is), Vec<&'static str>> {
-    let mut edges: BTreeMap<(Is, Is), Vec<&str>> = BTreeMap::new();
-    for from in Is::ALL {
-        for happened in Happened::ALL {
+fn edges() -> BTreeMap<(Phase, Phase), Vec<&'static str>> {
+    let mut edges: BTreeMap<(Phase, Phase), Vec<&str>> = BTreeMap::new();
+    for from in Phase::ALL {
+        for happened in Signal::ALL {
             let by = decide(from, happened);
             // What holds a worker is over: that is its own line of text.
-            if by == Move::AsBefore {
+            if by == Transition::AsBefore {
                 continue;
             }
             for to in by.leads_to(from).iter().filter(|to| **to != from) {
@@ -44,13 +44,13 @@ fn drawn() -> String {
         );
     }
     text += "```\n\nWhat each thing that can happen to it does in each state; in brackets, what does\nnothing and why:\n\n| |";
-    for is in Is::ALL {
+    for is in Phase::ALL {
         let _ = write!(text, " {} |", name(is));
     }
     text += "\n|---|---|---|---|---|---|---|---|---|---|\n";
-    for happened in Happened::ALL {
+    for happened in Signal::ALL {
         let _ = write!(text, "| {} |", happened.as_str());
-        for is in Is::ALL {
+        for is in Phase::ALL {
             let by = decide(is, happened);
             let word = words(by);
             let _ = match by.is_nothing() {
@@ -64,7 +64,7 @@ fn drawn() -> String {
 }
 
 /// `TurnEnded` as `turn ended`.
-fn words(by: Move) -> String {
+fn words(by: Transition) -> String {
     let mut words = String::new();
     for c in format!("{by:?}").chars() {
         if c.is_uppercase() && !words.is_empty() {
@@ -84,7 +84,7 @@ fn the_diagram_of_the_worker_is_the_code() {
 #[test]
 fn every_state_is_reached_and_left() {
     let edges = edges();
-    for is in Is::ALL {
+    for is in Phase::ALL {
         assert!(edges.keys().any(|(from, _)| *from == is), "{is:?} is left");
         assert!(edges.keys().any(|(_, to)| *to == is), "{is:?} is reached");
     }

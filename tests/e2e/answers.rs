@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
-use tx::engine::{Is, Step};
+use tx::engine::{Phase, Step};
 use tx::model::Address;
 
 use crate::stage::{Project, TX, message, tmux, wait_for};
@@ -89,7 +89,7 @@ fn wait_until_paused(project: &Project, agent: &str) {
     let address: Address = format!("ask/{agent}").parse().unwrap();
     wait_for(&format!("{agent} to wait for the human"), || {
         let is = project.state().worker(&address)?.status.is();
-        (is == Is::AwaitingHuman).then_some(())
+        (is == Phase::AwaitingHuman).then_some(())
     });
 }
 

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use tx::engine::{Is, Step};
+use tx::engine::{Phase, Step};
 use tx::model::Kind;
 
 use crate::stage::{Project, message, wait_for};
@@ -68,7 +68,7 @@ impl Project {
         self.drop_file(&format!("{id}.md"), &text);
     }
 
-    fn wait_until(&self, who: &str, is: Is) {
+    fn wait_until(&self, who: &str, is: Phase) {
         let address = who.parse().unwrap();
         wait_for(&format!("{who} to be {is:?}"), || {
             let state = self.state();
@@ -97,8 +97,8 @@ fn who_asks_an_agent_waits_for_its_answer_and_goes_on_with_it() {
     for asker in ["turn", "pane"] {
         let (who, task) = (format!("team/{asker}"), format!("task-{asker}"));
         project.gives(&who, &task, "");
-        project.wait_until(&who, Is::Awaiting);
-        project.wait_until("team/knows", Is::Working);
+        project.wait_until(&who, Phase::Awaiting);
+        project.wait_until("team/knows", Phase::Working);
         project.give_leave();
         project.wait_for_step(&task, Step::Finished);
         let ask = project.wait_for_step(&format!("ask-of-{asker}"), Step::Finished);
@@ -114,7 +114,7 @@ fn an_ask_that_nobody_takes_up_ends_in_time_and_its_late_answer_is_news() {
     let project = team();
     // Who knows has something else in hand.
     project.gives("team/knows", "long", "");
-    project.wait_until("team/knows", Is::Working);
+    project.wait_until("team/knows", Phase::Working);
     project.gives("team/turn", "task", "");
     project.wait_for_step("task", Step::Finished);
     let said = &project.outcomes()[0];
@@ -153,7 +153,7 @@ fn a_mesh_may_pause_as_a_whole_while_one_of_it_asks_the_human() {
         ("other/asks.sh", &asks),
     ]);
     project.gives("whole/asks", "asking", "");
-    project.wait_until("whole/asks", Is::AwaitingHuman);
+    project.wait_until("whole/asks", Phase::AwaitingHuman);
     project.gives("whole/works", "held", "");
     project.gives("other/works", "free", "");
     project.wait_for_step("free", Step::Finished);

@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use tx::engine::{Is, Step};
+use tx::engine::{Phase, Step};
 
 use crate::stage::{Project, message, tmux, wait_for};
 
@@ -114,7 +114,9 @@ fn a_dialog_that_comes_up_meanwhile_is_never_answered_and_the_human_is_needed() 
         let worker = worker.worker(&"dev/one".parse().unwrap())?;
         Some(worker.status.is())
     };
-    wait_for("the dialog", || is().filter(|is| *is == Is::AwaitingHuman));
+    wait_for("the dialog", || {
+        is().filter(|is| *is == Phase::AwaitingHuman)
+    });
     std::thread::sleep(Duration::from_secs(2));
     assert!(!project.root().join("allowed").exists());
     assert_eq!(project.sent_off(), [""; 0]);
@@ -123,7 +125,7 @@ fn a_dialog_that_comes_up_meanwhile_is_never_answered_and_the_human_is_needed() 
     project.press(&["Enter"]);
     project.wait_until_sent_off("t1");
     wait_for("the end of the dialog", || {
-        is().filter(|is| *is == Is::Starting)
+        is().filter(|is| *is == Phase::Starting)
     });
     project.finish("t1");
     assert_eq!(project.sent_off().len(), 1);

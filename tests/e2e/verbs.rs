@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tx::engine::{Is, Step};
+use tx::engine::{Phase, Step};
 use tx::model::Address;
 
 use crate::stage::{Project, message, wait_for};
@@ -19,7 +19,7 @@ agents:
     run: [sh, -c, "trap '' INT TERM; while :; do sleep 0.1; done"]
 "#;
 
-fn is(project: &Project, agent: &str) -> Option<Is> {
+fn is(project: &Project, agent: &str) -> Option<Phase> {
     let agent: Address = agent.parse().unwrap();
     Some(project.state().worker(&agent)?.status.is())
 }
@@ -41,7 +41,7 @@ fn a_worker_can_be_looked_at_stopped_and_restarted() {
         project.live_panes().is_empty().then_some(())
     });
     wait_for("it to wait for a person", || {
-        (is(&project, "slow/waits") == Some(Is::Backoff)).then_some(())
+        (is(&project, "slow/waits") == Some(Phase::Backoff)).then_some(())
     });
     fs::write(project.root().join("go"), "").unwrap();
     // A stopped one stays so, whatever comes.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 use std::time::Duration;
 
-use tx::engine::{Happened, Is, MessageRecord, Move, Moved, Row, Rule};
+use tx::engine::{MessageRecord, Phase, Row, Rule, Signal, Transition, TransitionRecord};
 use tx::pane;
 
 use crate::settings::{Act, Fault};
@@ -49,13 +49,13 @@ pub(crate) struct Seen {
     rows: BTreeMap<Row, u64>,
     rules: BTreeMap<Rule, u64>,
     refusals: BTreeMap<&'static str, u64>,
-    pairs: BTreeMap<(Is, Happened), u64>,
-    moves: BTreeMap<Move, u64>,
-    led: BTreeMap<(Move, Is, Is), u64>,
+    pairs: BTreeMap<(Phase, Signal), u64>,
+    moves: BTreeMap<Transition, u64>,
+    led: BTreeMap<(Transition, Phase, Phase), u64>,
     faults: BTreeMap<Fault, u64>,
     acts: BTreeMap<Act, u64>,
     met: BTreeMap<&'static str, u64>,
-    panes: BTreeMap<(pane::Phase, pane::Seen), u64>,
+    panes: BTreeMap<(pane::PanePhase, pane::PaneSignal), u64>,
 }
 
 /// What only comes about by the doing of several.
@@ -70,7 +70,7 @@ impl Seen {
     }
 
     /// A pane has seen something.
-    pub(crate) fn pane(&mut self, phase: pane::Phase, seen: pane::Seen) {
+    pub(crate) fn pane(&mut self, phase: pane::PanePhase, seen: pane::PaneSignal) {
         *self.panes.entry((phase, seen)).or_default() += 1;
     }
 
@@ -83,9 +83,9 @@ impl Seen {
     }
 
     /// Count moves, and hold them against what the table says of them.
-    pub(crate) fn moves(&mut self, moves: &[Moved]) {
+    pub(crate) fn moves(&mut self, moves: &[TransitionRecord]) {
         for moved in moves {
-            let Moved {
+            let TransitionRecord {
                 from,
                 happened,
                 by,
@@ -165,7 +165,7 @@ impl Seen {
         none_of("row", &self.rows, &Row::ALL, &mut missing);
         none_of("rule", &self.rules, &Rule::ALL, &mut missing);
         none_of("refusal", &self.refusals, &REFUSALS, &mut missing);
-        none_of("move", &self.moves, &Move::ALL, &mut missing);
+        none_of("move", &self.moves, &Transition::ALL, &mut missing);
         none_of("fault", &self.faults, Fault::ALL, &mut missing);
         none_of("act", &self.acts, Act::ALL, &mut missing);
         // Every pair of them is wanted of the lives of one pane.
@@ -175,26 +175,26 @@ impl Seen {
         none_of(
             "phase of a pane",
             &phases.collect(),
-            &pane::Phase::ALL,
+            &pane::PanePhase::ALL,
             &mut missing,
         );
         none_of(
             "sight of a pane",
             &seen.collect(),
-            &pane::Seen::ALL,
+            &pane::PaneSignal::ALL,
             &mut missing,
         );
-        let pairs = Is::ALL
+        let pairs = Phase::ALL
             .iter()
-            .flat_map(|is| Happened::ALL.iter().map(|happened| (*is, *happened)));
+            .flat_map(|is| Signal::ALL.iter().map(|happened| (*is, *happened)));
         // Who is idle owes nothing, and who waits to be tried again has no process.
         let never = [
-            (Is::Idle, Happened::Paid),
-            (Is::Idle, Happened::GivenUp),
-            (Is::Backoff, Happened::Found),
-            (Is::Backoff, Happened::NotFound),
+            (Phase::Idle, Signal::Paid),
+            (Phase::Idle, Signal::GivenUp),
+            (Phase::Backoff, Signal::Found),
+            (Phase::Backoff, Signal::NotFound),
         ];
-        let pairs: Vec<(Is, Happened)> = pairs.filter(|pair| !never.contains(pair)).collect();
+        let pairs: Vec<(Phase, Signal)> = pairs.filter(|pair| !never.contains(pair)).collect();
         if many {
             none_of("pair", &self.pairs, &pairs, &mut missing);
         }
@@ -214,20 +214,20 @@ impl Seen {
         rows(&mut text, "refusals", &self.refusals);
         rows(&mut text, "moves", &self.moves);
         rows(&mut text, "what panes have seen", &self.panes);
-        let all = pane::Phase::ALL.len() * pane::Seen::ALL.len();
+        let all = pane::PanePhase::ALL.len() * pane::PaneSignal::ALL.len();
         let pairs = self.panes.len();
         writeln!(
             text,
             "pairs of a pane's phase and what was seen: {pairs} of {all}"
         )
         .unwrap();
-        let (pairs, all) = (self.pairs.len(), Is::ALL.len() * Happened::ALL.len());
+        let (pairs, all) = (self.pairs.len(), Phase::ALL.len() * Signal::ALL.len());
         writeln!(text, "pairs of status and what happened: {pairs} of {all}").unwrap();
-        let unled = Move::ALL.iter().flat_map(|by| {
-            let from = Is::ALL.iter();
+        let unled = Transition::ALL.iter().flat_map(|by| {
+            let from = Phase::ALL.iter();
             from.flat_map(move |from| by.leads_to(*from).iter().map(move |to| (*by, *from, *to)))
         });
-        let from_somewhere = |by: &Move, from: &Is| {
+        let from_somewhere = |by: &Transition, from: &Phase| {
             let mut pairs = self.led.keys();
             pairs.any(|(known, was, _)| known == by && was == from)
         };

@@ -103,7 +103,7 @@ impl World {
                 check,
                 outcomes: _,
             } => self.run_hook(worker, check),
-            Effect::Remember(_) => panic!("what is to be remembered is the journal's"),
+            Effect::Archive(_) => panic!("what is to be remembered is the journal's"),
         }
     }
 

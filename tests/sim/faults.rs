@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tx::engine::{Command, Dialog, DialogKind, Event, Exit, Is, Loaded, Pane, Timer, Verdict};
+use tx::engine::{Command, Dialog, DialogKind, Event, Exit, Loaded, Pane, Phase, Timer, Verdict};
 use tx::model::{Address, Name};
 
 use crate::files::envelope;
@@ -237,10 +237,10 @@ impl World {
     /// Somebody in a state that does not last, if there is one: any such state as likely
     /// as any other.
     fn somebody_rare(&mut self) -> Option<Address> {
-        let mut rare: BTreeMap<Is, Vec<Address>> = BTreeMap::new();
+        let mut rare: BTreeMap<Phase, Vec<Address>> = BTreeMap::new();
         for (address, worker) in self.state().workers() {
             let is = worker.status.is();
-            if !matches!(is, Is::Idle | Is::Working) {
+            if !matches!(is, Phase::Idle | Phase::Working) {
                 rare.entry(is).or_default().push(address.clone());
             }
         }

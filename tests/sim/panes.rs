@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tx::engine::{Event, Exit, MessageNo, Pane, Sent};
 use tx::model::Feature;
-use tx::pane::{self, Act, Force, Pasted, Phase, Saw, Setup, Text, View};
+use tx::pane::{self, Act, Force, PanePhase, Pasted, Saw, Setup, Text, View};
 
 use crate::programs::Doing;
 use crate::record::Given;
@@ -159,7 +159,7 @@ impl World {
     /// Is there a pane that could see something?
     fn has_pane(&self, pane: &Pane) -> bool {
         let process = self.panes.get(pane);
-        process.is_some_and(|process| process.core.phase() != Phase::Gone)
+        process.is_some_and(|process| process.core.phase() != PanePhase::Gone)
     }
 
     /// tx gives a pane something, as soon as it is idle.

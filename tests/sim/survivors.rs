@@ -1,7 +1,7 @@
 //! tx is killed and started again: what is left of its processes is found as the daemon does.
 
 use tx::engine::{Event, Exit, Pane};
-use tx::pane::{Act, Phase, Saw};
+use tx::pane::{Act, PanePhase, Saw};
 
 use crate::panes::{Process, Way};
 use crate::programs::Doing;
@@ -30,7 +30,7 @@ impl World {
         self.commit_all();
         self.obey_all();
         let there = self.panes.iter();
-        let there = there.filter(|(_, process)| process.core.phase() != Phase::Gone);
+        let there = there.filter(|(_, process)| process.core.phase() != PanePhase::Gone);
         let alive = there.map(|(pane, process)| tx::engine::Alive {
             pane: pane.clone(),
             turn: process.core.turn(),

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tx::engine::{Dialog, DialogKind, Exit, Sent};
-use tx::pane::{Act, Content, Hook, Pane, Pasted, Phase, Report, Saw, Seen, Setup, Text, View};
+use tx::pane::{
+    Act, Content, Hook, Pane, PanePhase, PaneSignal, Pasted, Report, Saw, Setup, Text, View,
+};
 
 use crate::rng::Rng;
 use crate::terminal::{Does, Noted, Terminal};
@@ -43,7 +45,7 @@ struct Life {
     alive: bool,
     exits: bool,
     calm: bool,
-    pairs: BTreeMap<(Phase, Seen), u64>,
+    pairs: BTreeMap<(PanePhase, PaneSignal), u64>,
     log: VecDeque<String>,
 }
 
@@ -92,14 +94,14 @@ impl Life {
             self.terminal.does = Does::Works(self.now + 20_000);
         }
         self.see(Saw::Start { turn });
-        while self.now < BEGIN + LIFE && self.pane.phase() != Phase::Gone {
+        while self.now < BEGIN + LIFE && self.pane.phase() != PanePhase::Gone {
             self.now += TICK;
             self.calm = self.now > BEGIN + LIFE / 2 && !self.exits;
             self.terminal.advance(self.now, &mut self.rng);
             self.hooks();
             self.person();
             self.world();
-            if self.pane.phase() == Phase::Submitted && self.rng.percent(10) {
+            if self.pane.phase() == PanePhase::Submitted && self.rng.percent(10) {
                 self.worst_moment();
             }
             self.tx();
@@ -205,7 +207,7 @@ impl Life {
 
     /// tx is killed, and another finds the pane.
     fn crash(&mut self) {
-        if !self.alive || self.one_turn || self.pane.phase() == Phase::Ending {
+        if !self.alive || self.one_turn || self.pane.phase() == PanePhase::Ending {
             return;
         }
         self.note("killed".into());
@@ -460,7 +462,7 @@ impl Life {
         // Where nothing flickers for longer than it is looked at apart, idle is idle.
         if let Report::Idle { .. } | Report::Ready { .. } = &report
             && self.has_prompt
-            && self.pane.phase() == Phase::Ready
+            && self.pane.phase() == PanePhase::Ready
         {
             // A turn that a limit has ended is over too.
             let waits = matches!(self.terminal.does, Does::Waits | Does::Limited(_));
@@ -483,7 +485,7 @@ impl Life {
 
     /// In calm every text that was wanted is told of.
     fn check_end(&mut self) {
-        if !self.calm || self.pane.phase() == Phase::Gone {
+        if !self.calm || self.pane.phase() == PanePhase::Gone {
             return;
         }
         let waited = self.now - self.given_at;
@@ -512,7 +514,7 @@ fn set(name: &str) -> Option<u64> {
 fn nothing_is_typed_where_it_does_not_belong() {
     let lives = set("TX_SIM_SEEDS").unwrap_or(1_000);
     let from = set("TX_SIM_FROM").unwrap_or(0);
-    let mut pairs: BTreeMap<(Phase, Seen), u64> = BTreeMap::new();
+    let mut pairs: BTreeMap<(PanePhase, PaneSignal), u64> = BTreeMap::new();
     let mut failed = BTreeMap::<String, Vec<u64>>::new();
     let (mut delivered, mut unsure, mut not) = (0, 0, 0);
     std::panic::set_hook(Box::new(|_| {}));
@@ -555,11 +557,11 @@ fn nothing_is_typed_where_it_does_not_belong() {
     }
     assert!(failed.is_empty(), "lives failed");
     if lives >= 1_000 {
-        let all: BTreeSet<(Phase, Seen)> = Phase::ALL
+        let all: BTreeSet<(PanePhase, PaneSignal)> = PanePhase::ALL
             .into_iter()
-            .flat_map(|phase| Seen::ALL.map(|seen| (phase, seen)))
+            .flat_map(|phase| PaneSignal::ALL.map(|seen| (phase, seen)))
             .collect();
-        let met: BTreeSet<(Phase, Seen)> = pairs.keys().copied().collect();
+        let met: BTreeSet<(PanePhase, PaneSignal)> = pairs.keys().copied().collect();
         let missing: Vec<_> = all
             .difference(&met)
             .filter(|pair| !is_never(**pair))
@@ -570,43 +572,43 @@ fn nothing_is_typed_where_it_does_not_belong() {
 }
 
 /// What nobody ever shows a pane in this phase.
-fn is_never((phase, seen): (Phase, Seen)) -> bool {
-    let is = |phases: &[Phase]| phases.contains(&phase);
+fn is_never((phase, seen): (PanePhase, PaneSignal)) -> bool {
+    let is = |phases: &[PanePhase]| phases.contains(&phase);
     match seen {
         // These programs have no hooks that wait.
-        Seen::CanWake | Seen::Decided => true,
+        PaneSignal::CanWake | PaneSignal::Decided => true,
         // What comes of an act is seen before anything else. A note may be pasted into work.
-        Seen::Pasted | Seen::NotPasted | Seen::PasteUnknown => {
-            !is(&[Phase::Delivering, Phase::Busy])
+        PaneSignal::Pasted | PaneSignal::NotPasted | PaneSignal::PasteUnknown => {
+            !is(&[PanePhase::Delivering, PanePhase::Busy])
         }
-        Seen::Pressed | Seen::NotPressed => !is(&[Phase::Submitted]),
-        Seen::Adopted => !is(&[Phase::Starting]),
+        PaneSignal::Pressed | PaneSignal::NotPressed => !is(&[PanePhase::Submitted]),
+        PaneSignal::Adopted => !is(&[PanePhase::Starting]),
         // It is not watched then.
-        Seen::Changed => is(&[
-            Phase::Ready,
-            Phase::Delivering,
-            Phase::Submitted,
-            Phase::Ending,
-            Phase::Gone,
+        PaneSignal::Changed => is(&[
+            PanePhase::Ready,
+            PanePhase::Delivering,
+            PanePhase::Submitted,
+            PanePhase::Ending,
+            PanePhase::Gone,
         ]),
         // It is not looked at any more.
-        Seen::Idle => is(&[Phase::Ending, Phase::Gone]),
-        Seen::Terminal | Seen::NoTerminal => false,
+        PaneSignal::Idle => is(&[PanePhase::Ending, PanePhase::Gone]),
+        PaneSignal::Terminal | PaneSignal::NoTerminal => false,
         // One text is given after the other.
-        Seen::Wanted => is(&[Phase::Submitted, Phase::Gone]),
+        PaneSignal::Wanted => is(&[PanePhase::Submitted, PanePhase::Gone]),
         // Nobody has anything to do with one that is gone.
-        Seen::Start
-        | Seen::Started
-        | Seen::Interrupt
-        | Seen::Look
-        | Seen::End
-        | Seen::Busy
-        | Seen::Dialog
-        | Seen::Limited
-        | Seen::Unknown
-        | Seen::TakenUp
-        | Seen::Ended
-        | Seen::Due
-        | Seen::Exited => is(&[Phase::Gone]),
+        PaneSignal::Start
+        | PaneSignal::Started
+        | PaneSignal::Interrupt
+        | PaneSignal::Look
+        | PaneSignal::End
+        | PaneSignal::Busy
+        | PaneSignal::Dialog
+        | PaneSignal::Limited
+        | PaneSignal::Unknown
+        | PaneSignal::TakenUp
+        | PaneSignal::Ended
+        | PaneSignal::Due
+        | PaneSignal::Exited => is(&[PanePhase::Gone]),
     }
 }

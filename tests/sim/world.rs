@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Event, Is, Loaded, MessageNo, MessageRecord, Pane, State};
+use tx::engine::{Event, Loaded, MessageNo, MessageRecord, Pane, Phase, State};
 use tx::model::{Address, MsgId, Name};
 use tx::pane::Hook;
 
@@ -278,7 +278,7 @@ impl World {
         };
         let worker = self.state().worker(&pane.worker)?;
         let current = worker.live && worker.attempt == pane.attempt && *no > worker.seen;
-        let ends = worker.status.is() == Is::Stopping;
+        let ends = worker.status.is() == Phase::Stopping;
         (current && !ends).then(|| pane.worker.clone())
     }
 
@@ -311,7 +311,7 @@ impl World {
             let is = state.worker(&worker).map(|worker| worker.status.is());
             assert_eq!(
                 is,
-                Some(Is::AwaitingHuman),
+                Some(Phase::AwaitingHuman),
                 "promise 3 is broken: {worker} shows a dialog, and could be given something"
             );
         }

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(25);
 /// Watch scripted agents work in tmux panes, in a project of their own
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx demo")]
-pub(super) struct Demo {}
+pub(super) struct DemoArgs {}
 
 /// What the demo came to.
 #[derive(Serialize, JsonSchema)]
@@ -101,7 +101,7 @@ Next:
   tx start        its daemon, and you in its core session
 ";
 
-pub(super) fn run(context: &Context, _: &Demo) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, _: &DemoArgs) -> Result<Exit, Refused> {
     let interrupted = Interrupted::watch()?;
     let place = Place::new()?;
     let played = Show::new(context, &place, &interrupted).play();

@@ -1,7 +1,7 @@
 //! What is accepted: addresses, ids, edits, duplicates, refusals.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Is, Row, Step};
+use crate::engine::{Phase, Row, Step};
 use crate::model::Kind;
 
 #[test]
@@ -27,7 +27,7 @@ fn the_sentinel_without_a_status_takes_the_default_of_a_dispatcher() {
     play.take_up("dev/a");
     play.drop(from("dev/a").to("dev/dispatch").id("o"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/b"), Is::Starting);
+    assert_eq!(play.is("dev/b"), Phase::Starting);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn the_same_again_is_a_duplicate_and_with_other_text_a_conflict() {
         2,
         "finished, and still known"
     );
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn an_edit_may_change_the_recipient() {
     let t = from("core/core").to("dev/a").id("t").path("t.md");
     play.drop(t.clone());
     play.drop(t.to("dev/b"));
-    assert_eq!(play.is("dev/b"), Is::Starting);
+    assert_eq!(play.is("dev/b"), Phase::Starting);
     assert!(play.facts("t").delivery(&who("dev/a")).is_none());
 }
 
@@ -119,7 +119,7 @@ fn an_outcome_may_be_edited_until_it_is_routed() {
     play.idle("dev/a");
     assert_eq!(
         (play.is("dev/b"), play.is("dev/c")),
-        (Is::Idle, Is::Starting)
+        (Phase::Idle, Phase::Starting)
     );
     play.drop(o.status("complete"));
     assert_eq!(play.state.counts().refused, 1);
@@ -131,7 +131,7 @@ fn a_mended_file_is_accepted() {
     let t = from("core/core").id("t").path("t.md");
     play.drop(t.clone().to("dev/aa"));
     play.drop(t.to("dev/a"));
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn an_unknown_sender_is_told_to_core() {
     );
     play.drop(from("system/consumer").to("dev/a").id("y"));
     assert!(play.told("core/core").contains("only tx writes"));
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn headless_messages_are_recorded_and_not_dispatched() {
     );
     assert_eq!(
         (play.is("dev/a"), play.step("t", "dev/a")),
-        (Is::Idle, Step::Finished)
+        (Phase::Idle, Step::Finished)
     );
 }
 
@@ -175,7 +175,7 @@ fn headless_messages_are_recorded_and_not_dispatched() {
 fn news_wake_nobody_and_come_with_the_next_turn() {
     let mut play = Play::team(&["a"]);
     play.drop(from("core/core").to("dev/a").id("n").kind(Kind::Update));
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     assert!(play.state.stuck().is_none());
     play.task("dev/a", "t");
     play.take_up("dev/a");
@@ -193,7 +193,7 @@ fn a_repair_note_joins_the_work_of_an_agent_at_work() {
     play.reject(Some("dev/a"));
     assert_eq!(
         play.is("dev/a"),
-        Is::Working,
+        Phase::Working,
         "not in the middle of its turn"
     );
     play.idle("dev/a");
@@ -216,12 +216,15 @@ fn three_repair_notes_in_a_row_park_the_work() {
     play.reject(Some("dev/a"));
     assert_eq!(
         play.is("dev/a"),
-        Is::Working,
+        Phase::Working,
         "a good message in between begins anew"
     );
     play.reject(Some("dev/a"));
     assert_eq!(play.step("t", "dev/a"), Step::Parked);
-    assert_eq!((play.is("dev/a"), play.kills("dev/a")), (Is::Stopping, 1));
+    assert_eq!(
+        (play.is("dev/a"), play.kills("dev/a")),
+        (Phase::Stopping, 1)
+    );
     assert!(play.core_has().contains(&"work was parked".to_owned()));
 }
 
@@ -231,7 +234,7 @@ fn a_note_wakes_an_idle_worker_for_one_turn_that_ends_by_itself() {
     play.reject(Some("dev/a"));
     play.take_up("dev/a");
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     play.all_over();
 }
 
@@ -288,11 +291,14 @@ fn the_inbox_of_a_removed_agent_is_parked_and_its_turn_is_its_last() {
     play.task("dev/a", "t2");
     play.load(&mesh("dev", &["b"], ""), false);
     assert_eq!(play.step("t2", "dev/a"), Step::Parked);
-    assert_eq!(play.is("dev/a"), Is::Working, "what is in hand goes on");
+    assert_eq!(play.is("dev/a"), Phase::Working, "what is in hand goes on");
     play.drop(from("dev/a").id("o").status("complete"));
     play.idle("dev/a");
     assert_eq!(play.step("t1", "dev/a"), Step::Finished);
-    assert_eq!((play.is("dev/a"), play.kills("dev/a")), (Is::Stopping, 1));
+    assert_eq!(
+        (play.is("dev/a"), play.kills("dev/a")),
+        (Phase::Stopping, 1)
+    );
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What agent CLIs bring: sessions that are known late or lost, limits, permissions.
 
 use super::play::{Play, from, who};
-use crate::engine::{Command, Decision, Dialog, DialogKind, Effect, Event, Exit, Is, Pane, Step};
+use crate::engine::{
+    Command, Decision, Dialog, DialogKind, Effect, Event, Exit, Pane, Phase, Step,
+};
 
 /// A worker that has its first task, and whose session nobody has told of yet.
 fn begun() -> Play {
@@ -99,7 +101,7 @@ fn an_exit_while_limited_keeps_the_work_and_spends_no_attempt() {
     assert_eq!(told(&effects), 1);
     assert_eq!(told(&play.limit("dev/worker", until + 60_000)), 0, "once");
     play.exit("dev/worker", 1, "");
-    assert_eq!(play.is("dev/worker"), Is::Limited);
+    assert_eq!(play.is("dev/worker"), Phase::Limited);
     let effects = later(&mut play);
     assert_eq!(spawned(&effects), Some(None));
     let worker = play.state.worker(&who("dev/worker")).unwrap();
@@ -113,7 +115,7 @@ fn an_exit_while_limited_ends_work_that_has_its_outcome() {
     play.drop(from("dev/worker").status("complete").id("done"));
     play.limit("dev/worker", play.at + 3_600_000);
     play.exit("dev/worker", 0, "");
-    assert_eq!(play.is("dev/worker"), Is::Idle);
+    assert_eq!(play.is("dev/worker"), Phase::Idle);
     assert_eq!(play.step("t", "dev/worker"), Step::Finished);
 }
 
@@ -122,7 +124,7 @@ fn a_limited_process_that_is_gone_after_a_restart_waits_for_room_too() {
     let mut play = begun();
     play.limit("dev/worker", play.at + 60_000);
     play.happen(Event::Recovered { alive: Vec::new() });
-    assert_eq!(play.is("dev/worker"), Is::Limited);
+    assert_eq!(play.is("dev/worker"), Phase::Limited);
     assert!(spawned(&later(&mut play)).is_some());
 }
 
@@ -172,5 +174,5 @@ fn nothing_is_given_to_an_agent_that_waits_for_a_permission() {
     asks(&mut play, 1);
     let effects = play.drop(from("core").to("dev/worker").id("next"));
     assert!(!effects.iter().any(|e| matches!(e, Effect::Deliver { .. })));
-    assert_eq!(play.is("dev/worker"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/worker"), Phase::AwaitingHuman);
 }

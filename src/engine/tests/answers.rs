@@ -2,7 +2,7 @@
 
 use super::asks::asked;
 use super::play::{Msg, Play, from, mesh, who};
-use crate::engine::{Effect, Is, Step, Timer};
+use crate::engine::{Effect, Phase, Step, Timer};
 use crate::model::Kind;
 
 const PRINTER: &str = "p runtime: command, run: [x]";
@@ -22,9 +22,9 @@ fn core_is_no_worker_that_waits_for_an_answer() {
 fn an_error_of_one_who_has_only_asked_leaves_it_idle() {
     let mut play = Play::team(&["a", "b"]);
     play.drop(from("dev/a").to("dev/b").id("q"));
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     play.drop(from("dev/a").id("o").status("error"));
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     assert_eq!(play.state.asks().count(), 0);
 }
 
@@ -42,7 +42,7 @@ fn an_answer_over_the_budget_is_parked_and_its_asker_goes_on() {
             "dev/p" => play.exit("dev/p", 0, "forty-two"),
             _ => play.finish("dev/b", "r"),
         };
-        assert_eq!(play.is(&asked), Is::Idle, "{asked} is done");
+        assert_eq!(play.is(&asked), Phase::Idle, "{asked} is done");
         play.take_up("dev/a");
         let note = ["the answer to your question was parked"];
         assert_eq!(play.given("dev/a"), note);
@@ -70,7 +70,7 @@ fn an_answer_to_a_closed_ask_is_news_and_all_that_was_owed() {
         assert_eq!(play.kind("r", "dev/a"), Kind::Update);
         assert!(play.told("dev/b").contains("closed"));
         play.idle("dev/b");
-        assert_eq!(play.is("dev/b"), Is::Idle);
+        assert_eq!(play.is("dev/b"), Phase::Idle);
         assert_eq!(play.step("q", "dev/b"), Step::Finished);
     }
 }
@@ -89,7 +89,7 @@ fn an_ask_that_is_edited_is_still_waited_for() {
     play.drop(q.clone());
     play.idle("dev/a");
     play.drop(q.text("better"));
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     assert_eq!(play.step("t", "dev/a"), Step::Delivered);
 }
 
@@ -116,16 +116,16 @@ fn an_answer_that_was_waited_for_has_its_turn_though_an_outcome_is_there() {
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.drop(from("dev/a").to("dev/c").id("o").status("blocked"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     play.take_up("dev/b");
     play.finish("dev/b", "r");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["r"]);
-    assert_eq!(play.is("dev/c"), Is::Idle);
+    assert_eq!(play.is("dev/c"), Phase::Idle);
     play.idle("dev/a");
     assert_eq!(
         (play.is("dev/a"), play.is("dev/c")),
-        (Is::Idle, Is::Starting)
+        (Phase::Idle, Phase::Starting)
     );
 }
 
@@ -137,7 +137,10 @@ fn a_removed_asker_is_not_started_by_its_answer() {
     play.load(&mesh("dev", &["b", "c"], ""), false);
     let effects = play.finish("dev/b", "r");
     assert!(!effects.iter().any(|e| matches!(e, Effect::Spawn { .. })));
-    assert_eq!((play.is("dev/a"), play.is("dev/b")), (Is::Idle, Is::Idle));
+    assert_eq!(
+        (play.is("dev/a"), play.is("dev/b")),
+        (Phase::Idle, Phase::Idle)
+    );
 }
 
 #[test]
@@ -150,7 +153,7 @@ fn who_asks_before_it_has_its_work_is_given_it_with_the_answer() {
     play.task("dev/a", "t2");
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.die("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     play.take_up("dev/b");
     play.finish("dev/b", "r");
     play.take_up("dev/a");
@@ -164,7 +167,7 @@ fn a_headless_answer_is_given_all_the_same() {
     let answer = from("dev/b").id("r").status("complete");
     play.drop(answer.with(|e| e.headless = true));
     play.idle("dev/b");
-    assert_eq!(play.is("dev/b"), Is::Idle);
+    assert_eq!(play.is("dev/b"), Phase::Idle);
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["r"]);
 }
@@ -179,7 +182,7 @@ fn a_command_agent_whose_ask_was_withdrawn_is_not_run_again() {
     play.take_up("dev/p");
     play.drop(from("dev/a").id("o").status("error"));
     play.exit("dev/p", 0, "forty-two");
-    assert_eq!(play.is("dev/p"), Is::Idle);
+    assert_eq!(play.is("dev/p"), Phase::Idle);
     assert_eq!(play.step("q", "dev/p"), Step::Finished);
 }
 

@@ -1,7 +1,7 @@
 //! Asks: who waits for whom, and until when.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Is, Row, Step, Timer};
+use crate::engine::{Effect, Phase, Row, Step, Timer};
 use crate::model::Kind;
 
 fn row(play: &Play, id: &str, to: &str) -> Option<Row> {
@@ -15,7 +15,7 @@ pub(super) fn asked() -> Play {
     play.take_up("dev/a");
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     play
 }
 
@@ -26,7 +26,7 @@ fn an_answer_with_a_status_is_an_answer() {
     play.drop(from("dev/b").id("r").status("complete"));
     assert_eq!(play.kind("r", "dev/a"), Kind::AskResponse);
     assert_eq!(row(&play, "r", "dev/a"), Some(Row::WorkIsAsk));
-    assert_eq!(play.is("dev/a"), Is::Starting, "it goes on at once");
+    assert_eq!(play.is("dev/a"), Phase::Starting, "it goes on at once");
     play.idle("dev/b");
     assert_eq!(play.step("q", "dev/b"), Step::Finished);
     play.take_up("dev/a");
@@ -66,14 +66,14 @@ fn the_first_of_two_asks_is_answered_twice_and_the_second_answer_is_news() {
     play.idle("dev/a");
     play.take_up("dev/b");
     play.drop(from("dev/b").to("dev/a").id("r1").reply("q1"));
-    assert_eq!(play.is("dev/a"), Is::Awaiting, "one ask is open");
+    assert_eq!(play.is("dev/a"), Phase::Awaiting, "one ask is open");
     play.drop(from("dev/b").to("dev/a").id("r1b").reply("q1"));
     assert_eq!(
         (play.kind("r1b", "dev/a"), row(&play, "r1b", "dev/a")),
         (Kind::Update, Some(Row::LateAnswer))
     );
     assert!(play.told("dev/b").contains("closed"), "the sender is told");
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     play.take_up("dev/c");
     play.drop(from("dev/c").to("dev/a").id("r2").reply("q2"));
     play.take_up("dev/a");
@@ -92,7 +92,7 @@ fn asks_to_core_and_to_an_agent_at_once_wait_for_both() {
     play.drop(from("dev/a").to("dev/b").id("q1"));
     play.drop(from("dev/a").to("core").id("q2"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     play.drop(from("core/core").to("dev/a").id("r2"));
     assert_eq!(row(&play, "r2", "dev/a"), Some(Row::CoreAnswers));
     assert!(
@@ -101,7 +101,7 @@ fn asks_to_core_and_to_an_agent_at_once_wait_for_both() {
     );
     assert_eq!(
         play.is("dev/a"),
-        Is::Awaiting,
+        Phase::Awaiting,
         "the agent's answer is still owed"
     );
     play.take_up("dev/b");
@@ -119,7 +119,7 @@ fn blocked_reaches_core_though_the_row_has_several_targets() {
     play.drop(from("dev/a").to("core").id("q").status("blocked"));
     play.idle("dev/a");
     assert_eq!(play.kind("q", "core/core"), Kind::AskHuman);
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     play.drop(from("core/core").to("dev/a").id("r").reply("q"));
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["r"]);
@@ -136,7 +136,7 @@ fn an_ask_to_the_human_survives_a_restart() {
     play.drop(from("dev/a").to("core").id("q"));
     play.idle("dev/a");
     play.restart(&[]);
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     let effects = play.drop(from("core/core").to("dev/a").id("r"));
     assert!(
         effects.iter().any(|e| matches!(
@@ -174,7 +174,7 @@ fn a_task_of_core_for_a_worker_that_awaits_the_human_waits() {
     play.drop(from("dev/a").to("core").id("q"));
     play.idle("dev/a");
     play.drop(from("core/core").to("dev/a").id("t2").kind(Kind::Task));
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     assert_eq!(play.ladder("t2", "dev/a"), "accepted queued");
     assert!(play.state.stuck().is_none());
 }
@@ -187,7 +187,7 @@ fn an_ask_after_its_own_outcome_is_answered_before_the_work_is_finished() {
     play.drop(from("dev/a").id("o").status("complete"));
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     assert!(!play.core_has().contains(&"o".to_owned()));
     play.take_up("dev/b");
     play.drop(from("dev/b").to("dev/a").id("r"));
@@ -204,7 +204,7 @@ fn an_agent_with_open_asks_may_not_finish_and_the_note_comes_with_the_answers() 
     let mut play = asked();
     play.drop(from("dev/a").id("o").status("complete"));
     assert!(play.facts("o").refused.is_some());
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     play.take_up("dev/b");
     play.drop(from("dev/b").to("dev/a").id("r"));
     play.take_up("dev/a");
@@ -217,7 +217,7 @@ fn an_error_withdraws_the_asks() {
     play.drop(from("dev/a").id("o").status("error"));
     assert_eq!(
         (play.is("dev/a"), play.step("t", "dev/a")),
-        (Is::Idle, Step::Finished)
+        (Phase::Idle, Step::Finished)
     );
     play.take_up("dev/b");
     play.drop(from("dev/b").to("dev/a").id("r"));
@@ -254,7 +254,7 @@ fn the_time_of_an_ask_runs_only_while_nobody_works_on_it() {
     play.until(|timer| *timer == Timer::Silence(who("dev/b")));
     assert_eq!(
         play.is("dev/a"),
-        Is::Awaiting,
+        Phase::Awaiting,
         "ten minutes are more than five, but it is worked on"
     );
     play.die("dev/b");
@@ -269,7 +269,7 @@ fn a_late_answer_arrives_as_news() {
     play.take_up("dev/b");
     play.die("dev/b");
     play.until(|timer| matches!(timer, Timer::Ask(..)));
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     play.drop(from("dev/b").to("dev/a").id("r").reply("q"));
     assert_eq!(play.kind("r", "dev/a"), Kind::Update);
 }
@@ -336,7 +336,7 @@ fn a_busy_asker_is_interrupted_after_a_minute() {
             .any(|e| matches!(e, Effect::Interrupt { .. }))
     );
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
 }
 
 #[test]
@@ -368,7 +368,7 @@ fn somebody_elses_ask_cannot_be_answered() {
     let mut play = asked();
     play.drop(from("dev/c").to("dev/a").id("r").reply("q"));
     assert!(play.facts("r").refused.is_some());
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
 }
 
 #[test]
@@ -379,22 +379,22 @@ fn a_mesh_that_pauses_as_a_whole_takes_nothing_new_until_the_human_answers() {
     play.drop(from("dev/a").to("core").id("q"));
     play.idle("dev/a");
     play.task("dev/b", "tb");
-    assert_eq!(play.is("dev/b"), Is::Idle);
+    assert_eq!(play.is("dev/b"), Phase::Idle);
     play.drop(from("core/core").to("dev/a").id("r").reply("q"));
-    assert_eq!(play.is("dev/b"), Is::Starting);
+    assert_eq!(play.is("dev/b"), Phase::Starting);
 }
 
 #[test]
 fn who_asks_with_nothing_in_hand_is_answered_in_a_turn_that_owes_nothing() {
     let mut play = Play::team(&["a"]);
     play.drop(from("dev/a").to("core").id("q"));
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     assert!(play.state.stuck().is_none());
     play.task("dev/a", "r");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["r"]);
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     play.all_over();
 }
 

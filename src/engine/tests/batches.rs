@@ -1,7 +1,7 @@
 //! What is given together, and what needs a process of its own.
 
 use super::play::{Play, from, mesh};
-use crate::engine::{Effect, Is, Step};
+use crate::engine::{Effect, Phase, Step};
 use crate::model::Envelope;
 
 const BATCHES: &str = "b prompt: p, runtime: claude, mode: pane, batch: true";
@@ -42,7 +42,7 @@ fn a_batch_is_given_together_and_one_outcome_finishes_all_but_asks() {
     }
     assert_eq!(
         play.is("dev/b"),
-        Is::Stopping,
+        Phase::Stopping,
         "the next wants another model"
     );
     play.die("dev/b");
@@ -65,7 +65,11 @@ fn a_batch_stops_at_the_first_misfit_so_that_order_is_kept() {
     }
     play.finish("dev/b", "o");
     for id in ["1", "2", "3"] {
-        assert_eq!(play.is("dev/b"), Is::Stopping, "{id} wants another session");
+        assert_eq!(
+            play.is("dev/b"),
+            Phase::Stopping,
+            "{id} wants another session"
+        );
         play.die("dev/b");
         play.next_time();
         play.take_up("dev/b");
@@ -86,7 +90,7 @@ fn a_message_for_another_model_or_session_ends_the_live_process_first() {
         play.finish("dev/a", "o1");
         let effects = play.drop(from("core/core").to("dev/a").id("t2").with(wants));
         assert!(matches!(effects[..], [Effect::Kill { .. }]), "{effects:?}");
-        assert_eq!(play.is("dev/a"), Is::Stopping);
+        assert_eq!(play.is("dev/a"), Phase::Stopping);
         play.die("dev/a");
         let before = play.effects.len();
         play.next_time();

@@ -1,7 +1,7 @@
 //! Gates: an outcome is checked before it goes on.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Is, Step, Timer, Verdict};
+use crate::engine::{Effect, Phase, Step, Timer, Verdict};
 
 /// `a` has given the outcome `o`, and it is being checked.
 fn checking() -> Play {
@@ -11,7 +11,7 @@ fn checking() -> Play {
     play.take_up("dev/a");
     play.drop(from("dev/a").id("o").status("complete").path("o.md"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Checking);
+    assert_eq!(play.is("dev/a"), Phase::Checking);
     play
 }
 
@@ -27,7 +27,7 @@ fn a_failed_check_sends_the_work_back_until_its_limit() {
         play.take_up("dev/a");
         play.drop(from("dev/a").id(&format!("o{round}")).status("complete"));
         let effects = play.idle("dev/a");
-        assert_eq!(play.is("dev/a"), Is::Checking);
+        assert_eq!(play.is("dev/a"), Phase::Checking);
         assert!(
             effects
                 .iter()
@@ -63,11 +63,11 @@ fn a_check_that_cannot_tell_is_run_again_then_the_work_is_parked() {
             why: "it crashed".into(),
         },
     );
-    assert_eq!(play.is("dev/a"), Is::Checking);
+    assert_eq!(play.is("dev/a"), Phase::Checking);
     play.until(|timer| *timer == Timer::State(who("dev/a")));
     assert_eq!(
         play.is("dev/a"),
-        Is::Checking,
+        Phase::Checking,
         "it hung: that is no verdict either"
     );
     play.verdict(
@@ -120,7 +120,7 @@ fn an_outcome_that_failed_its_check_may_be_mended_or_given_again() {
         play.drop(again.path(path).text(text));
         assert_eq!(play.told("dev/a"), "tests fail", "{path} is not refused");
         play.idle("dev/a");
-        assert_eq!(play.is("dev/a"), Is::Checking);
+        assert_eq!(play.is("dev/a"), Phase::Checking);
         play.verdict("dev/a", Verdict::Pass);
         assert_eq!(play.step("t", "dev/a"), Step::Finished);
     }

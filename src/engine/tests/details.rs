@@ -1,7 +1,7 @@
 //! Details that no other test depends on.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Event, Is, Timer};
+use crate::engine::{Effect, Event, Phase, Timer};
 use crate::model::{Address, Kind};
 
 #[test]
@@ -54,7 +54,7 @@ fn a_time_that_comes_early_closes_no_ask() {
     let (due, timer) = (ask.due.unwrap(), Timer::Ask(number, asked.clone()));
     play.at = due - 2;
     play.happen(Event::TimerFired { timer, due });
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
     play.take_up("dev/a");
@@ -74,10 +74,10 @@ fn a_time_that_comes_early_closes_no_ask() {
         timer: timer.clone(),
         due,
     });
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     play.at = due - 1;
     play.happen(Event::TimerFired { timer, due });
-    assert_eq!(play.is("dev/a"), Is::Starting, "just in time");
+    assert_eq!(play.is("dev/a"), Phase::Starting, "just in time");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn core_may_hand_a_result_to_an_agent() {
     assert_eq!(play.kind("t", "dev/a"), Kind::TaskComplete);
     assert_eq!(
         play.state.worker(&who("dev/a")).unwrap().status.is(),
-        Is::Starting
+        Phase::Starting
     );
 }
 
@@ -164,9 +164,9 @@ fn who_has_not_asked_goes_on_though_another_of_its_mesh_waits_for_the_human() {
     play.take_up("dev/a");
     play.drop(from("dev/a").to("core").id("q"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     play.task("dev/b", "u");
-    assert_eq!(play.is("dev/b"), Is::Starting);
+    assert_eq!(play.is("dev/b"), Phase::Starting);
 }
 
 #[test]

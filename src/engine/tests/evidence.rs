@@ -2,7 +2,7 @@
 //! acknowledged or finished that its agent never got.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Is, Sent, Step, Timer};
+use crate::engine::{Effect, Phase, Sent, Step, Timer};
 use crate::model::Kind;
 
 /// `a` has finished its first task; whether it has the second, nobody knows.
@@ -26,7 +26,7 @@ fn a_person_who_types_proves_no_delivery() {
     play.busy_with("dev/a", Some(1));
     play.drop(from("dev/a").id("typed").status("complete").in_turn(2));
     play.idle_after("dev/a", 1);
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     assert_eq!(
         play.step("t2", "dev/a"),
         Step::Leased,
@@ -34,10 +34,14 @@ fn a_person_who_types_proves_no_delivery() {
         play.ladder("t2", "dev/a")
     );
     assert!(play.told("dev/a").contains("finishes nothing"));
-    assert_eq!(play.is("dev/b"), Is::Starting, "it is routed all the same");
+    assert_eq!(
+        play.is("dev/b"),
+        Phase::Starting,
+        "it is routed all the same"
+    );
     // No evidence comes: it is given to a new process.
     play.until(|timer| *timer == Timer::State(who("dev/a")));
-    assert_eq!(play.is("dev/a"), Is::Stopping);
+    assert_eq!(play.is("dev/a"), Phase::Stopping);
     play.die("dev/a");
     play.until(|timer| *timer == Timer::State(who("dev/a")));
     play.take_up("dev/a");
@@ -50,7 +54,7 @@ fn a_person_who_types_proves_no_delivery() {
 fn a_message_that_names_what_was_given_proves_its_delivery() {
     let mut play = unconfirmed();
     play.drop(from("dev/a").id("o2").status("complete").reply("t2"));
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     assert_eq!(
         play.ladder("t2", "dev/a"),
         "accepted queued leased delivered acknowledged"
@@ -71,7 +75,7 @@ fn a_message_of_an_earlier_turn_proves_no_delivery_of_the_next() {
     play.drop(late.in_turn(1));
     assert_eq!(
         play.is("dev/a"),
-        Is::Starting,
+        Phase::Starting,
         "nothing shows that it has it"
     );
     play.until(|timer| *timer == Timer::State(who("dev/a")));
@@ -86,7 +90,7 @@ fn a_message_that_names_nothing_proves_nothing() {
     play.drop(from("dev/a").to("dev/b").kind(Kind::Update).id("news"));
     assert_eq!(
         (play.is("dev/a"), play.step("t2", "dev/a")),
-        (Is::Starting, Step::Leased)
+        (Phase::Starting, Step::Leased)
     );
 }
 
@@ -143,7 +147,7 @@ fn an_outcome_written_before_a_question_was_handed_over_does_not_answer_it() {
     play.delivered("dev/b");
     play.drop(from("dev/b").id("again").status("complete").in_turn(1));
     assert_eq!(play.kind("again", "core/core"), Kind::TaskComplete);
-    assert_eq!(play.is("dev/a"), Is::Awaiting, "nobody has answered");
+    assert_eq!(play.is("dev/a"), Phase::Awaiting, "nobody has answered");
     play.drop(from("dev/b").id("r").status("complete").in_turn(2));
     assert_eq!(play.kind("r", "dev/a"), Kind::AskResponse);
 }
@@ -153,11 +157,11 @@ fn a_pane_that_was_looked_at_and_never_got_its_work_is_given_it_again() {
     let mut play = unconfirmed();
     // Somebody names it who was not given it: a file that a person wrote in its name.
     play.drop(from("dev/a").to("dev/b").kind(Kind::Update).reply("t2"));
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     play.idle_after("dev/a", 1);
     assert_eq!(
         play.is("dev/a"),
-        Is::Working,
+        Phase::Working,
         "that may have been on its way"
     );
     play.until(|timer| *timer == Timer::Silence(who("dev/a")));

@@ -1,7 +1,7 @@
 //! What people read when they ask why something waits.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, Is, Sent, Step, Verdict};
+use crate::engine::{Event, Phase, Sent, Step, Verdict};
 use crate::model::Kind;
 
 fn waits(play: &Play, id: &str) -> String {
@@ -151,7 +151,7 @@ fn a_worker_says_why_it_takes_nothing() {
     );
     play.restart_worker("dev/b");
     play.drop(from("core/core").to("dev/a").id("r").reply("q"));
-    assert_eq!(play.is("dev/b"), Is::Starting);
+    assert_eq!(play.is("dev/b"), Phase::Starting);
     play.stop("dev/b");
     assert!(
         does(&play, "dev/b").starts_with("its process is being ended"),

@@ -1,7 +1,7 @@
 //! Fan-outs: three work side by side, one gets all results.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Is, Step};
+use crate::engine::{Phase, Step};
 use crate::model::Kind;
 
 const TABLE: &str = "routing_mode: dispatcher\nrouting:\n  s: [a, b, c, { complete: j }]\n";
@@ -33,7 +33,7 @@ fn the_join_gets_one_delivery_with_all_results_an_error_among_them() {
     let mut play = spread();
     result(&mut play, "a", "complete");
     result(&mut play, "c", "error");
-    assert_eq!(play.is("dev/j"), Is::Idle);
+    assert_eq!(play.is("dev/j"), Phase::Idle);
     assert_eq!(play.step("o", "dev/a"), Step::Finished);
     assert_eq!(
         play.state.waiting_for(play.facts("ra").number),
@@ -78,7 +78,7 @@ fn blocked_to_core_keeps_the_place_open() {
     play.idle("dev/c");
     assert_eq!(
         (play.is("dev/c"), play.is("dev/j")),
-        (Is::AwaitingHuman, Is::Idle)
+        (Phase::AwaitingHuman, Phase::Idle)
     );
     play.drop(from("core/core").to("dev/c").id("r").reply("q"));
     play.take_up("dev/c");
@@ -95,7 +95,7 @@ fn new_work_for_a_member_before_the_join_reopens_its_place() {
     play.drop(from("dev/b").to("dev/a").id("more").kind(Kind::Task));
     result(&mut play, "b", "complete");
     result(&mut play, "c", "complete");
-    assert_eq!(play.is("dev/j"), Is::Idle, "a is at work again");
+    assert_eq!(play.is("dev/j"), Phase::Idle, "a is at work again");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["more"]);
     play.drop(from("dev/a").id("ra2").status("complete"));
@@ -183,7 +183,7 @@ fn a_fan_out_to_its_own_author_is_refused() {
     play.take_up("dev/s");
     play.finish("dev/s", "o");
     assert!(play.facts("o").refused.is_some());
-    assert_eq!(play.is("dev/j"), Is::Idle);
+    assert_eq!(play.is("dev/j"), Phase::Idle);
     play.take_up("dev/s");
     assert_eq!(play.given("dev/s"), ["a message of yours was refused"]);
 }
@@ -195,7 +195,7 @@ fn a_result_goes_to_the_join_whomever_it_names() {
     play.idle("dev/a");
     result(&mut play, "b", "complete");
     result(&mut play, "c", "complete");
-    assert_eq!(play.is("dev/s"), Is::Idle);
+    assert_eq!(play.is("dev/s"), Phase::Idle);
     play.take_up("dev/j");
     assert_eq!(play.given("dev/j"), ["ra", "rb", "rc"]);
     play.finish("dev/j", "end");
@@ -246,5 +246,5 @@ fn a_retried_opener_opens_its_fan_out() {
     }
     assert!(play.facts("ra").delivery(&who("dev/j")).is_some());
     assert_eq!(play.facts("ra").step(), Step::Parked, "over the budget");
-    assert_eq!(play.is("dev/j"), Is::Starting);
+    assert_eq!(play.is("dev/j"), Phase::Starting);
 }

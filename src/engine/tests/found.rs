@@ -1,15 +1,15 @@
 //! What the simulation found: sequences that nobody had thought of.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, Is, Step};
+use crate::engine::{Event, Phase, Step};
 
 #[test]
 fn an_error_with_nothing_in_hand_ends_the_wait_for_asks_of_its_own() {
     let mut play = Play::team(&["a", "b"]);
     play.drop(from("dev/a").to("dev/b").id("q"));
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     play.drop(from("dev/a").id("e").status("error"));
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn a_loop_through_a_fan_out_ends_though_its_members_are_over_the_limit() {
         assert!(n < 60, "it never ends");
         let Some(at_work) = ["dev/a", "dev/b"]
             .into_iter()
-            .find(|agent| play.is(agent) == Is::Starting)
+            .find(|agent| play.is(agent) == Phase::Starting)
         else {
             break;
         };
@@ -48,7 +48,7 @@ fn a_late_answer_to_one_ask_does_not_finish_another() {
     play.drop(from("dev/b").to("dev/a").id("again").reply("q1"));
     play.idle("dev/b");
     assert_ne!(play.step("q2", "dev/b"), Step::Finished);
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_process_that_lives_for_one_turn_is_given_no_other_after_a_limit() {
     let (pane, until) = (play.pane("dev/p"), play.at + 60_000);
     play.happen(Event::PaneLimited { pane, until, no: 0 });
     play.next_time();
-    assert_eq!(play.is("dev/p"), Is::Working);
+    assert_eq!(play.is("dev/p"), Phase::Working);
     play.exit("dev/p", 0, "Done.");
     play.all_over();
 }
@@ -71,7 +71,7 @@ fn a_removed_agent_does_not_wait_for_an_answer_that_nobody_can_address() {
     play.take_up("dev/a");
     play.drop(from("dev/a").to("core").id("q"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     play.load(&mesh("dev", &["b"], ""), false);
     assert_eq!(play.step("t", "dev/a"), Step::Parked);
     assert!(
@@ -91,7 +91,7 @@ fn an_outcome_that_was_retried_while_it_is_checked_is_routed_once() {
     play.finish("dev/a", "o");
     assert_eq!(
         (play.is("dev/a"), play.facts("o").step()),
-        (Is::Checking, Step::Parked)
+        (Phase::Checking, Step::Parked)
     );
     play.retry("o", from("dev/a").id("o").status("complete"));
     play.take_up("dev/b");

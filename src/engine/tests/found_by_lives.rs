@@ -1,7 +1,7 @@
 //! What simulated lives found against the model of the protocol.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Is, Step};
+use crate::engine::{Phase, Step};
 use crate::model::Kind;
 
 /// An agent that has finished its work, and whose next one waits for another process.
@@ -12,7 +12,11 @@ fn waits_for_another_process() -> Play {
     play.finish("dev/a", "o1");
     let other = |envelope: &mut crate::model::Envelope| envelope.model = Some("other".into());
     play.drop(from("core/core").to("dev/a").id("t2").with(other));
-    assert_eq!(play.is("dev/a"), Is::Stopping, "its process is in the way");
+    assert_eq!(
+        play.is("dev/a"),
+        Phase::Stopping,
+        "its process is in the way"
+    );
     play
 }
 
@@ -77,7 +81,7 @@ fn one_message_may_answer_and_hand_over_at_once() {
     assert_eq!(play.given("dev/c"), ["r"]);
     play.finish("dev/a", "o");
     assert_eq!(play.ladder("r", "dev/a").matches("leased").count(), 1);
-    assert_eq!(play.is("dev/a"), Is::Idle, "the answer is no work");
+    assert_eq!(play.is("dev/a"), Phase::Idle, "the answer is no work");
     play.finish("dev/c", "oc");
     play.all_over();
 }
@@ -111,7 +115,7 @@ fn a_late_answer_beside_an_outcome_is_news_and_no_work() {
     assert_eq!(play.kind("r", "dev/a"), Kind::Update);
     play.idle("dev/b");
     play.finish("dev/a", "o");
-    assert_eq!(play.is("dev/a"), Is::Idle, "news wake nobody");
+    assert_eq!(play.is("dev/a"), Phase::Idle, "news wake nobody");
     assert_eq!(play.step("r", "dev/c"), Step::Leased);
 }
 
@@ -153,14 +157,14 @@ fn a_note_after_the_end_of_a_run_does_not_begin_its_count_anew() {
 fn a_dead_letter_that_a_person_retries_is_tried_though_its_agent_is_left_alone() {
     let mut play = with_a_dead_letter();
     assert_eq!(play.step("t", "dev/a"), Step::Parked);
-    assert_eq!(play.is("dev/a"), Is::Backoff);
+    assert_eq!(play.is("dev/a"), Phase::Backoff);
     play.task("dev/a", "other");
-    assert_eq!(play.is("dev/a"), Is::Backoff, "others wait");
+    assert_eq!(play.is("dev/a"), Phase::Backoff, "others wait");
     play.retry("t", from("core/core").to("dev/a").id("t"));
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     let before = play.at;
     play.die("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Backoff);
+    assert_eq!(play.is("dev/a"), Phase::Backoff);
     let (due, _) = play.state.next_timer().unwrap();
     assert!(due >= before + 30_000, "it is left alone again");
 }
@@ -170,9 +174,9 @@ fn a_stopped_agent_is_not_woken_by_a_retry() {
     let mut play = with_a_dead_letter();
     play.stop("dev/a");
     play.retry("t", from("core/core").to("dev/a").id("t"));
-    assert_ne!(play.is("dev/a"), Is::Starting);
+    assert_ne!(play.is("dev/a"), Phase::Starting);
     play.restart_worker("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
 }
 
 const ONE_RETRY: &str =
@@ -187,7 +191,7 @@ fn an_outcome_before_all_answers_is_no_mistake_in_its_route() {
     for n in 0..2 {
         play.drop(from("dev/a").id(&format!("o{n}")).status("complete"));
     }
-    assert_eq!(play.is("dev/a"), Is::Working, "its work is not given up");
+    assert_eq!(play.is("dev/a"), Phase::Working, "its work is not given up");
     assert_eq!(play.state.asks().count(), 1, "nor what it asked");
 }
 

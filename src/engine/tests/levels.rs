@@ -2,7 +2,9 @@
 //! it counts for as long as nothing newer is told.
 
 use super::play::{Play, from, who};
-use crate::engine::{Effect, Event, Giving, Is, Move, Sent, Shows, Step, Timer, WorkerState};
+use crate::engine::{
+    Effect, Event, Giving, Phase, Sent, Shows, Step, Timer, Transition, WorkerState,
+};
 
 /// `a` was handed its first task, and nobody knows yet whether it has it.
 fn handed_over() -> Play {
@@ -19,7 +21,7 @@ fn second() -> Play {
     play.take_up("dev/a");
     play.finish("dev/a", "o1");
     play.task("dev/a", "t2");
-    assert_eq!((play.is("dev/a"), play.turn("dev/a")), (Is::Starting, 2));
+    assert_eq!((play.is("dev/a"), play.turn("dev/a")), (Phase::Starting, 2));
     play
 }
 
@@ -34,7 +36,7 @@ fn an_idle_of_the_very_turn_that_was_delivered_unconfirmed_ends_it() {
     play.not_delivered("dev/a", Sent::Perhaps);
     play.drop(from("dev/a").id("o").status("complete").reply("t"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     assert_eq!(play.step("t", "dev/a"), Step::Finished);
     play.all_over();
 }
@@ -59,7 +61,7 @@ fn an_idle_may_overtake_the_news_that_its_turn_was_delivered() {
     play.idle("dev/a");
     assert_eq!(play.step("t", "dev/a"), Step::Finished);
     play.happen(Event::Delivered { pane, turn });
-    assert_eq!(play.is("dev/a"), Is::Idle, "it comes too late to matter");
+    assert_eq!(play.is("dev/a"), Phase::Idle, "it comes too late to matter");
     play.all_over();
 }
 
@@ -67,10 +69,10 @@ fn an_idle_may_overtake_the_news_that_its_turn_was_delivered() {
 fn an_idle_of_an_older_turn_does_not_end_what_is_being_given() {
     let mut play = second();
     play.idle_after("dev/a", 1);
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     play.delivered("dev/a");
     play.idle_after("dev/a", 1);
-    assert_eq!(play.is("dev/a"), Is::Working, "nor what was given");
+    assert_eq!(play.is("dev/a"), Phase::Working, "nor what was given");
 }
 
 #[test]
@@ -86,7 +88,7 @@ fn a_late_delivery_does_not_lift_a_limit_and_the_idle_behind_it_is_kept() {
             play.idle("dev/a");
             play.delivered("dev/a");
         }
-        assert_eq!(play.is("dev/a"), Is::Limited);
+        assert_eq!(play.is("dev/a"), Phase::Limited);
         assert_eq!(
             play.ladder("t", "dev/a"),
             "accepted queued leased delivered"
@@ -108,7 +110,7 @@ fn an_outcome_and_an_idle_behind_a_limit_are_the_end_when_there_is_room() {
     let until = play.at + 3_600_000;
     play.limit("dev/a", until);
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Limited);
+    assert_eq!(play.is("dev/a"), Phase::Limited);
     play.next_time();
     assert_eq!(play.step("t", "dev/a"), Step::Finished);
     play.all_over();
@@ -122,12 +124,12 @@ fn a_ready_behind_a_limit_is_acted_on_when_there_is_room() {
     play.limit("dev/a", until);
     let effects = play.ready("dev/a");
     assert!(!delivers(&effects), "it has no room: {effects:?}");
-    assert_eq!(play.is("dev/a"), Is::Limited);
+    assert_eq!(play.is("dev/a"), Phase::Limited);
     let before = play.effects.len();
     play.next_time();
     assert!(delivers(&play.effects[before..]), "nobody says ready twice");
     play.delivered("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
 }
 
 #[test]
@@ -148,7 +150,7 @@ fn an_idle_of_an_older_turn_shows_that_a_dialog_is_gone() {
     play.ask("dev/a");
     assert!(play.has_dialog("dev/a"));
     play.idle_after("dev/a", 1);
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     assert!(!play.has_dialog("dev/a"));
     play.delivered("dev/a");
     play.finish("dev/a", "o2");
@@ -160,10 +162,10 @@ fn what_is_told_behind_a_dialog_does_not_answer_it() {
     let mut play = second();
     play.ask("dev/a");
     play.delivered("dev/a");
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     assert_eq!(play.step("t2", "dev/a"), Step::Delivered);
     play.busy("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
 }
 
 #[test]
@@ -171,7 +173,7 @@ fn what_was_not_delivered_behind_a_dialog_is_handed_over_after_it() {
     let mut play = second();
     play.ask("dev/a");
     let effects = play.not_delivered("dev/a", Sent::Nothing);
-    assert_eq!((play.is("dev/a"), effects), (Is::AwaitingHuman, vec![]));
+    assert_eq!((play.is("dev/a"), effects), (Phase::AwaitingHuman, vec![]));
     let effects = play.idle_after("dev/a", 1);
     assert!(delivers(&effects), "{effects:?}");
 }
@@ -200,8 +202,8 @@ fn older_news_of_a_pane_does_nothing() {
     play.finish("dev/a", "o");
     for late in [busy, asked] {
         play.happen(late);
-        assert_eq!(play.state.moves()[0].by, Move::OldNews);
-        assert_eq!(play.is("dev/a"), Is::Idle);
+        assert_eq!(play.state.moves()[0].by, Transition::OldNews);
+        assert_eq!(play.is("dev/a"), Phase::Idle);
     }
     assert_eq!(
         play.state.worker(&who("dev/a")).unwrap().shows,
@@ -217,7 +219,7 @@ fn an_idle_worker_that_seems_busy_is_looked_at_until_it_is_known_to_be_idle() {
     play.take_up("dev/a");
     play.finish("dev/a", "o");
     play.busy_with("dev/a", Some(1));
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     play.task("dev/a", "t2");
     for _ in 0..2 {
         let before = play.effects.len();
@@ -260,7 +262,7 @@ fn what_a_pane_shows_survives_a_restart_and_its_numbers_go_on() {
     let no = before.seen;
     let turn = 1;
     play.happen(Event::PaneIdle { pane, turn, no });
-    assert_eq!(play.is("dev/a"), Is::Working, "that was told before");
+    assert_eq!(play.is("dev/a"), Phase::Working, "that was told before");
     play.idle("dev/a");
     assert_eq!(play.given("dev/a"), ["you still owe something"]);
 }

@@ -1,7 +1,7 @@
 //! Budgets: every chain of messages ends.
 
 use super::play::{Play, from, mesh};
-use crate::engine::{Is, Step};
+use crate::engine::{Phase, Step};
 
 /// Two agents that hand over to each other for ever.
 fn ping_pong(more: &str) -> Play {
@@ -17,8 +17,8 @@ fn ping_pong(more: &str) -> Play {
 fn run(play: &mut Play) -> usize {
     for n in 0.. {
         let agent = match (play.is("dev/a"), play.is("dev/b")) {
-            (Is::Starting, _) => "dev/a",
-            (_, Is::Starting) => "dev/b",
+            (Phase::Starting, _) => "dev/a",
+            (_, Phase::Starting) => "dev/b",
             _ => return n,
         };
         play.take_up(agent);
@@ -81,7 +81,7 @@ fn asking_and_answering_for_ever_ends_too() {
         play.take_up("dev/a");
         play.drop(from("dev/a").to("dev/b").id(&format!("q{n}")));
         play.idle("dev/a");
-        if play.is("dev/b") != Is::Starting {
+        if play.is("dev/b") != Phase::Starting {
             assert_eq!(n, 25, "each question and each answer is a hop");
             assert_eq!(play.facts("q25").step(), Step::Parked);
             break;
@@ -95,7 +95,7 @@ fn asking_and_answering_for_ever_ends_too() {
         Step::Parked,
         "nothing that it could write would go on"
     );
-    assert_eq!(play.is("dev/a"), Is::Stopping);
+    assert_eq!(play.is("dev/a"), Phase::Stopping);
     play.all_over();
 }
 
@@ -186,7 +186,7 @@ fn without_a_fallback_the_work_is_parked_when_its_retries_are_used_up() {
     play.task("dev/a", "t");
     play.take_up("dev/a");
     play.drop(from("dev/a").id("o1").status("strange"));
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     play.drop(from("dev/a").id("o2").status("strange"));
     assert_eq!(play.step("t", "dev/a"), Step::Parked);
 }
@@ -215,7 +215,7 @@ fn a_retry_grants_one_message_more_and_not_the_whole_budget_again() {
     assert_eq!(play.given("dev/a"), ["m1"]);
     play.finish("dev/a", "m2");
     assert_eq!(play.facts("m2").step(), Step::Parked);
-    assert_eq!(play.is("dev/b"), Is::Idle);
+    assert_eq!(play.is("dev/b"), Phase::Idle);
 }
 
 #[test]

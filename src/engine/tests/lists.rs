@@ -2,7 +2,7 @@
 
 use super::asks::asked;
 use super::play::{Play, from};
-use crate::engine::{Command, Is, Step};
+use crate::engine::{Command, Phase, Step};
 
 #[test]
 fn a_list_of_recipients_is_refused_whole_if_one_is_unknown() {
@@ -10,7 +10,7 @@ fn a_list_of_recipients_is_refused_whole_if_one_is_unknown() {
     play.drop(from("core/core").to("dev/a,dev/bb").id("t"));
     let refused = play.facts("t").refused.unwrap();
     assert!(refused.contains("did you mean `dev/b`"), "{refused}");
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     assert!(play.told("core/core").contains("dev/bb"));
     play.all_over();
 }
@@ -44,7 +44,7 @@ fn one_recipient_of_a_list_is_retried_alone() {
     play.retry("t", from("core/core").to("dev/a,dev/b").id("t"));
     assert_eq!(
         (play.is("dev/a"), play.is("dev/b")),
-        (Is::Starting, Is::Working)
+        (Phase::Starting, Phase::Working)
     );
     play.take_up("dev/a");
     play.finish("dev/a", "oa");

@@ -1,13 +1,13 @@
 //! The worker's state machine: its table, and what the moves do.
 
 use super::play::{Play, from, who};
-use crate::engine::{Effect, Event, Happened, Is, Move, Timer, decide};
+use crate::engine::{Effect, Event, Phase, Signal, Timer, Transition, decide};
 
 #[test]
 fn every_pair_has_a_move_and_each_move_is_used() {
-    let mut used: Vec<Move> = Vec::new();
-    for is in Is::ALL {
-        for happened in Happened::ALL {
+    let mut used: Vec<Transition> = Vec::new();
+    for is in Phase::ALL {
+        for happened in Signal::ALL {
             let by = decide(is, happened);
             used.push(by);
             assert!(
@@ -17,11 +17,11 @@ fn every_pair_has_a_move_and_each_move_is_used() {
         }
     }
     for by in [
-        Move::Began,
-        Move::TurnEnded,
-        Move::Judged,
-        Move::KillAgain,
-        Move::NotOurs,
+        Transition::Began,
+        Transition::TurnEnded,
+        Transition::Judged,
+        Transition::KillAgain,
+        Transition::NotOurs,
     ] {
         assert!(used.contains(&by), "{by:?}");
     }
@@ -33,7 +33,7 @@ fn a_dialog_holds_the_worker_until_it_is_answered() {
     play.task("dev/a", "t");
     play.take_up("dev/a");
     play.ask("dev/a");
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     for _ in 0..10 {
         // Its pane is looked at, and shows the dialog still.
         assert_eq!(play.next_time(), Timer::Silence(who("dev/a")));
@@ -41,16 +41,16 @@ fn a_dialog_holds_the_worker_until_it_is_answered() {
     }
     assert_eq!(
         (play.is("dev/a"), play.core_has().len()),
-        (Is::AwaitingHuman, 0),
+        (Phase::AwaitingHuman, 0),
         "a human may take as long as it takes"
     );
     play.busy("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     play.ask("dev/a");
     play.drop(from("dev/a").id("o").status("complete"));
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     play.all_over();
 }
 
@@ -61,7 +61,7 @@ fn a_dialog_at_the_start_does_not_count_as_a_failure() {
     play.ask("dev/a");
     let effects = play.ready("dev/a");
     assert!(effects.iter().any(|e| matches!(e, Effect::Deliver { .. })));
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_limited_worker_goes_on_when_there_is_room() {
     let until = play.at + 3_600_000;
     play.limit("dev/a", until);
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Limited);
+    assert_eq!(play.is("dev/a"), Phase::Limited);
     assert_eq!(play.next_time(), Timer::State(who("dev/a")));
     assert_eq!(play.given("dev/a"), ["the limit is over"]);
     play.take_up("dev/a");
@@ -89,7 +89,7 @@ fn a_pane_that_begins_something_by_itself_is_left_alone() {
     play.drop(from("dev/a").id("o").status("complete"));
     play.idle("dev/a");
     play.busy("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     play.task("dev/a", "t2");
     assert_eq!(play.ladder("t2", "dev/a"), "accepted queued");
     play.idle("dev/a");
@@ -101,12 +101,18 @@ fn a_process_that_does_not_end_is_killed_again_and_core_is_told() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
     play.next_time();
-    assert_eq!((play.is("dev/a"), play.kills("dev/a")), (Is::Stopping, 1));
+    assert_eq!(
+        (play.is("dev/a"), play.kills("dev/a")),
+        (Phase::Stopping, 1)
+    );
     play.next_time();
-    assert_eq!((play.is("dev/a"), play.kills("dev/a")), (Is::Stopping, 2));
+    assert_eq!(
+        (play.is("dev/a"), play.kills("dev/a")),
+        (Phase::Stopping, 2)
+    );
     assert_eq!(play.core_has(), ["a process does not end"]);
     play.die("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Backoff);
+    assert_eq!(play.is("dev/a"), Phase::Backoff);
 }
 
 #[test]
@@ -119,7 +125,7 @@ fn a_turn_has_the_time_that_its_agent_is_given() {
     play.next_time();
     assert_eq!(
         (play.is("dev/a"), play.at - before >= 300_000 - 10),
-        (Is::Stopping, true)
+        (Phase::Stopping, true)
     );
 }
 
@@ -141,7 +147,7 @@ fn a_time_that_is_over_does_nothing() {
     play.at = due;
     let effects = play.happen(Event::TimerFired { timer, due });
     assert!(effects.is_empty());
-    assert_eq!(play.state.moves()[0].by, Move::NotDue);
+    assert_eq!(play.state.moves()[0].by, Transition::NotDue);
 }
 
 #[test]

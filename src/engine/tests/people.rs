@@ -3,7 +3,7 @@
 
 use super::asks::asked;
 use super::play::{Play, from, mesh};
-use crate::engine::{Command, Effect, Is, Step, Verdict};
+use crate::engine::{Command, Effect, Phase, Step, Verdict};
 
 #[test]
 fn a_worker_that_a_person_stopped_keeps_its_work_until_it_is_restarted() {
@@ -11,11 +11,11 @@ fn a_worker_that_a_person_stopped_keeps_its_work_until_it_is_restarted() {
     play.task("dev/a", "t");
     play.take_up("dev/a");
     play.stop("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Stopping);
+    assert_eq!(play.is("dev/a"), Phase::Stopping);
     play.die("dev/a");
     assert_eq!(
         (play.is("dev/a"), play.state.next_timer()),
-        (Is::Backoff, None)
+        (Phase::Backoff, None)
     );
     assert!(play.state.stuck().is_none());
     play.restart_worker("dev/a");
@@ -33,10 +33,10 @@ fn a_worker_stopped_while_it_waits_to_be_tried_again_waits_for_a_person() {
     play.stop("dev/a");
     assert_eq!(
         (play.is("dev/a"), play.state.next_timer()),
-        (Is::Backoff, None)
+        (Phase::Backoff, None)
     );
     play.restart_worker("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_stopped_worker_is_not_started_again_by_an_answer() {
         if !exits_first {
             play.die("dev/a");
         }
-        assert_eq!(play.is("dev/a"), Is::Backoff);
+        assert_eq!(play.is("dev/a"), Phase::Backoff);
         play.restart_worker("dev/a");
         play.take_up("dev/a");
         assert_eq!(play.given("dev/a"), ["r"]);
@@ -100,7 +100,7 @@ fn a_worker_restarted_with_an_ask_open_waits_for_its_answer_still() {
     play.restart_worker("dev/a");
     play.die("dev/a");
     play.next_time();
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     play.take_up("dev/b");
     play.finish("dev/b", "r2");
     play.take_up("dev/a");
@@ -124,7 +124,7 @@ fn a_dead_letter_is_retried_or_dropped_by_a_person() {
     let facts = Box::new(play.facts("t"));
     assert_eq!(facts.step(), Step::Parked);
     let effects = play.command(Command::Drop { facts });
-    assert!(matches!(effects[..], [Effect::Remember(_)]));
+    assert!(matches!(effects[..], [Effect::Archive(_)]));
     assert_eq!(play.step("t", "dev/a"), Step::Refused);
 }
 
@@ -149,7 +149,7 @@ fn what_the_human_has_read_is_noted_where_it_is_known() {
     play.finish("dev/a", "o");
     // What has left is remembered anew, once.
     let effects = read(&mut play, &["o"]);
-    assert!(matches!(effects[..], [Effect::Remember(_)]), "{effects:?}");
+    assert!(matches!(effects[..], [Effect::Archive(_)]), "{effects:?}");
     let at = play.facts("o").read;
     assert!(at.is_some());
     assert_eq!(read(&mut play, &["o", "q"]), []);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use chrono::DateTime;
 
 use crate::engine::{
-    Alive, Arrived, Command, Dialog, DialogKind, Effect, Event, Exit, Is, Loaded, MessageNo,
-    MessageRecord, OpenMessage, Pane, Rejected, Sent, State, Step, SystemMessage, Timer, Traits,
-    Verdict,
+    Alive, Arrived, Command, Dialog, DialogKind, Effect, Event, Exit, Loaded, MessageNo,
+    MessageRecord, OpenMessage, Pane, Phase, Rejected, Sent, State, Step, SystemMessage, Timer,
+    Traits, Verdict,
 };
 use crate::format::mesh::parse;
 use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Rearmatter, Recipient};
@@ -148,7 +148,7 @@ impl Play {
         assert_eq!(serde_json::from_slice::<Event>(&written).unwrap(), event);
         let effects = self.state.step(self.at, event);
         for effect in &effects {
-            if let Effect::Remember(facts) = effect {
+            if let Effect::Archive(facts) = effect {
                 self.left.insert(facts.number, (**facts).clone());
             }
         }
@@ -244,7 +244,7 @@ impl Play {
         });
         effects.extend(self.ready(worker));
         effects.extend(self.happen(Event::Delivered { pane, turn }));
-        assert_eq!(self.is(worker), Is::Working, "{worker} has its work");
+        assert_eq!(self.is(worker), Phase::Working, "{worker} has its work");
         effects
     }
 
@@ -424,9 +424,9 @@ impl Play {
         worker.is_some_and(|worker| worker.status.has_dialog())
     }
 
-    pub(super) fn is(&self, worker: &str) -> Is {
+    pub(super) fn is(&self, worker: &str) -> Phase {
         let worker = self.state.worker(&who(worker));
-        worker.map_or(Is::Idle, |worker| worker.status.is())
+        worker.map_or(Phase::Idle, |worker| worker.status.is())
     }
 
     /// What is known of a message, held or gone.

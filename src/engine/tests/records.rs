@@ -1,7 +1,7 @@
 //! What is written of events, effects and workers, and what others read of a step.
 
 use super::play::{Play, from, who};
-use crate::engine::{Arrived, Effect, Event, Is, MessageNo, Pane, Shows, Step};
+use crate::engine::{Arrived, Effect, Event, MessageNo, Pane, Phase, Shows, Step};
 use crate::model::{Envelope, Kind, Line, Rearmatter};
 
 #[test]
@@ -36,7 +36,7 @@ fn what_is_not_there_is_not_written() {
 
 #[test]
 fn statuses_and_steps_are_called_the_same_everywhere() {
-    for is in Is::ALL {
+    for is in Phase::ALL {
         assert_eq!(serde_json::to_value(is).unwrap(), is.as_str());
     }
     for step in [
@@ -85,7 +85,7 @@ fn an_effect_tells_which_message_came_for_the_human_and_which_is_finished() {
     let told: Vec<MessageNo> = effects.iter().filter_map(Effect::notified).collect();
     assert_eq!(told, [number(&play, "q")]);
     let effects = play.drop(from("dev/a").to("core").id("u").kind(Kind::Update));
-    let kept = effects.iter().filter_map(Effect::remembered);
+    let kept = effects.iter().filter_map(Effect::archived);
     let kept: Vec<MessageNo> = kept.map(|facts| facts.number).collect();
     assert_eq!(kept, [number(&play, "u")]);
 }
@@ -115,7 +115,7 @@ fn who_has_only_news_is_idle_since_they_came() {
     let mut play = Play::team(&["a"]);
     play.drop(from("core/core").to("dev/a").id("u").kind(Kind::Update));
     let worker = play.state.worker(&who("dev/a")).unwrap();
-    assert_eq!((worker.status.is(), worker.since), (Is::Idle, play.at));
+    assert_eq!((worker.status.is(), worker.since), (Phase::Idle, play.at));
 }
 
 #[test]
@@ -168,7 +168,10 @@ fn what_a_pane_shows_is_the_newest_that_was_told_of_it() {
     let outcome = from("dev/a").id("o3").status("complete").reply("t3");
     play.drop(outcome.in_turn(3));
     play.idle("dev/a");
-    assert_eq!((play.is("dev/a"), shows(&play)), (Is::Idle, Shows::Idle(3)));
+    assert_eq!(
+        (play.is("dev/a"), shows(&play)),
+        (Phase::Idle, Shows::Idle(3))
+    );
     play.delivered("dev/a");
     assert_eq!(shows(&play), Shows::Idle(3));
 }
@@ -208,7 +211,7 @@ fn a_copy_under_another_name_is_kept_as_what_it_is() {
     let task = || from("core/core").to("dev/a").id("t");
     play.drop(task().path("t.md"));
     let effects = play.drop(task().path("copy.md"));
-    let kept: Vec<_> = effects.iter().filter_map(Effect::remembered).collect();
+    let kept: Vec<_> = effects.iter().filter_map(Effect::archived).collect();
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0].path(), Some("copy.md"));
     let why = kept[0].refused.as_deref();

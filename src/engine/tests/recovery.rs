@@ -2,7 +2,7 @@
 
 use super::asks::asked;
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Is, Step, Timer, Verdict};
+use crate::engine::{Effect, Phase, Step, Timer, Verdict};
 
 #[test]
 fn a_restart_adopts_what_lives_and_starts_over_what_is_gone() {
@@ -17,8 +17,8 @@ fn a_restart_adopts_what_lives_and_starts_over_what_is_gone() {
         1,
         "only what is gone is started: {effects:?}"
     );
-    assert_eq!(play.is("dev/a"), Is::Working);
-    assert_eq!(play.is("dev/b"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Working);
+    assert_eq!(play.is("dev/b"), Phase::Starting);
     assert_eq!(play.pane("dev/b").attempt, 2);
     play.take_up("dev/b");
     assert_eq!(
@@ -33,7 +33,7 @@ fn a_restart_hands_over_only_what_has_surely_not_arrived() {
     play.task("dev/a", "t");
     play.ready("dev/a");
     play.restart(&[("dev/a", 1)]);
-    assert_eq!(play.is("dev/a"), Is::Working, "it was there");
+    assert_eq!(play.is("dev/a"), Phase::Working, "it was there");
     play.drop(from("dev/a").id("o").status("complete"));
     play.idle("dev/a");
     play.task("dev/a", "t2");
@@ -63,7 +63,7 @@ fn an_answer_that_a_crash_cut_off_comes_again_with_the_next() {
     play.restart(&[("dev/b", turn)]);
     assert_eq!(
         (play.is("dev/a"), play.is("dev/b")),
-        (Is::Awaiting, Is::Working)
+        (Phase::Awaiting, Phase::Working)
     );
     play.finish("dev/b", "r2");
     play.take_up("dev/a");
@@ -80,9 +80,9 @@ fn a_verdict_that_came_during_a_limit_counts_after_a_restart() {
     let until = play.at + 1_000_000;
     play.limit("dev/a", until);
     play.verdict("dev/a", Verdict::Pass);
-    assert_eq!(play.is("dev/a"), Is::Limited);
+    assert_eq!(play.is("dev/a"), Phase::Limited);
     play.restart(&[]);
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     assert_eq!(play.step("t", "dev/a"), Step::Finished);
     play.all_over();
 }
@@ -105,7 +105,7 @@ fn what_the_end_of_one_starts_or_gives_to_another_is_not_lost_nor_given_again() 
         }
         play.take_up("dev/a");
         play.until(|timer| *timer == Timer::State(who("dev/a")));
-        assert_eq!(play.is("dev/a"), Is::Stopping, "it took too long");
+        assert_eq!(play.is("dev/a"), Phase::Stopping, "it took too long");
         if !asker_lives {
             play.die("dev/z");
         }

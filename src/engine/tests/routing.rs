@@ -1,7 +1,7 @@
 //! Outcomes in play: what the table says, and what their authors are told.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Is, Rule, Step};
+use crate::engine::{Phase, Rule, Step};
 
 #[test]
 fn an_unlisted_target_passes_with_a_warning_unless_the_mesh_is_strict() {
@@ -11,7 +11,7 @@ fn an_unlisted_target_passes_with_a_warning_unless_the_mesh_is_strict() {
     play.take_up("dev/a");
     play.drop(from("dev/a").to("dev/c").id("o").status("complete"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/c"), Is::Starting);
+    assert_eq!(play.is("dev/c"), Phase::Starting);
     assert!(play.told("dev/a").contains("does not list `c`"));
     let rule = play.facts("o").delivery(&who("dev/c")).unwrap().rule;
     assert_eq!(rule, Some(Rule::PassedUnlisted));
@@ -37,7 +37,7 @@ fn an_outcome_to_several_targets_reaches_each() {
     play.idle("dev/a");
     assert_eq!(
         (play.is("dev/b"), play.is("dev/c")),
-        (Is::Starting, Is::Starting)
+        (Phase::Starting, Phase::Starting)
     );
 }
 
@@ -49,7 +49,7 @@ fn escalate_asks_the_human_in_a_dispatcher() {
     play.take_up("dev/a");
     play.drop(from("dev/a").id("q").status("escalate"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn the_newest_table_decides_what_comes_after_it() {
     play.idle("dev/a");
     assert_eq!(
         (play.is("dev/b"), play.is("dev/c")),
-        (Is::Idle, Is::Starting)
+        (Phase::Idle, Phase::Starting)
     );
 }
 
@@ -90,7 +90,7 @@ fn a_headless_outcome_finishes_its_work_and_goes_nowhere() {
     play.drop(outcome.with(|e| e.headless = true));
     play.idle("dev/a");
     assert_eq!(play.step("t", "dev/a"), Step::Finished);
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     assert!(!play.core_has().contains(&"o".to_owned()));
     play.all_over();
 }

@@ -4,7 +4,7 @@ use chrono::DateTime;
 
 use super::asks::asked;
 use super::play::{Msg, Play, from, mesh, who};
-use crate::engine::{Effect, Is, Step, Timer};
+use crate::engine::{Effect, Phase, Step, Timer};
 use crate::model::Kind;
 
 fn expires(play: &Play, seconds: i64) -> impl FnOnce(&mut crate::model::Envelope) + use<> {
@@ -21,7 +21,7 @@ fn asks_core(ids: &[&str]) -> Play {
         play.drop(from("dev/a").to("core").id(id));
     }
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::AwaitingHuman);
+    assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     play
 }
 
@@ -67,7 +67,7 @@ fn an_answer_that_waits_for_another_can_be_amended() {
     let after = play.facts("r1");
     assert_eq!(after.number, before.number);
     assert!(after.record() > before.record(), "the new text is the one");
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     // Whom it answers is settled.
     play.drop(answer.clone().to("dev/c").text("elsewhere"));
     assert_eq!(play.state.counts().refused, 1);

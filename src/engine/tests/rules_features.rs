@@ -1,7 +1,7 @@
 //! A process works for one feature.
 
 use super::play::{Msg, Play, from, mesh};
-use crate::engine::{Effect, Is};
+use crate::engine::{Effect, Phase};
 use crate::model::Kind;
 
 fn task(id: &str, feature: &str) -> Msg {
@@ -35,13 +35,13 @@ fn a_message_of_another_feature_gets_a_process_and_a_session_of_its_own() {
         play.drop(task("t2", second));
         assert_eq!(play.kills("dev/a"), usize::from(!same), "{first} {second}");
         if same {
-            assert_eq!(play.is("dev/a"), Is::Starting);
+            assert_eq!(play.is("dev/a"), Phase::Starting);
             continue;
         }
-        assert_eq!(play.is("dev/a"), Is::Stopping);
+        assert_eq!(play.is("dev/a"), Phase::Stopping);
         play.die("dev/a");
         let mut effects = Vec::new();
-        if play.is("dev/a") == Is::Backoff {
+        if play.is("dev/a") == Phase::Backoff {
             let before = play.effects.len();
             play.next_time();
             effects = play.effects[before..].to_vec();
@@ -89,7 +89,11 @@ fn a_batch_does_not_mix_features() {
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["t1", "t2"]);
     play.finish("dev/a", "o1");
-    assert_eq!(play.is("dev/a"), Is::Stopping, "t3 is of another feature");
+    assert_eq!(
+        play.is("dev/a"),
+        Phase::Stopping,
+        "t3 is of another feature"
+    );
 }
 
 #[test]

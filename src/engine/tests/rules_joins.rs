@@ -1,7 +1,7 @@
 //! Fan-outs: what holds a join back, and what opens none.
 
 use super::play::{Play, from, mesh};
-use crate::engine::{Is, Step};
+use crate::engine::{Phase, Step};
 use crate::model::Kind;
 
 const TABLE: &str = "routing_mode: dispatcher\nrouting:\n  s: [a, b, c, { complete: j }]\n";
@@ -31,7 +31,7 @@ fn with_a_retried_member() -> Play {
 #[test]
 fn a_member_that_is_retried_holds_the_join_back() {
     let mut play = with_a_retried_member();
-    assert_eq!(play.is("dev/j"), Is::Idle, "c is at work again");
+    assert_eq!(play.is("dev/j"), Phase::Idle, "c is at work again");
     play.finish("dev/c", "rc");
     play.take_up("dev/j");
     assert_eq!(
@@ -57,11 +57,11 @@ fn a_member_that_fails_again_closes_its_place_again() {
 fn a_join_waits_for_every_place_though_one_has_failed() {
     let mut play = spread();
     play.park("dev/a");
-    assert_eq!(play.is("dev/j"), Is::Idle);
+    assert_eq!(play.is("dev/j"), Phase::Idle);
     play.finish("dev/b", "rb");
-    assert_eq!(play.is("dev/j"), Is::Idle);
+    assert_eq!(play.is("dev/j"), Phase::Idle);
     play.finish("dev/c", "rc");
-    assert_eq!(play.is("dev/j"), Is::Starting);
+    assert_eq!(play.is("dev/j"), Phase::Starting);
 }
 
 #[test]
@@ -83,12 +83,12 @@ fn error_and_blocked_of_an_opener_reach_core_and_open_nothing() {
         play.idle("dev/s");
         assert_eq!(play.facts("o").deliveries.len(), 1);
         for member in ["dev/a", "dev/b", "dev/c", "dev/j"] {
-            assert_eq!(play.is(member), Is::Idle, "{word}: {member}");
+            assert_eq!(play.is(member), Phase::Idle, "{word}: {member}");
         }
         match word {
             "blocked" => {
                 assert_eq!(play.kind("o", "core/core"), Kind::AskHuman);
-                assert_eq!(play.is("dev/s"), Is::AwaitingHuman);
+                assert_eq!(play.is("dev/s"), Phase::AwaitingHuman);
             }
             _ => assert_eq!(play.step("o", "core/core"), Step::Finished),
         }
@@ -135,7 +135,7 @@ fn work_of_another_run_leaves_a_place_closed() {
     play.finish("dev/c", "rc");
     assert_eq!(
         play.is("dev/j"),
-        Is::Starting,
+        Phase::Starting,
         "it waits for its own run alone"
     );
     play.take_up("dev/j");

@@ -1,7 +1,7 @@
 //! Rules whose breach no other test would notice.
 
 use super::play::{Play, from, mesh};
-use crate::engine::{Effect, Is, Step, Verdict};
+use crate::engine::{Effect, Phase, Step, Verdict};
 use crate::model::Kind;
 
 #[test]
@@ -17,10 +17,10 @@ fn what_waits_for_a_mesh_that_is_disabled_waits_until_it_is_enabled() {
         Step::Finished,
         "it ends what it has"
     );
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     assert_eq!(play.step("t2", "dev/a"), Step::Queued);
     play.load(&mesh("dev", &["a"], ""), false);
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
 }
 
 #[test]

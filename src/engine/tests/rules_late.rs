@@ -1,7 +1,7 @@
 //! Late outcomes, and what is given up.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Is, Step};
+use crate::engine::{Phase, Step};
 
 #[test]
 fn a_late_outcome_finishes_the_task_that_it_names_two_works_ago() {
@@ -24,7 +24,7 @@ fn a_late_outcome_finishes_the_task_that_it_names_two_works_ago() {
         assert_eq!(play.step("late", "core/core"), Step::Finished);
         assert!(!play.told("dev/a").contains("nothing in hand"));
         if busy {
-            assert_eq!(play.is("dev/a"), Is::Working, "t3 is still owed");
+            assert_eq!(play.is("dev/a"), Phase::Working, "t3 is still owed");
             assert_eq!(
                 play.ladder("t3", "dev/a").split(' ').next_back(),
                 Some("acknowledged")
@@ -53,7 +53,7 @@ fn a_late_result_of_a_member_goes_to_the_join_of_the_work_that_it_names() {
     play.finish("dev/b", "rb");
     play.take_up("dev/j");
     assert!(play.given("dev/j").contains(&"late".to_owned()));
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     play.finish("dev/a", "oo");
     assert_eq!(play.step("oo", "core/core"), Step::Finished);
 }
@@ -65,11 +65,11 @@ fn an_error_over_the_budget_withdraws_the_asks_of_its_author() {
     play.take_up("dev/a");
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     play.drop(from("dev/a").id("o").status("error"));
     assert_eq!(play.facts("o").step(), Step::Parked, "over the budget");
     assert_eq!(play.state.asks().count(), 0);
-    assert_eq!(play.is("dev/a"), Is::Idle, "it waits for nothing");
+    assert_eq!(play.is("dev/a"), Phase::Idle, "it waits for nothing");
     assert_eq!(play.step("t", "dev/a"), Step::Finished);
 }
 
@@ -87,5 +87,5 @@ fn a_headless_error_withdraws_the_asks_of_its_author() {
             .with(|e| e.headless = true),
     );
     assert_eq!(play.state.asks().count(), 0);
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
 }

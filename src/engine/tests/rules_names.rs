@@ -1,7 +1,7 @@
 //! Ids are their senders' own, and a verdict speaks of the check that was asked for.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, Is, Step, Verdict};
+use crate::engine::{Event, Phase, Step, Verdict};
 
 #[test]
 fn two_senders_may_use_one_id() {
@@ -30,7 +30,7 @@ fn a_verdict_of_an_older_check_counts_for_nothing() {
     play.task("dev/a", "t");
     play.take_up("dev/a");
     play.finish("dev/a", "o");
-    assert_eq!(play.is("dev/a"), Is::Checking);
+    assert_eq!(play.is("dev/a"), Phase::Checking);
     play.verdict(
         "dev/a",
         Verdict::Fail {
@@ -43,13 +43,13 @@ fn a_verdict_of_an_older_check_counts_for_nothing() {
         let worker = play.state.worker(&who("dev/a")).unwrap();
         worker.status.work().unwrap().checks
     };
-    assert_eq!((play.is("dev/a"), checks(&play)), (Is::Checking, 2));
+    assert_eq!((play.is("dev/a"), checks(&play)), (Phase::Checking, 2));
     play.happen(Event::HookFinished {
         worker: who("dev/a"),
         check: 1,
         verdict: Verdict::Pass,
     });
-    assert_eq!(play.is("dev/a"), Is::Checking, "it speaks of the first");
+    assert_eq!(play.is("dev/a"), Phase::Checking, "it speaks of the first");
     play.verdict("dev/a", Verdict::Pass);
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
 }

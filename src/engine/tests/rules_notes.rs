@@ -1,7 +1,7 @@
 //! What an author is told, and who is told when it cannot be.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, Is, Rejected, Step};
+use crate::engine::{Event, Phase, Rejected, Step};
 use crate::model::Kind;
 
 const REFUSED: &str = "a message of yours was refused";
@@ -17,7 +17,7 @@ fn a_note_whose_work_ended_in_the_same_turn_wakes_its_author_for_one_turn() {
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), [REFUSED]);
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Idle, "it owes nothing");
+    assert_eq!(play.is("dev/a"), Phase::Idle, "it owes nothing");
     play.all_over();
 }
 
@@ -65,9 +65,9 @@ fn a_note_that_its_author_never_lived_to_read_goes_to_core() {
     let mut play = Play::team(&["a"]);
     play.reject(Some("dev/a"));
     for _ in 0..3 {
-        assert_eq!(play.is("dev/a"), Is::Starting);
+        assert_eq!(play.is("dev/a"), Phase::Starting);
         play.die("dev/a");
-        if play.is("dev/a") == Is::Backoff {
+        if play.is("dev/a") == Phase::Backoff {
             play.next_time();
         }
     }
@@ -136,7 +136,7 @@ fn the_third_note_of_who_has_nothing_in_hand_is_given_and_core_is_told() {
     play.reject(Some("dev/a"));
     let why = "three repair notes in a row, and no good message";
     assert!(play.core_has().contains(&why.to_owned()));
-    assert_eq!(play.is("dev/a"), Is::Working, "its turn is not cut");
+    assert_eq!(play.is("dev/a"), Phase::Working, "its turn is not cut");
     play.idle("dev/a");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), [REFUSED, REFUSED]);

@@ -1,7 +1,7 @@
 //! Rules of turns and processes that no other test would notice.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Command, Effect, Event, Is, Sent, Step, Timer, Verdict};
+use crate::engine::{Command, Effect, Event, Phase, Sent, Step, Timer, Verdict};
 use crate::model::Kind;
 
 const PANE: &str = "a prompt: p, runtime: claude, mode: pane";
@@ -41,13 +41,13 @@ fn only_a_process_that_lives_for_one_turn_may_exit_without_an_outcome() {
     assert_eq!(play.given("dev/a"), ["you still owe something"]);
     play.take_up("dev/a");
     play.exit("dev/a", 1, "");
-    assert_eq!(play.is("dev/a"), Is::Backoff, "it failed");
+    assert_eq!(play.is("dev/a"), Phase::Backoff, "it failed");
 
     let mut play = Play::new(&[&mesh("dev", &[PANE], "")]);
     play.task("dev/a", "t");
     play.take_up("dev/a");
     play.exit("dev/a", 0, "what it printed is not its outcome");
-    assert_eq!(play.is("dev/a"), Is::Backoff, "it should have stayed");
+    assert_eq!(play.is("dev/a"), Phase::Backoff, "it should have stayed");
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn what_is_told_of_an_older_hand_over_counts_for_no_newer_one() {
         sent,
         why,
     });
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     play.delivered("dev/a");
     assert_eq!(play.step("t2", "dev/a"), Step::Delivered);
 }
@@ -128,9 +128,9 @@ fn whatever_a_pane_has_begun_by_itself_is_over_when_it_is_idle() {
     play.take_up("dev/a");
     play.finish("dev/a", "o");
     play.busy_with("dev/a", None);
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     play.idle_after("dev/a", 0);
-    assert_eq!(play.is("dev/a"), Is::Idle, "no turn of ours is named");
+    assert_eq!(play.is("dev/a"), Phase::Idle, "no turn of ours is named");
 }
 
 #[test]
@@ -151,7 +151,10 @@ fn attempts_wait_longer_and_longer() {
     assert!((2_000..2_500).contains(&second), "{second}");
     play.next_time();
     // The third is the last, and its agent is left alone.
-    assert_eq!((fail(&mut play), play.is("dev/a")), (30_000, Is::Backoff));
+    assert_eq!(
+        (fail(&mut play), play.is("dev/a")),
+        (30_000, Phase::Backoff)
+    );
     assert_eq!(play.step("t", "dev/a"), Step::Parked);
 }
 
@@ -252,7 +255,7 @@ fn work_that_is_given_up_while_nothing_runs_for_it_leaves_its_process_alone() {
     play.take_up("dev/a");
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     for _ in 0..3 {
         play.reject(Some("dev/a"));
     }
@@ -277,11 +280,11 @@ fn every_status_has_its_time() {
     assert_eq!(times(&play), (None, Some(600_000)), "of its dialog");
     play.busy("dev/a");
     play.finish("dev/a", "o");
-    assert_eq!(play.is("dev/a"), Is::Checking);
+    assert_eq!(play.is("dev/a"), Phase::Checking);
     assert_eq!(times(&play), (Some(600_000), None));
     play.verdict("dev/a", Verdict::Pass);
     play.stop("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Stopping);
+    assert_eq!(play.is("dev/a"), Phase::Stopping);
     assert_eq!(times(&play), (Some(30_000), None));
 }
 
@@ -291,11 +294,11 @@ fn only_who_works_can_be_silent() {
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
     play.restart(&[("dev/a", 1)]);
-    assert_eq!((play.is("dev/a"), silent(&play)), (Is::Working, false));
+    assert_eq!((play.is("dev/a"), silent(&play)), (Phase::Working, false));
     play.until(|timer| *timer == Timer::Silence(who("dev/a")));
     assert!(silent(&play));
     play.stop("dev/a");
-    assert_eq!((play.is("dev/a"), silent(&play)), (Is::Stopping, false));
+    assert_eq!((play.is("dev/a"), silent(&play)), (Phase::Stopping, false));
 }
 
 #[test]
@@ -306,11 +309,11 @@ fn only_a_question_to_the_human_from_its_own_mesh_pauses_a_mesh() {
     play.take_up("ops/x");
     play.drop(from("ops/x").to("core").id("qx"));
     play.task("dev/a", "ta");
-    assert_eq!(play.is("dev/a"), Is::Starting, "another mesh has asked");
+    assert_eq!(play.is("dev/a"), Phase::Starting, "another mesh has asked");
     play.take_up("dev/a");
     play.drop(from("dev/a").to("dev/b").id("qa"));
     play.task("dev/c", "tc");
-    assert_eq!(play.is("dev/c"), Is::Starting, "an agent was asked");
+    assert_eq!(play.is("dev/c"), Phase::Starting, "an agent was asked");
 }
 
 /// `a` has given the outcome `o` of `t`, and it is being checked.
@@ -321,7 +324,7 @@ fn checking() -> Play {
     play.take_up("dev/a");
     play.drop(from("dev/a").id("o").status("complete").path("o.md"));
     play.idle("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Checking);
+    assert_eq!(play.is("dev/a"), Phase::Checking);
     play
 }
 
@@ -330,7 +333,7 @@ fn who_asks_while_it_is_checked_waits_for_the_answer() {
     let mut play = checking();
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.verdict("dev/a", Verdict::Pass);
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     assert!(!play.step("t", "dev/a").is_end());
 }
 
@@ -381,10 +384,10 @@ fn a_limit_that_is_over_changes_nothing_for_who_waits_for_an_answer() {
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.idle("dev/a");
     play.limit("dev/a", play.at + 1_000);
-    assert_eq!(play.is("dev/a"), Is::Limited);
+    assert_eq!(play.is("dev/a"), Phase::Limited);
     play.effects.clear();
     play.until(|timer| *timer == Timer::State(who("dev/a")));
-    assert_eq!(play.is("dev/a"), Is::Awaiting);
+    assert_eq!(play.is("dev/a"), Phase::Awaiting);
     let look = |effect: &Effect| matches!(effect, Effect::Look { .. });
     assert!(!play.effects.iter().any(look));
 }

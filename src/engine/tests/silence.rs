@@ -3,7 +3,7 @@
 
 use super::asks::asked;
 use super::play::{Play, from, who};
-use crate::engine::{Effect, Event, Is, Timer};
+use crate::engine::{Effect, Event, Phase, Timer};
 
 fn told(play: &Play) -> usize {
     let all = play.core_has();
@@ -68,10 +68,10 @@ fn who_has_asked_an_agent_that_hangs_is_told_when_its_time_is_over() {
     play.take_up("dev/b");
     let begun = play.at;
     is_silent(&mut play, "dev/b");
-    assert_eq!((play.is("dev/a"), told(&play)), (Is::Awaiting, 1));
+    assert_eq!((play.is("dev/a"), told(&play)), (Phase::Awaiting, 1));
     play.until(|timer| matches!(timer, Timer::Ask(..)));
     assert!(play.at - begun >= 600_000 + 290_000, "it had its time too");
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["no answer in time"]);
     assert!(
@@ -83,7 +83,7 @@ fn who_has_asked_an_agent_that_hangs_is_told_when_its_time_is_over() {
     play.drop(from("dev/b").id("r").status("complete"));
     play.idle("dev/b");
     play.finish("dev/a", "o");
-    assert_eq!(play.is("dev/b"), Is::Idle);
+    assert_eq!(play.is("dev/b"), Phase::Idle);
 }
 
 #[test]

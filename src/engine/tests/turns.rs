@@ -1,7 +1,7 @@
 //! Work and turns: what ends a turn, and what follows.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Event, Exit, Is, Sent, Step, Timer};
+use crate::engine::{Effect, Event, Exit, Phase, Sent, Step, Timer};
 use crate::model::Kind;
 
 const PRINTER: &str = "p runtime: command, run: [x]";
@@ -15,7 +15,7 @@ fn pipeline() -> Play {
 fn a_task_is_handed_over_and_reaches_core() {
     let mut play = pipeline();
     play.task("dev/a", "t");
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["t"]);
     play.busy("dev/a");
@@ -26,7 +26,7 @@ fn a_task_is_handed_over_and_reaches_core() {
     play.drop(from("dev/a").id("o").status("complete"));
     assert_eq!(
         play.is("dev/b"),
-        Is::Idle,
+        Phase::Idle,
         "it is routed when the work is finished"
     );
     play.idle("dev/a");
@@ -83,9 +83,9 @@ fn an_outcome_after_parking_still_finishes_it() {
 fn an_outcome_outside_of_a_turn_is_routed_and_finishes_nothing() {
     let mut play = pipeline();
     play.drop(from("dev/a").id("o").status("complete"));
-    assert_eq!(play.is("dev/b"), Is::Starting);
+    assert_eq!(play.is("dev/b"), Phase::Starting);
     assert!(play.told("dev/a").contains("nothing in hand"));
-    assert_eq!(play.is("dev/a"), Is::Idle, "a warning wakes nobody");
+    assert_eq!(play.is("dev/a"), Phase::Idle, "a warning wakes nobody");
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn every_outcome_of_one_turn_is_routed() {
     play.idle("dev/a");
     assert_eq!(
         (play.is("dev/b"), play.is("dev/c")),
-        (Is::Starting, Is::Starting)
+        (Phase::Starting, Phase::Starting)
     );
 }
 
@@ -177,7 +177,7 @@ fn a_command_agent_that_asks_and_exits_with_output_waits_for_its_answer() {
     play.take_up("dev/p");
     play.drop(from("dev/p").to("dev/b").id("q"));
     play.exit("dev/p", 0, "this is no outcome");
-    assert_eq!(play.is("dev/p"), Is::Awaiting);
+    assert_eq!(play.is("dev/p"), Phase::Awaiting);
     play.take_up("dev/b");
     play.drop(from("dev/b").to("dev/p").id("r"));
     play.idle("dev/b");
@@ -201,7 +201,7 @@ fn a_dead_process_is_tried_again_twice_then_its_work_is_parked() {
         assert_eq!(play.pane("dev/a").attempt, attempt);
         play.take_up("dev/a");
         play.die("dev/a");
-        assert_eq!(play.is("dev/a"), Is::Backoff);
+        assert_eq!(play.is("dev/a"), Phase::Backoff);
         if attempt < 3 {
             assert_eq!(play.step("t", "dev/a"), Step::Delivered);
             play.next_time();
@@ -234,14 +234,14 @@ fn a_terminal_that_is_taken_away_is_no_failure_unless_it_never_ends() {
         let why = "the tmux server went away".into();
         let exit = crate::engine::Exit::CutOff { why };
         play.happen(crate::engine::Event::PaneExited { pane, exit });
-        assert_eq!(play.is("dev/a"), Is::Starting, "at once");
+        assert_eq!(play.is("dev/a"), Phase::Starting, "at once");
         assert_eq!(play.state.worker(&who("dev/a")).unwrap().failures, 0);
     }
     play.take_up("dev/a");
     let (pane, why) = (play.pane("dev/a"), "again".into());
     let exit = crate::engine::Exit::CutOff { why };
     play.happen(crate::engine::Event::PaneExited { pane, exit });
-    assert_eq!(play.is("dev/a"), Is::Backoff);
+    assert_eq!(play.is("dev/a"), Phase::Backoff);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_late_exit_of_an_old_attempt_is_ignored() {
     play.take_up("dev/a");
     let exit = crate::engine::Exit::Lost { why: "late".into() };
     play.happen(crate::engine::Event::PaneExited { pane: old, exit });
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn what_may_have_been_delivered_is_never_sent_again_blindly() {
     play.busy("dev/a");
     assert_eq!(
         play.is("dev/a"),
-        Is::Working,
+        Phase::Working,
         "a pane that is busy with it is the evidence"
     );
 }
@@ -279,7 +279,10 @@ fn what_surely_was_not_delivered_is_tried_again_by_a_new_process() {
     play.task("dev/a", "t");
     play.ready("dev/a");
     play.not_delivered("dev/a", Sent::Nothing);
-    assert_eq!((play.is("dev/a"), play.kills("dev/a")), (Is::Stopping, 1));
+    assert_eq!(
+        (play.is("dev/a"), play.kills("dev/a")),
+        (Phase::Stopping, 1)
+    );
     play.die("dev/a");
     play.next_time();
     play.take_up("dev/a");
@@ -292,11 +295,11 @@ fn an_outcome_that_comes_after_the_exit_finishes_the_work() {
     play.task("dev/a", "t");
     play.take_up("dev/a");
     play.die("dev/a");
-    assert_eq!(play.is("dev/a"), Is::Backoff);
+    assert_eq!(play.is("dev/a"), Phase::Backoff);
     play.drop(from("dev/a").id("o").status("complete"));
     assert_eq!(
         (play.is("dev/a"), play.step("t", "dev/a")),
-        (Is::Idle, Step::Finished)
+        (Phase::Idle, Step::Finished)
     );
     play.all_over();
 }
@@ -339,7 +342,7 @@ fn an_outcome_before_its_work_has_arrived_is_not_of_that_work() {
     play.finish("dev/a", "o1");
     play.die("dev/a");
     play.task("dev/a", "t2");
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     play.drop(from("dev/a").id("late").status("complete"));
     play.take_up("dev/a");
     play.idle("dev/a");

@@ -1,7 +1,7 @@
 //! What makes no command line is nobody's failure.
 
 use super::play::Play;
-use crate::engine::{Event, Exit, Is, Step};
+use crate::engine::{Event, Exit, Phase, Step};
 
 #[test]
 fn a_message_that_cannot_be_started_with_is_parked_at_once_and_the_next_is_not() {
@@ -10,7 +10,7 @@ fn a_message_that_cannot_be_started_with_is_parked_at_once_and_the_next_is_not()
         play.task("dev/a", id);
     }
     for id in ["t1", "t2", "t3"] {
-        assert_eq!(play.is("dev/a"), Is::Starting);
+        assert_eq!(play.is("dev/a"), Phase::Starting);
         let (pane, why) = (play.pane("dev/a"), "its model is no model".to_owned());
         let exit = Exit::Unstartable { why };
         play.happen(Event::PaneExited { pane, exit });
@@ -19,7 +19,7 @@ fn a_message_that_cannot_be_started_with_is_parked_at_once_and_the_next_is_not()
         assert_eq!(worker.failures, 0);
     }
     assert!(play.core_has().contains(&"work was parked".to_owned()));
-    assert_eq!(play.is("dev/a"), Is::Starting, "the next is not held up");
+    assert_eq!(play.is("dev/a"), Phase::Starting, "the next is not held up");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["t4"]);
 }

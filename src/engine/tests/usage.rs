@@ -1,7 +1,7 @@
 //! What agents use: counted once, by agent and by run, and held against budgets.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Event, Is, Step, Used};
+use crate::engine::{Effect, Event, Phase, Step, Used};
 use crate::model::{Spent, Usage};
 
 fn tokens(input: u64, output: u64) -> Usage {
@@ -167,7 +167,7 @@ fn what_a_person_uses_in_an_idle_pane_is_the_agents_and_no_runs() {
     let mut play = chain("");
     play.finish("dev/a", "o");
     play.busy_with("dev/a", None);
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     play.used("dev/a", "s", tokens(40, 4));
     assert_eq!(play.spent("dev/a").usage, tokens(40, 4));
     assert_eq!(play.spent_in("t", "dev/a"), Usage::default());
@@ -191,10 +191,10 @@ fn a_budget_stops_the_next_turn_and_not_the_running_one() {
     let mut play = chain("max_tokens: 100");
     let effects = play.used("dev/a", "s", tokens(90, 20));
     assert!(effects.is_empty(), "it works on: {effects:?}");
-    assert_eq!(play.is("dev/a"), Is::Working);
+    assert_eq!(play.is("dev/a"), Phase::Working);
     play.finish("dev/a", "o");
     assert_eq!(play.step("t", "dev/a"), Step::Finished);
-    assert_eq!(play.is("dev/b"), Is::Idle);
+    assert_eq!(play.is("dev/b"), Phase::Idle);
     let why = play.why_parked("o", "dev/b");
     assert!(
         why.contains("its run has used 110 tokens of 100 (max_tokens)"),
@@ -212,7 +212,7 @@ fn another_turn_of_the_same_work_is_a_new_turn() {
     let mut play = chain("max_tokens: 100");
     play.used("dev/a", "s", tokens(100, 0));
     play.idle("dev/a"); // It owes an outcome, and would be reminded.
-    assert_eq!(play.is("dev/a"), Is::Idle);
+    assert_eq!(play.is("dev/a"), Phase::Idle);
     play.why_parked("t", "dev/a");
     play.all_over();
 }
@@ -225,11 +225,11 @@ fn a_retry_grants_one_turn() {
     for round in 1..3 {
         play.why_parked("t", "dev/a");
         play.retry("t", from("core/core").to("dev/a").id("t"));
-        assert_eq!(play.is("dev/a"), Is::Starting, "{round}");
+        assert_eq!(play.is("dev/a"), Phase::Starting, "{round}");
         play.take_up("dev/a");
         play.used("dev/a", "s", tokens(100 + round, 10));
         play.idle("dev/a");
-        assert_eq!(play.is("dev/a"), Is::Idle, "no second turn");
+        assert_eq!(play.is("dev/a"), Phase::Idle, "no second turn");
     }
     assert_eq!(play.spent("dev/a").usage, tokens(102, 10));
     play.retry("t", from("core/core").to("dev/a").id("t"));
@@ -246,7 +246,7 @@ fn another_run_has_a_budget_of_its_own() {
     play.used("dev/a", "s", tokens(100, 10));
     play.task("dev/a", "t2");
     play.finish("dev/a", "o");
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
     assert_eq!(play.given("dev/a"), ["t2"]);
 }
 
@@ -274,7 +274,7 @@ fn the_budget_of_an_agent_holds_for_it_alone() {
         play.take_up("dev/b");
         play.used("dev/b", "s", usage);
         play.drop(from("dev/b").to("dev/a").id("r"));
-        assert_eq!(play.is("dev/a"), Is::Idle, "the answer would be a turn");
+        assert_eq!(play.is("dev/a"), Phase::Idle, "the answer would be a turn");
         let why = play.why_parked("t", "dev/a");
         assert!(
             why.contains("it has used") && why.contains(said),
@@ -320,7 +320,7 @@ fn what_is_over_budget_is_parked_without_what_it_would_be_batched_with() {
     play.finish("dev/a", "o");
     play.why_parked("q", "dev/a");
     assert_eq!(play.given("dev/a"), ["t2"]);
-    assert_eq!(play.is("dev/a"), Is::Starting);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
 }
 
 #[test]

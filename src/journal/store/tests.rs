@@ -27,7 +27,7 @@ impl Desk {
 
     /// Take in an event that finishes these messages.
     fn finish(&mut self, messages: &[MessageRecord]) {
-        let remember = |facts: &MessageRecord| Effect::Remember(Box::new(facts.clone()));
+        let remember = |facts: &MessageRecord| Effect::Archive(Box::new(facts.clone()));
         let effects = messages.iter().map(remember).collect();
         let event = removed("m");
         let entry = encode(0, &event);
@@ -74,7 +74,7 @@ fn events_are_durable_and_effects_are_told_only_after_a_commit() {
     let entry = encode(8, &removed("b"));
     let _ = desk.store.state.step(8, removed("b"));
     let done = facts(1, "a", &[Step::Finished]);
-    let effects = vec![Effect::Remember(Box::new(done.clone())), shown.clone()];
+    let effects = vec![Effect::Archive(Box::new(done.clone())), shown.clone()];
     desk.store.queue(entry, effects);
     assert_eq!(desk.reader().last().unwrap(), 0);
     assert_eq!(desk.store.commit().unwrap(), [shown]);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tx::engine::{Is, Step};
+use tx::engine::{Phase, Step};
 
 use super::{MESH, SLOW, task};
 use crate::stage::{Project, message, wait_for};
@@ -74,6 +74,6 @@ fn a_removed_mesh_parks_what_waits_for_it() {
     let worker = "slow/sleeper".parse().unwrap();
     assert_ne!(
         project.state().worker(&worker).unwrap().status.is(),
-        Is::Idle
+        Phase::Idle
     );
 }
