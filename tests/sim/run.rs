@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::shrink::{Failure, live};
 
 /// The lives of a run that nobody asked more of.
-const SEEDS: u64 = 240;
+const SEEDS: u64 = 200;
 /// The lives that are enough for pairs which are rare.
 const MANY: u64 = 1_000;
 /// A life that takes longer is named.
