@@ -39,7 +39,7 @@ fn the_folder_may_go_and_come_back() {
             fs::remove_dir_all(project.bus()).ok()
         });
     };
-    let rounds = if soak() { 200 } else { 10 };
+    let rounds = if soak() { 200 } else { 6 };
     for round in 0..rounds {
         remove();
         fs::create_dir_all(project.bus()).unwrap();
