@@ -11,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::{Context, Exit, Refused, short};
-use crate::daemon::{self, Stopped, Taken};
+use crate::daemon::{self, LockTaken, Stopped};
 use crate::project::{Project, close_all_in, make_private_folder};
 use crate::tmux;
 
@@ -136,7 +136,7 @@ impl Write for PrivateLog {
 impl From<Stopped> for Refused {
     fn from(stopped: Stopped) -> Refused {
         let hint = match &stopped {
-            Stopped::Taken(Taken::By(_) | Taken::Unseen(_))
+            Stopped::Taken(LockTaken::By(_) | LockTaken::Unseen(_))
             | Stopped::Place { .. }
             | Stopped::Lost(_) => None,
             Stopped::Tmux(tmux::Error::NotStarted(_)) => {

@@ -13,17 +13,17 @@ use crate::project::{Project, create_private, make_private_folder};
 /// The folder of such files, in that for what runs. No mesh has this name.
 const FOLDER: &str = ".answering";
 
-/// OpenMessage while somebody types an answer.
+/// Held while somebody types an answer.
 #[derive(Debug)]
 pub struct Answering {
     file: File,
     path: PathBuf,
-    what: Typed,
+    what: AnswerDraft,
 }
 
 /// What is typed where.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Typed {
+pub(super) struct AnswerDraft {
     terminal: String,
     /// The question: its id and who asks.
     ask: Option<(String, String)>,
@@ -43,7 +43,7 @@ impl Answering {
         file.try_lock().ok()?;
         fs::rename(&unlocked, &path).ok()?;
         let terminal = fs::read_link("/dev/fd/0").unwrap_or_default();
-        let what = Typed {
+        let what = AnswerDraft {
             terminal: terminal.to_string_lossy().into(),
             ask: None,
         };
@@ -84,7 +84,7 @@ pub(super) fn is_answering(run: &Path, terminal: &str, id: &str, from: &str) -> 
     })
 }
 
-fn typed(path: &Path) -> Option<Typed> {
+fn typed(path: &Path) -> Option<AnswerDraft> {
     let file = File::open(path).ok()?;
     if file.try_lock_shared().is_ok() {
         // Who had it is gone.

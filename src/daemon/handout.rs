@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::attempt::{Attempt, Order};
+use super::attempt::{Attempt, LaunchSpec};
 use super::processes::Start;
-use crate::engine::{Exit, Pane};
+use crate::engine::{AttemptId, ProcessExit};
 use crate::format::message::MAX_FILE;
 use crate::format::prompt::{Given, line, output_folder, prompt, with_feature};
 use crate::model::{
@@ -15,27 +15,27 @@ use crate::model::{
 };
 use crate::pane::{self, Text};
 use crate::project::{
-    Place, Project, Task, briefing, cannot_run, make_private_folders, make_workspace, read_regular,
-    system_text, workspace, write_private,
+    MeshSource, Project, Task, briefing, cannot_run, make_private_folders, make_workspace,
+    read_regular, system_text, workspace, write_private,
 };
 use crate::runtime::{Unfilled, Values, arguments, file, text_with, toml};
 
 /// A worker and what it is given, as of the commit that decided on it.
 pub(super) struct Handout {
     pub(super) project: Project,
-    pub(super) pane: Pane,
+    pub(super) pane: AttemptId,
     pub(super) mesh: Mesh,
     pub(super) agent: Agent,
-    pub(super) place: Place,
+    pub(super) place: MeshSource,
     /// `None`: this tx has none of the name that the agent gives.
     pub(super) runtime: Option<Runtime>,
-    pub(super) contents: Vec<Content>,
+    pub(super) contents: Vec<DeliveredMessage>,
     /// The first message of its run, if it has an output folder for that.
-    pub(super) task: Option<Content>,
+    pub(super) task: Option<DeliveredMessage>,
 }
 
 /// A message as it is given.
-pub(super) struct Content {
+pub(super) struct DeliveredMessage {
     pub(super) id: MsgId,
     pub(super) from: Address,
     pub(super) kind: Kind,
@@ -47,11 +47,11 @@ pub(super) struct Content {
     pub(super) command: Option<String>,
     pub(super) feature: Option<Feature>,
     /// The file on the bus that it came in.
-    pub(super) file: Option<Written>,
+    pub(super) file: Option<BusFile>,
 }
 
 /// A file as it was when it was accepted.
-pub(super) struct Written {
+pub(super) struct BusFile {
     pub(super) name: String,
     pub(super) text: String,
 }
@@ -73,15 +73,15 @@ impl From<String> for Unready {
 
 impl Start {
     /// What is to be run, and its prompt.
-    pub(super) fn order(&self, program: &str) -> Result<(Order, String), Exit> {
+    pub(super) fn order(&self, program: &str) -> Result<(LaunchSpec, String), ProcessExit> {
         self.prepare(program).map_err(|unready| match unready {
-            Unready::NotNow(why) => Exit::NotStarted { why },
-            Unready::Never(why) => Exit::Unstartable { why },
+            Unready::NotNow(why) => ProcessExit::NotStarted { why },
+            Unready::Never(why) => ProcessExit::Unstartable { why },
         })
     }
 
     /// `tx` is this program, for hooks to call.
-    fn prepare(&self, tx: &str) -> Result<(Order, String), Unready> {
+    fn prepare(&self, tx: &str) -> Result<(LaunchSpec, String), Unready> {
         let Handout {
             project,
             pane,
@@ -108,8 +108,8 @@ impl Start {
         let first = contents.first();
         let message = first.map(|first| first.file_in(project).unwrap_or_else(|| attempt.prompt()));
         let mesh_dir = match place {
-            Place::File(path) => path.parent().map(Path::to_path_buf),
-            Place::BuiltIn => None,
+            MeshSource::File(path) => path.parent().map(Path::to_path_buf),
+            MeshSource::BuiltIn => None,
         };
         let text = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
         let (mesh_dir, message) = (text(&mesh_dir), text(&message));
@@ -208,7 +208,7 @@ impl Start {
             Ok((name.clone(), value))
         });
         let runtime_env: Vec<(String, String)> = runtime_env.collect::<Result<_, Unready>>()?;
-        let order = Order {
+        let order = LaunchSpec {
             program,
             folder,
             passed: env.map(|env| env.passed.clone()),
@@ -277,8 +277,8 @@ impl Handout {
     fn line(&self, turn: u32, output: Option<&Path>, resumed: bool) -> Result<String, String> {
         let file = self.attempt().folder().join(format!("turn-{turn}.md"));
         let file = write(file, &self.prompt(output, true)?)?;
-        let given: Vec<Given> = self.contents.iter().map(Content::given).collect();
-        let again = resumed && self.contents.iter().any(Content::is_work);
+        let given: Vec<Given> = self.contents.iter().map(DeliveredMessage::given).collect();
+        let again = resumed && self.contents.iter().any(DeliveredMessage::is_work);
         Ok(line(&given, &file.to_string_lossy(), again))
     }
 
@@ -339,12 +339,12 @@ impl Handout {
                     .map_err(|error| error.to_string())?
             }
             // It may be another task's.
-            (true, Some(output)) if contents.iter().any(Content::is_work) => {
+            (true, Some(output)) if contents.iter().any(DeliveredMessage::is_work) => {
                 output_folder(&output.to_string_lossy())
             }
             (true, Some(_) | None) => String::new(),
         };
-        let given: Vec<Given> = contents.iter().map(Content::given).collect();
+        let given: Vec<Given> = contents.iter().map(DeliveredMessage::given).collect();
         Ok(prompt(&briefing, self.slash_command().as_deref(), &given))
     }
 
@@ -373,7 +373,7 @@ impl Handout {
     fn slash_command(&self) -> Option<String> {
         let contents = &self.contents;
         let own = contents.iter().find_map(|content| content.command.as_ref());
-        let begins = contents.is_empty() || contents.iter().any(Content::is_work);
+        let begins = contents.is_empty() || contents.iter().any(DeliveredMessage::is_work);
         let command = own.or(self.agent.command.as_ref().filter(|_| begins))?;
         Some(with_feature(command, self.feature()))
     }
@@ -384,7 +384,7 @@ impl Handout {
     }
 }
 
-impl Content {
+impl DeliveredMessage {
     fn is_work(&self) -> bool {
         match self.kind {
             Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => true,
@@ -407,7 +407,7 @@ impl Content {
 
     /// The file that it came in, if that is what it was, and its path is one line.
     fn file_in(&self, project: &Project) -> Option<PathBuf> {
-        let Written { name, text } = self.file.as_ref()?;
+        let BusFile { name, text } = self.file.as_ref()?;
         if name.chars().any(char::is_control) {
             return None;
         }

@@ -48,7 +48,7 @@ pub(super) struct Injector {
 }
 
 /// What it takes.
-struct Task {
+struct InjectorTask {
     client: Client,
     clock: Clock,
     pane: Pane,
@@ -73,7 +73,7 @@ impl Injector {
         tasks: &mut JoinSet<()>,
     ) -> Injector {
         let (responses, wanted) = mpsc::unbounded_channel();
-        let task = Task {
+        let task = InjectorTask {
             terminal: Terminal::new(client.clone()),
             client,
             clock,
@@ -102,7 +102,7 @@ impl Injector {
     }
 }
 
-impl Task {
+impl InjectorTask {
     async fn run(mut self, mut responses: mpsc::UnboundedReceiver<Response>) {
         // Nobody looks there before there is something to say.
         let Some(first) = responses.recv().await else {

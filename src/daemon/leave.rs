@@ -32,7 +32,7 @@ impl Daemon {
                     copy: saved.is_ok().then_some(copy),
                 }
             }
-            lost @ (Lost::TransitionRecord { .. } | Lost::Removed(_)) => lost,
+            lost @ (Lost::Moved { .. } | Lost::Removed(_)) => lost,
         }
     }
 

@@ -44,14 +44,14 @@ mod turn;
 mod usage;
 
 pub use answering::Answering;
-pub use attempt::{Attempt, Ended, Order, Stand};
+pub use attempt::{Attempt, Ended, LaunchSpec, Stand};
 pub use control::{
     Asked, Control, Follow, Heard, NoAnswer, NoDaemon, Refusal, Reply, Request, command_for,
     listen, may_ask, serve, stop_listening,
 };
 pub use leftovers::{end_leftovers, leftovers};
 pub use letters::file_with;
-pub use lock::{DaemonLock, Lost, Running, Taken, running};
+pub use lock::{DaemonLock, LockTaken, Lost, Running, running};
 pub use run::run;
 pub use stopped::Stopped;
 pub use tag::pane_of;

@@ -1,6 +1,6 @@
 //! What the human is shown of what happens.
 
-use super::bar::{self, Waiting};
+use super::bar::{self, Attention};
 use super::control::{self, Request};
 use super::injector::Response;
 use super::letters::file_with;
@@ -141,12 +141,12 @@ impl Daemon {
     }
 
     /// What waits for the human, as far as that can be told.
-    fn waiting(&self) -> Waiting {
+    fn waiting(&self) -> Attention {
         let (reader, state) = (self.store.reader(), self.store.state());
         let rejections = reader
             .open_rejections(state, bar::MOST_REJECTIONS)
             .unwrap_or_default();
-        Waiting {
+        Attention {
             unread: reader.count_unread(bar::MOST_UNREAD).unwrap_or(0),
             rejections: rejections.len(),
             meshes: self.meshes.problems(),

@@ -35,12 +35,12 @@ case $code in 0 | 2) ;; *) echo; echo 'Enter closes this.'; read -r _ ;; esac
 exit 64"#;
 
 /// The asks that are open, as they change, by who asks and the id.
-type Open = BTreeMap<(String, String), Notice>;
+type OpenAsks = BTreeMap<(String, String), Notice>;
 
 /// How the human is reached.
 pub(super) struct Notices {
     client: Client,
-    open: watch::Sender<Open>,
+    open: watch::Sender<OpenAsks>,
     told: mpsc::UnboundedSender<Notice>,
 }
 
@@ -74,7 +74,7 @@ impl Notice {
 impl Notices {
     pub(super) fn new(reach: Reach, settings: Notify, tasks: &mut JoinSet<()>) -> Notices {
         let client = reach.client.clone();
-        let open = watch::Sender::new(Open::new());
+        let open = watch::Sender::new(OpenAsks::new());
         if settings.popup {
             tasks.spawn(reach.clone().attend_all(open.subscribe()));
         }
@@ -85,7 +85,7 @@ impl Notices {
 
     /// These asks are open now.
     pub(super) fn are_open(&self, asks: impl Iterator<Item = Notice>) {
-        let asks: Open = asks.map(|ask| (ask.key(), ask)).collect();
+        let asks: OpenAsks = asks.map(|ask| (ask.key(), ask)).collect();
         self.open
             .send_if_modified(|open| std::mem::replace(open, asks) != *open);
     }
@@ -177,7 +177,7 @@ impl Reach {
     }
 
     /// See to it that everybody who looks at tx while an ask is open is shown it.
-    async fn attend_all(self, mut open: watch::Receiver<Open>) {
+    async fn attend_all(self, mut open: watch::Receiver<OpenAsks>) {
         let mut attending = JoinSet::new();
         let mut attended: HashMap<String, AbortHandle> = HashMap::new();
         while open.wait_for(|open| !open.is_empty()).await.is_ok() {
@@ -194,10 +194,10 @@ impl Reach {
     }
 
     /// Show a person the asks, one after the other, as long as that one is there.
-    async fn attend(self, person: String, mut open: watch::Receiver<Open>) {
+    async fn attend(self, person: String, mut open: watch::Receiver<OpenAsks>) {
         let mut seen = BTreeSet::new();
         loop {
-            let is_new = |open: &Open| {
+            let is_new = |open: &OpenAsks| {
                 let mut new = open.iter().filter(|(ask, _)| !seen.contains(*ask));
                 new.next().map(|(_, notice)| notice.clone())
             };
@@ -214,7 +214,7 @@ impl Reach {
                     continue;
                 }
             }
-            if self.show(&person, &notice, &mut open).await == Shown::Done {
+            if self.show(&person, &notice, &mut open).await == PopupOutcome::Done {
                 seen.insert(notice.key());
             }
             // What is typed in a popup is no sign of life for tmux: who goes on typing must
@@ -224,7 +224,12 @@ impl Reach {
     }
 
     /// Show a person an ask until it is closed, there or anywhere.
-    async fn show(&self, person: &str, notice: &Notice, open: &mut watch::Receiver<Open>) -> Shown {
+    async fn show(
+        &self,
+        person: &str,
+        notice: &Notice,
+        open: &mut watch::Receiver<OpenAsks>,
+    ) -> PopupOutcome {
         let (title, root) = (
             format!(" {} asks ", notice.from),
             self.root.to_string_lossy(),
@@ -259,15 +264,15 @@ impl Reach {
             () = is_closed(open, notice) => {
                 let close = ["display-popup", "-C", "-c", person];
                 let _ = self.client.run(&close).await;
-                return Shown::Done;
+                return PopupOutcome::Done;
             }
         };
         // If another popup is there, of the person's own, tmux does nothing and is content.
         let is_content = status.is_ok_and(|status| status.success());
         let closes = tokio::time::timeout(STILL, is_closed(open, notice)).await;
         match is_content && closes.is_err() {
-            true => Shown::NotYet,
-            false => Shown::Done,
+            true => PopupOutcome::NotYet,
+            false => PopupOutcome::Done,
         }
     }
 
@@ -296,7 +301,7 @@ enum Moment {
 
 /// What became of a popup.
 #[derive(PartialEq, Eq)]
-enum Shown {
+enum PopupOutcome {
     /// It was closed by the person, or because the ask is.
     Done,
     /// There was no room for it.
@@ -309,7 +314,7 @@ pub(super) fn is_still(active: u64) -> bool {
     now.saturating_sub(active) >= STILL.as_secs()
 }
 
-async fn is_closed(open: &mut watch::Receiver<Open>, ask: &Notice) {
+async fn is_closed(open: &mut watch::Receiver<OpenAsks>, ask: &Notice) {
     let key = ask.key();
     let _ = open.wait_for(|open| !open.contains_key(&key)).await;
 }

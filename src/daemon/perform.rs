@@ -1,10 +1,10 @@
 //! What the engine decides is done here. What takes time is begun, and tells by itself
 //! what came of it.
 
-use super::handover::{Handover, Wanted};
+use super::handover::{Handover, SpawnOptions};
 use super::letters::file_of;
 use super::run::Daemon;
-use crate::engine::{Effect, Event, Pane, Sent, SystemMessage, Turn, Verdict};
+use crate::engine::{AttemptId, Effect, Event, Sent, SystemMessage, Turn, Verdict};
 
 impl Daemon {
     /// Do what the engine has decided, now that it is durable.
@@ -17,7 +17,7 @@ impl Daemon {
                 turn,
             } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "start");
-                let wanted = Wanted {
+                let wanted = SpawnOptions {
                     session,
                     model,
                     turn,
@@ -74,7 +74,7 @@ impl Daemon {
         }
     }
 
-    fn deliver(&mut self, pane: &Pane, turn: &Turn) {
+    fn deliver(&mut self, pane: &AttemptId, turn: &Turn) {
         tracing::info!(worker = %pane.worker, attempt = pane.attempt, turn = turn.turn, "deliver");
         let handout = self.handover().handout(pane, &turn.messages);
         let why = match handout.map(|it| self.processes.deliver(pane, turn.turn, it)) {

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::Input;
 use super::aside::aside;
 use super::attempt::{Attempt, Stand};
-use super::beginning::{self, Waiting};
+use super::beginning::{self, BoxFuture};
 use super::clock::until;
 use super::ending;
 use super::handout::Handout;
@@ -26,7 +26,7 @@ use super::processes::{Start, Survivor, World};
 use super::signals::{force, gone};
 use super::terminal::{Terminal, title};
 use super::usage::UsageFile;
-use crate::engine::{Event, Exit, Pane, Sent};
+use crate::engine::{AttemptId, Event, ProcessExit, Sent};
 use crate::model::{Argument, HookMeaning, Mode, Runtime, UsageFormat};
 use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Setup, Text};
 use crate::runtime::{Values, fill};
@@ -85,7 +85,7 @@ pub(super) struct Seen {
 }
 
 /// What a task is told to do.
-pub(super) enum Order {
+pub(super) enum ProcessCommand {
     /// Take this in.
     Saw(Saw),
     /// Give its program this, as that turn.
@@ -97,12 +97,12 @@ pub(super) enum Order {
 }
 
 /// Whose process is gone, and the pane that it leaves.
-pub(super) type Left = (Pane, Option<PaneId>);
+pub(super) type Left = (AttemptId, Option<PaneId>);
 
 /// One process of a worker. Nobody else touches its pane.
 pub(super) struct Process {
     world: World,
-    pub(super) pane: Pane,
+    pub(super) pane: AttemptId,
     attempt: Attempt,
     mode: Mode,
     core: pane::Pane,
@@ -116,7 +116,7 @@ pub(super) struct Process {
     at: Option<PaneId>,
     /// Its wrapper, and when that is gone.
     pid: Option<Pid>,
-    gone: Option<Waiting<()>>,
+    gone: Option<BoxFuture<()>>,
     session: Option<String>,
     /// The session that the engine was told of.
     told_session: Option<String>,
@@ -124,7 +124,7 @@ pub(super) struct Process {
     /// What it is started as.
     start: Option<Start>,
     /// It is waited for to begin.
-    beginning: Option<Waiting<Result<Stand, Exit>>>,
+    beginning: Option<BoxFuture<Result<Stand, ProcessExit>>>,
     /// What was decided and not done yet.
     acts: VecDeque<Act>,
 }
@@ -168,7 +168,7 @@ impl Process {
         (process, events)
     }
 
-    fn of(world: &World, pane: Pane, mode: Mode, manner: Manner) -> Process {
+    fn of(world: &World, pane: AttemptId, mode: Mode, manner: Manner) -> Process {
         let attempt = Attempt::of(&world.run, &pane);
         let hooks = Hooks::new(manner.hooks, mode == Mode::Turn, attempt.folder());
         let usage = manner.usage;
@@ -198,7 +198,10 @@ impl Process {
     }
 
     /// See it through to its end.
-    pub(super) async fn live(mut self, mut orders: mpsc::UnboundedReceiver<Order>) -> Left {
+    pub(super) async fn live(
+        mut self,
+        mut orders: mpsc::UnboundedReceiver<ProcessCommand>,
+    ) -> Left {
         let mut server = self.world.client.server();
         let mut screens = self.world.screens.watch();
         self.act().await;
@@ -236,7 +239,7 @@ impl Process {
                 changed = screens.changed(), if is_watched => {
                     let listed = changed.is_ok().then(|| screens.borrow_and_update().clone());
                     let listed = listed.as_deref().unwrap_or_default();
-                    let own = |found: &&crate::tmux::Found| Some(&found.id) == self.at.as_ref();
+                    let own = |found: &&crate::tmux::PaneInfo| Some(&found.id) == self.at.as_ref();
                     match listed.iter().find(own) {
                         Some(found) => title(found),
                         None => continue,
@@ -249,10 +252,10 @@ impl Process {
     }
 
     /// Do what was ordered. What is given is written first, which may take a while.
-    async fn obey(&mut self, order: Order) {
+    async fn obey(&mut self, order: ProcessCommand) {
         let saw = match order {
-            Order::Saw(saw) => saw,
-            Order::Hook(called) => {
+            ProcessCommand::Saw(saw) => saw,
+            ProcessCommand::Hook(called) => {
                 let saw = self.hooks.hear(*called);
                 self.tell_session().await;
                 if let Some(Saw::Request { .. }) = saw {
@@ -263,14 +266,15 @@ impl Process {
                     None => return,
                 }
             }
-            Order::Deliver(handout, turn) => match aside(move || handout.text(turn)).await {
+            ProcessCommand::Deliver(handout, turn) => match aside(move || handout.text(turn)).await
+            {
                 Ok(text) => Saw::Deliver(text),
                 Err(why) => {
                     let sent = Sent::Nothing;
                     return self.tell(Report::NotDelivered { turn, sent, why }).await;
                 }
             },
-            Order::Interrupt(handout, note) => {
+            ProcessCommand::Interrupt(handout, note) => {
                 let written = match handout {
                     Ok(handout) => aside(move || handout.note(&note)).await,
                     Err(why) => Err(why),
@@ -317,7 +321,7 @@ impl Process {
                 self.beginning = None;
                 let why = "it was stopped before it had begun".into();
                 self.one_is_done();
-                self.begun(Err(Exit::NotStarted { why })).await;
+                self.begun(Err(ProcessExit::NotStarted { why })).await;
                 None
             }
             Act::Look => Some(match &self.at {
@@ -387,7 +391,7 @@ impl Process {
     }
 
     /// It runs, or what became of it. What has not begun never does.
-    async fn begun(&mut self, begun: Result<Stand, Exit>) {
+    async fn begun(&mut self, begun: Result<Stand, ProcessExit>) {
         let stand = match begun {
             Ok(stand) => Ok(stand),
             Err(exit) => match beginning::revoke(&self.attempt, &self.pane).await {
@@ -429,7 +433,7 @@ impl Process {
             return ended;
         };
         let screen = match (&exit, &self.at) {
-            (Exit::Code { code: 1.., .. }, Some(at)) if self.mode == Mode::Pane => {
+            (ProcessExit::Code { code: 1.., .. }, Some(at)) if self.mode == Mode::Pane => {
                 self.terminal.text(at).await
             }
             (_, _) => String::new(),

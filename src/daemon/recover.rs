@@ -11,7 +11,7 @@ const SOON: Duration = Duration::from_millis(1);
 
 /// What was found at the start. The engine is told of the meshes, then of the files on the
 /// bus, since agents write before they end, then of the exits, then of what is alive.
-pub(super) struct Found {
+pub(super) struct StartupEvents {
     pub(super) meshes: Vec<Event>,
     pub(super) exits: Vec<Event>,
     /// What the processes that are alive show.
@@ -21,7 +21,11 @@ pub(super) struct Found {
 impl Daemon {
     /// Take in what happened while nobody was here, and say what is alive. If it is to end
     /// before that is done: how.
-    pub(super) async fn recover(&mut self, found: Found, signals: &mut Signals) -> Option<End> {
+    pub(super) async fn recover(
+        &mut self,
+        found: StartupEvents,
+        signals: &mut Signals,
+    ) -> Option<End> {
         self.queue.extend(found.meshes);
         self.settle();
         let mut scanned = false;

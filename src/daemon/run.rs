@@ -21,11 +21,11 @@ use super::control::{self, Asked, Reply};
 use super::injector::Injector;
 use super::letters::Letters;
 use super::lock::{DaemonLock, Ground, Lost};
-use super::meshes::Meshes;
+use super::meshes::MeshFiles;
 use super::notices::{Notices, Reach};
 use super::processes::{Processes, World};
-use super::queue::Queue;
-use super::recover::Found;
+use super::queue::InputQueue;
+use super::recover::StartupEvents;
 use super::screens::Screens;
 use super::stopped::Stopped;
 use super::{Input, survivors};
@@ -83,7 +83,7 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
         .build()
         .map_err(Stopped::Machine)?;
     let served = runtime.block_on(async {
-        let (queue, ends) = Queue::new();
+        let (queue, ends) = InputQueue::new();
         let (mut daemon, found) = Daemon::new(project, store, ground, queue, ends.inputs).await?;
         for letter in unwritten {
             daemon.write(&letter);
@@ -122,14 +122,14 @@ pub(super) struct Daemon {
     pub(super) watching: bool,
     pub(super) clock: Clock,
     pub(super) store: Store,
-    pub(super) meshes: Meshes,
+    pub(super) meshes: MeshFiles,
     pub(super) consumer: Consumer,
     pub(super) processes: Processes,
     /// What tx wrote in earlier lives, which the first scan finds.
     pub(super) written_before: HashSet<(Address, MsgId)>,
     /// Messages that named a mesh that there is not, by what they named.
     pub(super) unknown: HashSet<(Name, Vec<Recipient>)>,
-    pub(super) queue: Queue,
+    pub(super) queue: InputQueue,
     /// What goes on beside the loop, and ends with it.
     pub(super) tasks: JoinSet<()>,
     /// Who is told when the meshes are read and known, and by which wish.
@@ -155,9 +155,9 @@ impl Daemon {
         project: &Project,
         store: Store,
         ground: Ground,
-        queue: Queue,
+        queue: InputQueue,
         inputs: mpsc::Sender<Input>,
-    ) -> Result<(Daemon, Found), Stopped> {
+    ) -> Result<(Daemon, StartupEvents), Stopped> {
         let settings = project.settings()?;
         let clock = Clock::start(store.state().at());
         let socket = project.tmux_socket();
@@ -230,8 +230,8 @@ impl Daemon {
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
             shown.extend(processes.adopt(survivor));
         }
-        let (mut meshes, mut reader) = Meshes::new(project);
-        let found = Found {
+        let (mut meshes, mut reader) = MeshFiles::new(project);
+        let found = StartupEvents {
             meshes: meshes.take(reader.read(), store.state()),
             exits: left.exits,
             shown,
@@ -269,7 +269,7 @@ impl Daemon {
     async fn serve(
         &mut self,
         lock: &mut DaemonLock,
-        found: Found,
+        found: StartupEvents,
         orders: mpsc::Sender<Asked>,
         ready: impl FnOnce(),
     ) -> Result<(), Stopped> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::lock::{Lost, Taken};
+use super::lock::{LockTaken, Lost};
 use crate::journal;
 use crate::project::BadSettings;
 use crate::tmux;
@@ -13,7 +13,7 @@ use crate::tmux;
 pub enum Stopped {
     /// Another one runs.
     #[error(transparent)]
-    Taken(#[from] Taken),
+    Taken(#[from] LockTaken),
     /// Its journal cannot be used.
     #[error(transparent)]
     Journal(#[from] journal::Error),

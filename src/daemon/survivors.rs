@@ -7,17 +7,17 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-use super::attempt::{Attempt, Ended, Order, Stand};
+use super::attempt::{Attempt, Ended, LaunchSpec, Stand};
 use super::attempts;
 use super::process::Manner;
 use super::processes::Survivor;
 use super::signals::kill_all;
 use super::tag::pane_of;
-use crate::engine::{Event, Pane, State};
+use crate::engine::{AttemptId, Event, State};
 use crate::model::{Address, Mode};
 use crate::pane::Saw;
 use crate::runtime::Runtimes;
-use crate::tmux::{Found, PaneId};
+use crate::tmux::{PaneId, PaneInfo};
 
 /// What was found.
 #[derive(Default)]
@@ -39,7 +39,7 @@ pub(super) fn find(
     run: &Path,
     state: &State,
     runtimes: &Runtimes,
-    panes: Vec<Found>,
+    panes: Vec<PaneInfo>,
 ) -> io::Result<Leftovers> {
     let mut left = Leftovers::default();
     let mut tagged = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn find(
         }
     }
     for (worker, known) in state.workers().filter(|(_, known)| known.live) {
-        let current = Pane {
+        let current = AttemptId {
             worker: worker.clone(),
             attempt: known.attempt,
         };
@@ -65,7 +65,7 @@ pub(super) fn find(
         .collect();
     for worker in &workers {
         for (number, attempt, pid) in attempts::running(run, worker)? {
-            let pane = Pane {
+            let pane = AttemptId {
                 worker: worker.clone(),
                 attempt: number,
             };
@@ -80,7 +80,7 @@ pub(super) fn find(
 }
 
 /// How the process of a pane ended, if it left a record, and was not meant to go.
-fn exit_of(run: &Path, pane: &Pane) -> io::Result<Option<Event>> {
+fn exit_of(run: &Path, pane: &AttemptId) -> io::Result<Option<Event>> {
     let attempt = Attempt::of(run, pane);
     let mut stand = attempt.stand()?;
     if stand == Stand::NotBegun && !attempt.revoke()? {
@@ -113,14 +113,14 @@ fn survivor(
     state: &State,
     runtimes: &Runtimes,
     attempt: &Attempt,
-    pane: Pane,
+    pane: AttemptId,
     pid: Pid,
-    found: Option<Found>,
+    found: Option<PaneInfo>,
 ) -> Option<Survivor> {
     // A program that stays is of no use without its pane, nor one that nobody knows.
     let order = attempt.ordered().ok();
     let order = order.filter(|order| order.mode == Mode::Turn || found.is_some());
-    let Some(Order {
+    let Some(LaunchSpec {
         mode,
         runtime,
         turn: start,

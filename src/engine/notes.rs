@@ -28,7 +28,7 @@ pub(super) struct Note<'a> {
 }
 
 /// A file that is not accepted.
-pub(super) struct Refused<'a> {
+pub(super) struct RejectedFile<'a> {
     pub(super) path: &'a str,
     pub(super) hash: &'a str,
     pub(super) id: Option<&'a MsgId>,
@@ -263,7 +263,7 @@ impl State {
     }
 
     /// A file is not accepted: keep that, and answer it with a repair note.
-    pub(super) fn refuse(&mut self, refused: Refused) {
+    pub(super) fn refuse(&mut self, refused: RejectedFile) {
         let number = self.next_number();
         self.counts.refused += 1;
         let name = refused.path.rsplit('/').next().unwrap_or(refused.path);
@@ -380,7 +380,7 @@ impl State {
         let author = rejected
             .author
             .filter(|author| self.meshes.directory().knows(author));
-        self.refuse(Refused {
+        self.refuse(RejectedFile {
             path: &rejected.path,
             hash: &rejected.hash,
             id: None,

@@ -2,7 +2,7 @@
 //! something that was told before, of an older check or of a time that is over does nothing.
 //! What is heard is acted on by the table.
 
-use super::event::{Event, Pane, Verdict};
+use super::event::{AttemptId, Event, Verdict};
 use super::signal_data::SignalData;
 use super::state::{State, TransitionRecord};
 use super::table::decide;
@@ -47,7 +47,7 @@ impl State {
             | Event::Command(_)
             | Event::Recovered { .. } => return,
         };
-        let Pane { worker, attempt } = pane;
+        let AttemptId { worker, attempt } = pane;
         let Some(known) = self.workers.get(&worker) else {
             return;
         };
@@ -93,7 +93,7 @@ impl State {
 
     /// Its agent has this session. A session that was only chosen for it is none yet: an agent
     /// that is killed in its first moments has nothing to resume.
-    pub(super) fn session_known(&mut self, pane: &Pane, session: String) {
+    pub(super) fn session_known(&mut self, pane: &AttemptId, session: String) {
         let Some(worker) = self.workers.get_mut(&pane.worker) else {
             return;
         };

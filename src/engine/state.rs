@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::asks::{Ask, Asks};
 use super::effect::Effect;
-use super::event::{Event, Loaded, Timer, Traits};
+use super::event::{Event, LoadedMesh, Timer, Traits};
 use super::fanout::FanOuts;
 use super::meshes::Meshes;
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
@@ -20,7 +20,7 @@ use super::runs::Runs;
 use super::timers::Timers;
 use super::transitions::{Signal, Transition};
 use super::work::Work;
-use super::worker::{Phase, Place, Worker, WorkerState};
+use super::worker::{Phase, QueuePosition, Worker, WorkerState};
 use super::workers::Workers;
 use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name};
 
@@ -95,7 +95,7 @@ pub(super) struct StepOutput {
     /// Whose message this is, if it cannot be of the work that its author has in hand.
     pub(super) outside: Option<Address>,
     /// The places in inboxes that a changed message keeps.
-    pub(super) kept: BTreeMap<Address, Place>,
+    pub(super) kept: BTreeMap<Address, QueuePosition>,
 }
 
 /// What a step did is no part of what the state is.
@@ -233,7 +233,7 @@ impl State {
     }
 
     /// The meshes.
-    pub fn meshes(&self) -> impl Iterator<Item = &Loaded> {
+    pub fn meshes(&self) -> impl Iterator<Item = &LoadedMesh> {
         self.meshes.iter()
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::usage::usage_in_words;
 use super::{Refused, Time, nothing_yet};
 use crate::engine::{
-    Command, Decision, Effect, Event, Exit as Ended, MessageNo, Sent, State, Timer, Verdict,
+    Command, Decision, Effect, Event, MessageNo, ProcessExit as Ended, Sent, State, Timer, Verdict,
 };
 use crate::format::report::many;
 use crate::journal::{Error, KINDS, Past, Record, Store};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 use std::time::Duration;
 
-use tx::engine::{MessageRecord, Phase, Row, Rule, Signal, Transition, TransitionRecord};
+use tx::engine::{KindRow, MessageRecord, Phase, Rule, Signal, Transition, TransitionRecord};
 use tx::pane;
 
 use crate::settings::{Act, Fault};
@@ -46,7 +46,7 @@ pub(crate) struct Seen {
     pub(crate) crashes: u64,
     /// What the human has read.
     pub(crate) read: u64,
-    rows: BTreeMap<Row, u64>,
+    rows: BTreeMap<KindRow, u64>,
     rules: BTreeMap<Rule, u64>,
     refusals: BTreeMap<&'static str, u64>,
     pairs: BTreeMap<(Phase, Signal), u64>,
@@ -162,7 +162,7 @@ impl Seen {
     /// What was never seen. Rare pairs are only wanted where there were many lives.
     pub(crate) fn missing(&self, many: bool) -> Vec<String> {
         let mut missing = Vec::new();
-        none_of("row", &self.rows, &Row::ALL, &mut missing);
+        none_of("row", &self.rows, &KindRow::ALL, &mut missing);
         none_of("rule", &self.rules, &Rule::ALL, &mut missing);
         none_of("refusal", &self.refusals, &REFUSALS, &mut missing);
         none_of("move", &self.moves, &Transition::ALL, &mut missing);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tx::engine::{Arrived, Event, Rejected, SystemMessage};
-use tx::journal::Put;
+use tx::journal::PrunedMessages;
 use tx::model::{Address, Envelope, Line, MsgId, Rearmatter};
 
 use crate::coverage::CIRCLE;
@@ -57,7 +57,7 @@ impl Files {
     }
 
     /// The files of what is put away leave the bus.
-    pub(crate) fn put_away(&mut self, put: &Put) {
+    pub(crate) fn put_away(&mut self, put: &PrunedMessages) {
         self.now.retain(|path, written| {
             let own = match written {
                 Written::Good { envelope, .. } => {

@@ -190,7 +190,7 @@ impl World {
                 .status
                 .work()
                 .into_iter()
-                .flat_map(tx::engine::InHand::messages);
+                .flat_map(tx::engine::Work::messages);
             let items: BTreeSet<Message> = items.map(|number| number.0).collect();
             let before = self.watch.taken.get(who);
             let new = items

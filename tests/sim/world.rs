@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Event, Loaded, MessageNo, MessageRecord, Pane, Phase, State};
+use tx::engine::{AttemptId, Event, LoadedMesh, MessageNo, MessageRecord, Phase, State};
 use tx::model::{Address, MsgId, Name};
 use tx::pane::Hook;
 
@@ -34,19 +34,19 @@ pub(crate) enum Thing {
     /// The consumer notices a file.
     File(String),
     /// A pane does the next thing of its script.
-    Script(Pane),
+    Script(AttemptId),
     /// A pane wants to be looked after.
-    Wake(Pane),
+    Wake(AttemptId),
     /// A program says something of itself.
-    Hook(Pane, Hook),
+    Hook(AttemptId, Hook),
     /// A person uses the terminal of a program.
-    Person(Pane, Hand),
+    Person(AttemptId, Hand),
     /// A process ends because it was killed.
-    Die(Pane),
+    Die(AttemptId),
     /// What is late for a pane is done.
-    Obey(Pane),
+    Obey(AttemptId),
     /// What a pane shows is told as it is.
-    Correct(Pane),
+    Correct(AttemptId),
     /// The human gives a task.
     Task,
     /// The human looks at what there is to answer.
@@ -63,7 +63,7 @@ pub(crate) struct World {
     pub(crate) rng: Rng,
     pub(crate) now: i64,
     pub(crate) book: Book,
-    pub(crate) panes: BTreeMap<Pane, Process>,
+    pub(crate) panes: BTreeMap<AttemptId, Process>,
     pub(crate) files: Files,
     pub(crate) record: Record,
     pub(crate) watch: Watch,
@@ -71,7 +71,7 @@ pub(crate) struct World {
     pub(crate) memories: BTreeMap<(Address, String), Memory>,
     pub(crate) human: Human,
     /// The meshes as they are on disk; `None`: removed.
-    pub(crate) meshes: BTreeMap<Name, Option<Loaded>>,
+    pub(crate) meshes: BTreeMap<Name, Option<LoadedMesh>>,
     /// The letters of tx that were written.
     pub(crate) letters: BTreeSet<MsgId>,
     /// Faults are over, and everybody does what they should.
@@ -83,7 +83,7 @@ pub(crate) struct World {
     /// How much of that was looking after panes.
     looked_after: u64,
     /// What is to be done with a pane, and is late.
-    pub(crate) late: BTreeMap<Pane, VecDeque<Order>>,
+    pub(crate) late: BTreeMap<AttemptId, VecDeque<Order>>,
     /// The disk is full.
     pub(crate) full: bool,
     /// What could not be remembered, with its times.
@@ -153,7 +153,7 @@ impl World {
 
     /// Live it to its end.
     pub(crate) fn live(&mut self) {
-        let meshes: Vec<Loaded> = self.meshes.values().flatten().cloned().collect();
+        let meshes: Vec<LoadedMesh> = self.meshes.values().flatten().cloned().collect();
         for loaded in meshes {
             self.take(Event::MeshLoaded(Box::new(loaded)));
         }

@@ -19,7 +19,7 @@ use crate::daemon::{Follow, Heard};
 use crate::format::report::{many, printable};
 use crate::model::{Address, Kind};
 use crate::view::{Hop, Hops};
-use place::{Interrupted, Place};
+use place::{DemoProject, Interrupted};
 
 /// How long one waits before one looks whether to go on at all.
 const A_WHILE: Duration = Duration::from_millis(100);
@@ -103,7 +103,7 @@ Next:
 
 pub(super) fn run(context: &Context, _: &DemoArgs) -> Result<Exit, Refused> {
     let interrupted = Interrupted::watch()?;
-    let place = Place::new()?;
+    let place = DemoProject::new()?;
     let played = Show::new(context, &place, &interrupted).play();
     // Whatever came of it, nothing is left behind.
     match (played, place.end()) {
@@ -119,7 +119,7 @@ pub(super) fn run(context: &Context, _: &DemoArgs) -> Result<Exit, Refused> {
 /// The demo as it goes.
 struct Show<'a> {
     context: &'a Context,
-    place: &'a Place,
+    place: &'a DemoProject,
     interrupted: &'a Interrupted,
     begun: Instant,
     hops: Vec<Hop>,
@@ -127,7 +127,7 @@ struct Show<'a> {
 }
 
 impl<'a> Show<'a> {
-    fn new(context: &'a Context, place: &'a Place, interrupted: &'a Interrupted) -> Self {
+    fn new(context: &'a Context, place: &'a DemoProject, interrupted: &'a Interrupted) -> Self {
         Show {
             context,
             place,

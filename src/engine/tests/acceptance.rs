@@ -1,7 +1,7 @@
 //! What is accepted: addresses, ids, edits, duplicates, refusals.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Phase, Row, Step};
+use crate::engine::{KindRow, Phase, Step};
 use crate::model::Kind;
 
 #[test]
@@ -309,9 +309,9 @@ fn the_row_that_decided_is_kept() {
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.drop(from("dev/a").to("core").id("h"));
     let row = |id: &str, to: &str| play.facts(id).delivery(&who(to)).unwrap().row;
-    assert_eq!(row("t", "dev/a"), Some(Row::FromCore));
-    assert_eq!(row("q", "dev/b"), Some(Row::BetweenAgents));
-    assert_eq!(row("h", "core/core"), Some(Row::ToCore));
+    assert_eq!(row("t", "dev/a"), Some(KindRow::FromCore));
+    assert_eq!(row("q", "dev/b"), Some(KindRow::BetweenAgents));
+    assert_eq!(row("h", "core/core"), Some(KindRow::ToCore));
 }
 
 #[test]

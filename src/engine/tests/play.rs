@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use chrono::DateTime;
 
 use crate::engine::{
-    Alive, Arrived, Command, Dialog, DialogKind, Effect, Event, Exit, Loaded, MessageNo,
-    MessageRecord, OpenMessage, Pane, Phase, Rejected, Sent, State, Step, SystemMessage, Timer,
-    Traits, Verdict,
+    Alive, Arrived, AttemptId, Command, Dialog, DialogKind, Effect, Event, LoadedMesh, MessageNo,
+    MessageRecord, OpenMessage, Phase, ProcessExit, Rejected, Sent, State, Step, SystemMessage,
+    Timer, Traits, Verdict,
 };
 use crate::format::mesh::parse;
 use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Rearmatter, Recipient};
@@ -131,7 +131,7 @@ impl Play {
         });
         let traits = traits.collect();
         let text = text.to_owned();
-        self.happen(Event::MeshLoaded(Box::new(Loaded {
+        self.happen(Event::MeshLoaded(Box::new(LoadedMesh {
             mesh,
             text,
             traits,
@@ -219,10 +219,10 @@ impl Play {
         })))
     }
 
-    pub(super) fn pane(&self, worker: &str) -> Pane {
+    pub(super) fn pane(&self, worker: &str) -> AttemptId {
         let worker = who(worker);
         let attempt = self.state.worker(&worker).map_or(0, |w| w.attempt);
-        Pane { worker, attempt }
+        AttemptId { worker, attempt }
     }
 
     /// The next number of what is told of a pane.
@@ -305,7 +305,7 @@ impl Play {
 
     pub(super) fn exit(&mut self, worker: &str, code: i32, stdout: &str) -> Vec<Effect> {
         let pane = self.pane(worker);
-        let exit = Exit::Code {
+        let exit = ProcessExit::Code {
             code,
             stdout: stdout.into(),
             stderr: "the end of stderr".into(),
@@ -316,7 +316,7 @@ impl Play {
     pub(super) fn die(&mut self, worker: &str) -> Vec<Effect> {
         let pane = self.pane(worker);
         let why = "it was killed".into();
-        let exit = Exit::Lost { why };
+        let exit = ProcessExit::Lost { why };
         self.happen(Event::PaneExited { pane, exit })
     }
 

@@ -1,12 +1,12 @@
 //! What is written of events, effects and workers, and what others read of a step.
 
 use super::play::{Play, from, who};
-use crate::engine::{Arrived, Effect, Event, MessageNo, Pane, Phase, Shows, Step};
+use crate::engine::{Arrived, AttemptId, Effect, Event, MessageNo, Phase, Shows, Step};
 use crate::model::{Envelope, Kind, Line, Rearmatter};
 
 #[test]
 fn what_is_not_there_is_not_written() {
-    let pane = || Pane {
+    let pane = || AttemptId {
         worker: who("dev/a"),
         attempt: 1,
     };

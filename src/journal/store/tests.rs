@@ -68,7 +68,7 @@ fn events_are_durable_and_effects_are_told_only_after_a_commit() {
     let worker: crate::model::Address = "dev/worker".parse().unwrap();
     let attempt = 1;
     let shown = Effect::Look {
-        pane: crate::engine::Pane { worker, attempt },
+        pane: crate::engine::AttemptId { worker, attempt },
     };
     desk.store.apply(7, removed("a")).unwrap();
     let entry = encode(8, &removed("b"));
