@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::control::order;
 use crate::daemon::{Control, NoDaemon, Request};
 use crate::engine::{Decision, MessageNo};
-use crate::journal::Past;
+use crate::journal::FoldedJournal;
 use crate::model::{Address, MsgId};
 use crate::project::Project;
 use crate::view::{AskView, Refused, find_agent, find_dead_letter, nothing_yet};
@@ -50,7 +50,7 @@ fn to_worker(
     request: fn(Address) -> (Request, &'static str),
 ) -> Result<WorkerDone, Refused> {
     let mut control = Control::connect(project)?;
-    let past = Past::open(&project.journal())?.ok_or_else(nothing_yet)?;
+    let past = FoldedJournal::open(&project.journal())?.ok_or_else(nothing_yet)?;
     let agent = find_agent(&past.state, name)?;
     let (request, done) = request(agent.clone());
     order(&mut control, &request)?;
@@ -118,7 +118,7 @@ fn to_letter(
     request: fn(u64) -> (Request, &'static str),
 ) -> Result<LetterDone, Refused> {
     let mut control = Control::connect(project)?;
-    let past = Past::open(&project.journal())?;
+    let past = FoldedJournal::open(&project.journal())?;
     let facts = find_dead_letter(past.as_ref(), id)?;
     let (request, done) = request(facts.number.0);
     order(&mut control, &request)?;

@@ -9,8 +9,8 @@ use rustix::termios::{
 };
 
 use super::Refused;
+use super::line_input;
 use super::output::talk;
-use super::typed;
 
 /// So long nothing may have been pressed before the key that says so: who types does not
 /// mean this.
@@ -128,8 +128,8 @@ impl Drop for Keys {
 
 /// The answer, in a line or an editor; `None`: it was closed.
 pub(super) fn answer(question: &str) -> Result<Option<String>, Refused> {
-    match typed::line_or_esc("your answer (an empty line opens an editor): ")? {
-        Some(line) if line.trim().is_empty() => typed::in_editor(question).map(Some),
+    match line_input::line_or_esc("your answer (an empty line opens an editor): ")? {
+        Some(line) if line.trim().is_empty() => line_input::in_editor(question).map(Some),
         answer => Ok(answer),
     }
 }

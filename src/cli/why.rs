@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Context, Exit, Refused, past_of};
+use super::{Context, Exit, Refused, require_journal};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
 use crate::model::Address;
@@ -19,7 +19,7 @@ pub(super) struct WhyArgs {
 
 pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
-    let past = past_of(&project)?;
+    let past = require_journal(&project)?;
     let is_agent =
         |address: &Address| past.state.worker(address).is_some() || past.state.knows(address);
     let found = match (find_messages(past.all(), &verb.what), verb.what.parse()) {

@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
 use super::Input;
-use super::begun::Begun;
+use super::turn_starts::TurnStarts;
 use crate::project::Project;
 pub(super) use fence::Fence;
 use hints::Shared;
@@ -82,7 +82,7 @@ impl Consumer {
     pub(super) fn start(
         project: &Project,
         known: Known,
-        begun: Begun,
+        begun: TurnStarts,
         inputs: mpsc::Sender<Input>,
     ) -> io::Result<Consumer> {
         let (bus, run) = (project.messages(), project.run());

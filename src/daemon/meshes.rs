@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::Input;
-use super::aside::aside;
+use super::blocking::run_blocking;
 use crate::engine::{Event, LoadedMesh, Rejected, State, Traits};
 use crate::format::report::report;
 use crate::model::{Agent, Diagnostic, Mode, Name};
@@ -90,7 +90,7 @@ impl MeshReader {
                 },
             }
             let read;
-            (self, read) = aside(move || {
+            (self, read) = run_blocking(move || {
                 let read = self.read();
                 (self, read)
             })

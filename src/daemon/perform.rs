@@ -1,9 +1,9 @@
 //! What the engine decides is done here. What takes time is begun, and tells by itself
 //! what came of it.
 
-use super::handover::{Handover, SpawnOptions};
-use super::letters::file_of;
+use super::input_builder::{InputBuilder, SpawnOptions};
 use super::run::Daemon;
+use super::system_messages::file_of;
 use crate::engine::{AttemptId, Effect, Event, Sent, SystemMessage, Turn, Verdict};
 
 impl Daemon {
@@ -22,7 +22,7 @@ impl Daemon {
                     model,
                     turn,
                 };
-                match self.handover().start(pane, wanted) {
+                match self.input_builder().start(pane, wanted) {
                     Ok(start) => self.processes.start(start),
                     Err(event) => self.queue.push(event),
                 }
@@ -30,8 +30,8 @@ impl Daemon {
             Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
             Effect::Interrupt { pane, note } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, note, "interrupt");
-                let handout = self.handover().handout(&pane, &[]);
-                self.processes.interrupt(&pane, handout, note);
+                let turn_input = self.input_builder().turn_input(&pane, &[]);
+                self.processes.interrupt(&pane, turn_input, note);
             }
             Effect::Look { pane } => {
                 tracing::debug!(worker = %pane.worker, attempt = pane.attempt, "look");
@@ -76,8 +76,8 @@ impl Daemon {
 
     fn deliver(&mut self, pane: &AttemptId, turn: &Turn) {
         tracing::info!(worker = %pane.worker, attempt = pane.attempt, turn = turn.turn, "deliver");
-        let handout = self.handover().handout(pane, &turn.messages);
-        let why = match handout.map(|it| self.processes.deliver(pane, turn.turn, it)) {
+        let turn_input = self.input_builder().turn_input(pane, &turn.messages);
+        let why = match turn_input.map(|it| self.processes.deliver(pane, turn.turn, it)) {
             Ok(true) => return,
             Ok(false) => "its process is gone".into(),
             Err(why) => why,
@@ -90,8 +90,8 @@ impl Daemon {
         });
     }
 
-    fn handover(&self) -> Handover<'_> {
-        Handover {
+    fn input_builder(&self) -> InputBuilder<'_> {
+        InputBuilder {
             project: &self.project,
             meshes: &self.meshes,
             store: &self.store,
@@ -102,6 +102,6 @@ impl Daemon {
     pub(super) fn write(&mut self, letter: &SystemMessage) {
         let (name, text) = file_of(letter);
         self.consumer.expect_own(&name);
-        self.letters.write(name, text);
+        self.system_messages.write(name, text);
     }
 }

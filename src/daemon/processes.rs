@@ -13,13 +13,13 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::Input;
 use super::attempt::Attempt;
-use super::begun::Begun;
 use super::clock::Clock;
 use super::consumer::Fence;
-use super::handout::Handout;
 use super::hooks::Called;
 use super::process::{Left, Manner, Process, ProcessCommand, Seen};
 use super::screens::Screens;
+use super::turn_input::TurnInput;
+use super::turn_starts::TurnStarts;
 use crate::engine::{Alive, AttemptId, Decision, Event, ProcessExit};
 use crate::model::{Address, Mode};
 use crate::pane::{Hook, Saw};
@@ -28,7 +28,7 @@ use crate::tmux::{Client, PaneId, PaneInfo};
 /// A process to be started.
 pub(super) struct Start {
     pub(super) pane: AttemptId,
-    pub(super) handout: Handout,
+    pub(super) turn_input: TurnInput,
     pub(super) mode: Mode,
     /// The session it is in, if the agent has one that can be resumed.
     pub(super) session: Option<String>,
@@ -62,7 +62,7 @@ pub(super) struct World {
     pub(super) client: Client,
     pub(super) screens: Screens,
     pub(super) fence: Fence,
-    pub(super) begun: Begun,
+    pub(super) begun: TurnStarts,
     pub(super) inputs: mpsc::Sender<Input>,
     pub(super) clock: Clock,
     /// This program.
@@ -125,8 +125,8 @@ impl Processes {
     }
 
     /// Give a pane what it is handed out, as soon as it is idle. False: its process is gone.
-    pub(super) fn deliver(&mut self, pane: &AttemptId, turn: u32, handout: Handout) -> bool {
-        self.order(pane, ProcessCommand::Deliver(Box::new(handout), turn))
+    pub(super) fn deliver(&mut self, pane: &AttemptId, turn: u32, turn_input: TurnInput) -> bool {
+        self.order(pane, ProcessCommand::Deliver(Box::new(turn_input), turn))
     }
 
     /// What a pane was given is done.
@@ -144,7 +144,7 @@ impl Processes {
     pub(super) fn interrupt(
         &mut self,
         pane: &AttemptId,
-        to: Result<Handout, String>,
+        to: Result<TurnInput, String>,
         note: String,
     ) {
         self.order(pane, ProcessCommand::Interrupt(to.map(Box::new), note));

@@ -27,22 +27,22 @@ impl Daemon {
         signals: &mut Signals,
     ) -> Option<End> {
         self.queue.extend(found.meshes);
-        self.settle();
+        self.commit_queued();
         let mut scanned = false;
         while !scanned && self.lost.is_none() {
             let stalled = self.queue.is_stalled();
             let (_, inputs) = self.queue.receivers();
             tokio::select! {
                 end = signals.end() => return Some(end),
-                () = tokio::time::sleep(TRY_AGAIN), if stalled => self.settle(),
+                () = tokio::time::sleep(TRY_AGAIN), if stalled => self.commit_queued(),
                 input = inputs.recv(), if !stalled => {
                     scanned = input.is_none_or(|input| self.hear_all(input));
-                    self.settle();
+                    self.commit_queued();
                 }
             }
         }
         self.queue.extend(found.exits);
-        self.settle();
+        self.commit_queued();
         // What came of that is done before anybody looks; what it comes to is told after.
         while !self.processes.are_at_rest() {
             let (_, inputs) = self.queue.receivers();
@@ -57,7 +57,7 @@ impl Daemon {
         self.queue.push(Event::Recovered { alive });
         self.queue.extend(found.shown);
         self.queue.extend(after);
-        self.settle();
+        self.commit_queued();
         self.written_before = HashSet::new();
         None
     }

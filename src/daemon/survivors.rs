@@ -9,10 +9,10 @@ use rustix::process::Pid;
 
 use super::attempt::{Attempt, Ended, LaunchSpec, Stand};
 use super::attempts;
+use super::pane_tag::pane_of;
 use super::process::Manner;
 use super::processes::Survivor;
 use super::signals::kill_all;
-use super::tag::pane_of;
 use crate::engine::{AttemptId, Event, State};
 use crate::model::{Address, Mode};
 use crate::pane::Saw;
@@ -21,7 +21,7 @@ use crate::tmux::{PaneId, PaneInfo};
 
 /// What was found.
 #[derive(Default)]
-pub(super) struct Leftovers {
+pub(super) struct Survivors {
     /// The processes that run, and can be used.
     pub(super) alive: Vec<Survivor>,
     /// How others ended, to be told before anything is asked of them.
@@ -30,7 +30,7 @@ pub(super) struct Leftovers {
     pub(super) dead: Vec<(Address, PaneId)>,
     /// Live panes whose folder tells of nothing that runs: it has not begun and never
     /// will, or somebody has removed it.
-    pub(super) strays: Vec<PaneId>,
+    pub(super) unknown_panes: Vec<PaneId>,
 }
 
 /// Look at everything that the last life of tx may have left. What has not begun by now
@@ -40,8 +40,8 @@ pub(super) fn find(
     state: &State,
     runtimes: &Runtimes,
     panes: Vec<PaneInfo>,
-) -> io::Result<Leftovers> {
-    let mut left = Leftovers::default();
+) -> io::Result<Survivors> {
+    let mut left = Survivors::default();
     let mut tagged = Vec::new();
     for found in panes {
         match pane_of(&found.command) {
@@ -75,7 +75,7 @@ pub(super) fn find(
             left.alive.extend(alive);
         }
     }
-    left.strays = tagged.into_iter().map(|(_, found)| found.id).collect();
+    left.unknown_panes = tagged.into_iter().map(|(_, found)| found.id).collect();
     Ok(left)
 }
 

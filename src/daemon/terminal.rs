@@ -1,7 +1,7 @@
 //! One terminal of tmux, as a pane sees it and acts on it.
 
-use super::aside::aside;
-use super::notices::is_still;
+use super::blocking::run_blocking;
+use super::notifier::is_still;
 use crate::pane::{Content, Pasted, Saw, Text, View};
 use crate::runtime::screen::Screen;
 use crate::tmux::{Client, Error, Mark, PaneId, PaneInfo, PaneSnapshot, Paste, What};
@@ -32,7 +32,7 @@ impl Terminal {
         };
         let pid = moment.pid;
         let free = match is_free {
-            Some(is_free) => aside(move || is_free(pid)).await,
+            Some(is_free) => run_blocking(move || is_free(pid)).await,
             None => true,
         };
         Saw::Screen(view(moment, free))

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use super::aside::aside;
+use super::blocking::run_blocking;
 use crate::engine::{AttemptId, Event, Used};
 use crate::model::UsageFormat;
 use crate::runtime::usage::UsageReader;
@@ -37,7 +37,7 @@ impl UsageFile {
     /// What was used since the last time, as the engine is told of it. `ended`: no more will
     /// come.
     pub(super) async fn read(mut self, pane: AttemptId, ended: bool) -> (UsageFile, Vec<Event>) {
-        aside(move || {
+        run_blocking(move || {
             let mut bytes = Vec::new();
             let read = File::open(&self.path).and_then(|mut file| {
                 file.seek(SeekFrom::Start(self.offset))?;

@@ -1,8 +1,8 @@
 //! What the table says, done.
 
+use super::dispatch::SILENCE;
 use super::effect::Effect;
 use super::event::{ProcessExit, Sent, Timer, Verdict};
-use super::give::SILENCE;
 use super::message_record::Step;
 use super::signal_data::SignalData;
 use super::state::State;

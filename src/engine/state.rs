@@ -162,7 +162,7 @@ impl State {
             Event::Command(command) => self.command(command),
             Event::Recovered { alive } => self.recovered(&alive),
         }
-        self.give_what_waits();
+        self.dispatch_all();
         self.end_turns();
         debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
         std::mem::take(&mut self.output.effects)

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::dispatch::SILENCE;
 use super::effect::Effect;
 use super::event::Timer;
-use super::give::SILENCE;
 use super::message_record::Step;
 use super::notes::Note;
 use super::state::State;

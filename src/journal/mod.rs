@@ -37,7 +37,7 @@ use crate::engine::MessageRecord;
 
 pub use codec::KINDS;
 pub use error::Error;
-pub use history::{History, Past};
+pub use history::{FoldedJournal, History};
 pub use messages::StoredMessage;
 pub use prune::{Pruned, PrunedMessages, prune};
 pub use quarantine::Quarantined;

@@ -3,6 +3,7 @@
 //! This room knows paths and the file system, and nothing of processes, clocks
 //! or decisions. It never edits, moves or deletes what somebody else wrote.
 
+mod atomic_file;
 mod briefing;
 mod builtin;
 mod files;
@@ -10,9 +11,9 @@ mod meshes;
 mod private;
 mod root;
 mod runnable;
-mod whole;
 mod workspace;
 
+pub use atomic_file::{FileUse, replace, write_new, write_numbered, write_with_folders};
 pub use briefing::{BadPrompt, briefing, system_text};
 pub use builtin::BUILTIN;
 pub use files::{Contents, is_passing, read_regular, try_read_regular, unreadable};
@@ -22,5 +23,4 @@ pub use private::{
 };
 pub use root::{BadSettings, NotAProject, Project};
 pub use runnable::{cannot_run, find_program, is_program};
-pub use whole::{FileUse, replace, write_new, write_numbered, write_with_folders};
 pub use workspace::{Task, make_workspace, workspace};

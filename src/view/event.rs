@@ -13,7 +13,7 @@ use crate::engine::{
     Command, Decision, Effect, Event, MessageNo, ProcessExit as Ended, Sent, State, Timer, Verdict,
 };
 use crate::format::report::many;
-use crate::journal::{Error, KINDS, Past, Record, Store};
+use crate::journal::{Error, FoldedJournal, KINDS, Record, Store};
 use crate::model::{Address, Name, did_you_mean};
 
 /// A record, and what it called for.
@@ -43,7 +43,7 @@ pub(crate) struct EventFilter {
 
 /// The events of a journal, from some record on.
 pub(crate) struct Events {
-    past: Past,
+    past: FoldedJournal,
     filter: EventFilter,
 }
 
@@ -57,7 +57,7 @@ impl Events {
         last: usize,
         filter: impl FnOnce(&State) -> Result<EventFilter, Refused>,
     ) -> Result<Events, Refused> {
-        let mut past = Past::open(journal)?.ok_or_else(nothing_yet)?;
+        let mut past = FoldedJournal::open(journal)?.ok_or_else(nothing_yet)?;
         let filter = filter(&past.state)?;
         let back = match filter.is_open() {
             true => last as u64,
@@ -78,7 +78,7 @@ impl Events {
         mut show: impl FnMut(&EventView) -> String,
     ) -> Result<String, Refused> {
         let (filter, mut shown) = (&self.filter, VecDeque::new());
-        let Past { reader, state } = &mut self.past;
+        let FoldedJournal { reader, state } = &mut self.past;
         let end = reader.last()?;
         Store::fold_on(reader, state, end, |state, record, event, effects| {
             if filter.passes(state, record, event, effects) {

@@ -12,9 +12,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::panes::Panes;
-use crate::daemon::{Control, leftovers as live_agents, running};
+use crate::daemon::{Control, orphans as live_agents, running};
 use crate::format::report::many;
-use crate::journal::{Error, Past, Quarantined, Reader};
+use crate::journal::{Error, FoldedJournal, Quarantined, Reader};
 use crate::project::{Catalogue, MeshEntry, MeshSource, Project, is_program};
 use crate::view::{Refused, Time};
 
@@ -206,7 +206,7 @@ fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
         Err(error) => Err(error),
         Ok(reader) => reader.check().and_then(|()| reader.last()),
     };
-    let folded = |last: u64| match Past::open(&project.journal()) {
+    let folded = |last: u64| match FoldedJournal::open(&project.journal()) {
         Ok(_) => Ok(last),
         Err(error) => Err(error.to_string()),
     };

@@ -15,8 +15,8 @@ use super::AcceptedFile;
 use super::hints::{Hint, Shared};
 use super::look::{Looked, look};
 use crate::daemon::Input;
-use crate::daemon::begun::Begun;
 use crate::daemon::clock::wall;
+use crate::daemon::turn_starts::TurnStarts;
 use crate::engine::Event;
 use crate::project::is_passing;
 
@@ -84,7 +84,7 @@ pub(super) struct Looker {
     fences: Vec<(u64, Instant)>,
     /// What was found and not yet told.
     found: Vec<Event>,
-    begun: Begun,
+    begun: TurnStarts,
     inputs: mpsc::Sender<Input>,
 }
 
@@ -93,7 +93,7 @@ impl Looker {
         shared: Arc<Shared>,
         [bus, run]: [PathBuf; 2],
         known: HashMap<u64, AcceptedFile>,
-        begun: Begun,
+        begun: TurnStarts,
         inputs: mpsc::Sender<Input>,
     ) -> Looker {
         Looker {

@@ -5,7 +5,7 @@
 //! the newest alone.
 
 mod client;
-mod orders;
+mod commands;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use crate::model::Address;
 use crate::runtime::hook::{HookCall, HookOutput};
 
 pub use client::{Control, Follow, Heard, NoAnswer, NoDaemon};
-pub use orders::{Refusal, command_for};
+pub use commands::{Refusal, command_for};
 pub use server::{Asked, listen, may_ask, serve, stop_listening};
 
 /// The name of the socket.

@@ -13,7 +13,7 @@ const LAST: usize = 16 * 1024;
 
 /// What the program of a runtime says then.
 #[derive(Clone, Default)]
-pub(super) struct LastWords {
+pub(super) struct ExitPatterns {
     pub(super) session_in: Option<Pattern>,
     session_gone: Option<Pattern>,
     limited: Option<Pattern>,
@@ -21,10 +21,10 @@ pub(super) struct LastWords {
     login: String,
 }
 
-impl LastWords {
-    pub(super) fn of(runtime: &Runtime) -> LastWords {
+impl ExitPatterns {
+    pub(super) fn of(runtime: &Runtime) -> ExitPatterns {
         let program = runtime.program.as_ref();
-        LastWords {
+        ExitPatterns {
             session_in: runtime.session_in.clone(),
             session_gone: runtime.session_gone.clone(),
             limited: runtime.limited.clone(),
@@ -108,7 +108,7 @@ mod tests {
             stdout: stdout.into(),
             stderr: stderr.into(),
         };
-        LastWords::of(runtime).read(exit, "", 1_000, 0)
+        ExitPatterns::of(runtime).read(exit, "", 1_000, 0)
     }
 
     #[test]

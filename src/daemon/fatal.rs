@@ -10,7 +10,7 @@ use crate::tmux;
 
 /// Why the daemon could not run, or go on.
 #[derive(Debug, thiserror::Error)]
-pub enum Stopped {
+pub enum FatalError {
     /// Another one runs.
     #[error(transparent)]
     Taken(#[from] LockTaken),

@@ -14,7 +14,7 @@ pub(super) const MOST_UNREAD: usize = 100;
 pub(super) const MOST_REJECTIONS: usize = 10;
 
 /// What tmux shows.
-pub(super) struct Bar {
+pub(super) struct StatusLine {
     line: watch::Sender<String>,
 }
 
@@ -31,11 +31,11 @@ pub(super) struct Attention {
     pub(super) meshes: usize,
 }
 
-impl Bar {
-    pub(super) fn new(client: Client, tasks: &mut JoinSet<()>) -> Bar {
+impl StatusLine {
+    pub(super) fn new(client: Client, tasks: &mut JoinSet<()>) -> StatusLine {
         let (line, shown) = watch::channel(String::new());
         tasks.spawn(keep(client, shown));
-        Bar { line }
+        StatusLine { line }
     }
 
     /// Show this from now on.

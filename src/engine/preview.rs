@@ -19,7 +19,7 @@ pub enum Unsendable {
 
 /// What a message will be to its first recipient. `answers` is the ask to core that it
 /// answers without naming it, and `mesh` is that of its sender.
-pub fn foresee(
+pub fn preview(
     envelope: &Envelope,
     to: &Address,
     answers: Option<&MsgId>,

@@ -15,7 +15,7 @@ const FOLDER: &str = ".answering";
 
 /// Held while somebody types an answer.
 #[derive(Debug)]
-pub struct Answering {
+pub struct AnswerLock {
     file: File,
     path: PathBuf,
     what: AnswerDraft,
@@ -29,9 +29,9 @@ pub(super) struct AnswerDraft {
     ask: Option<(String, String)>,
 }
 
-impl Answering {
+impl AnswerLock {
     /// Somebody types here. `None`: it cannot be told to anybody.
-    pub fn begin(project: &Project) -> Option<Answering> {
+    pub fn begin(project: &Project) -> Option<AnswerLock> {
         let folder = project.run().join(FOLDER);
         for folder in [&project.run(), &folder] {
             make_private_folder(folder).ok()?;
@@ -47,7 +47,7 @@ impl Answering {
             terminal: terminal.to_string_lossy().into(),
             ask: None,
         };
-        let mut answering = Answering { file, path, what };
+        let mut answering = AnswerLock { file, path, what };
         answering.write().then_some(answering)
     }
 
@@ -65,7 +65,7 @@ impl Answering {
     }
 }
 
-impl Drop for Answering {
+impl Drop for AnswerLock {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -105,7 +105,7 @@ mod tests {
             root: dir.path().into(),
         };
         let run = project.run();
-        let mut answering = Answering::begin(&project).unwrap();
+        let mut answering = AnswerLock::begin(&project).unwrap();
         let terminal = answering.what.terminal.clone();
         assert!(is_answering(&run, &terminal, "q", "dev/a"));
         assert!(!is_answering(&run, "another", "q", "dev/a"));

@@ -21,7 +21,7 @@ use crate::project::{
 use crate::runtime::{Unfilled, Values, arguments, file, text_with, toml};
 
 /// A worker and what it is given, as of the commit that decided on it.
-pub(super) struct Handout {
+pub(super) struct TurnInput {
     pub(super) project: Project,
     pub(super) pane: AttemptId,
     pub(super) mesh: Mesh,
@@ -82,7 +82,7 @@ impl Start {
 
     /// `tx` is this program, for hooks to call.
     fn prepare(&self, tx: &str) -> Result<(LaunchSpec, String), Unready> {
-        let Handout {
+        let TurnInput {
             project,
             pane,
             agent,
@@ -90,18 +90,18 @@ impl Start {
             runtime,
             contents,
             ..
-        } = &self.handout;
+        } = &self.turn_input;
         let path = std::env::var_os("PATH").unwrap_or_default();
         if let Some(why) = cannot_run(project, runtime.as_ref(), place, agent, &path) {
             return Err(Unready::Never(why));
         }
         let unknown = || format!("there is no runtime `{}`", agent.runtime);
         let runtime = runtime.as_ref().ok_or_else(unknown)?;
-        let output = self.handout.workspace()?;
+        let output = self.turn_input.workspace()?;
         let is_cli = runtime.has_system_text(agent);
         let prompt = match is_cli {
             true => Ok(String::new()),
-            false => self.handout.prompt(output.as_deref(), self.resumed),
+            false => self.turn_input.prompt(output.as_deref(), self.resumed),
         };
         let prompt = prompt.map_err(Unready::Never)?;
         let attempt = Attempt::of(&project.run(), pane);
@@ -117,12 +117,14 @@ impl Start {
         let folder = project.root.clone();
         let workdir = folder.to_string_lossy().into_owned();
         let name = pane.worker.to_string();
-        let system = is_cli.then(|| self.handout.system(output.as_deref()));
+        let system = is_cli.then(|| self.turn_input.system(output.as_deref()));
         let system = system.transpose().map_err(Unready::Never)?;
         let line = match self.turn {
-            Some(turn) if is_cli => {
-                Some(self.handout.line(turn, output.as_deref(), self.resumed)?)
-            }
+            Some(turn) if is_cli => Some(self.turn_input.line(
+                turn,
+                output.as_deref(),
+                self.resumed,
+            )?),
             Some(_) | None => None,
         };
         let model = self.model.as_deref().or(agent.model.as_deref());
@@ -222,7 +224,7 @@ impl Start {
     }
 }
 
-impl Handout {
+impl TurnInput {
     /// What goes into a pane: one line with the path of the message, or the message itself.
     pub(super) fn text(&self, turn: u32) -> Result<Text, String> {
         let attempt = self.attempt();
@@ -262,7 +264,7 @@ impl Handout {
 
     /// What it is told at system level.
     fn system(&self, output: Option<&Path>) -> Result<String, String> {
-        let Handout {
+        let TurnInput {
             project,
             mesh,
             agent,
@@ -323,7 +325,7 @@ impl Handout {
     }
 
     fn prompt(&self, output: Option<&Path>, resumed: bool) -> Result<String, String> {
-        let Handout {
+        let TurnInput {
             project,
             mesh,
             agent,
@@ -351,7 +353,7 @@ impl Handout {
     /// The output folder of what a worker is given, or has in hand; made, unless its mesh says
     /// that it is not to be.
     fn workspace(&self) -> Result<Option<PathBuf>, String> {
-        let Handout { mesh, agent, .. } = self;
+        let TurnInput { mesh, agent, .. } = self;
         let rules = agent.workspace.as_ref().or(mesh.workspace.as_ref());
         let (Some(rules), Some(task)) = (rules, &self.task) else {
             return Ok(None);

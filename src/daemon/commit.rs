@@ -23,7 +23,7 @@ impl Daemon {
     }
 
     /// Take in what waits, make it durable and act on it, until there is nothing left.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn commit_queued(&mut self) {
         // A journal that nobody can open any more remembers nothing.
         self.look_down();
         if self.lost.is_some() {
@@ -33,7 +33,7 @@ impl Daemon {
         loop {
             // A letter that is not written is written by the next start, as long as it folds
             // the event that it came of.
-            self.store.may_snapshot(self.letters.are_written());
+            self.store.may_snapshot(self.system_messages.are_written());
             let taken = self.take_all();
             let committed = taken.and_then(|()| self.store.commit());
             match committed {

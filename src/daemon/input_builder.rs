@@ -1,13 +1,13 @@
 //! What a worker is to be given, cloned out of the state and the journal as they are after the
-//! commit. The loop does this; files are read and written by [`Handout`], beside it.
+//! commit. The loop does this; files are read and written by [`TurnInput`], beside it.
 
 use base16ct::lower::encode_string;
 use sha2::{Digest, Sha256};
 
-use super::handout::{BusFile, DeliveredMessage, Handout};
 use super::meshes::MeshFiles;
 use super::process::Manner;
 use super::processes::Start;
+use super::turn_input::{BusFile, DeliveredMessage, TurnInput};
 use crate::engine::{
     Arrived, AttemptId, Event, MessageNo, MessageRecord, ProcessExit, State, Turn,
 };
@@ -17,7 +17,7 @@ use crate::project::Project;
 use crate::runtime::uses_session;
 
 /// Where everything is that is handed over.
-pub(super) struct Handover<'a> {
+pub(super) struct InputBuilder<'a> {
     pub(super) project: &'a Project,
     pub(super) meshes: &'a MeshFiles,
     pub(super) store: &'a Store,
@@ -30,7 +30,7 @@ pub(super) struct SpawnOptions {
     pub(super) turn: Option<Turn>,
 }
 
-impl Handover<'_> {
+impl InputBuilder<'_> {
     /// What it takes to start a process; or why it cannot be, as the engine is told.
     pub(super) fn start(&self, pane: AttemptId, wanted: SpawnOptions) -> Result<Start, Event> {
         let SpawnOptions {
@@ -39,13 +39,13 @@ impl Handover<'_> {
             turn,
         } = wanted;
         let numbers = turn.as_ref().map_or(&[][..], |turn| &turn.messages);
-        let handout = self.handout(&pane, numbers).map_err(|why| {
+        let turn_input = self.turn_input(&pane, numbers).map_err(|why| {
             let (pane, exit) = (pane.clone(), ProcessExit::NotStarted { why });
             Event::PaneExited { pane, exit }
         })?;
         // Without one it is not started, and that is said by whoever tries.
-        let runtime = handout.runtime.clone().unwrap_or_default();
-        let agent = &handout.agent;
+        let runtime = turn_input.runtime.clone().unwrap_or_default();
+        let agent = &turn_input.agent;
         let mode = runtime.mode_of(agent);
         let resumed = session.is_some();
         let new = || uses_session(&runtime.run_of(agent)).then(|| self.new_session(&pane));
@@ -57,16 +57,16 @@ impl Handover<'_> {
             mode,
             manner: Manner::of(&runtime, mode),
             pane,
-            handout,
+            turn_input,
         })
     }
 
     /// A worker, with the messages that it is given.
-    pub(super) fn handout(
+    pub(super) fn turn_input(
         &self,
         pane: &AttemptId,
         messages: &[MessageNo],
-    ) -> Result<Handout, String> {
+    ) -> Result<TurnInput, String> {
         let worker = &pane.worker;
         let mut meshes = self.store.state().meshes();
         let loaded = meshes.find(|loaded| loaded.mesh.name == worker.mesh);
@@ -85,7 +85,7 @@ impl Handover<'_> {
             Ok((self.contents(worker, messages)?, task))
         };
         let (contents, task) = read().map_err(|error| error.to_string())?;
-        Ok(Handout {
+        Ok(TurnInput {
             project: self.project.clone(),
             pane: pane.clone(),
             mesh: mesh.clone(),

@@ -26,13 +26,13 @@ const CUT_OFF: &str = "its last turn was cut off";
 
 impl State {
     /// Idle workers take what waits for them.
-    pub(super) fn give_what_waits(&mut self) {
+    pub(super) fn dispatch_all(&mut self) {
         while let Some(worker) = self.output.ready.pop_first() {
-            self.give(&worker);
+            self.dispatch_next(&worker);
         }
     }
 
-    pub(super) fn give(&mut self, to: &Address) {
+    pub(super) fn dispatch_next(&mut self, to: &Address) {
         let worker = self.workers.get(to);
         let waits = |worker: &Worker| !worker.stopped && !worker.inbox.is_empty();
         let enabled = self.mesh(&to.mesh).is_some_and(|mesh| !mesh.disabled);

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::aside::aside;
+use super::blocking::run_blocking;
 use crate::engine::{MessageRecord, Source, SystemMessage};
 use crate::format::message::MAX_FILE;
 use crate::format::render::{file_name, render};
@@ -24,21 +24,21 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(2);
 
 /// Writes letters, one after the other, where the loop does not wait for it.
-pub(super) struct Letters {
-    letters: mpsc::UnboundedSender<(String, String)>,
+pub(super) struct SystemMessageWriter {
+    queue: mpsc::UnboundedSender<(String, String)>,
     /// How many are not written yet.
     unwritten: Arc<AtomicUsize>,
     writing: JoinSet<()>,
 }
 
-impl Letters {
-    pub(super) fn new(bus: PathBuf) -> Letters {
-        let (letters, to_write) = mpsc::unbounded_channel();
+impl SystemMessageWriter {
+    pub(super) fn new(bus: PathBuf) -> SystemMessageWriter {
+        let (queue, to_write) = mpsc::unbounded_channel();
         let unwritten = Arc::default();
         let mut writing = JoinSet::new();
         writing.spawn(write_all(bus, to_write, Arc::clone(&unwritten)));
-        Letters {
-            letters,
+        SystemMessageWriter {
+            queue,
             unwritten,
             writing,
         }
@@ -48,7 +48,7 @@ impl Letters {
     pub(super) fn write(&self, name: String, text: String) {
         self.unwritten.fetch_add(1, Ordering::Relaxed);
         // It ends only with this.
-        let _ = self.letters.send((name, text));
+        let _ = self.queue.send((name, text));
     }
 
     pub(super) fn are_written(&self) -> bool {
@@ -57,7 +57,7 @@ impl Letters {
 
     /// Write the last ones, and no more. Are all of them written?
     pub(super) async fn end(&mut self) -> bool {
-        (self.letters, _) = mpsc::unbounded_channel();
+        (self.queue, _) = mpsc::unbounded_channel();
         let ended = timeout(LAST, self.writing.join_next()).await;
         matches!(ended, Ok(Some(Ok(()))))
     }
@@ -65,14 +65,14 @@ impl Letters {
 
 async fn write_all(
     bus: PathBuf,
-    mut letters: mpsc::UnboundedReceiver<(String, String)>,
+    mut queue: mpsc::UnboundedReceiver<(String, String)>,
     unwritten: Arc<AtomicUsize>,
 ) {
-    while let Some((name, text)) = letters.recv().await {
+    while let Some((name, text)) = queue.recv().await {
         let letter = Arc::new((bus.join(name), text));
         loop {
             let writing = Arc::clone(&letter);
-            match aside(move || write(&writing.0, &writing.1)).await {
+            match run_blocking(move || write(&writing.0, &writing.1)).await {
                 Ok(()) => break,
                 Err(error) => {
                     tracing::error!(letter = %letter.0.display(), %error, "cannot be written: it is tried again");

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::aside::aside;
 use super::attempt::{Attempt, Ended, Stand};
 use super::attempts;
+use super::blocking::run_blocking;
 use super::processes::{Start, World};
 use super::signals::kill_all;
 use crate::engine::{AttemptId, ProcessExit};
@@ -43,7 +43,7 @@ pub(super) async fn order(
 ) -> Result<PaneId, ProcessExit> {
     let (run, laid_out) = (world.run.clone(), attempt.clone());
     let (pane, program) = (start.pane.clone(), world.program.clone());
-    aside(move || lay_out(&run, &laid_out, &start, &program)).await?;
+    run_blocking(move || lay_out(&run, &laid_out, &start, &program)).await?;
     let opened = open(world, attempt, &pane, dead).await;
     opened.map_err(|error| match error {
         Error::Gone | Error::OtherServer => cut_off(),
@@ -78,7 +78,7 @@ pub(super) async fn has_begun(
     let mut pause = Duration::from_millis(1);
     loop {
         let looked = attempt.clone();
-        let stand = match aside(move || looked.stand()).await {
+        let stand = match run_blocking(move || looked.stand()).await {
             Err(error) if is_passing(&error) && Instant::now() < deadline => {
                 sleep(Duration::from_millis(100)).await;
                 continue;
@@ -106,7 +106,7 @@ pub(super) async fn has_begun(
 pub(super) async fn revoke(attempt: &Attempt, pane: &AttemptId) -> bool {
     loop {
         let revoked = attempt.clone();
-        match aside(move || revoked.revoke()).await {
+        match run_blocking(move || revoked.revoke()).await {
             Ok(revoked) => return revoked,
             Err(error) => {
                 tracing::error!(worker = %pane.worker, %error, "cannot be revoked: it is tried again");

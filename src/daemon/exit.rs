@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::aside::aside;
 use super::attempt::{Attempt, Ended, Stand};
+use super::blocking::run_blocking;
 use super::signals::kill_all;
 use crate::engine::{AttemptId, ProcessExit};
 use crate::model::Mode;
@@ -32,7 +32,7 @@ pub(super) async fn of(attempt: &Attempt, pane: &AttemptId, mode: Mode) -> Saw {
     let deadline = Instant::now() + LEFTOVERS;
     loop {
         let attempt = attempt.clone();
-        match aside(move || look(&attempt, mode, deadline)).await {
+        match run_blocking(move || look(&attempt, mode, deadline)).await {
             Ok(saw) => return saw,
             Err(Later::Unread(error)) => {
                 tracing::warn!(worker = %pane.worker, %error, "how it ended cannot be read: it is tried again");
