@@ -116,9 +116,9 @@ fn not_open(history: History, open: &[AskView], id: &str) -> Result<Refused, Err
 /// What became of an ask that is closed.
 fn became(ask: &MessageRecord) -> String {
     let delivery = ask.delivery(&Address::core());
-    let rung = delivery.and_then(|delivery| delivery.ladder.last());
-    let why = rung.and_then(|rung| rung.why.as_deref()).map(printable);
-    match rung.map(|rung| rung.step) {
+    let entry = delivery.and_then(|delivery| delivery.ladder.last());
+    let why = entry.and_then(|entry| entry.why.as_deref()).map(printable);
+    match entry.map(|entry| entry.step) {
         Some(Step::Finished | Step::Refused) => why.unwrap_or_else(|| "answered".into()),
         Some(step) => step.as_str().into(),
         None => "withdrawn".into(),

@@ -24,7 +24,7 @@ pub(crate) struct WorkerDone {
 
 /// What was done with a dead letter.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct LetterDone {
+pub(crate) struct DeadLetterDone {
     /// The number of the message.
     pub(crate) id: String,
     pub(crate) message: MsgId,
@@ -103,12 +103,12 @@ pub(crate) fn decide(project: &Project, ask: &AskView, text: &str) -> Result<Dec
 }
 
 /// Give a dead letter another chance, whatever the limits say.
-pub(crate) fn retry(project: &Project, id: &str) -> Result<LetterDone, Refused> {
+pub(crate) fn retry(project: &Project, id: &str) -> Result<DeadLetterDone, Refused> {
     to_letter(project, id, |letter| (Request::Retry { letter }, "retried"))
 }
 
 /// Give a dead letter up.
-pub(crate) fn drop_letter(project: &Project, id: &str) -> Result<LetterDone, Refused> {
+pub(crate) fn drop_letter(project: &Project, id: &str) -> Result<DeadLetterDone, Refused> {
     to_letter(project, id, |letter| (Request::Drop { letter }, "dropped"))
 }
 
@@ -116,13 +116,13 @@ fn to_letter(
     project: &Project,
     id: &str,
     request: fn(u64) -> (Request, &'static str),
-) -> Result<LetterDone, Refused> {
+) -> Result<DeadLetterDone, Refused> {
     let mut control = Control::connect(project)?;
     let past = FoldedJournal::open(&project.journal())?;
     let facts = find_dead_letter(past.as_ref(), id)?;
     let (request, done) = request(facts.number.0);
     order(&mut control, &request)?;
-    Ok(LetterDone {
+    Ok(DeadLetterDone {
         id: facts.number.0.to_string(),
         message: facts.id,
         done,

@@ -1,7 +1,7 @@
 //! `tx dlq`: the dead letters, what could not be brought to an end.
 
 use super::{Context, Exit, Refused, open_journal, why};
-use crate::actions::{LetterDone, drop_letter, retry};
+use crate::actions::{DeadLetterDone, drop_letter, retry};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{DeadLetter, DeadLetterView, Page, dead_letters};
 
@@ -36,8 +36,8 @@ pub(super) enum DlqArgs {
 
 pub(super) fn run(context: &Context, verb: &DlqArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
-    let done = |done: LetterDone, what: &str| {
-        let text = |done: &LetterDone| format!("{} {what}\n", printable(done.message.as_str()));
+    let done = |done: DeadLetterDone, what: &str| {
+        let text = |done: &DeadLetterDone| format!("{} {what}\n", printable(done.message.as_str()));
         context.output.answer(&done, text)
     };
     match verb {

@@ -103,8 +103,8 @@ pub(super) fn as_text(message: &MessageView) -> String {
     for (to, kind, by) in &message.deliveries {
         let by = by.as_ref().map(|by| format!(" ({by})"));
         let _ = writeln!(text, "\n  to {to} as {kind}{}", by.unwrap_or_default());
-        for rung in message.ladder.0.iter().filter(|rung| rung.to == *to) {
-            let (at, step, evidence) = (rung.at, rung.step.as_str(), &rung.evidence);
+        for entry in message.ladder.0.iter().filter(|entry| entry.to == *to) {
+            let (at, step, evidence) = (entry.at, entry.step.as_str(), &entry.evidence);
             let _ = writeln!(text, "    {at}  {step:<12}  {evidence}");
         }
     }

@@ -59,11 +59,11 @@ pub(super) struct Read {
 impl MeshReader {
     fn new(project: &Project, wanted: watch::Receiver<u64>) -> MeshReader {
         let changed = Arc::new(Notify::new());
-        let news = Arc::clone(&changed);
+        let notifier = Arc::clone(&changed);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // To be read is no change.
             if !event.is_ok_and(|event| event.kind.is_access() && !is_written(event.kind)) {
-                news.notify_one();
+                notifier.notify_one();
             }
         });
         if let Err(error) = &watcher {

@@ -136,7 +136,7 @@ impl Reach {
             if let Some((program, arguments)) = command.split_first() {
                 match commands.len() < MOST_COMMANDS {
                     true => {
-                        drop(commands.spawn(self.run_command(program, arguments, &notification)))
+                        drop(commands.spawn(self.run_command(program, arguments, &notification)));
                     }
                     false => {
                         tracing::warn!(program, "notify.command does not end: it is not run again");

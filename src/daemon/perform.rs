@@ -41,7 +41,7 @@ impl Daemon {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
                 self.queue.extend(self.processes.kill(&pane).err());
             }
-            Effect::Write(letter) => self.write(&letter),
+            Effect::Write(system_message) => self.write(&system_message),
             Effect::NotifyHuman {
                 number,
                 kind,
@@ -98,9 +98,9 @@ impl Daemon {
         }
     }
 
-    /// Have a letter written, for people to read. The journal has it: nothing waits for that.
-    pub(super) fn write(&mut self, letter: &SystemMessage) {
-        let (name, text) = file_of(letter);
+    /// Have a message of tx written, for people to read. The journal has it: nothing waits for that.
+    pub(super) fn write(&mut self, system_message: &SystemMessage) {
+        let (name, text) = file_of(system_message);
         self.consumer.expect_own(&name);
         self.system_messages.write(name, text);
     }

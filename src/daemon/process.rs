@@ -92,7 +92,7 @@ pub(super) enum ProcessCommand {
     Deliver(Box<TurnInput>, u32),
     /// A hook of its program was called.
     Hook(Box<Called>),
-    /// Interrupt its program, and tell it why; without a handout it cannot be told.
+    /// Interrupt its program, and tell it why; without a turn input it cannot be told.
     Interrupt(Result<Box<TurnInput>, String>, String),
 }
 

@@ -85,8 +85,8 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), FatalError> {
     let served = runtime.block_on(async {
         let (queue, ends) = InputQueue::new();
         let (mut daemon, found) = Daemon::new(project, store, ground, queue, ends.inputs).await?;
-        for letter in unwritten {
-            daemon.write(&letter);
+        for system_message in unwritten {
+            daemon.write(&system_message);
         }
         let served = daemon.serve(&mut lock, found, ends.orders, ready).await;
         daemon.end_tasks().await;
@@ -107,7 +107,7 @@ enum Wake {
     Due(i64, Timer),
     /// What could not be written is tried again.
     TryAgain,
-    ShowNews,
+    ShowStatus,
     ProcessGone,
     LookDown,
 }
@@ -141,7 +141,7 @@ pub(super) struct Daemon {
     /// Nobody looks at files any more.
     pub(super) blind: bool,
     /// When the human is shown what has changed.
-    pub(super) news: Option<Instant>,
+    pub(super) status_due: Option<Instant>,
     pub(super) status_line: StatusLine,
     pub(super) notifier: Arc<Notifier>,
     /// `None`: nothing is put into the core session.
@@ -257,7 +257,7 @@ impl Daemon {
             system_messages: SystemMessageWriter::new(project.messages()),
             commits,
             blind: false,
-            news: None,
+            status_due: None,
             status_line,
             notifier,
             injector,
@@ -344,7 +344,7 @@ impl Daemon {
                 Some((due, timer)) => Wake::Due(due, timer),
                 None => Wake::TryAgain,
             },
-            () = until(self.news) => Wake::ShowNews,
+            () = until(self.status_due) => Wake::ShowStatus,
             () = self.processes.one_is_gone() => Wake::ProcessGone,
             _ = looks.tick() => Wake::LookDown,
             Some(input) = inputs.recv(), if !stalled => Wake::Told(input),
@@ -364,8 +364,8 @@ impl Daemon {
             Wake::Due(due, timer) if self.clock.now() >= due => {
                 self.queue.push(Event::TimerFired { timer, due });
             }
-            Wake::ShowNews => {
-                self.news = None;
+            Wake::ShowStatus => {
+                self.status_due = None;
                 self.show_status();
             }
             Wake::LookDown => self.look_down(),

@@ -361,7 +361,7 @@ impl State {
         }
     }
 
-    /// Give somebody news.
+    /// Give somebody an update.
     pub(super) fn inform(&mut self, number: MessageNo, to: &Address, kind: Kind) {
         match to.is_core() {
             true => self.reach_core(number, kind),

@@ -204,7 +204,7 @@ impl State {
                 self.turn_ended(who, SignalData::Exited(exit));
             }
             (_, ProcessExit::Lost { why } | ProcessExit::NotStarted { why }) => {
-                self.fail(who, work, why)
+                self.fail(who, work, why);
             }
             (_, ProcessExit::CutOff { why }) => self.cut_off(who, work, why),
             (_, ProcessExit::SessionGone { why }) => self.session_gone(who, work, &why),

@@ -230,15 +230,16 @@ impl State {
     ) {
         let resumes = self.meshes.traits(to).resumes;
         let feature = self.overrides(to, work).feature;
-        let news = std::mem::take(&mut self.worker_mut(to).updates);
-        // News of another feature wait for a process that works for it.
+        let updates = std::mem::take(&mut self.worker_mut(to).updates);
+        // Updates of another feature wait for a process that works for it.
         let fits = |number: &MessageNo| {
             let held = self.messages.get(*number);
             let envelope = held.and_then(|held| held.envelope.as_ref());
             let of = envelope.and_then(|envelope| envelope.feature.as_ref());
             of.is_none() || of == feature.as_ref()
         };
-        let (news, others): (Vec<MessageNo>, Vec<MessageNo>) = news.into_iter().partition(fits);
+        let (updates, others): (Vec<MessageNo>, Vec<MessageNo>) =
+            updates.into_iter().partition(fits);
         let worker = self.worker_mut(to);
         worker.updates = others;
         worker.flooded = false;
@@ -254,8 +255,8 @@ impl State {
             why = Some("it cannot resume: everything again".into());
         }
         work.begun = true;
-        messages.extend(unread.iter().chain(&new).chain(&news).copied());
-        for number in new.into_iter().chain(news) {
+        messages.extend(unread.iter().chain(&new).chain(&updates).copied());
+        for number in new.into_iter().chain(updates) {
             let item = work.items.iter().any(|(_, i)| i.messages.contains(&number));
             if !item && !work.given.contains(&number) {
                 work.given.push(number);

@@ -265,7 +265,7 @@ impl MessageRecord {
     pub fn reached_core(&self) -> Option<&DeliveryStep> {
         let delivery = self.delivery(&Address::core())?;
         let mut ladder = delivery.ladder.iter();
-        ladder.find(|rung| match rung.step {
+        ladder.find(|entry| match entry.step {
             Step::Finished => true,
             Step::Queued => delivery.is_ask(),
             Step::Accepted
@@ -306,7 +306,9 @@ impl MessageRecord {
 impl Delivery {
     /// The last step reached.
     pub fn step(&self) -> Step {
-        self.ladder.last().map_or(Step::Accepted, |rung| rung.step)
+        self.ladder
+            .last()
+            .map_or(Step::Accepted, |entry| entry.step)
     }
 
     /// Has it ended?

@@ -404,7 +404,7 @@ impl State {
                 });
             }
         }
-        self.remember(facts);
+        self.archive(facts);
     }
 
     /// The human has read a message: of what is held that is noted here, of what has left
@@ -420,7 +420,7 @@ impl State {
         }
         known.read = Some(at);
         if !is_held {
-            self.remember(facts);
+            self.archive(facts);
         }
     }
 }

@@ -276,7 +276,7 @@ impl State {
                 let totals = self.run_over(number);
                 if let Some(mut first) = first {
                     first.totals = totals;
-                    self.remember(*first);
+                    self.archive(*first);
                 }
             }
             1 => self.leave_if_over(number),

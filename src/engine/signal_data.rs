@@ -22,7 +22,7 @@ pub(super) enum SignalData {
 
 impl SignalData {
     /// What that is to a worker, by the turn that it has in hand.
-    pub(super) fn happened(&self, worker: &Worker) -> Signal {
+    pub(super) fn signal(&self, worker: &Worker) -> Signal {
         match self {
             SignalData::Started(_) => Signal::Started,
             SignalData::Ready => Signal::Ready,

@@ -84,11 +84,11 @@ pub struct Counts {
 pub(super) struct StepOutput {
     pub(super) effects: Vec<Effect>,
     pub(super) touched: Touched,
-    pub(super) moves: Vec<TransitionRecord>,
+    pub(super) transitions: Vec<TransitionRecord>,
     /// Workers that may take what waits for them.
     pub(super) ready: BTreeSet<Address>,
     /// What tx has written in this step.
-    pub(super) letters: u32,
+    pub(super) own_messages: u32,
     /// The last turn that the author of the message under way had begun to be given when
     /// it wrote it.
     pub(super) written: Option<u32>,
@@ -124,7 +124,7 @@ pub struct TransitionRecord {
     /// What it did.
     pub from: Phase,
     /// What happened.
-    pub happened: Signal,
+    pub signal: Signal,
     /// What came of it.
     pub by: Transition,
     /// What it does now.
@@ -208,8 +208,8 @@ impl State {
     }
 
     /// The moves of workers in the last step.
-    pub fn moves(&self) -> &[TransitionRecord] {
-        &self.output.moves
+    pub fn transitions(&self) -> &[TransitionRecord] {
+        &self.output.transitions
     }
 
     /// The unfinished messages, in the order of their numbers.
@@ -425,10 +425,10 @@ impl State {
             Some(run) => self.run_lost_one(run),
             None => {}
         }
-        self.remember(facts);
+        self.archive(facts);
     }
 
-    pub(super) fn remember(&mut self, facts: MessageRecord) {
+    pub(super) fn archive(&mut self, facts: MessageRecord) {
         self.output.effects.push(Effect::Archive(Box::new(facts)));
     }
 

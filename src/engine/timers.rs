@@ -71,7 +71,7 @@ impl State {
             }
             WorkerState::Working { mut work } => {
                 self.read(who, &mut work);
-                let note = self.letter(&Note {
+                let note = self.write_message(&Note {
                     to: who,
                     kind: Kind::Lifecycle,
                     headline: "the limit is over",

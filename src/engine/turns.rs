@@ -169,7 +169,7 @@ impl State {
             about: work.messages().next(),
             hops: 0,
         };
-        let number = self.letter(&note);
+        let number = self.write_message(&note);
         self.record_step(number, who, Step::Queued, None);
         self.next_turn(who, work, vec![number], None);
     }
@@ -253,7 +253,7 @@ impl State {
                     let why = format!("its outcome failed its checks: {findings}");
                     return self.park(who, *work, &why);
                 }
-                let note = self.letter(&Note {
+                let note = self.write_message(&Note {
                     to: who,
                     kind: Kind::Lifecycle,
                     headline: "your outcome failed its checks",
@@ -434,7 +434,7 @@ impl State {
             });
         }
         self.runs.update_first(&facts);
-        self.remember(facts);
+        self.archive(facts);
         true
     }
 }

@@ -20,9 +20,9 @@ pub struct Worker {
     /// What waits for it, in order.
     #[serde(with = "in_order")]
     pub inbox: BTreeMap<QueuePosition, Item>,
-    /// News that it gets with its next turn.
+    /// Updates that it gets with its next turn.
     pub updates: Vec<MessageNo>,
-    /// News had to be parked since its last turn, and core was told.
+    /// Updates had to be parked since its last turn, and core was told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flooded: bool,
     /// The asks it has open: the message, and who was asked.

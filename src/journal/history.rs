@@ -149,7 +149,7 @@ impl History<'_> {
             true => self.reader.inbox()?,
             false => self.reader.unread()?,
         }));
-        let came = |facts: &MessageRecord| facts.reached_core().map(|rung| rung.record);
+        let came = |facts: &MessageRecord| facts.reached_core().map(|entry| entry.record);
         found.sort_by_key(|facts| (came(facts), facts.number));
         Ok(found)
     }

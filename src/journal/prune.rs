@@ -49,7 +49,7 @@ pub struct PrunedMessages {
 /// Once the archive is durable, and before anything is removed, the files of what goes
 /// are to be put away by the caller: what is no longer known here would be new again.
 ///
-/// The time is to lie back far enough that the letters of tx from before it are written.
+/// The time is to lie back far enough that the messages of tx from before it are written.
 pub fn prune(
     path: &Path,
     before: i64,

@@ -167,7 +167,7 @@ impl Pane {
     pub(super) fn judge(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Ready) {
             PaneState::Delivering(Delivering::FindingOut { text }) => {
-                self.found_out(text, &saw, acts)
+                self.found_out(text, &saw, acts);
             }
             PaneState::Delivering(Delivering::Looking) => match seen {
                 PaneSignal::Busy => self.goes_on(&saw, acts),

@@ -76,14 +76,14 @@ impl DeadLetter {
         let parked = deliveries.filter(|delivery| delivery.step() == Step::Parked);
         parked.map(|delivery| {
             let ladder = &delivery.ladder;
-            let why = ladder.last().and_then(|rung| rung.why.as_deref());
+            let why = ladder.last().and_then(|entry| entry.why.as_deref());
             DeadLetter {
                 id: facts.number.0.to_string(),
                 agent: delivery.to.clone(),
                 message: facts.id.clone(),
                 reason: why.map(ToOwned::to_owned),
                 attempts: ladder.iter().filter(|r| r.step == Step::Leased).count(),
-                at: ladder.last().map(|rung| Time(rung.at)),
+                at: ladder.last().map(|entry| Time(entry.at)),
             }
         })
     }

@@ -195,7 +195,7 @@ fn agent(effect: &Effect) -> Option<&Address> {
         | Effect::Decide { pane, .. }
         | Effect::EndTurn { pane, .. } => Some(&pane.worker),
         Effect::RunHook { worker, .. } | Effect::NotifyHeld { worker } => Some(worker),
-        Effect::Write(letter) => letter.to.as_ref(),
+        Effect::Write(system_message) => system_message.to.as_ref(),
         Effect::NotifyHuman { .. } | Effect::Archive(_) => None,
     }
 }
@@ -324,10 +324,13 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
         }
         Effect::Look { pane } => format!("look at {} attempt {}", pane.worker, pane.attempt),
         Effect::Kill { pane } => format!("kill {} attempt {}", pane.worker, pane.attempt),
-        Effect::Write(letter) => {
-            let to = letter.to.as_ref().map(|to| format!(" to {to}"));
+        Effect::Write(system_message) => {
+            let to = system_message.to.as_ref().map(|to| format!(" to {to}"));
             let to = to.unwrap_or_default();
-            format!("write {}{to}: {}", letter.id, letter.headline)
+            format!(
+                "write {}{to}: {}",
+                system_message.id, system_message.headline
+            )
         }
         Effect::NotifyHuman { number, kind, .. } => {
             format!("tell the human of {}: {kind}", id(number))

@@ -87,14 +87,14 @@ impl MessageView {
         let warnings = history.warnings(facts)?;
         let mut ladder = Vec::new();
         for delivery in &facts.deliveries {
-            for rung in &delivery.ladder {
-                let why = rung.why.as_ref().map(|why| format!("; {why}"));
+            for entry in &delivery.ladder {
+                let why = entry.why.as_ref().map(|why| format!("; {why}"));
                 ladder.push(LadderStep {
                     to: delivery.to.clone(),
-                    step: rung.step,
-                    at: Time(rung.at),
-                    record: rung.record,
-                    evidence: evidence(history, rung.record)? + &why.unwrap_or_default(),
+                    step: entry.step,
+                    at: Time(entry.at),
+                    record: entry.record,
+                    evidence: evidence(history, entry.record)? + &why.unwrap_or_default(),
                 });
             }
         }

@@ -83,9 +83,9 @@ impl Book {
     /// Killed, and started again: what was not committed is gone.
     pub(crate) fn reopen(&mut self) -> Vec<SystemMessage> {
         self.store = None;
-        let (store, letters) = Store::open(&self.path).unwrap();
+        let (store, system_messages) = Store::open(&self.path).unwrap();
         self.store = Some(store);
-        letters
+        system_messages
     }
 
     /// Put away what was finished before a time: what its files are known by, and the

@@ -90,7 +90,7 @@ impl World {
             Effect::Interrupt { pane, note } => self.order(pane, Order::Interrupt(note)),
             Effect::Look { pane } => self.order(pane, Order::Look),
             Effect::Kill { pane } => self.order(pane, Order::Kill),
-            Effect::Write(letter) => self.write_letter(*letter),
+            Effect::Write(system_message) => self.write_system_message(*system_message),
             Effect::NotifyHeld { .. } | Effect::Decide { .. } => {}
             Effect::NotifyHuman {
                 number,

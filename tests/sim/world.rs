@@ -72,8 +72,8 @@ pub(crate) struct World {
     pub(crate) human: Human,
     /// The meshes as they are on disk; `None`: removed.
     pub(crate) meshes: BTreeMap<Name, Option<LoadedMesh>>,
-    /// The letters of tx that were written.
-    pub(crate) letters: BTreeSet<MsgId>,
+    /// The messages of tx that were written.
+    pub(crate) system_messages: BTreeSet<MsgId>,
     /// Faults are over, and everybody does what they should.
     pub(crate) calm: bool,
     pub(crate) seen: Seen,
@@ -130,7 +130,7 @@ impl World {
             memories: BTreeMap::new(),
             human: Human::default(),
             meshes: all,
-            letters: BTreeSet::new(),
+            system_messages: BTreeSet::new(),
             calm: false,
             seen: Seen::default(),
             log: logged.then(VecDeque::new),
@@ -327,7 +327,7 @@ impl World {
         if self.seen.events.is_multiple_of(often) {
             crate::oracle::check_asks(state);
         }
-        self.seen.moves(state.moves());
+        self.seen.transitions(state.transitions());
         if self.log.is_some() {
             let state = self.book.state();
             let touched = state.touched().messages.iter();
@@ -368,7 +368,7 @@ impl World {
         self.make_room();
         self.watch.forget();
         let durable = (!pending).then(|| self.book.state().snapshot());
-        let letters = self.book.reopen();
+        let system_messages = self.book.reopen();
         if let Some(durable) = durable {
             assert!(
                 self.book.state().snapshot() == durable,
@@ -391,9 +391,9 @@ impl World {
             | Thing::Room
             | Thing::Chaos => true,
         });
-        for letter in letters {
-            self.letters.insert(letter.id.clone());
-            self.record.letter(letter);
+        for system_message in system_messages {
+            self.system_messages.insert(system_message.id.clone());
+            self.record.system_message(system_message);
         }
         for path in self.files.uncommitted() {
             let delay = self.rng.within(0, 2_000);

@@ -255,7 +255,7 @@ fn what_tx_wrote_is_known_by_its_id_when_its_file_is_seen() {
     play.task("dev/p", "t");
     play.take_up("dev/p");
     play.exit("dev/p", 0, "done");
-    let id = play.letters()[0].id.to_string();
+    let id = play.system_messages()[0].id.to_string();
     let effects = play.drop(from("dev/p").id(&id).status("complete"));
     assert!(effects.is_empty(), "{effects:?}");
 }

@@ -81,7 +81,7 @@ fn a_session_that_is_lost_is_begun_again_with_everything_and_costs_no_attempt() 
     });
     assert_eq!(spawned(&effects), Some(None));
     let told = effects.iter().any(
-        |effect| matches!(effect, Effect::Write(letter) if letter.headline == "a session was lost"),
+        |effect| matches!(effect, Effect::Write(system_message) if system_message.headline == "a session was lost"),
     );
     assert!(told, "{effects:?}");
     let worker = play.state.worker(&who("dev/worker")).unwrap();

@@ -50,8 +50,11 @@ fn a_command_agent_answers_by_its_output() {
     play.take_up("dev/p");
     play.exit("dev/p", 0, "forty-two");
     play.take_up("dev/a");
-    let letters = play.letters();
-    let answer = letters.iter().find(|l| l.from == who("dev/p")).unwrap();
+    let system_messages = play.system_messages();
+    let answer = system_messages
+        .iter()
+        .find(|l| l.from == who("dev/p"))
+        .unwrap();
     assert_eq!(play.given("dev/a"), [answer.id.to_string()]);
     assert_eq!(play.kind(answer.id.as_str(), "dev/a"), Kind::AskResponse);
 }

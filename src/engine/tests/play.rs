@@ -152,7 +152,7 @@ impl Play {
                 self.left.insert(facts.number, (**facts).clone());
             }
         }
-        for moved in self.state.moves().iter().filter(|m| m.from != m.to) {
+        for moved in self.state.transitions().iter().filter(|m| m.from != m.to) {
             let leads_to = moved.by.leads_to(moved.from);
             assert!(
                 leads_to.contains(&moved.to),
@@ -453,7 +453,7 @@ impl Play {
         let steps: Vec<&str> = delivery
             .ladder
             .iter()
-            .map(|rung| rung.step.as_str())
+            .map(|entry| entry.step.as_str())
             .collect();
         steps.join(" ")
     }
@@ -510,22 +510,23 @@ impl Play {
         self.core_has().contains(&"a run is complete".to_owned())
     }
 
-    pub(super) fn letters(&self) -> Vec<&SystemMessage> {
+    pub(super) fn system_messages(&self) -> Vec<&SystemMessage> {
         let written = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Write(letter) => Some(&**letter),
+            Effect::Write(system_message) => Some(&**system_message),
             _ => None,
         });
         written.collect()
     }
 
-    /// The body of the last letter to this recipient.
+    /// The body of the last system message to this recipient.
     pub(super) fn told(&self, to: &str) -> String {
         let to = who(to);
-        let letters = self.letters().into_iter().rev();
-        let mut letters = letters.filter(|letter| letter.to.as_ref() == Some(&to));
-        letters
+        let system_messages = self.system_messages().into_iter().rev();
+        let mut system_messages =
+            system_messages.filter(|system_message| system_message.to.as_ref() == Some(&to));
+        system_messages
             .next()
-            .map_or(String::new(), |letter| letter.body.clone())
+            .map_or(String::new(), |system_message| system_message.body.clone())
     }
 
     pub(super) fn kills(&self, worker: &str) -> usize {

@@ -115,7 +115,7 @@ fn a_command_agent_prints_its_outcome() {
     play.exit("dev/p", 0, "all done\nand more\n");
     assert_eq!(play.step("t", "dev/p"), Step::Finished);
     play.take_up("dev/b");
-    let written = play.letters();
+    let written = play.system_messages();
     let outcome = written.iter().find(|l| l.from == who("dev/p")).unwrap();
     assert_eq!(outcome.headline, "all done");
     assert_eq!(play.given("dev/b"), [outcome.id.to_string()]);
@@ -127,7 +127,7 @@ fn a_command_agent_that_exits_badly_has_an_error_as_its_outcome() {
     play.task("dev/p", "t");
     play.take_up("dev/p");
     play.exit("dev/p", 3, "half");
-    let written = play.letters();
+    let written = play.system_messages();
     let outcome = written.iter().find(|l| l.from == who("dev/p")).unwrap();
     assert_eq!(outcome.status.as_ref().unwrap().as_str(), "error");
     assert!(
@@ -155,7 +155,7 @@ fn the_error_of_a_program_is_headed_by_its_last_words() {
         };
         let pane = play.pane("dev/p");
         play.happen(Event::PaneExited { pane, exit });
-        let written = play.letters();
+        let written = play.system_messages();
         let outcome = written.iter().find(|l| l.from == who("dev/p")).unwrap();
         assert_eq!(outcome.headline, headline);
     }

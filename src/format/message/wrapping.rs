@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::MAX_BLOCK;
 use super::marks::{self, is_routing};
 use super::source::BlockSource;
-use crate::format::blocks::{self, Blocks, Fence, NoBlocks, split_part};
+use crate::format::blocks::{self, Blocks, CodeFence, NoBlocks, split_part};
 use crate::format::yaml;
 use crate::model::{Code, Recipient};
 
@@ -112,7 +112,7 @@ fn find_wrapped(text: &str) -> Result<FoundMessage<'_>, NoBlocks> {
             false => Err(NoBlocks::NoFrontmatter),
         };
     }
-    if let Some(fence) = Fence::of(line).filter(|fence| fence.opens) {
+    if let Some(fence) = CodeFence::of(line).filter(|fence| fence.opens) {
         let blocks = in_fence(text, &lines, first, &fence, may_be_rule)?;
         return Ok(found(blocks, "", Wrapping::Fence));
     }
@@ -128,7 +128,7 @@ fn in_fence(
     text: &str,
     lines: &[Range<usize>],
     first: usize,
-    fence: &Fence,
+    fence: &CodeFence,
     may_be_rule: impl Fn(&str, usize) -> bool,
 ) -> Result<Blocks, NoBlocks> {
     let Some(inside) = lines.get(first + 1) else {
@@ -138,7 +138,7 @@ fn in_fence(
         return Err(NoBlocks::NoFrontmatter);
     }
     let closes = |line: &Range<usize>| {
-        Fence::of(&text[line.clone()]).is_some_and(|close| close.closes(fence))
+        CodeFence::of(&text[line.clone()]).is_some_and(|close| close.closes(fence))
     };
     let Some(close) = lines.iter().rposition(closes).filter(|at| *at > first) else {
         return Err(NoBlocks::UnclosedFence);
