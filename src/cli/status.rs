@@ -129,6 +129,14 @@ fn as_text(now: &Now) -> String {
             let _ = writeln!(text, "  {cross} {path}  {error}  {}", dim(&ago(file.at)));
         }
     }
+    if let Some(newest) = now.warned.first() {
+        let files = match now.warned.len() {
+            1 => "1 accepted file has warnings".to_owned(),
+            count => format!("{count} accepted files have warnings"),
+        };
+        let files = paint(AnsiColor::Yellow, &files);
+        let _ = writeln!(text, "\n{files}: `tx why {newest}` shows the newest");
+    }
     if !now.quarantined.is_empty() {
         let records = many(now.quarantined.len(), "record");
         let records = paint(AnsiColor::Red, &format!("{records} cannot be read"));
