@@ -49,7 +49,7 @@ impl Label<'_> {
 
 /// Every way that the table has, the ones it leaves unsaid too.
 pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
-    let Routing { mode, rows } = &mesh.routing;
+    let Routing { mode, rows, asks: _ } = &mesh.routing;
     let mut edges = Vec::new();
     let mut joined = HashSet::new();
     for (from, row) in rows {

@@ -246,6 +246,8 @@ pub(super) struct RawGuardrails {
     pub(super) bash_guard: Option<Value>,
     /// What follows an outcome that the table does not allow.
     pub(super) routing_error: Option<RawRoutingError>,
+    /// The most workers that the blocks of a state give one agent. Default: 8.
+    pub(super) max_instances: Option<u32>,
 }
 
 /// The limits of one agent in a run.

@@ -11,8 +11,8 @@ use super::shapes::{OneOrMany, RawRearmatter, RawWorkspace, Scalar};
 use crate::format::findings::found;
 use crate::format::yaml::Step;
 use crate::model::{
-    Agent, Code, Grade, Iteration, Mesh, Name, Prompt, RearmatterRules, Routing, Seconds,
-    Variables, Workspace, did_you_mean,
+    Agent, Code, Grade, Iteration, Manifest, Mesh, Name, Pool, Prompt, RearmatterRules, Routing,
+    Seconds, Variables, Workspace, did_you_mean,
 };
 use crate::runtime::Runtimes;
 
@@ -51,7 +51,11 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh, runtimes: &Runtimes
         description: text(raw.description),
         entry_point,
         completion_agents,
-        routing: Routing { mode, rows },
+        routing: Routing {
+            mode,
+            rows,
+            asks: IndexMap::new(),
+        },
         on_ask: raw.on_ask.unwrap_or_default(),
         rearmatter: rearmatter(raw.rearmatter),
         iteration: raw
@@ -66,6 +70,9 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh, runtimes: &Runtimes
         stop_on_first_complete: raw.stop_on_first_complete.unwrap_or(true),
         check_queue_on_complete: raw.check_queue_on_complete.unwrap_or(true),
         disabled: raw.disable.unwrap_or(false),
+        blocks: Vec::new(),
+        machine: None,
+        manifest: Manifest::default(),
         name: name.clone(),
         agents: agents.clone(),
     };
@@ -205,6 +212,7 @@ fn agent(
         mcp_servers: mcp_servers(document, index, raw.mcp_servers),
         max_turns: raw.max_turns,
         thinking: thinking(raw.thinking),
+        pool: Pool::default(),
         name,
     }
 }
