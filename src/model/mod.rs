@@ -44,3 +44,4 @@ pub use workflow::{
     Script, StateGate, StateGates, StateKind, StateName, StateRules, TextPart, Tier, Variable,
     VariableName, When,
 };
+pub use workflow::{Evaluated, Facts, Lookup, MAX_TEXT, Taken, as_text, filled, is_number};

@@ -41,7 +41,8 @@ fn words(mesh: &Mesh, edge: &Edge) -> String {
         Label::Word(word) => format!("`{word}` goes to {to}"),
         Label::Default => format!("any other status goes to {to}"),
         Label::Always => format!("any status goes to {to}"),
-        Label::FanOut => format!("any status goes to {to}, beside the others"),
+        Label::FanOut(None) => format!("any status goes to {to}, beside the others"),
+        Label::FanOut(Some(word)) => format!("`{word}` goes to {to}, beside the others"),
         Label::Join => format!("with the results of the others, it goes to {to}"),
         Label::Unlisted if mesh.routing.mode == RoutingMode::Dispatcher => {
             format!("any status goes to {to}")
@@ -94,7 +95,7 @@ fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> &'m str {
         Label::Word(word) => word,
         Label::Default => "otherwise",
         Label::Always => "always",
-        Label::FanOut => "fan-out",
+        Label::FanOut(_) => "fan-out",
         Label::Join => "join",
         Label::Unlisted if mode == RoutingMode::Dispatcher => "always",
         Label::Unlisted => "complete",

@@ -42,7 +42,7 @@ pub struct ManifestEntry {
 }
 
 /// Where a file of the manifest is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ManifestPath {
     /// Below the run's workspace.

@@ -4,12 +4,14 @@
 //! the mesh loads: the engine evaluates them and never reads their text.
 
 mod block;
+mod evaluate;
 mod machine;
 mod manifest;
 mod value;
 
 pub use block::{Block, BlockTime, Count, Gather, Give, Join, Members, MinSuccesses, Opener};
 pub use block::{Pool, Tier};
+pub use evaluate::{Evaluated, Facts, Lookup, MAX_TEXT, Taken, as_text, filled, is_number};
 pub use machine::{
     Assignment, EntryRules, ExitRules, ExitRun, MachineRules, Script, StateGate, StateGates,
     StateKind, StateName, StateRules, Variable, When,
