@@ -65,7 +65,13 @@ impl Catalogue {
             {
                 let place = Place::BuiltIn;
                 let read = |path: &str| shipped_file(folder, path);
-                entries.push(Entry::parse(folder, place, text.as_bytes(), &runtimes, &read));
+                entries.push(Entry::parse(
+                    folder,
+                    place,
+                    text.as_bytes(),
+                    &runtimes,
+                    &read,
+                ));
             }
         }
         // Of two that have one name, one that loads, and whose folder has that name
@@ -302,7 +308,10 @@ fn script_file(folder: &Path, path: &str) -> Option<String> {
     if !is_path || !path.components().all(below) {
         return None;
     }
-    let (folder, file) = (folder.canonicalize().ok()?, folder.join(path).canonicalize().ok()?);
+    let (folder, file) = (
+        folder.canonicalize().ok()?,
+        folder.join(path).canonicalize().ok()?,
+    );
     if !file.starts_with(&folder) {
         return None;
     }

@@ -138,7 +138,7 @@ fn spaced_sum(text: &str) -> Option<Arithmetic> {
 
 /// A sum of whole numbers and names, with brackets.
 fn arithmetic(text: &str) -> Option<Arithmetic> {
-    let mut reader = Reader {
+    let mut reader = SumReader {
         rest: text,
         depth: 0,
     };
@@ -146,12 +146,12 @@ fn arithmetic(text: &str) -> Option<Arithmetic> {
     reader.rest.trim().is_empty().then_some(sum)
 }
 
-struct Reader<'a> {
+struct SumReader<'a> {
     rest: &'a str,
     depth: usize,
 }
 
-impl Reader<'_> {
+impl SumReader<'_> {
     const DEEPEST: usize = 32;
 
     fn sum(&mut self) -> Option<Arithmetic> {

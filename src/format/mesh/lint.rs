@@ -100,15 +100,26 @@ pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
             }
         }
     }
-    let stages = mesh
-        .machine
-        .iter()
-        .flat_map(|machine| machine.states.values());
-    let stages: HashSet<Name> = stages.flat_map(agents_of).collect();
+    // Who only works as a member or in a state leaves nothing unsaid: the join or the machine
+    // gets the outcome.
+    let states = || {
+        mesh.machine
+            .iter()
+            .flat_map(|machine| machine.states.values())
+    };
+    let stages: HashSet<Name> = states().flat_map(agents_of).collect();
+    let mut handed: HashSet<usize> = states()
+        .filter_map(|state| last_agent(mesh, state))
+        .collect();
+    let entry = mesh.entry_point.as_ref().filter(|_| mesh.machine.is_none());
+    handed.extend(entry.and_then(|name| mesh.agents.get_index_of(name)));
+    let hand_overs = edges.all.iter().filter(|edge| !edge.label.is_fan_out());
+    handed.extend(hand_overs.filter_map(|edge| own_agent(mesh, &edge.to)));
     for (index, agent) in mesh.agents.keys().enumerate() {
         let elsewhere = edges.joined.contains(&index) || stages.contains(agent);
         let opens = opened(mesh, agent, Some("complete")).is_some();
-        if !rows.contains_key(agent) && !elsewhere && !opens {
+        let is_said = rows.contains_key(agent) || opens || elsewhere && !handed.contains(&index);
+        if !is_said {
             edges.add(agent, Label::Unlisted, &Target::Core, "");
         }
     }
@@ -170,7 +181,11 @@ pub(super) fn own_agent(mesh: &Mesh, target: &Target) -> Option<usize> {
 }
 
 /// The block that an outcome of an agent opens. `None` as the word: one that no row lists.
-fn opened<'m>(mesh: &'m Mesh, from: &Name, word: Option<&str>) -> Option<&'m Block> {
+pub(in crate::format) fn opened<'m>(
+    mesh: &'m Mesh,
+    from: &Name,
+    word: Option<&str>,
+) -> Option<&'m Block> {
     mesh.blocks.iter().find(|block| {
         block.opens_for.iter().any(|opener| match opener {
             Opener::Complete(agent) => {
@@ -216,7 +231,9 @@ pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
     }
     for edge in &edges {
         if let (Some(from), Some(to)) = (index(edge.from), own_agent(mesh, &edge.to)) {
-            let opener_joins = edge.label == Label::Join && from == to;
+            // Its `complete` on the results goes by the table, unless its row is the block.
+            let by_row = matches!(mesh.routing.rows.get(edge.from), Some(Row::FanOut { .. }));
+            let opener_joins = edge.label == Label::Join && from == to && !by_row;
             if edge.label.goes_on(mesh.routing.mode) && !edge.label.is_fan_out() && !opener_joins {
                 graph.add_edge(from, to, ());
             }
@@ -237,18 +254,8 @@ pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
 pub(super) fn routed_agents(mesh: &Mesh, edges: &[Edge]) -> HashSet<usize> {
     let starts: Vec<usize> = match (&mesh.machine, &mesh.entry_point) {
         (Some(machine), _) => {
-            let last = machine
-                .states
-                .values()
-                .filter_map(|state| match &state.kind {
-                    StateKind::Last(agent) => agent.as_ref(),
-                    StateKind::Work(_)
-                    | StateKind::Ensemble { .. }
-                    | StateKind::Choice
-                    | StateKind::Core => None,
-                });
-            last.filter_map(|name| mesh.agents.get_index_of(name))
-                .collect()
+            let states = machine.states.values();
+            states.filter_map(|state| last_agent(mesh, state)).collect()
         }
         (None, Some(entry)) => mesh.agents.get_index_of(entry).into_iter().collect(),
         (None, None) => (0..mesh.agents.len()).collect(),
@@ -296,6 +303,16 @@ fn reached_agents(mesh: &Mesh, edges: &[Edge], routed: &HashSet<usize>) -> HashS
         }
         if reached.len() == before {
             return reached;
+        }
+    }
+}
+
+/// The agent that a last state hands over to.
+fn last_agent(mesh: &Mesh, state: &StateRules) -> Option<usize> {
+    match &state.kind {
+        StateKind::Last(agent) => mesh.agents.get_index_of(agent.as_ref()?),
+        StateKind::Work(_) | StateKind::Ensemble { .. } | StateKind::Choice | StateKind::Core => {
+            None
         }
     }
 }

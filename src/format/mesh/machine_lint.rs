@@ -19,7 +19,7 @@ use crate::model::{
 
 pub(super) fn lint(document: &mut Document, mesh: &Mesh, places: &StatePlaces) {
     if let Some(machine) = &mesh.machine {
-        let mut check = Check {
+        let mut check = MachineCheck {
             document,
             mesh,
             machine,
@@ -34,7 +34,7 @@ pub(super) fn lint(document: &mut Document, mesh: &Mesh, places: &StatePlaces) {
     manifest(document, mesh);
 }
 
-struct Check<'d, 't, 'm> {
+struct MachineCheck<'d, 't, 'm> {
     document: &'d mut Document<'t>,
     mesh: &'m Mesh,
     machine: &'m MachineRules,
@@ -51,17 +51,7 @@ fn next_states(machine: &MachineRules, state: &StateRules) -> Vec<usize> {
         ExitRun::Scripts(scripts) if scripts.is_empty() => {}
         // A script may print any name; most have those that they print in them.
         ExitRun::Scripts(scripts) => {
-            let has = |name: &StateName| {
-                scripts
-                    .iter()
-                    .any(|script| has_word(&script.text, name.as_str()))
-            };
-            let named = machine
-                .states
-                .keys()
-                .filter(|name| has(name))
-                .filter_map(index);
-            next.extend(named);
+            next = script_states(machine, scripts);
             if next.is_empty() {
                 next.extend(0..machine.states.len());
             }
@@ -70,6 +60,16 @@ fn next_states(machine: &MachineRules, state: &StateRules) -> Vec<usize> {
     next.extend(exit.when.iter().filter_map(|when| index(&when.target)));
     next.extend(exit.default.as_ref().and_then(index));
     next
+}
+
+/// The states that these scripts name.
+pub(super) fn script_states(machine: &MachineRules, scripts: &[Script]) -> Vec<usize> {
+    let names = machine.states.keys().enumerate();
+    let named = names.filter(|(_, name)| {
+        let mut texts = scripts.iter().map(|script| &script.text);
+        texts.any(|text| has_word(text, name.as_str()))
+    });
+    named.map(|(index, _)| index).collect()
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -108,7 +108,7 @@ fn leads_always(machine: &MachineRules, state: &StateRules) -> Option<usize> {
     next.entry.gates.is_empty().then_some(index)
 }
 
-impl Check<'_, '_, '_> {
+impl MachineCheck<'_, '_, '_> {
     fn say(&mut self, code: Code, at: &[Step], message: String, hint: &str) {
         self.document.about_key(code, at, message, hint);
     }

@@ -59,7 +59,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         }
         let (kind, participants) = self.kind(
             name,
-            Agents {
+            StateAgents {
                 agents: raw.agents,
                 coordinator: raw.coordinator,
                 participants: raw.participants,
@@ -80,7 +80,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
     fn kind(
         &mut self,
         name: &StateName,
-        agents: Agents,
+        agents: StateAgents,
         ensemble: Option<RawEnsemble>,
         is_last: bool,
     ) -> (StateKind, Vec<Name>) {
@@ -116,7 +116,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         (kind, others)
     }
 
-    fn agents(&mut self, raw: Agents) -> Vec<Name> {
+    fn agents(&mut self, raw: StateAgents) -> Vec<Name> {
         let fields = [
             ("coordinator", raw.coordinator.map(OneOrMany::One)),
             ("agents", raw.agents),
@@ -353,7 +353,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
 }
 
 /// The agents of a state, as written.
-struct Agents {
+struct StateAgents {
     agents: Option<OneOrMany>,
     coordinator: Option<Scalar>,
     participants: Option<OneOrMany>,

@@ -7,6 +7,7 @@
 mod document;
 mod expression;
 mod graph;
+mod graph_states;
 mod guardrails;
 mod lint;
 mod machine;
@@ -25,6 +26,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod workflow_blocks;
+#[cfg(test)]
+mod workflow_tests;
 
 use std::ops::Range;
 
@@ -36,7 +39,8 @@ use crate::model::{Address, Code, Diagnostic, Mesh};
 use crate::runtime::Runtimes;
 use document::{Document, at};
 
-pub use graph::{Drawing, draw, in_words};
+pub use graph::{Drawing, draw, in_words, states_in_words};
+pub(super) use lint::opened;
 pub use schema::schema;
 
 /// The largest mesh config, in bytes.

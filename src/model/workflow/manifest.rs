@@ -67,10 +67,70 @@ pub struct ManifestRules {
     pub warning: bool,
 }
 
+/// A look at a file of the manifest, as data: whoever can see files does it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ManifestCheck {
+    /// Its name for people.
+    pub id: String,
+    /// Its path from the project's root; `$workspace` is the run's workspace.
+    pub path: String,
+    /// It has to be changed since the run began.
+    pub fresh: bool,
+    /// Who writes it.
+    pub writers: Vec<Name>,
+}
+
 impl Manifest {
+    /// The reads to look at before a turn of an agent, given who has finished work in this run.
+    pub fn checks_before(&self, agent: &Name, finished: &[Name]) -> Vec<ManifestCheck> {
+        let reads = self.entries.iter().filter(|_| self.rules.before);
+        let reads = reads.filter(|entry| entry.reads.contains(agent));
+        let due = |entry: &&ManifestEntry| match entry.writes.as_slice() {
+            [] => entry.persistent,
+            writers => writers.iter().any(|writer| finished.contains(writer)),
+        };
+        // What an earlier run left is as good to a reader; only what is written now must be new.
+        reads.filter(due).map(|entry| entry.check(false)).collect()
+    }
+
+    /// The writes to look at after a turn of an agent.
+    pub fn checks_after(&self, agent: &Name) -> Vec<ManifestCheck> {
+        let writes = self.entries.iter().filter(|_| self.rules.after);
+        let writes = writes.filter(|entry| entry.writes.contains(agent));
+        writes.map(|entry| entry.check(!entry.persistent)).collect()
+    }
+
+    /// The workspace of a mesh that names none.
+    pub fn default_workspace(mesh: &Name) -> String {
+        format!(".ai/tx/workspaces/{mesh}")
+    }
+
     /// Is there none?
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+}
+
+impl ManifestEntry {
+    fn check(&self, fresh: bool) -> ManifestCheck {
+        ManifestCheck {
+            id: self.id.clone(),
+            path: self.path.within("$workspace"),
+            fresh,
+            writers: self.writes.clone(),
+        }
+    }
+}
+
+impl ManifestPath {
+    /// The path from the project's root, for this workspace.
+    pub fn within(&self, workspace: &str) -> String {
+        match self {
+            ManifestPath::InWorkspace(path) => {
+                format!("{}/{path}", workspace.trim_end_matches('/'))
+            }
+            ManifestPath::InProject(path) => path.replace("{workspace}", workspace),
+        }
     }
 }
 
@@ -83,5 +143,55 @@ impl Default for ManifestRules {
             strict: false,
             warning: true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        text.parse().unwrap()
+    }
+
+    fn entry(id: &str, reads: &[&str], writes: &[&str], persistent: bool) -> ManifestEntry {
+        ManifestEntry {
+            id: id.into(),
+            path: ManifestPath::InWorkspace(id.into()),
+            description: String::new(),
+            reads: reads.iter().map(|text| name(text)).collect(),
+            writes: writes.iter().map(|text| name(text)).collect(),
+            persistent,
+            inject: true,
+            folder: false,
+        }
+    }
+
+    #[test]
+    fn reads_are_looked_at_once_their_writer_has_finished() {
+        let entries = vec![
+            entry("plan.md", &["b"], &["a"], false),
+            entry("rules.md", &["b"], &[], true),
+            entry("memory.md", &["b"], &["b"], true),
+        ];
+        let manifest = Manifest {
+            entries,
+            rules: ManifestRules::default(),
+            inject: true,
+        };
+        let ids = |checks: Vec<ManifestCheck>| -> Vec<String> {
+            checks.into_iter().map(|check| check.id).collect()
+        };
+        assert_eq!(ids(manifest.checks_before(&name("b"), &[])), ["rules.md"]);
+        assert_eq!(
+            ids(manifest.checks_before(&name("b"), &[name("a")])),
+            ["plan.md", "rules.md"]
+        );
+        let after = manifest.checks_after(&name("a"));
+        assert_eq!(
+            (after[0].path.as_str(), after[0].fresh),
+            ("$workspace/plan.md", true)
+        );
+        assert!(!manifest.checks_after(&name("b"))[0].fresh);
     }
 }
