@@ -3,12 +3,13 @@
 //! Nothing outside of the project is read, whatever a mesh says: what an agent is
 //! told goes to a model, and a config must not be able to send it a key or a mail.
 
+use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
-use super::{BUILTIN, Place, Project, read_regular};
-use crate::format::prompt::{Briefing, Loaded, brief, system, with_feature};
-use crate::model::{Agent, Code, Feature, Mesh, Prompt};
+use super::{BUILTIN, MeshSource, Project, read_regular};
+use crate::format::prompt::{Briefing, PromptFile, brief, system, with_feature};
+use crate::model::{Agent, Code, Feature, Manifest, Mesh, Prompt};
 
 /// The largest file that is put into a prompt, in bytes.
 const MAX_INCLUDED: usize = 256 * 1024;
@@ -29,7 +30,7 @@ pub struct BadPrompt {
 /// it prints is its outcome.
 pub fn briefing(
     project: &Project,
-    place: &Place,
+    place: &MeshSource,
     mesh: &Mesh,
     agent: &Agent,
     prints: bool,
@@ -44,7 +45,7 @@ pub fn briefing(
 /// The same for an agent CLI, at system level.
 pub fn system_text(
     project: &Project,
-    place: &Place,
+    place: &MeshSource,
     mesh: &Mesh,
     agent: &Agent,
     feature: Option<&Feature>,
@@ -58,7 +59,7 @@ pub fn system_text(
 #[expect(clippy::too_many_arguments, reason = "all that a briefing is made of")]
 fn made(
     project: &Project,
-    place: &Place,
+    place: &MeshSource,
     mesh: &Mesh,
     agent: &Agent,
     prints: bool,
@@ -68,15 +69,27 @@ fn made(
 ) -> Result<String, BadPrompt> {
     let workspace = workspace.map(Path::to_string_lossy);
     let prompt = prompt(project, place, mesh, agent, feature)?;
-    let loaded: Vec<Loaded> = agent
-        .load
-        .iter()
-        .map(|path| {
-            let path = with_feature(path, feature);
-            let text = read_within(&project.root, &project.root.join(&path));
-            Loaded { path, text }
-        })
-        .collect();
+    let read = |path: String| {
+        let path = with_feature(&path, feature);
+        let text = read_within(&project.root, &project.root.join(&path));
+        PromptFile { path, text }
+    };
+    let mut loaded: Vec<PromptFile> = agent.load.iter().cloned().map(read).collect();
+    let own = Manifest::default_workspace(&mesh.name);
+    let entries = mesh.manifest.entries.iter();
+    for entry in entries.filter(|entry| entry.inject && !entry.folder) {
+        let path = entry.path.within(workspace.as_deref().unwrap_or(&own));
+        let told = loaded.iter().any(|file| file.path == path);
+        if !entry.reads.contains(&agent.name) || told {
+            continue;
+        }
+        let mut file = read(path);
+        // What is written later in the run is no fault of the reader's.
+        if let (Err(why), Some(writer)) = (&mut file.text, entry.writes.first()) {
+            let _ = write!(why, "; `{writer}` writes it");
+        }
+        loaded.push(file);
+    }
     Ok(make(&Briefing {
         mesh,
         agent,
@@ -92,7 +105,7 @@ fn made(
 
 fn prompt(
     project: &Project,
-    place: &Place,
+    place: &MeshSource,
     mesh: &Mesh,
     agent: &Agent,
     feature: Option<&Feature>,
@@ -103,11 +116,11 @@ fn prompt(
         Some(Prompt::File(file)) => with_feature(file, feature),
     };
     let text = match place {
-        Place::File(config) => {
+        MeshSource::File(config) => {
             let folder = config.parent().unwrap_or(Path::new("."));
             read_within(&project.root, &folder.join(&file))
         }
-        Place::BuiltIn => {
+        MeshSource::BuiltIn => {
             let path = format!("{}/{file}", mesh.name);
             let found = BUILTIN.iter().find(|(name, _)| *name == path);
             found
