@@ -202,4 +202,37 @@ mod tests {
             assert_eq!(read(bad), Err(why.into()), "{bad}");
         }
     }
+
+    #[test]
+    fn files_of_the_manifest_are_read_in_and_missing_ones_are_told_with_their_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = Project {
+            root: folder.path().to_path_buf(),
+        };
+        fs::create_dir_all(folder.path().join("out")).unwrap();
+        fs::write(folder.path().join("out/facts.md"), "It is so.").unwrap();
+        fs::write(folder.path().join("out/quiet.md"), "Only listed.").unwrap();
+        let config = "mesh: m\nentry_point: a\nworkspace: out\nagents: [{name: a, prompt: 'Do it.'}, {name: b, prompt: 'Do it.'}]\nrouting: {a: {complete: b}}\nmanifest:\n  - {id: facts.md, reads: [b], writes: [a]}\n  - {id: plan.md, reads: [b], writes: [a]}\n  - {id: quiet.md, reads: [b], writes: [a], autoInject: false}\n";
+        let mesh = crate::format::mesh::parse(config.as_bytes()).mesh.unwrap();
+        let place = MeshSource::BuiltIn;
+        let told = |agent: usize| {
+            let agent = &mesh.agents[agent];
+            let output = Some(Path::new("out"));
+            briefing(&project, &place, &mesh, agent, false, None, output).unwrap()
+        };
+        let text = told(1);
+        assert!(
+            text.contains("<file path=\"out/facts.md\">\nIt is so.\n</file>"),
+            "{text}"
+        );
+        assert!(
+            text.contains("out/plan.md is not there; `a` writes it."),
+            "{text}"
+        );
+        assert!(
+            text.contains("- read `out/quiet.md`") && !text.contains("Only listed."),
+            "{text}"
+        );
+        assert!(!told(0).contains("It is so."));
+    }
 }

@@ -701,7 +701,7 @@ fn a_flood_of_mistakes_is_told_once_and_quickly() {
         let loaded = parse(text.as_bytes());
         if let Some(mesh) = &loaded.mesh {
             in_words(mesh);
-            draw(mesh, Drawing::Mermaid);
+            draw(mesh, Drawing::Mermaid, false);
         }
         let diagnostics = loaded.diagnostics;
         assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());

@@ -360,13 +360,13 @@ fn members_are_told_their_place_and_openers_their_block() {
     let mesh = load(&format!(
         "{AGENTS}ensemble: {{coordinator: a, agents: [b], reviewer: c}}\nrouting: {{a: {{complete: c, blocked: core}}}}\n"
     ));
-    let outcome = section(&told(&mesh, "a", &[]), "# Your outcome");
+    let outcome = section(&told(&mesh, "a", &[]), "Your outcome");
     assert!(
         outcome.contains("- `complete` goes to `b` at once, and their results together to `c`\n"),
         "{outcome}"
     );
     assert!(!outcome.contains("`complete` goes to `c`"), "{outcome}");
-    let outcome = section(&told(&mesh, "b", &[]), "# Your outcome");
+    let outcome = section(&told(&mesh, "b", &[]), "Your outcome");
     assert!(
         outcome.starts_with("End work that comes from `a` with"),
         "{outcome}"
@@ -374,10 +374,10 @@ fn members_are_told_their_place_and_openers_their_block() {
     let mesh = load(&format!(
         "{AGENTS}task_distribution: {{spawner: a, subagents: [b], reviewer: c}}\n"
     ));
-    let outcome = section(&told(&mesh, "a", &[]), "# Your outcome");
+    let outcome = section(&told(&mesh, "a", &[]), "Your outcome");
     assert!(outcome.contains("SUBTASK 1: a title"), "{outcome}");
     let mesh = load(&format!("{AGENTS}{MACHINE}"));
-    let outcome = section(&told(&mesh, "a", &[]), "# Your outcome");
+    let outcome = section(&told(&mesh, "a", &[]), "Your outcome");
     assert!(
         outcome.contains("What the work comes with says what decides"),
         "{outcome}"
@@ -389,7 +389,7 @@ fn ask_rows_say_whom_to_ask_and_why() {
     let mesh = load(&format!(
         "{AGENTS}routing: {{a: {{complete: b, ask: {{c: for prices}}, ask-human: {{core: money}}}}, b: {{complete: c}}}}\n"
     ));
-    let questions = section(&told(&mesh, "a", &[]), "# Questions");
+    let questions = section(&told(&mesh, "a", &[]), "Questions");
     assert!(
         questions.contains("`to: c` (for prices), or `to: core` (money)"),
         "{questions}"
