@@ -175,7 +175,7 @@ pub struct Routing {
     pub mode: RoutingMode,
     /// One row an agent.
     pub rows: IndexMap<Name, Row>,
-    /// Whom an agent may ask, each with the reason that it is shown; empty: anyone.
+    /// Whom an agent is told to ask, each with the reason; no agent among them: anyone.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub asks: IndexMap<Name, IndexMap<Target, String>>,
 }

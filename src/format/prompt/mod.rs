@@ -258,12 +258,9 @@ fn sample(field: &str) -> &'static str {
 
 /// Whom an agent can ask: the others of its mesh, and the human last.
 fn whom(mesh: &Mesh, agent: &Agent) -> String {
-    if let Some(asks) = mesh
-        .routing
-        .asks
-        .get(&agent.name)
-        .filter(|asks| !asks.is_empty())
-    {
+    let asks = mesh.routing.asks.get(&agent.name);
+    // A row for the human alone says nothing of the agents.
+    if let Some(asks) = asks.filter(|asks| asks.keys().any(|to| *to != Target::Core)) {
         return listed_asks(mesh, asks);
     }
     let others: Vec<&Name> = mesh

@@ -4,6 +4,7 @@
 //! handed back as a script, for a job that gets what agents wrote by its environment.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use serde_json::{Map, Value};
 
@@ -53,7 +54,7 @@ pub enum Evaluated<'a> {
 }
 
 /// A text as a variable takes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// What it holds now.
     pub text: String,
@@ -215,10 +216,10 @@ impl Condition {
                 match comparison {
                     Comparison::Equal => left == right,
                     Comparison::NotEqual => left != right,
-                    Comparison::Less => ordered(&left, &right).is_some_and(|o| o.is_lt()),
-                    Comparison::AtMost => ordered(&left, &right).is_some_and(|o| o.is_le()),
-                    Comparison::Greater => ordered(&left, &right).is_some_and(|o| o.is_gt()),
-                    Comparison::AtLeast => ordered(&left, &right).is_some_and(|o| o.is_ge()),
+                    Comparison::Less => ordered(&left, &right).is_some_and(Ordering::is_lt),
+                    Comparison::AtMost => ordered(&left, &right).is_some_and(Ordering::is_le),
+                    Comparison::Greater => ordered(&left, &right).is_some_and(Ordering::is_gt),
+                    Comparison::AtLeast => ordered(&left, &right).is_some_and(Ordering::is_ge),
                 }
             }
         }
@@ -262,7 +263,7 @@ impl Operand {
 }
 
 /// The order of two texts that are numbers.
-fn ordered(left: &str, right: &str) -> Option<std::cmp::Ordering> {
+fn ordered(left: &str, right: &str) -> Option<Ordering> {
     let (left, right) = (left.trim(), right.trim());
     if !(is_number(left) && is_number(right)) {
         return None;
@@ -292,7 +293,7 @@ impl Variable {
         let trimmed = text.trim();
         if self.numeric {
             return match trimmed {
-                "" => problem("", "nothing is no number").without_problem(),
+                "" => Taken::default(),
                 number if number.len() <= 64 && is_number(number) => Taken {
                     text: number.into(),
                     problem: None,
@@ -311,13 +312,6 @@ impl Variable {
             text: text.into(),
             problem: None,
         }
-    }
-}
-
-impl Taken {
-    fn without_problem(mut self) -> Self {
-        self.problem = None;
-        self
     }
 }
 
