@@ -1,6 +1,7 @@
 //! `tx mesh`: the meshes there are, and what is wrong with them.
 
 mod prompt;
+mod workflow;
 
 use std::fmt::Write;
 
@@ -54,6 +55,9 @@ pub(super) enum MeshArgs {
         /// How to draw it
         #[arg(long, value_enum, default_value = "text")]
         format: Format,
+        /// Only the states of its machine
+        #[arg(long)]
+        states: bool,
     },
     /// What an agent would be told
     #[command(after_help = "Example: tx mesh prompt dev-review/tester")]
@@ -61,6 +65,9 @@ pub(super) enum MeshArgs {
         /// The agent, or a mesh for its entry point
         #[arg(value_name = "MESH/AGENT")]
         agent: String,
+        /// As it works in this state of the mesh's machine
+        #[arg(long)]
+        state: Option<String>,
     },
     /// The JSON schema of mesh configs, for editors
     #[command(after_help = "Example: tx mesh schema > mesh.schema.json")]
@@ -79,8 +86,12 @@ pub(super) fn run(context: &Context, verb: MeshArgs) -> Result<Exit, Refused> {
         MeshArgs::List => list(context),
         MeshArgs::Show { mesh } => show(context, &mesh),
         MeshArgs::Check { meshes, strict } => check(context, &meshes, strict),
-        MeshArgs::Graph { mesh, format } => graph(context, &mesh, format),
-        MeshArgs::Prompt { agent } => prompt::run(context, &agent),
+        MeshArgs::Graph {
+            mesh,
+            format,
+            states,
+        } => graph(context, &mesh, format, states),
+        MeshArgs::Prompt { agent, state } => prompt::run(context, &agent, state.as_deref()),
         MeshArgs::Schema => {
             let schema = format!("{:#}\n", schema());
             context.output.say(&schema).map(|()| Exit::Done)
@@ -149,6 +160,7 @@ fn as_text(entry: &MeshEntry, mesh: &crate::model::Mesh) -> String {
         "entry point: {entry_point}; ends with: {ends}; routing: {} form",
         mesh.routing.mode
     );
+    text += &workflow::shown(mesh);
     for (agent, lines) in mesh.agents.values().zip(in_words(mesh)) {
         let model = agent
             .model
@@ -259,15 +271,19 @@ fn read_paths(names: &[String], catalogue: &Catalogue) -> Vec<Option<MeshEntry>>
     names.iter().map(read).collect()
 }
 
-fn graph(context: &Context, name: &str, format: Format) -> Result<Exit, Refused> {
+fn graph(context: &Context, name: &str, format: Format, states: bool) -> Result<Exit, Refused> {
     let catalogue = context.catalogue()?;
     let (_, mesh) = find(&catalogue, name)?;
+    if states && mesh.machine.is_none() {
+        let hint = "without `--states` its table is drawn";
+        return Err(Refused::new(format!("the mesh `{name}` has no states")).hint(hint));
+    }
     let drawing = match format {
         Format::Text => Drawing::Text,
         Format::Mermaid => Drawing::Mermaid,
         Format::Dot => Drawing::Dot,
     };
-    let graph = lines_printable(&draw(mesh, drawing));
+    let graph = lines_printable(&draw(mesh, drawing, states));
     let mesh = mesh.name.clone();
     context
         .output

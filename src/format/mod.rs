@@ -7,8 +7,10 @@
 
 mod blocks;
 mod findings;
+pub mod gather;
 pub mod mesh;
 pub mod message;
+pub mod parts;
 pub mod prompt;
 #[cfg(test)]
 pub(crate) mod properties;

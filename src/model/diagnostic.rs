@@ -171,9 +171,23 @@ codes! {
     UnknownComplete  "TX0407" Warning "A completion agent does not exist."
     NoJoin           "TX0408" Warning "A fan-out names no agent that takes the results."
     NoEntryPoint     "TX0409" Warning "A mesh of several agents has no entry point."
-    KindAsStatus     "TX0410" Warning "A message kind stands where an outcome word belongs; the row is not used."
     SaidTwice        "TX0411" Warning "A row, a status or a default is given twice; the first one counts."
-    BackToSelf       "TX0412" Warning "A route leads back to its own agent, whom no message of its own wakes."
+    // Workflows: machines, blocks, manifests.
+    NoInitialState   "TX0420" Warning "A machine has no `initial` state, or one that does not exist: its tasks are parked."
+    UnknownState     "TX0421" Warning "A way out of a state leads to a state that does not exist."
+    UnreachableState "TX0422" Warning "Nothing leads to this state."
+    NoLastState      "TX0423" Warning "No last state can be reached from this state."
+    EndlessStates    "TX0424" Warning "A loop of states without a condition or a gate: only `max_steps` ends it."
+    BadValue         "TX0425" Warning "A condition, a value or the name of a variable cannot be used as it is."
+    UnknownScript    "TX0426" Warning "A gate or `run` names a script that does not exist, or a script is not used."
+    NoWayOutOfState  "TX0427" Warning "An `exit` does not always lead on, or a part of it is never read."
+    StateAgents      "TX0428" Warning "An agent of a state or of a gate there does not exist, or is not in that state."
+    RowNotRead       "TX0429" Warning "A row of the table says more than the machine reads."
+    UnknownMember    "TX0440" Error   "A block names an agent that does not exist."
+    NeverOpens       "TX0441" Warning "A block that never opens, or a member that opens its own block."
+    BadBlock         "TX0442" Warning "A setting of a block has a value that it cannot have."
+    ManifestGap      "TX0444" Warning "A file of the manifest that is not there when it is read, or is not found."
+    BackToSelf       "TX0445" Warning "A route of the table leads back to its own agent, whom no message of its own wakes."
 }
 
 #[cfg(test)]

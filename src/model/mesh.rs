@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Address, Budget, Name, OutcomeWord};
+use super::{Address, Block, Budget, MachineRules, Manifest, Name, OutcomeWord, Pool};
 
 /// A team of agents and the table that routes between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +45,16 @@ pub struct Mesh {
     pub check_queue_on_complete: bool,
     /// Loaded, listed, and given no work.
     pub disabled: bool,
+    /// The blocks that outcomes open, in order; the first that opens for an outcome is taken.
+    /// A row of the table that is a fan-out has its block here too. Those of states are there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Block>,
+    /// The workflow that tasks for the mesh enter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<MachineRules>,
+    /// The files that the agents read and write.
+    #[serde(default, skip_serializing_if = "Manifest::is_empty")]
+    pub manifest: Manifest,
 }
 
 /// One agent of a mesh.
@@ -95,6 +105,9 @@ pub struct Agent {
     /// How much its model thinks, in the runtime's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
+    /// Its workers.
+    #[serde(default, skip_serializing_if = "Pool::is_single")]
+    pub pool: Pool,
 }
 
 /// What an agent CLI lets an agent do.
@@ -162,6 +175,9 @@ pub struct Routing {
     pub mode: RoutingMode,
     /// One row an agent.
     pub rows: IndexMap<Name, Row>,
+    /// Whom an agent is told to ask, each with the reason; no agent among them: anyone.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub asks: IndexMap<Name, IndexMap<Target, String>>,
 }
 
 /// Who chooses among targets, and what an agent without a row does.
@@ -266,6 +282,9 @@ pub struct Guardrails {
     pub agents: IndexMap<Name, Budget>,
     /// What follows an outcome that the table does not allow.
     pub routing_error: RoutingError,
+    /// The most workers that the blocks of a state give one agent.
+    #[serde(default = "Guardrails::default_max_instances")]
+    pub max_instances: u32,
 }
 
 /// A time that somebody set.
@@ -308,7 +327,14 @@ impl Default for Guardrails {
             budget: Budget::default(),
             agents: IndexMap::new(),
             routing_error: RoutingError::default(),
+            max_instances: Self::default_max_instances(),
         }
+    }
+}
+
+impl Guardrails {
+    fn default_max_instances() -> u32 {
+        8
     }
 }
 

@@ -15,6 +15,7 @@ mod runtime;
 mod settings;
 mod time;
 mod usage;
+mod workflow;
 
 pub use address::{Address, BadName, Name, Recipient};
 pub use diagnostic::{Code, Diagnostic, Location, Severity};
@@ -36,3 +37,11 @@ pub use runtime::{
 pub use settings::{Core, Notify, Pattern, Settings};
 pub use time::{to_the_millisecond, to_the_second, utc};
 pub use usage::{Budget, Spent, Usage, dollars, grouped};
+pub use workflow::{
+    Arithmetic, Assignment, Block, BlockTime, Comparison, Condition, Count, EntryRules, ExitRules,
+    ExitRun, Expression, Gather, Give, Join, MachineRules, Manifest, ManifestCheck, ManifestEntry,
+    ManifestPath, ManifestRules, Members, MinSuccesses, Opener, Operand, Operator, PathSource,
+    PathStep, Pool, Script, StateGate, StateGates, StateKind, StateName, StateRules, TextPart,
+    Tier, Variable, VariableName, When,
+};
+pub use workflow::{Evaluated, Facts, Lookup, MAX_TEXT, Taken, as_text, filled, is_number};

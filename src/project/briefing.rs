@@ -3,12 +3,13 @@
 //! Nothing outside of the project is read, whatever a mesh says: what an agent is
 //! told goes to a model, and a config must not be able to send it a key or a mail.
 
+use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
 use super::{BUILTIN, MeshSource, Project, read_regular};
 use crate::format::prompt::{Briefing, PromptFile, brief, system, with_feature};
-use crate::model::{Agent, Code, Feature, Mesh, Prompt};
+use crate::model::{Agent, Code, Feature, Manifest, Mesh, Prompt};
 
 /// The largest file that is put into a prompt, in bytes.
 const MAX_INCLUDED: usize = 256 * 1024;
@@ -68,15 +69,27 @@ fn made(
 ) -> Result<String, BadPrompt> {
     let workspace = workspace.map(Path::to_string_lossy);
     let prompt = prompt(project, place, mesh, agent, feature)?;
-    let loaded: Vec<PromptFile> = agent
-        .load
-        .iter()
-        .map(|path| {
-            let path = with_feature(path, feature);
-            let text = read_within(&project.root, &project.root.join(&path));
-            PromptFile { path, text }
-        })
-        .collect();
+    let read = |path: String| {
+        let path = with_feature(&path, feature);
+        let text = read_within(&project.root, &project.root.join(&path));
+        PromptFile { path, text }
+    };
+    let mut loaded: Vec<PromptFile> = agent.load.iter().cloned().map(read).collect();
+    let own = Manifest::default_workspace(&mesh.name);
+    let entries = mesh.manifest.entries.iter();
+    for entry in entries.filter(|entry| entry.inject && !entry.folder) {
+        let path = entry.path.within(workspace.as_deref().unwrap_or(&own));
+        let told = loaded.iter().any(|file| file.path == path);
+        if !entry.reads.contains(&agent.name) || told {
+            continue;
+        }
+        let mut file = read(path);
+        // What is written later in the run is no fault of the reader's.
+        if let (Err(why), Some(writer)) = (&mut file.text, entry.writes.first()) {
+            let _ = write!(why, "; `{writer}` writes it");
+        }
+        loaded.push(file);
+    }
     Ok(make(&Briefing {
         mesh,
         agent,
@@ -188,5 +201,38 @@ mod tests {
         ] {
             assert_eq!(read(bad), Err(why.into()), "{bad}");
         }
+    }
+
+    #[test]
+    fn files_of_the_manifest_are_read_in_and_missing_ones_are_told_with_their_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = Project {
+            root: folder.path().to_path_buf(),
+        };
+        fs::create_dir_all(folder.path().join("out")).unwrap();
+        fs::write(folder.path().join("out/facts.md"), "It is so.").unwrap();
+        fs::write(folder.path().join("out/quiet.md"), "Only listed.").unwrap();
+        let config = "mesh: m\nentry_point: a\nworkspace: out\nagents: [{name: a, prompt: 'Do it.'}, {name: b, prompt: 'Do it.'}]\nrouting: {a: {complete: b}}\nmanifest:\n  - {id: facts.md, reads: [b], writes: [a]}\n  - {id: plan.md, reads: [b], writes: [a]}\n  - {id: quiet.md, reads: [b], writes: [a], autoInject: false}\n";
+        let mesh = crate::format::mesh::parse(config.as_bytes()).mesh.unwrap();
+        let place = MeshSource::BuiltIn;
+        let told = |agent: usize| {
+            let agent = &mesh.agents[agent];
+            let output = Some(Path::new("out"));
+            briefing(&project, &place, &mesh, agent, false, None, output).unwrap()
+        };
+        let text = told(1);
+        assert!(
+            text.contains("<file path=\"out/facts.md\">\nIt is so.\n</file>"),
+            "{text}"
+        );
+        assert!(
+            text.contains("out/plan.md is not there; `a` writes it."),
+            "{text}"
+        );
+        assert!(
+            text.contains("- read `out/quiet.md`") && !text.contains("Only listed."),
+            "{text}"
+        );
+        assert!(!told(0).contains("It is so."));
     }
 }

@@ -64,7 +64,14 @@ impl Catalogue {
                 && !entries.iter().any(|entry: &MeshEntry| entry.name == folder)
             {
                 let place = MeshSource::BuiltIn;
-                entries.push(MeshEntry::parse(folder, place, text.as_bytes(), &runtimes));
+                let read = |path: &str| shipped_file(folder, path);
+                entries.push(MeshEntry::parse(
+                    folder,
+                    place,
+                    text.as_bytes(),
+                    &runtimes,
+                    &read,
+                ));
             }
         }
         // Of two that have one name, one that loads, and whose folder has that name
@@ -121,7 +128,11 @@ impl MeshEntry {
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
         let folder = folder.to_string_lossy().to_ascii_lowercase();
         let mut entry = match read_regular(&real, MAX_FILE) {
-            Ok((bytes, _)) => MeshEntry::parse(&folder, place, &bytes, runtimes),
+            Ok((bytes, _)) => {
+                let home = path.parent().unwrap_or(Path::new("."));
+                let read = |path: &str| script_file(home, path);
+                MeshEntry::parse(&folder, place, &bytes, runtimes, &read)
+            }
             Err(diagnostic) => MeshEntry::unreadable(folder.clone(), place, diagnostic),
         };
         // Only a config in its place has a folder that is its own.
@@ -132,12 +143,18 @@ impl MeshEntry {
         entry
     }
 
-    fn parse(folder: &str, place: MeshSource, bytes: &[u8], runtimes: &Runtimes) -> MeshEntry {
+    fn parse(
+        folder: &str,
+        place: MeshSource,
+        bytes: &[u8],
+        runtimes: &Runtimes,
+        read: &dyn Fn(&str) -> Option<String>,
+    ) -> MeshEntry {
         let ParsedMesh {
             mesh,
             diagnostics,
             elsewhere,
-        } = mesh::parse_with(bytes, runtimes);
+        } = mesh::parse_in(bytes, runtimes, read);
         let name = mesh.as_ref().map(|mesh| mesh.name.to_string());
         let text = String::from_utf8_lossy(bytes);
         MeshEntry {
@@ -281,6 +298,32 @@ impl std::fmt::Display for MeshSource {
             MeshSource::BuiltIn => f.write_str("built in"),
         }
     }
+}
+
+/// The text of a script that is a file in a mesh's folder, below it and no larger than a config.
+fn script_file(folder: &Path, path: &str) -> Option<String> {
+    let below = |part: std::path::Component| matches!(part, std::path::Component::Normal(_));
+    let is_path = !path.is_empty() && path.len() < 256 && !path.contains(char::is_whitespace);
+    let path = Path::new(path.strip_prefix("./").unwrap_or(path));
+    if !is_path || !path.components().all(below) {
+        return None;
+    }
+    let (folder, file) = (
+        folder.canonicalize().ok()?,
+        folder.join(path).canonicalize().ok()?,
+    );
+    if !file.starts_with(&folder) {
+        return None;
+    }
+    let (bytes, _) = read_regular(&file, MAX_FILE).ok()?;
+    String::from_utf8(bytes).ok()
+}
+
+/// The same of a shipped mesh.
+fn shipped_file(folder: &str, path: &str) -> Option<String> {
+    let path = format!("{folder}/{}", path.strip_prefix("./").unwrap_or(path));
+    let mut files = BUILTIN.iter().filter(|(known, _)| *known == path);
+    files.next().map(|(_, text)| (*text).to_owned())
 }
 
 /// The runtimes of a project. While its settings are wrong, which everybody says who needs

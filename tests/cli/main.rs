@@ -23,6 +23,7 @@ mod problems;
 mod project;
 mod screens;
 mod send;
+mod shapes;
 mod status;
 mod story;
 mod tx;

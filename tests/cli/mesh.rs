@@ -30,11 +30,14 @@ fn list_has_the_projects_own_and_the_shipped_ones() {
             "deep",
             "deep-research",
             "dev-review",
+            "ensemble-review",
             "hello",
+            "plan-build-check",
+            "split-work",
             "triage"
         ]
     );
-    let hello = &meshes[5];
+    let hello = &meshes[6];
     assert_eq!(
         (&hello["description"], &hello["built_in"]),
         (&json!("mine"), &json!(false))
@@ -113,7 +116,10 @@ fn check_takes_names_and_paths() {
             "council",
             "dev-review",
             "deep-research",
+            "ensemble-review",
             "hello",
+            "plan-build-check",
+            "split-work",
             "triage",
             "--strict",
         ])

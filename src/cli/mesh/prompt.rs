@@ -5,9 +5,11 @@ use serde::Serialize;
 
 use super::find;
 use crate::cli::{Context, Exit};
-use crate::format::prompt::{Given, prompt};
+use crate::format::prompt::{Given, Stage, first_values, prompt_at, stage};
 use crate::format::report::printable_lines;
-use crate::model::{Address, Agent, Kind, Mesh, MsgId, Name, Rearmatter, did_you_mean};
+use crate::model::{
+    Address, Agent, Kind, Mesh, MsgId, Name, Rearmatter, StateKind, StateName, did_you_mean,
+};
 use crate::project::{Catalogue, Project, briefing, workspace};
 use crate::view::Refused;
 
@@ -18,7 +20,7 @@ pub(in crate::cli) struct PromptView {
     prompt: String,
 }
 
-pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Refused> {
+pub(super) fn run(context: &Context, wanted: &str, state: Option<&str>) -> Result<Exit, Refused> {
     let (project, catalogue) = match context.project() {
         Ok(project) => {
             let catalogue = Catalogue::load(Some(&project));
@@ -46,6 +48,8 @@ pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Refused> {
         None,
         workspace(&project, mesh, agent, None).as_deref(),
     )?;
+    let position = state.map(|state| position(mesh, agent, state));
+    let position = position.transpose()?.unwrap_or_default();
     let id: MsgId = "the-message".parse().expect("letters are an id");
     let given = Given {
         id: &id,
@@ -58,7 +62,7 @@ pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Refused> {
         rearmatter: &Rearmatter::default(),
     };
     let view = PromptView {
-        prompt: prompt(&briefing, agent.command.as_deref(), &[given]),
+        prompt: prompt_at(&briefing, agent.command.as_deref(), &position, &[given]),
         agent: Address {
             mesh: mesh.name.clone(),
             agent: agent.name.clone(),
@@ -90,4 +94,43 @@ fn find_agent<'m>(mesh: &'m Mesh, wanted: Option<&str>) -> Result<&'m Agent, Ref
             Err(no_such(message, ""))
         }
     }
+}
+
+/// What the agent is told of a state, as it is entered for the first time.
+fn position(mesh: &Mesh, agent: &Agent, wanted: &str) -> Result<String, Refused> {
+    let machine = mesh.machine.as_ref().ok_or_else(|| {
+        let message = format!("the mesh `{}` has no states", mesh.name);
+        Refused::no_such_thing(message).hint("leave `--state` out")
+    })?;
+    let Some((name, state)) = machine.state_named(wanted.trim()) else {
+        let names = machine.states.keys().map(StateName::as_str);
+        let hint = did_you_mean(wanted, names, || {
+            format!(
+                "`tx mesh graph {} --states` draws those there are",
+                mesh.name
+            )
+        });
+        let message = format!("there is no state `{wanted}` in the mesh `{}`", mesh.name);
+        return Err(Refused::no_such_thing(message).hint(hint));
+    };
+    let works = match &state.kind {
+        StateKind::Work(worker) | StateKind::Last(Some(worker)) => *worker == agent.name,
+        StateKind::Ensemble { block, .. } => {
+            let mut members = block.members.agents().iter();
+            members.any(|member| member.within(&mesh.name) == agent.name.as_str())
+        }
+        StateKind::Choice | StateKind::Core | StateKind::Last(None) => false,
+    };
+    if !works {
+        let message = format!("`{}` does not work in the state `{name}`", agent.name);
+        let hint = format!("`tx mesh graph {} --states` shows who does", mesh.name);
+        return Err(Refused::no_such_thing(message).hint(hint));
+    }
+    Ok(stage(&Stage {
+        machine,
+        agent: &agent.name,
+        state: name,
+        visit: 1,
+        variables: &first_values(mesh),
+    }))
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{
-    Agent, Deliver, Guardrails, Iteration, OnAsk, Permissions, RearmatterRules, Routing,
-    RoutingError,
+    Agent, Deliver, Guardrails, Iteration, Manifest, OnAsk, Permissions, Pool, RearmatterRules,
+    Routing, RoutingError,
 };
 
 fn agent(name: &str) -> (Name, Agent) {
@@ -29,6 +29,7 @@ fn agent(name: &str) -> (Name, Agent) {
         mcp_servers: serde_json::Map::new(),
         max_turns: None,
         thinking: None,
+        pool: Pool::default(),
     };
     (name, agent)
 }
@@ -45,6 +46,7 @@ fn mesh(mode: RoutingMode, strict: bool, row: Option<Row>) -> Mesh {
         routing: Routing {
             mode,
             rows: rows.into_iter().collect(),
+            asks: IndexMap::new(),
         },
         on_ask: OnAsk::Worker,
         rearmatter: RearmatterRules::default(),
@@ -61,6 +63,9 @@ fn mesh(mode: RoutingMode, strict: bool, row: Option<Row>) -> Mesh {
         stop_on_first_complete: true,
         check_queue_on_complete: true,
         disabled: false,
+        blocks: Vec::new(),
+        machine: None,
+        manifest: Manifest::default(),
     }
 }
 

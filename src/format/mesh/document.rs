@@ -1,6 +1,7 @@
 //! A mesh config's text, its values, and where each stands.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -17,6 +18,8 @@ pub(super) struct Document<'a> {
     pub(super) findings: Findings<'a>,
     /// Routes into other meshes, to be looked up where those are known.
     pub(super) elsewhere: Vec<(Address, Range<usize>)>,
+    /// Names in fields that are not obeyed, or have no effect as they are.
+    pub(super) mentioned: HashSet<String>,
 }
 
 /// `at!["agents", 3, "name"]`.
@@ -32,6 +35,7 @@ impl<'a> Document<'a> {
             places: OnceCell::new(),
             findings: Findings::new(text),
             elsewhere: Vec::new(),
+            mentioned: HashSet::new(),
         }
     }
 
@@ -80,7 +84,12 @@ impl<'a> Document<'a> {
 
     /// Does the config have this field?
     pub(super) fn has(&self, field: &str) -> bool {
-        self.places().knows(&at![field])
+        self.has_at(&at![field])
+    }
+
+    /// Does the config have something at this path?
+    pub(super) fn has_at(&self, path: &[PathSegment]) -> bool {
+        self.places().knows(path)
     }
 
     fn places(&self) -> &Places {
@@ -153,6 +162,11 @@ impl<'a> Document<'a> {
             let asks = |value: &Value| asks_for_something(pattern, value);
             matching(value, &keys, &asks, &mut Vec::new(), &mut found);
             for path in found {
+                let at = path.iter().try_fold(value, |at, step| match step {
+                    PathSegment::Key(key) => at.get(key),
+                    PathSegment::Index(index) => at.get(index),
+                });
+                mention(at, &mut self.mentioned);
                 let message = format!("`{}` is read and not obeyed yet", path_name(&path));
                 let hint = "the mesh runs as if it were not there";
                 self.about_key(Code::NotObeyedYet, &path, message, hint);
@@ -199,6 +213,21 @@ fn in_our_words(text: &str) -> String {
         "f64" => "a number".into(),
         "a boolean" => "true or false".into(),
         text => text.replace("one of ", ""),
+    }
+}
+
+/// Every text in a value.
+fn mention(value: Option<&Value>, texts: &mut HashSet<String>) {
+    match value {
+        Some(Value::String(text)) => {
+            texts.insert(text.trim().into());
+        }
+        Some(Value::Array(items)) => items.iter().for_each(|item| mention(Some(item), texts)),
+        Some(Value::Object(fields)) => fields.iter().for_each(|(key, value)| {
+            texts.insert(key.trim().into());
+            mention(Some(value), texts);
+        }),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_)) | None => {}
     }
 }
 

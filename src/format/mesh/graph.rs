@@ -1,11 +1,14 @@
 //! The routing table as a picture, and in words.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use indexmap::IndexSet;
 
-use super::lint::{Edge, Label, edges, own_agent};
-use crate::model::{Mesh, RoutingMode, Row, Target};
+use super::graph_states;
+use super::lint::{Edge, Label, edges, own_agent, routed_agents};
+use crate::format::prompt::decisions;
+use crate::model::{Mesh, Name, RoutingMode, Target};
 
 /// How a table is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +21,50 @@ pub enum Drawing {
     Dot,
 }
 
-/// Draw the table of a mesh.
-pub fn draw(mesh: &Mesh, drawing: Drawing) -> String {
+/// Draw a mesh: its machine, if it has one, and where outcomes go by blocks and table. With
+/// `only_states` the machine alone.
+pub fn draw(mesh: &Mesh, drawing: Drawing, only_states: bool) -> String {
+    let table = TableDrawing::of(mesh, only_states);
     match drawing {
-        Drawing::Text => text(mesh),
-        Drawing::Mermaid => mermaid(mesh),
-        Drawing::Dot => dot(mesh),
+        Drawing::Text => text(mesh, &table),
+        Drawing::Mermaid => mermaid(mesh, &table),
+        Drawing::Dot => dot(mesh, &table),
+    }
+}
+
+/// What is drawn beside the machine.
+struct TableDrawing<'m> {
+    /// The agents with a part of their own.
+    agents: Vec<&'m Name>,
+    ways: Vec<Edge<'m>>,
+    /// Where tasks for the mesh go, if not into the machine.
+    entry: Option<&'m Name>,
+}
+
+impl<'m> TableDrawing<'m> {
+    /// All of it; where there is a machine, what goes by the table after its end.
+    fn of(mesh: &'m Mesh, only_states: bool) -> Self {
+        let mut ways = ways(mesh);
+        let mut agents: Vec<&Name> = mesh.agents.keys().collect();
+        if mesh.machine.is_some() {
+            let routed = routed_agents(mesh, &edges(mesh));
+            let is_routed = |name: &Name| {
+                let index = mesh.agents.get_index_of(name);
+                index.is_some_and(|index| routed.contains(&index))
+            };
+            let member = |edge: &Edge| edge.label == Label::Join || is_routed(edge.from);
+            ways.retain(|edge| !only_states && member(edge));
+            agents.retain(|name| ways.iter().any(|way| way.from == *name));
+        }
+        TableDrawing {
+            agents,
+            ways,
+            entry: mesh.entry_point.as_ref().filter(|_| mesh.machine.is_none()),
+        }
+    }
+
+    fn of_agent(&self, name: &Name) -> Vec<&Edge<'m>> {
+        self.ways.iter().filter(|way| way.from == name).collect()
     }
 }
 
@@ -35,13 +76,35 @@ pub fn in_words(mesh: &Mesh) -> Vec<Vec<String>> {
         .collect()
 }
 
+/// The states of a mesh's machine in words: who works there, and what leads on.
+pub fn states_in_words(mesh: &Mesh) -> Vec<String> {
+    let Some(machine) = &mesh.machine else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    for (name, state) in &machine.states {
+        let first = machine.initial.as_ref() == Some(name);
+        let first = if first { ", the first" } else { "" };
+        let who = graph_states::who(mesh, state);
+        lines.push(format!("\nstate {name} ({who}){first}"));
+        let about = state.description.split_whitespace().collect::<Vec<_>>();
+        if !about.is_empty() {
+            lines.push(format!("  {}", about.join(" ")));
+        }
+        let ways = decisions(machine, name, state);
+        lines.extend(ways.into_iter().map(|line| format!("  - {line}")));
+    }
+    lines
+}
+
 fn words(mesh: &Mesh, edge: &Edge) -> String {
     let to = edge.to.within(&mesh.name);
     let what = match edge.label {
         Label::Word(word) => format!("`{word}` goes to {to}"),
         Label::Default => format!("any other status goes to {to}"),
         Label::Always => format!("any status goes to {to}"),
-        Label::FanOut => format!("any status goes to {to}, beside the others"),
+        Label::FanOut(None) => format!("any status goes to {to}, beside the others"),
+        Label::FanOut(Some(word)) => format!("`{word}` goes to {to}, beside the others"),
         Label::Join => format!("with the results of the others, it goes to {to}"),
         Label::Unlisted if mesh.routing.mode == RoutingMode::Dispatcher => {
             format!("any status goes to {to}")
@@ -69,11 +132,16 @@ fn by_agent(mesh: &Mesh) -> Vec<Vec<Edge<'_>>> {
 /// The ways as people see them: the results of a fan-out go from its members to
 /// who gets them.
 fn ways(mesh: &Mesh) -> Vec<Edge<'_>> {
-    let mut ways = Vec::new();
+    let mut ways: Vec<Edge> = Vec::new();
+    let mut fanned: HashMap<&Name, Vec<Target>> = HashMap::new();
     for edge in edges(mesh) {
-        let members = match mesh.routing.rows.get(edge.from) {
-            Some(Row::FanOut { members, .. }) if edge.label == Label::Join => members.as_slice(),
-            Some(_) | None => &[],
+        let members = match edge.label {
+            Label::Join => fanned.remove(edge.from).unwrap_or_default(),
+            Label::FanOut(_) => {
+                fanned.entry(edge.from).or_default().push(edge.to.clone());
+                Vec::new()
+            }
+            Label::Word(_) | Label::Default | Label::Always | Label::Unlisted => Vec::new(),
         };
         let own = members.iter().filter_map(|member| own_agent(mesh, member));
         let own = own.map(|index| Edge {
@@ -94,27 +162,26 @@ fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> &'m str {
         Label::Word(word) => word,
         Label::Default => "otherwise",
         Label::Always => "always",
-        Label::FanOut => "fan-out",
+        Label::FanOut(_) => "fan-out",
         Label::Join => "join",
         Label::Unlisted if mode == RoutingMode::Dispatcher => "always",
         Label::Unlisted => "complete",
     }
 }
 
-fn text(mesh: &Mesh) -> String {
-    let own = by_agent(mesh);
+fn text(mesh: &Mesh, table: &TableDrawing) -> String {
     let mode = mesh.routing.mode;
-    let width = own
-        .iter()
-        .flatten()
-        .map(|e| label(e, mode).len())
-        .max()
-        .unwrap_or(0);
+    let width = table.ways.iter().map(|e| label(e, mode).len()).max();
+    let width = width.unwrap_or(0);
     let mut out = format!("{}\n", mesh.name);
-    if let Some(entry) = &mesh.entry_point {
+    if let Some(machine) = &mesh.machine {
+        out += &graph_states::text(mesh, machine);
+    }
+    if let Some(entry) = table.entry {
         let _ = writeln!(out, "  core ─▶ {entry}");
     }
-    for (agent, own) in mesh.agents.keys().zip(&own) {
+    for agent in &table.agents {
+        let own = table.of_agent(agent);
         let _ = writeln!(out, "\n  {agent}");
         for (index, edge) in own.iter().enumerate() {
             let branch = if index + 1 == own.len() { "└" } else { "├" };
@@ -130,7 +197,7 @@ fn text(mesh: &Mesh) -> String {
     out
 }
 
-fn mermaid(mesh: &Mesh) -> String {
+fn mermaid(mesh: &Mesh, table: &TableDrawing) -> String {
     let mut out = String::from("flowchart TD\n    core([core])\n");
     let mut nodes = IndexSet::from(["core".to_owned()]);
     let mut node = |out: &mut String, name: String| {
@@ -143,35 +210,41 @@ fn mermaid(mesh: &Mesh) -> String {
             index => format!("n{index}"),
         }
     };
-    for agent in mesh.agents.keys() {
+    for agent in &table.agents {
         node(&mut out, agent.to_string());
     }
-    if let Some(entry) = &mesh.entry_point {
+    if let Some(machine) = &mesh.machine {
+        graph_states::mermaid(mesh, machine, &mut out, &mut node);
+    }
+    if let Some(entry) = table.entry {
         let entry = node(&mut out, entry.to_string());
         let _ = writeln!(out, "    core --> {entry}");
     }
-    for edge in ways(mesh) {
+    for edge in &table.ways {
         let from = node(&mut out, edge.from.to_string());
         let to = node(&mut out, edge.to.within(&mesh.name));
-        let word = label(&edge, mesh.routing.mode).replace('"', "#quot;");
+        let word = label(edge, mesh.routing.mode).replace('"', "#quot;");
         let _ = writeln!(out, "    {from} -->|\"{word}\"| {to}");
     }
     out
 }
 
-fn dot(mesh: &Mesh) -> String {
+fn dot(mesh: &Mesh, table: &TableDrawing) -> String {
     let quote = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let mut out = format!(
         "digraph {} {{\n  \"core\" [shape=ellipse];\n",
         quote(mesh.name.as_str())
     );
-    for agent in mesh.agents.keys() {
+    for agent in &table.agents {
         let _ = writeln!(out, "  {} [shape=box];", quote(agent.as_str()));
     }
-    if let Some(entry) = &mesh.entry_point {
+    if let Some(machine) = &mesh.machine {
+        graph_states::dot(mesh, machine, &mut out, &quote);
+    }
+    if let Some(entry) = table.entry {
         let _ = writeln!(out, "  \"core\" -> {};", quote(entry.as_str()));
     }
-    for edge in ways(mesh) {
+    for edge in &table.ways {
         let style = if edge.to == Target::Core {
             ", style=dashed"
         } else {
@@ -182,7 +255,7 @@ fn dot(mesh: &Mesh) -> String {
             "  {} -> {} [label={}{style}];",
             quote(edge.from.as_str()),
             quote(&edge.to.within(&mesh.name)),
-            quote(label(&edge, mesh.routing.mode)),
+            quote(label(edge, mesh.routing.mode)),
         );
     }
     out.push_str("}\n");

@@ -7,7 +7,9 @@ use super::raw::RawGuardrails;
 use super::resolve::{Scope, duration};
 use super::shapes::{RawAmount, RawLimit};
 use crate::format::yaml::PathSegment;
-use crate::model::{Agent, Budget, Code, Guardrails, Name, RoutingError, RoutingMode, UsageFormat};
+use crate::model::{
+    Agent, Budget, Code, Guardrails, Name, Pool, RoutingError, RoutingMode, UsageFormat,
+};
 use crate::runtime::Runtimes;
 
 impl Scope<'_, '_, '_> {
@@ -50,6 +52,10 @@ impl Scope<'_, '_, '_> {
                     .routing_fallback
                     .and_then(|text| self.target(RoutingMode::Agent, &text.0, &at)),
             },
+            max_instances: raw
+                .max_instances
+                .unwrap_or(Guardrails::default().max_instances)
+                .clamp(1, Pool::MAX),
         }
     }
 }

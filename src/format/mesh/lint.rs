@@ -7,7 +7,11 @@ use petgraph::graphmap::DiGraphMap;
 use petgraph::visit::Bfs;
 
 use super::document::{Document, at};
-use crate::model::{Code, Mesh, Name, Routing, RoutingMode, Row, Target};
+use crate::format::yaml::PathSegment;
+use crate::model::{
+    Block, Code, Condition, Join, MachineRules, Mesh, Name, Opener, Operand, Routing, RoutingMode,
+    Row, StateKind, StateRules, Target,
+};
 
 /// One way that an outcome can go.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +31,8 @@ pub(super) enum Label<'m> {
     Default,
     /// Any word.
     Always,
-    /// To one of several that work side by side.
-    FanOut,
+    /// To one of several that work side by side; with this word, or with any.
+    FanOut(Option<&'m str>),
     /// All their results, to who gets them.
     Join,
     /// Nothing is listed, so it goes to core.
@@ -42,61 +46,128 @@ impl Label<'_> {
         match self {
             Label::Word("escalate") => mode == RoutingMode::Agent,
             Label::Word(word) => word != "blocked" && word != "error",
-            Label::Default | Label::Always | Label::FanOut | Label::Join | Label::Unlisted => true,
+            Label::Default | Label::Always | Label::FanOut(_) | Label::Join | Label::Unlisted => {
+                true
+            }
         }
+    }
+
+    pub(super) fn is_fan_out(self) -> bool {
+        matches!(self, Label::FanOut(_))
     }
 }
 
-/// Every way that the table has, the ones it leaves unsaid too.
+/// Every way that outcomes can go by blocks and table, the ones that are left unsaid too.
 pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
-    let Routing { mode, rows } = &mesh.routing;
-    let mut edges = Vec::new();
-    let mut joined = HashSet::new();
+    let Routing {
+        mode,
+        rows,
+        asks: _,
+    } = &mesh.routing;
+    let mut edges = Edges::default();
     for (from, row) in rows {
-        let mut add = |from, label, to: &Target, reason| {
-            edges.push(Edge {
-                from,
-                label,
-                to: to.clone(),
-                reason,
-            });
-        };
         match row {
-            Row::Always(target) => add(from, Label::Always, target, ""),
+            Row::Always(target) => edges.add(from, Label::Always, target, ""),
             Row::ByStatus { words, default } => {
                 for (word, targets) in words {
+                    let word = word.as_str();
+                    if let Some(block) = opened(mesh, from, Some(word)) {
+                        edges.open(mesh, from, Some(word), block);
+                        continue;
+                    }
                     for (target, reason) in targets {
-                        add(from, Label::Word(word.as_str()), target, reason);
+                        edges.add(from, Label::Word(word), target, reason);
                     }
                 }
                 if let Some(target) = default {
-                    add(from, Label::Default, target, "");
+                    edges.add(from, Label::Default, target, "");
                 }
                 let complete = words.keys().any(|word| word.as_str() == "complete");
-                if *mode == RoutingMode::Agent && !complete && default.is_none() {
-                    add(from, Label::Unlisted, &Target::Core, "");
+                let opens = opened(mesh, from, Some("complete")).is_some();
+                if *mode == RoutingMode::Agent && !complete && default.is_none() && !opens {
+                    edges.add(from, Label::Unlisted, &Target::Core, "");
                 }
             }
-            Row::FanOut { members, join } => {
-                for member in members {
-                    add(from, Label::FanOut, member, "");
-                }
-                add(from, Label::Join, join, "");
-                joined.extend(members.iter().filter_map(|member| own_agent(mesh, member)));
+            Row::FanOut { members, join } => edges.fan_out(mesh, from, None, members, join),
+        }
+    }
+    for block in &mesh.blocks {
+        for opener in &block.opens_for {
+            if let Opener::Complete(agent) = opener
+                && !edges.opened.contains(&(agent, block.source.as_str()))
+            {
+                edges.open(mesh, agent, Some("complete"), block);
             }
         }
     }
+    // Who only works as a member or in a state leaves nothing unsaid: the join or the machine
+    // gets the outcome.
+    let states = || {
+        mesh.machine
+            .iter()
+            .flat_map(|machine| machine.states.values())
+    };
+    let stages: HashSet<Name> = states().flat_map(agents_of).collect();
+    let mut handed: HashSet<usize> = states()
+        .filter_map(|state| last_agent(mesh, state))
+        .collect();
+    let entry = mesh.entry_point.as_ref().filter(|_| mesh.machine.is_none());
+    handed.extend(entry.and_then(|name| mesh.agents.get_index_of(name)));
+    let hand_overs = edges.all.iter().filter(|edge| !edge.label.is_fan_out());
+    handed.extend(hand_overs.filter_map(|edge| own_agent(mesh, &edge.to)));
     for (index, agent) in mesh.agents.keys().enumerate() {
-        if !rows.contains_key(agent) && !joined.contains(&index) {
-            edges.push(Edge {
-                from: agent,
-                label: Label::Unlisted,
-                to: Target::Core,
-                reason: "",
-            });
+        let elsewhere = edges.joined.contains(&index) || stages.contains(agent);
+        let opens = opened(mesh, agent, Some("complete")).is_some();
+        let is_said = rows.contains_key(agent) || opens || elsewhere && !handed.contains(&index);
+        if !is_said {
+            edges.add(agent, Label::Unlisted, &Target::Core, "");
         }
     }
-    edges
+    edges.all
+}
+
+/// Edges, while they are collected.
+#[derive(Default)]
+struct Edges<'m> {
+    all: Vec<Edge<'m>>,
+    /// The agents that are members of a block.
+    joined: HashSet<usize>,
+    /// The blocks that are in here, each with who opens it.
+    opened: HashSet<(&'m Name, &'m str)>,
+}
+
+impl<'m> Edges<'m> {
+    fn add(&mut self, from: &'m Name, label: Label<'m>, to: &Target, reason: &'m str) {
+        self.all.push(Edge {
+            from,
+            label,
+            to: to.clone(),
+            reason,
+        });
+    }
+
+    fn open(&mut self, mesh: &Mesh, from: &'m Name, word: Option<&'m str>, block: &'m Block) {
+        self.opened.insert((from, &block.source));
+        if let Join::To(join) = &block.join {
+            self.fan_out(mesh, from, word, block.members.agents(), join);
+        }
+    }
+
+    fn fan_out(
+        &mut self,
+        mesh: &Mesh,
+        from: &'m Name,
+        word: Option<&'m str>,
+        members: &[Target],
+        join: &Target,
+    ) {
+        for member in members {
+            self.add(from, Label::FanOut(word), member, "");
+        }
+        self.add(from, Label::Join, join, "");
+        let own = members.iter().filter_map(|member| own_agent(mesh, member));
+        self.joined.extend(own);
+    }
 }
 
 /// The index of an agent of this mesh.
@@ -109,59 +180,266 @@ pub(super) fn own_agent(mesh: &Mesh, target: &Target) -> Option<usize> {
     }
 }
 
-/// Say what the table cannot do.
+/// The block that an outcome of an agent opens. `None` as the word: one that no row lists.
+pub(in crate::format) fn opened<'m>(
+    mesh: &'m Mesh,
+    from: &Name,
+    word: Option<&str>,
+) -> Option<&'m Block> {
+    mesh.blocks.iter().find(|block| {
+        block.opens_for.iter().any(|opener| match opener {
+            Opener::Complete(agent) => {
+                let is_join =
+                    matches!(&block.join, Join::To(to) if own_name(mesh, to) == Some(from));
+                agent == from && word == Some("complete") && !is_join
+            }
+            Opener::RowOfAll => lists_all(mesh, from, word, block),
+            // The row says so itself, or there is no outcome.
+            Opener::AnyWord(_) | Opener::State(_) => false,
+        })
+    })
+}
+
+fn lists_all(mesh: &Mesh, from: &Name, word: Option<&str>, block: &Block) -> bool {
+    let targets = match (mesh.routing.rows.get(from), word) {
+        (Some(Row::ByStatus { words, .. }), Some(word)) => {
+            words.iter().find(|(known, _)| known.as_str() == word)
+        }
+        (Some(_) | None, _) => None,
+    };
+    let members = block.members.agents();
+    targets.is_some_and(|(_, targets)| members.iter().all(|to| targets.contains_key(to)))
+}
+
+fn own_name<'m>(mesh: &'m Mesh, target: &Target) -> Option<&'m Name> {
+    own_agent(mesh, target).map(|index| &mesh.agents[index].name)
+}
+
+/// Say what the table cannot do, with the blocks and the machine.
 pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
-    let edges = edges(mesh);
+    let all = edges(mesh);
     let index = |name: &Name| mesh.agents.get_index_of(name);
-    let entry = mesh.entry_point.as_ref().and_then(index);
-    let routed = routed_agents(mesh, &edges, entry);
-    // What an agent's row says counts only where work is routed to it: a
-    // member's outcome goes to the join and nowhere else.
+    let routed = routed_agents(mesh, &all);
+    // What an agent's row says counts only where work is routed to it: the outcome
+    // of a member or a stage goes to the join or the machine and nowhere else.
     let counts = |edge: &&Edge| index(edge.from).is_some_and(|from| routed.contains(&from));
-    let edges: Vec<&Edge> = edges.iter().filter(counts).collect();
+    let edges: Vec<&Edge> = all.iter().filter(counts).collect();
 
     let mut graph = DiGraphMap::<usize, ()>::new();
     for agent in &routed {
         graph.add_node(*agent);
     }
-    let mut reached = routed.clone();
     for edge in &edges {
         if let (Some(from), Some(to)) = (index(edge.from), own_agent(mesh, &edge.to)) {
-            reached.insert(to);
-            if edge.label.goes_on(mesh.routing.mode) && edge.label != Label::FanOut {
+            // Its `complete` on the results goes by the table, unless its row is the block.
+            let by_row = matches!(mesh.routing.rows.get(edge.from), Some(Row::FanOut { .. }));
+            let opener_joins = edge.label == Label::Join && from == to && !by_row;
+            if edge.label.goes_on(mesh.routing.mode) && !edge.label.is_fan_out() && !opener_joins {
                 graph.add_edge(from, to, ());
             }
         }
     }
-    if entry.is_some() {
+    let reached = reached_agents(mesh, &all, &routed);
+    if mesh.entry_point.is_some() || mesh.machine.is_some() {
         unreachable_agents(document, mesh, &reached);
     }
     loops_without_exit(document, mesh, &edges, &graph);
     never_completes(document, mesh, &edges);
+    never_opens(document, mesh, &routed, &reached);
+    rows_not_read(document, mesh, &routed);
 }
 
-/// The agents that work is routed to from the entry point: not those who only
-/// work as members of a fan-out. Without an entry point, all.
-fn routed_agents(mesh: &Mesh, edges: &[Edge], entry: Option<usize>) -> HashSet<usize> {
-    let Some(entry) = entry else {
-        return (0..mesh.agents.len()).collect();
+/// The agents whose work goes by the table: not those who only work as members of a
+/// block or in states of the machine. Without an entry point, all.
+pub(super) fn routed_agents(mesh: &Mesh, edges: &[Edge]) -> HashSet<usize> {
+    let starts: Vec<usize> = match (&mesh.machine, &mesh.entry_point) {
+        (Some(machine), _) => {
+            let states = machine.states.values();
+            states.filter_map(|state| last_agent(mesh, state)).collect()
+        }
+        (None, Some(entry)) => mesh.agents.get_index_of(entry).into_iter().collect(),
+        (None, None) => (0..mesh.agents.len()).collect(),
     };
     let mut graph = DiGraphMap::<usize, ()>::new();
-    graph.add_node(entry);
-    for edge in edges.iter().filter(|edge| edge.label != Label::FanOut) {
+    for edge in edges.iter().filter(|edge| !edge.label.is_fan_out()) {
         let from = mesh.agents.get_index_of(edge.from);
         if let (Some(from), Some(to)) = (from, own_agent(mesh, &edge.to)) {
             graph.add_edge(from, to, ());
         }
     }
-    let mut walk = Bfs::new(&graph, entry);
-    std::iter::from_fn(|| walk.next(&graph)).collect()
+    let mut routed = HashSet::new();
+    for start in starts {
+        graph.add_node(start);
+        let mut walk = Bfs::new(&graph, start);
+        routed.extend(std::iter::from_fn(|| walk.next(&graph)));
+    }
+    routed
+}
+
+/// Every agent that can be given anything: work, a place in a block or a state, or a question.
+fn reached_agents(mesh: &Mesh, edges: &[Edge], routed: &HashSet<usize>) -> HashSet<usize> {
+    let index = |name: &Name| mesh.agents.get_index_of(name);
+    let mut reached = routed.clone();
+    reached.extend(mesh.entry_point.as_ref().and_then(index));
+    for state in mesh
+        .machine
+        .iter()
+        .flat_map(|machine| machine.states.values())
+    {
+        reached.extend(agents_of(state).into_iter().filter_map(|name| index(&name)));
+        reached.extend(state.participants.iter().filter_map(index));
+    }
+    for edge in edges {
+        if index(edge.from).is_some_and(|from| routed.contains(&from)) {
+            reached.extend(own_agent(mesh, &edge.to));
+        }
+    }
+    loop {
+        let before = reached.len();
+        for (asker, asked) in &mesh.routing.asks {
+            if index(asker).is_some_and(|asker| reached.contains(&asker)) {
+                reached.extend(asked.keys().filter_map(|to| own_agent(mesh, to)));
+            }
+        }
+        if reached.len() == before {
+            return reached;
+        }
+    }
+}
+
+/// The agent that a last state hands over to.
+fn last_agent(mesh: &Mesh, state: &StateRules) -> Option<usize> {
+    match &state.kind {
+        StateKind::Last(agent) => mesh.agents.get_index_of(agent.as_ref()?),
+        StateKind::Work(_) | StateKind::Ensemble { .. } | StateKind::Choice | StateKind::Core => {
+            None
+        }
+    }
+}
+
+/// The agents that a state gives work to.
+pub(super) fn agents_of(state: &StateRules) -> Vec<Name> {
+    match &state.kind {
+        StateKind::Work(agent) | StateKind::Last(Some(agent)) => vec![agent.clone()],
+        StateKind::Ensemble { block, .. } => {
+            let agents = block.members.agents().iter();
+            let agent = |target: &Target| match target {
+                Target::Agent(address) => Some(address.agent.clone()),
+                Target::Core => None,
+            };
+            agents.filter_map(agent).collect()
+        }
+        StateKind::Choice | StateKind::Core | StateKind::Last(None) => Vec::new(),
+    }
+}
+
+fn never_opens(
+    document: &mut Document,
+    mesh: &Mesh,
+    routed: &HashSet<usize>,
+    reached: &HashSet<usize>,
+) {
+    let index = |name: &Name| mesh.agents.get_index_of(name);
+    for block in &mesh.blocks {
+        let by_row = block.opens_for.contains(&Opener::RowOfAll)
+            && mesh.routing.rows.iter().any(|(from, row)| match row {
+                Row::ByStatus { words, .. } => {
+                    let mut words = words.keys();
+                    words.any(|word| lists_all(mesh, from, Some(word.as_str()), block))
+                }
+                Row::Always(_) | Row::FanOut { .. } => false,
+            });
+        let openers = block.opens_for.iter().filter_map(|opener| match opener {
+            Opener::AnyWord(agent) | Opener::Complete(agent) => Some(agent),
+            Opener::RowOfAll | Opener::State(_) => None,
+        });
+        let openers: Vec<&Name> = openers.collect();
+        let opens = by_row
+            || openers.iter().any(|name| {
+                let index = index(name);
+                // One that nothing leads to is said elsewhere.
+                index.is_some_and(|index| routed.contains(&index) || !reached.contains(&index))
+            });
+        if opens {
+            continue;
+        }
+        let message = match openers.first() {
+            Some(opener) => format!(
+                "this block never opens: `{opener}` only works as a member of a block or in a state"
+            ),
+            None => "this block never opens: no row lists all of its agents".into(),
+        };
+        let hint = "let an agent open it that work is routed to";
+        document.about_key(Code::NeverOpens, &block_place(block), message, hint);
+    }
+}
+
+/// Where a block stands in the config.
+pub(super) fn block_place(block: &Block) -> Vec<PathSegment> {
+    match block.source.split_once('[') {
+        Some((field, index)) => {
+            let index = index.trim_end_matches(']').parse::<usize>();
+            at![field, index.unwrap_or(0)].into()
+        }
+        None => block.source.split('.').map(PathSegment::from).collect(),
+    }
+}
+
+/// A row of an agent that only works in states: what it says of failures and words of its own
+/// is not what happens.
+fn rows_not_read(document: &mut Document, mesh: &Mesh, routed: &HashSet<usize>) {
+    let Some(machine) = &mesh.machine else {
+        return;
+    };
+    let states = machine.states.values();
+    let staged: HashSet<Name> = states.flat_map(agents_of).collect();
+    let on_status = machine.states.values().flat_map(|state| &state.exit.when);
+    let on_status: HashSet<&str> = on_status
+        .filter_map(|when| match &when.condition {
+            Condition::Compare { right, .. } if when.condition.is_on_status() => match right {
+                Operand::Text(word) => Some(word.as_str()),
+                Operand::Name(_) => None,
+            },
+            Condition::Compare { .. } | Condition::Constant(_) | Condition::Unreadable => None,
+        })
+        .collect();
+    for (agent, row) in &mesh.routing.rows {
+        let by_table = mesh
+            .agents
+            .get_index_of(agent)
+            .is_some_and(|i| routed.contains(&i));
+        let Row::ByStatus { words, .. } = row else {
+            continue;
+        };
+        if by_table || !staged.contains(agent) {
+            continue;
+        }
+        for (word, targets) in words {
+            let word = word.as_str();
+            let read = word == "complete" || on_status.contains(word);
+            let to = targets.keys().find(|to| **to != Target::Core);
+            if let Some(to) = to.filter(|_| !read) {
+                let message = format!(
+                    "the machine decides where the outcomes of `{agent}` go: `{word}` does not reach {}",
+                    to.within(&mesh.name)
+                );
+                let hint =
+                    format!("add a `when` with `status == {word}` to its state, or leave it out");
+                document.about_key(
+                    Code::RowNotRead,
+                    &at!["routing", agent.as_str(), word],
+                    message,
+                    hint,
+                );
+            }
+        }
+    }
 }
 
 fn unreachable_agents(document: &mut Document, mesh: &Mesh, reached: &HashSet<usize>) {
     for (index, agent) in mesh.agents.keys().enumerate() {
-        if !reached.contains(&index) {
-            let message = format!("nothing in the table leads to `{agent}`");
+        if !reached.contains(&index) && !document.mentioned.contains(agent.as_str()) {
+            let message = format!("nothing leads to `{agent}`");
             let hint = format!("give a status that goes to `{agent}`, or remove it");
             let at = at!["agents", index, "name"];
             document.about_value(Code::Unreachable, &at, message, hint);
@@ -184,7 +462,7 @@ fn loops_without_exit(
     }
     let mut left = HashSet::new();
     for edge in edges {
-        let goes_on = edge.label.goes_on(mesh.routing.mode) && edge.label != Label::FanOut;
+        let goes_on = edge.label.goes_on(mesh.routing.mode) && !edge.label.is_fan_out();
         let from = mesh
             .agents
             .get_index_of(edge.from)
@@ -212,6 +490,11 @@ fn loops_without_exit(
     }
 }
 
+fn has_last(machine: &MachineRules) -> bool {
+    let mut kinds = machine.states.values().map(|state| &state.kind);
+    kinds.any(|kind| matches!(kind, StateKind::Last(_)))
+}
+
 fn never_completes(document: &mut Document, mesh: &Mesh, edges: &[&Edge]) {
     let completes = |edge: &&Edge| {
         let elsewhere = matches!(&edge.to, Target::Agent(a) if a.mesh != mesh.name);
@@ -220,7 +503,16 @@ fn never_completes(document: &mut Document, mesh: &Mesh, edges: &[&Edge]) {
         let ends = elsewhere || named && edge.to == Target::Core;
         ends && edge.label.goes_on(mesh.routing.mode)
     };
-    if edges.iter().any(completes) {
+    let by_machine = mesh.machine.as_ref().is_some_and(|machine| {
+        let ends = |state: &StateRules| {
+            let last = StateKind::Last(None);
+            state.kind == last || matches!(state.kind, StateKind::Ensemble { last: true, .. })
+        };
+        // Without a first state nothing begins, which is said; a machine without an end is
+        // said of its states.
+        machine.initial.is_none() || machine.states.values().any(ends) || !has_last(machine)
+    });
+    if by_machine || edges.iter().any(completes) {
         return;
     }
     let fields = ["completion_agents", "completion_agent", "boundary_agents"];

@@ -5,18 +5,29 @@
 //! editors. Few things keep a mesh from loading; all else is a warning.
 
 mod document;
+mod expression;
 mod graph;
+mod graph_states;
 mod guardrails;
 mod lint;
+mod machine;
+mod machine_lint;
+mod machine_state;
+mod manifest;
 mod passed_on;
+mod pool;
 mod program;
 mod raw;
+mod raw_workflow;
 mod resolve;
 mod schema;
 mod shapes;
 mod table;
 #[cfg(test)]
 mod tests;
+mod workflow_blocks;
+#[cfg(test)]
+mod workflow_tests;
 
 use std::ops::Range;
 
@@ -28,7 +39,8 @@ use crate::model::{Address, Code, Diagnostic, Mesh};
 use crate::runtime::Runtimes;
 use document::{Document, at};
 
-pub use graph::{Drawing, draw, in_words};
+pub use graph::{Drawing, draw, in_words, states_in_words};
+pub(super) use lint::opened;
 pub use schema::schema;
 
 /// The largest mesh config, in bytes.
@@ -78,6 +90,15 @@ pub fn parse(bytes: &[u8]) -> ParsedMesh {
 
 /// The same in a project, which may have more.
 pub fn parse_with(bytes: &[u8], runtimes: &Runtimes) -> ParsedMesh {
+    parse_in(bytes, runtimes, &|_| None)
+}
+
+/// The same where scripts can be files: `read` gives the text of one in the mesh's folder.
+pub fn parse_in(
+    bytes: &[u8],
+    runtimes: &Runtimes,
+    read: &dyn Fn(&str) -> Option<String>,
+) -> ParsedMesh {
     let failed = |diagnostics| ParsedMesh {
         diagnostics,
         ..ParsedMesh::default()
@@ -107,12 +128,13 @@ pub fn parse_with(bytes: &[u8], runtimes: &Runtimes) -> ParsedMesh {
     yaml::merge(&mut value);
     let mut document = Document::new(text);
     let raw = document.raw(value);
-    let mesh = resolve::resolve(&mut document, raw, runtimes);
-    if let Some(mesh) = &mesh {
+    let resolved = resolve::resolve(&mut document, raw, runtimes, read);
+    if let Some((mesh, places)) = &resolved {
         lint::lint(&mut document, mesh);
+        machine_lint::lint(&mut document, mesh, places);
     }
     ParsedMesh {
-        mesh,
+        mesh: resolved.map(|(mesh, _)| mesh),
         diagnostics: document.findings.finish(),
         elsewhere: document.elsewhere,
     }

@@ -9,6 +9,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::raw_workflow::{
+    RawDistribution, RawEnsemble, RawFsm, RawManifest, RawManifestRules, RawParallels, RawTier,
+};
 use super::shapes::{
     FlagOrMap, FlagOrNames, NumberOrFalse, OneOrMany, RawAmount, RawLimit, RawRearmatter, RawRow,
     RawWorkspace, Scalar,
@@ -72,17 +75,20 @@ pub(super) struct RawMesh {
     pub(super) disable: Option<bool>,
     /// Words that call for this mesh. Not obeyed yet.
     pub(super) intents: Option<RawIntents>,
-    /// The files that agents read and write. Not obeyed yet.
-    pub(super) manifest: Option<Vec<RawManifest>>,
-    /// Whether the manifest is enforced. Not obeyed yet.
-    pub(super) manifest_enforcement: Option<Value>,
-    /// How many work at once. Not obeyed yet.
-    pub(super) parallelism: Option<Value>,
-    /// Several agents on one task. Not obeyed yet.
-    pub(super) ensemble: Option<Value>,
-    /// How tasks are shared out. Not obeyed yet.
-    pub(super) task_distribution: Option<Value>,
-    /// A state machine over the agents. Not obeyed yet.
+    /// The files that agents read and write.
+    pub(super) manifest: Option<Vec<Option<RawManifest>>>,
+    /// What is checked of these files.
+    pub(super) manifest_enforcement: Option<RawManifestRules>,
+    /// Put the files that an agent reads before its message. Default: true.
+    #[serde(rename = "autoInjectManifestFiles")]
+    pub(super) auto_inject_manifest_files: Option<bool>,
+    /// Agents that work side by side.
+    pub(super) parallelism: Option<RawParallels>,
+    /// Several agents on one task.
+    pub(super) ensemble: Option<RawEnsemble>,
+    /// One task in parts, shared out.
+    pub(super) task_distribution: Option<RawDistribution>,
+    /// A machine: the states that each task goes through.
     pub(super) fsm: Option<RawFsm>,
     /// Retries and the like. Not obeyed yet.
     pub(super) reliability: Option<Value>,
@@ -161,6 +167,10 @@ pub(super) struct RawAgent {
     pub(super) thinking: Option<Scalar>,
     /// The agent leads the others. Not obeyed yet.
     pub(super) orchestrator: Option<bool>,
+    /// How many workers it has, from 1 to 64. Default: 1.
+    pub(super) count: Option<u32>,
+    /// Workers that differ: tier to model, or to `{ model, runtime, run, count }`.
+    pub(super) tiers: Option<IndexMap<String, Option<RawTier>>>,
 }
 
 /// What the agents say of their own work.
@@ -246,6 +256,8 @@ pub(super) struct RawGuardrails {
     pub(super) bash_guard: Option<Value>,
     /// What follows an outcome that the table does not allow.
     pub(super) routing_error: Option<RawRoutingError>,
+    /// The most workers that the blocks of a state give one agent. Default: 8.
+    pub(super) max_instances: Option<u32>,
 }
 
 /// The limits of one agent in a run.
@@ -327,28 +339,6 @@ pub(super) struct RawIntents {
     pub(super) commands: Option<Map<String, Value>>,
 }
 
-/// A file that agents read or write.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, expecting = "a map")]
-#[schemars(rename = "ManifestEntry")]
-pub(super) struct RawManifest {
-    /// Its name in prompts.
-    pub(super) id: Option<Scalar>,
-    /// Its path; `{workspace}` is filled in.
-    pub(super) location: Option<Scalar>,
-    /// What it is.
-    pub(super) description: Option<Scalar>,
-    /// Who reads it.
-    pub(super) reads: Option<Value>,
-    /// Who writes it.
-    pub(super) writes: Option<Value>,
-    /// Kept between runs.
-    pub(super) persistent: Option<bool>,
-    /// Put before the message.
-    #[serde(rename = "autoInject")]
-    pub(super) auto_inject: Option<Value>,
-}
-
 /// What an agent may do.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
@@ -366,45 +356,6 @@ pub(super) struct RawPermissions {
     pub(super) disallowed_tools: Option<Vec<Scalar>>,
 }
 
-/// A state machine over the agents.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, expecting = "a map")]
-#[schemars(rename = "Fsm")]
-pub(super) struct RawFsm {
-    /// The first state.
-    pub(super) initial: Option<Scalar>,
-    /// Values that states set and test.
-    pub(super) context: Option<Map<String, Value>>,
-    /// Named scripts.
-    pub(super) scripts: Option<Map<String, Value>>,
-    /// The states by name.
-    pub(super) states: Option<IndexMap<String, RawFsmState>>,
-}
-
-/// A state of the state machine.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, expecting = "a map")]
-#[schemars(rename = "FsmState")]
-pub(super) struct RawFsmState {
-    /// Who works in it.
-    pub(super) agents: Option<OneOrMany>,
-    /// `set`, `run` and `gates` on the way in.
-    pub(super) entry: Option<Map<String, Value>>,
-    /// `gates`, `set`, `when`, `run` and `default` on the way out.
-    pub(super) exit: Option<Map<String, Value>>,
-    /// Several agents on one task: `type`, `agents` or `agent` and `count`, `aggregation`, `timeout_ms`.
-    pub(super) ensemble: Option<Map<String, Value>>,
-    /// The machine ends here.
-    pub(super) terminal: Option<bool>,
-    /// Work below this state.
-    pub(super) subtask: Option<Value>,
-    /// The sort of state.
-    #[serde(rename = "type")]
-    pub(super) kind: Option<Scalar>,
-    /// What it is for.
-    pub(super) description: Option<Scalar>,
-}
-
 /// The fields that are read and not obeyed yet; `*` is any key or index. A
 /// setting must never look as if it worked, so each warns.
 pub(super) const NOT_OBEYED: &[&str] = &[
@@ -415,12 +366,8 @@ pub(super) const NOT_OBEYED: &[&str] = &[
     "continuation",
     "injectOriginalMessage",
     "intents",
-    "manifest",
-    "manifest_enforcement",
-    "parallelism",
-    "ensemble",
-    "task_distribution",
-    "fsm",
+    "ensemble.fault_tolerance.retry_failed",
+    "fsm.states.*.ensemble.fault_tolerance.retry_failed",
     "reliability",
     "brain",
     "playbook_notes",

@@ -4,7 +4,9 @@ use indexmap::IndexMap;
 
 use super::document::{Document, at};
 use super::guardrails::check_budgets;
+use super::machine::{ReadScript, StatePlaces};
 use super::passed_on::{mcp_servers, permissions, thinking};
+use super::pool::pool;
 use super::program::{check_runtime, run};
 use super::raw::{RawAgent, RawMesh};
 use super::shapes::{OneOrMany, RawRearmatter, RawWorkspace, Scalar};
@@ -20,7 +22,12 @@ use crate::runtime::Runtimes;
 const IN_WORKSPACE: [&str; 4] = ["task-id", "topic", "feature", "mesh"];
 
 /// The mesh, or `None` if something keeps it from loading.
-pub(super) fn resolve(document: &mut Document, raw: RawMesh, runtimes: &Runtimes) -> Option<Mesh> {
+pub(super) fn resolve(
+    document: &mut Document,
+    raw: RawMesh,
+    runtimes: &Runtimes,
+    read: ReadScript,
+) -> Option<(Mesh, StatePlaces)> {
     check_thresholds(document, raw.rearmatter.as_ref());
     let name = mesh_name(document, raw.mesh);
     let agents = agents(document, raw.agents, runtimes);
@@ -42,16 +49,32 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh, runtimes: &Runtimes
     ];
     let completion_agents = scope.completion_agents(completion_agents);
     let mode = raw.routing_mode.unwrap_or_default();
-    let rows = scope.rows(mode, raw.routing.unwrap_or_default());
+    let (rows, asks) = scope.rows(mode, raw.routing.unwrap_or_default());
+    let blocks = scope.blocks(&rows, raw.parallelism, raw.ensemble, raw.task_distribution);
+    let machine = raw.fsm.and_then(|raw| scope.machine(raw, read));
+    let (machine, places) = machine.map_or_else(Default::default, |machine| {
+        (Some(machine.rules), machine.places)
+    });
     let guardrails = scope.guardrails(raw.guardrails.unwrap_or_default());
     check_budgets(document, &guardrails, &agents, runtimes);
     let at = at!["workspace"];
     let output = raw.workspace.and_then(|raw| workspace(document, &at, raw));
+    let mut scope = Scope {
+        document,
+        mesh: &name,
+        agents: &agents,
+    };
+    let manifest = scope.manifest(
+        raw.manifest,
+        raw.manifest_enforcement,
+        raw.auto_inject_manifest_files,
+        output.as_ref(),
+    );
     let mesh = Mesh {
         description: text(raw.description),
         entry_point,
         completion_agents,
-        routing: Routing { mode, rows },
+        routing: Routing { mode, rows, asks },
         on_ask: raw.on_ask.unwrap_or_default(),
         rearmatter: rearmatter(raw.rearmatter),
         iteration: raw
@@ -66,10 +89,13 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh, runtimes: &Runtimes
         stop_on_first_complete: raw.stop_on_first_complete.unwrap_or(true),
         check_queue_on_complete: raw.check_queue_on_complete.unwrap_or(true),
         disabled: raw.disable.unwrap_or(false),
+        blocks,
+        machine,
+        manifest,
         name: name.clone(),
         agents: agents.clone(),
     };
-    (!document.findings.failed()).then_some(mesh)
+    (!document.findings.failed()).then_some((mesh, places))
 }
 
 fn text(scalar: Option<Scalar>) -> String {
@@ -205,6 +231,7 @@ fn agent(
         mcp_servers: mcp_servers(document, index, raw.mcp_servers),
         max_turns: raw.max_turns,
         thinking: thinking(raw.thinking),
+        pool: pool(document, index, raw.count, raw.tiers),
         name,
     }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use indexmap::IndexMap;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor, value};
+use serde::de::{self, MapAccess, SeqAccess, Visitor, value};
 use serde_json::{Map, Number, Value};
 
 use super::raw::{RawAmountRules, RawLimitRules, RawRearmatterRules, RawWorkspaceRules};
@@ -112,7 +112,7 @@ impl OneOrMany {
 /// A type read from what is there: text, a number, a flag, a list or a map. Unlike
 /// an untagged enum this does not buffer, so that a fault deep inside has its own
 /// path, and a field unknown in there is seen.
-trait Shaped<'de>: Sized {
+pub(super) trait Shaped<'de>: Sized {
     const EXPECTED: &'static str;
 
     fn from_nothing() -> Option<Self> {
@@ -144,15 +144,15 @@ fn unexpected<E: de::Error>(found: de::Unexpected, expected: &'static str) -> E 
     E::invalid_type(found, &expected)
 }
 
-fn list<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(list: A) -> Result<T, A::Error> {
+pub(super) fn list<'de, T: Deserialize<'de>, A: SeqAccess<'de>>(list: A) -> Result<T, A::Error> {
     T::deserialize(value::SeqAccessDeserializer::new(list))
 }
 
-fn map<'de, T: Deserialize<'de>, A: MapAccess<'de>>(map: A) -> Result<T, A::Error> {
+pub(super) fn map<'de, T: Deserialize<'de>, A: MapAccess<'de>>(map: A) -> Result<T, A::Error> {
     T::deserialize(value::MapAccessDeserializer::new(map))
 }
 
-struct ByShape<T>(PhantomData<T>);
+pub(super) struct ByShape<T>(pub(super) PhantomData<T>);
 
 impl<'de, T: Shaped<'de>> Visitor<'de> for ByShape<T> {
     type Value = T;
@@ -334,24 +334,26 @@ impl<'de> Shaped<'de> for RawTargets {
 
 macro_rules! by_shape {
     ($($type:ident, $name:literal, $shapes:expr;)*) => {$(
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_any(ByShape(PhantomData))
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any($crate::format::mesh::shapes::ByShape(std::marker::PhantomData))
             }
         }
 
-        impl JsonSchema for $type {
+        impl schemars::JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 $name.into()
             }
 
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                let shapes: fn(&mut SchemaGenerator) -> Schema = $shapes;
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let shapes: fn(&mut schemars::SchemaGenerator) -> schemars::Schema = $shapes;
                 shapes(generator)
             }
         }
     )*};
 }
+
+pub(super) use by_shape;
 
 by_shape! {
     Scalar, "Scalar", |_| json_schema!({"type": ["string", "number", "boolean"]});

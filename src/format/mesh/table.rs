@@ -10,13 +10,17 @@ use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
 use crate::model::{Address, Code, Kind, Name, OutcomeWord, Recipient, RoutingMode, Row, Target};
 
+/// Whom an agent may ask, and why.
+pub(super) type Asks = IndexMap<Name, IndexMap<Target, String>>;
+
 impl Scope<'_, '_, '_> {
     pub(super) fn rows(
         &mut self,
         mode: RoutingMode,
         raw: IndexMap<String, RawRow>,
-    ) -> IndexMap<Name, Row> {
+    ) -> (IndexMap<Name, Row>, Asks) {
         let mut rows = IndexMap::new();
+        let mut asks = Asks::new();
         for (key, raw) in raw {
             let Some(agent) = self.own_agent(&key) else {
                 let message = format!("routing: there is no agent `{key}`");
@@ -33,14 +37,20 @@ impl Scope<'_, '_, '_> {
             let row = match raw {
                 RawRow::Always(target) => self.target(mode, &target, &at).map(Row::Always),
                 RawRow::FanOut(list) => self.fan_out(mode, list, &at),
-                RawRow::ByStatus(words) => Some(self.by_status(mode, words, &at)),
+                RawRow::ByStatus(words) => {
+                    let (row, asked) = self.by_status(mode, words, &at);
+                    if !asked.is_empty() {
+                        asks.insert(agent.clone(), asked);
+                    }
+                    Some(row)
+                }
             };
             if let Some(row) = row {
                 self.check_own(&agent, &row, &at);
                 rows.insert(agent, row);
             }
         }
-        rows
+        (rows, asks)
     }
 
     /// A row that sends an agent's outcome to that agent.
@@ -77,18 +87,25 @@ impl Scope<'_, '_, '_> {
         mode: RoutingMode,
         raw: IndexMap<String, RawTargets>,
         at: &[PathSegment],
-    ) -> Row {
+    ) -> (Row, IndexMap<Target, String>) {
         let mut words = IndexMap::new();
         let mut default = None;
+        let mut asked = IndexMap::new();
         for (word, raw) in raw {
             let at = [at, &at![&word]].concat();
-            if let Ok(kind) = word.parse::<Kind>() {
-                let message =
-                    format!("`{kind}` is a kind of message, not an outcome; this row is not used");
-                let hint = "agents ask each other and the human without a row: leave it out";
-                self.document
-                    .about_key(Code::KindAsStatus, &at, message, hint);
-                continue;
+            // Kinds of messages are no outcome words: they say whom the agent asks and answers.
+            match word.parse::<Kind>() {
+                Ok(Kind::Ask | Kind::AskHuman) => {
+                    asked.extend(self.targets(mode, raw, &at));
+                    continue;
+                }
+                Ok(Kind::AskResponse | Kind::Update | Kind::Lifecycle) => {
+                    let targets = self.targets(mode, raw, &at);
+                    let names = targets.keys().map(|to| to.within(self.mesh));
+                    self.document.mentioned.extend(names);
+                    continue;
+                }
+                Ok(Kind::Task | Kind::TaskComplete) | Err(_) => {}
             }
             let targets = self.targets(mode, raw, &at);
             match word.parse::<OutcomeWord>() {
@@ -113,7 +130,7 @@ impl Scope<'_, '_, '_> {
                 }
             }
         }
-        Row::ByStatus { words, default }
+        (Row::ByStatus { words, default }, asked)
     }
 
     fn said_twice(&mut self, at: &[PathSegment], message: &str) {

@@ -189,7 +189,7 @@ fn every_shape_in_the_wild_loads() {
         ("agent to plain text", two("routing: {a: b}\n"), &[]),
         ("agent to a list with options", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nrouting_mode: dispatcher\nrouting: {a: [b, c, {complete: d, fan_in: batch}]}\n"), &[]),
         ("a fan-out option of another sort", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nrouting_mode: dispatcher\nrouting: {a: [b, c, {complete: d, fan_in: first}]}\n"), not_obeyed),
-        ("old kinds as statuses", routed("  b: {ask: {a: why}, ask-response: {a: x}, ask-human: core, complete: core}\n"), &[Code::KindAsStatus; 3]),
+        ("old kinds as statuses", routed("  b: {ask: {a: why}, ask-response: {a: x}, ask-human: core, complete: core}\n"), &[]),
         ("own status words", routed("  b: {needs-more-data: a, low-confidence: a, needs_work: a, approved: core}\n"), &[]),
         ("a target in another mesh", routed("  b: {complete: other-mesh/agent, blocked: core}\n"), &[]),
         ("routing_mode", two("routing_mode: dispatcher\nrouting: {a: b}\n"), &[]),
@@ -214,11 +214,11 @@ fn every_shape_in_the_wild_loads() {
         ("lifecycle", with("lifecycle: {pre: ['worktree:create'], post: ['commit:auto', brain-update, 'worktree:cleanup', 'quality:lint']}\n"), not_obeyed),
         ("continuation, a flag", with("continuation: false\n"), not_obeyed),
         ("continuation, agents", with("continuation: [worker]\n"), not_obeyed),
-        ("manifest", with("manifest: [{id: spec, location: '{workspace}/s.md', description: d, reads: [a], writes: [b], persistent: true, autoInject: true}]\n"), not_obeyed),
-        ("fsm", with("fsm:\n  initial: s\n  context: {n: 0}\n  scripts: {check: run.sh}\n  states:\n    s:\n      agents: [worker]\n      entry: {set: {a: 1}, run: check, gates: [g]}\n      exit: {gates: [h], set: {b: 2}, when: [{condition: 'n > 1', target: t}], run: check, default: t}\n      ensemble: {type: vote, agents: [worker], agent: worker, count: 3, aggregation: all, timeout_ms: 5}\n      description: d\n      type: x\n    t: {terminal: true, subtask: s}\n"), not_obeyed),
-        ("parallelism", with("parallelism: {max: 3}\n"), not_obeyed),
-        ("ensemble", with("ensemble: {agents: [worker]}\n"), not_obeyed),
-        ("task_distribution", with("task_distribution: round-robin\n"), not_obeyed),
+        ("manifest", with("manifest: [{id: spec, location: '{workspace}/s.md', description: d, reads: [worker], writes: [worker], persistent: true, autoInject: true}]\nautoInjectManifestFiles: false\n"), &[]),
+        ("fsm", with("fsm:\n  initial: s\n  context: {n: 0}\n  scripts: {check: run.sh}\n  states:\n    s:\n      agents: [worker]\n      entry: {set: {a: 1}, run: check, gates: [check]}\n      exit: {gates: {worker: [out/x.md]}, set: {b: 2}, when: [{condition: 'n > 1', target: t}], run: check, default: t}\n      description: d\n      type: x\n    t: {terminal: true, subtask: s}\n"), &[]),
+        ("parallelism", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nparallelism: [{agents: [b, c], entry: a, exit: d, timeout: 60000, on_partial: abort}]\n"), &[]),
+        ("ensemble", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nensemble: {coordinator: a, agents: [b, c], reviewer: d, aggregation_strategy: voting, timeout_ms: 1000, allow_partial_failure: true, fault_tolerance: {min_success_count: 1}}\n"), &[]),
+        ("task_distribution", mesh_of(&["a", "b", "c", "d"], "entry_point: a\ntask_distribution: {spawner: a, subagents: [b, c], reviewer: d, distribution_strategy: equal, subtask_count: 4, timeout_ms: 1000, allow_partial_failure: false}\n"), &[]),
         ("iteration", with("iteration: {maxIterations: 2, onFail: loop}\n"), not_obeyed),
         ("injectOriginalMessage", with("injectOriginalMessage: true\n"), not_obeyed),
         ("brain", with("brain: true\n"), not_obeyed),
@@ -234,7 +234,7 @@ fn every_shape_in_the_wild_loads() {
         ("quality", with("quality: [{run: lint}]\n"), not_obeyed),
         ("worktree", with("worktree: {branch: x}\n"), not_obeyed),
         ("reliability", with("reliability: {retries: 2}\n"), not_obeyed),
-        ("manifest_enforcement", with("manifest_enforcement: strict\n"), not_obeyed),
+        ("manifest_enforcement", with("manifest_enforcement: {pre_validation: true, post_validation: false, max_retry: 1, strict: true, warning: false}\n"), &[]),
         ("comments, quotes, inline, unicode", "# hi\nmesh: \"m\" # name\ndescription: 'naïve: 😀 → ok'\nagents: [{name: 'a', prompt: \"p.md\"}]\n".into(), &[]),
         ("JSON", r#"{"mesh": "m", "agents": [{"name": "a", "prompt": "p.md"}]}"#.into(), &[]),
         ("JSON with tabs", "{\n\t\"mesh\": \"m\",\n\t\"agents\": [{\"name\": \"a\", \"prompt\": \"p.md\"}]\n}\n".into(), &[]),
@@ -667,10 +667,10 @@ fn what_is_only_a_warning() {
             "entry_point",
         ),
         (
-            "a kind as a status",
-            with("routing: {worker: {ask: core}}\n"),
-            "TX0410 4:20",
-            "leave it out",
+            "a route back to its own agent",
+            with("routing: {worker: {again: worker, complete: core}}\n"),
+            "TX0445 4:20",
+            "another agent",
         ),
     ] {
         let (_, diagnostics) = loads(&text);
@@ -701,7 +701,7 @@ fn a_flood_of_mistakes_is_told_once_and_quickly() {
         let loaded = parse(text.as_bytes());
         if let Some(mesh) = &loaded.mesh {
             in_words(mesh);
-            draw(mesh, Drawing::Mermaid);
+            draw(mesh, Drawing::Mermaid, false);
         }
         let diagnostics = loaded.diagnostics;
         assert!(started.elapsed().as_secs() < 30, "{:?}", started.elapsed());
@@ -945,7 +945,16 @@ fn the_shipped_meshes_have_nothing_to_say() {
     }
     assert_eq!(
         names,
-        ["council", "deep-research", "dev-review", "hello", "triage"]
+        [
+            "council",
+            "deep-research",
+            "dev-review",
+            "ensemble-review",
+            "hello",
+            "plan-build-check",
+            "split-work",
+            "triage"
+        ]
     );
 }
 
@@ -987,15 +996,16 @@ fn drawings_show_every_route() {
         "entry_point: chair\nrouting_mode: dispatcher\nrouting: {chair: [x, y, {complete: end}]}\n",
     ));
     assert_eq!(
-        draw(&mesh, Drawing::Text),
+        draw(&mesh, Drawing::Text, false),
         "m\n  core ─▶ chair\n\n  chair\n    ├─ fan-out ─▶ x\n    └─ fan-out ─▶ y\n\n  x\n    └─ join    ─▶ end\n\n  y\n    └─ join    ─▶ end\n\n  end\n    └─ always  ─▶ core\n"
     );
     assert_eq!(
-        draw(&mesh, Drawing::Mermaid),
+        draw(&mesh, Drawing::Mermaid, false),
         "flowchart TD\n    core([core])\n    n1[\"chair\"]\n    n2[\"x\"]\n    n3[\"y\"]\n    n4[\"end\"]\n    core --> n1\n    n1 -->|\"fan-out\"| n2\n    n1 -->|\"fan-out\"| n3\n    n2 -->|\"join\"| n4\n    n3 -->|\"join\"| n4\n    n4 -->|\"always\"| core\n"
     );
     assert!(
-        draw(&mesh, Drawing::Dot).contains("\"end\" -> \"core\" [label=\"always\", style=dashed];")
+        draw(&mesh, Drawing::Dot, false)
+            .contains("\"end\" -> \"core\" [label=\"always\", style=dashed];")
     );
     assert_eq!(in_words(&mesh)[3], ["any status goes to core"]);
 }

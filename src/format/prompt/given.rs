@@ -31,17 +31,26 @@ pub struct Given<'a> {
 /// agent has it already, then the messages, then what it owes for them. A slash
 /// command is the first line, where the agent's CLI looks for it.
 pub fn prompt(briefing: &str, command: Option<&str>, given: &[Given]) -> String {
+    prompt_at(briefing, command, "", given)
+}
+
+/// The same with where the work stands ([`stage`](super::stage()) or [`member`](super::member)),
+/// which comes before the messages each time.
+pub fn prompt_at(briefing: &str, command: Option<&str>, position: &str, given: &[Given]) -> String {
     let mut text = String::new();
     if let Some(command) = command.filter(|command| !command.trim().is_empty()) {
         let _ = write!(text, "{}\n\n", one_line(command));
     }
-    if !briefing.is_empty() {
+    if !briefing.is_empty() || !position.is_empty() {
         let heading = if given.len() == 1 {
             "# The message"
         } else {
             "# The messages"
         };
-        let _ = write!(text, "{}\n\n{heading}\n\n", briefing.trim_end());
+        for part in [briefing, position].iter().filter(|part| !part.is_empty()) {
+            let _ = write!(text, "{}\n\n", part.trim_end());
+        }
+        let _ = write!(text, "{heading}\n\n");
     }
     let shown: Vec<String> = given.iter().map(shown).collect();
     let tag = tag_around("message", shown.iter().map(String::as_str));

@@ -6,6 +6,7 @@
 
 mod given;
 mod routes;
+mod stage;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -13,9 +14,13 @@ mod tests;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use crate::model::{Agent, Feature, Mesh, Name, Workspace};
+use indexmap::IndexMap;
 
-pub use given::{Given, prompt};
+use crate::model::{Agent, Feature, Manifest, Mesh, Name, Target, Workspace};
+
+pub use given::{Given, prompt, prompt_at};
+pub(crate) use stage::decisions;
+pub use stage::{Stage, first_values, member, stage, with_place};
 pub use system::{line, system};
 
 /// What a briefing is made of.
@@ -57,9 +62,41 @@ const NAMED: usize = 12;
 pub fn brief(briefing: &Briefing) -> String {
     let mut text = intro(briefing);
     workspace(&mut text, briefing);
+    manifest(&mut text, briefing);
     loaded(&mut text, briefing.loaded);
     messages(&mut text, briefing);
     text
+}
+
+/// The files of the manifest that an agent reads and writes.
+fn manifest(text: &mut String, briefing: &Briefing) {
+    let Briefing { mesh, agent, .. } = briefing;
+    let own = Manifest::default_workspace(&mesh.name);
+    let workspace = briefing.workspace.unwrap_or(&own);
+    let entries = mesh.manifest.entries.iter();
+    let reads = entries
+        .clone()
+        .filter(|entry| entry.reads.contains(&agent.name));
+    let writes = entries.filter(|entry| entry.writes.contains(&agent.name));
+    if reads.clone().chain(writes.clone()).next().is_none() {
+        return;
+    }
+    *text += "\n# Files of the mesh\n\n";
+    for (verb, entry) in reads
+        .map(|entry| ("read", entry))
+        .chain(writes.map(|entry| ("write", entry)))
+    {
+        let path = with_feature(&entry.path.within(workspace), briefing.feature);
+        let _ = write!(text, "- {verb} `{}`", one_line(&path));
+        if verb == "read" && !entry.writes.is_empty() {
+            let names: Vec<&str> = entry.writes.iter().map(Name::as_str).collect();
+            let _ = write!(text, ", which {} writes", names.join(" or "));
+        }
+        let _ = match one_line(&entry.description) {
+            about if about.is_empty() => writeln!(text),
+            about => writeln!(text, ": {about}"),
+        };
+    }
 }
 
 /// Who an agent is, and its own prompt.
@@ -221,6 +258,11 @@ fn sample(field: &str) -> &'static str {
 
 /// Whom an agent can ask: the others of its mesh, and the human last.
 fn whom(mesh: &Mesh, agent: &Agent) -> String {
+    let asks = mesh.routing.asks.get(&agent.name);
+    // A row for the human alone says nothing of the agents.
+    if let Some(asks) = asks.filter(|asks| asks.keys().any(|to| *to != Target::Core)) {
+        return listed_asks(mesh, asks);
+    }
     let others: Vec<&Name> = mesh
         .agents
         .keys()
@@ -238,6 +280,26 @@ fn whom(mesh: &Mesh, agent: &Agent) -> String {
         whom += "or ";
     }
     whom + "`to: core`"
+}
+
+/// Whom the table lets an agent ask, and why; the human can always be asked.
+fn listed_asks(mesh: &Mesh, asks: &IndexMap<Target, String>) -> String {
+    let mut whom = String::new();
+    for (to, reason) in asks.iter().filter(|(to, _)| **to != Target::Core) {
+        let _ = write!(whom, "`to: {}`", to.within(&mesh.name));
+        let _ = match one_line(reason) {
+            reason if reason.is_empty() => write!(whom, ", "),
+            reason => write!(whom, " ({reason}), "),
+        };
+    }
+    if !whom.is_empty() {
+        whom += "or ";
+    }
+    let human = asks.get(&Target::Core).map(|reason| one_line(reason));
+    match human.filter(|reason| !reason.is_empty()) {
+        Some(reason) => format!("{whom}`to: core` ({reason})"),
+        None => whom + "`to: core`",
+    }
 }
 
 /// A name for marks around texts, none of which has such a mark in it: what is

@@ -5,7 +5,12 @@ use std::fmt::Write;
 use indexmap::IndexMap;
 
 use super::one_line;
-use crate::model::{Address, Agent, Mesh, Name, OutcomeWord, RoutingMode, Row, Target};
+use crate::format::mesh::opened;
+use crate::format::parts::FORM;
+use crate::model::{
+    Address, Agent, Block, Give, Join, Members, Mesh, Name, Opener, OutcomeWord, RoutingMode, Row,
+    StateKind, Target,
+};
 
 /// The words that go to core where nothing else is said of them, and what they mean.
 const FAILURES: [(&str, &str); 2] = [
@@ -39,20 +44,28 @@ pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
     for (opener, join) in &joins {
         let _ = writeln!(
             text,
-            "End work that comes from `{opener}` with a message that has a `status`: `complete`, or `error` if it \
-             cannot be done. It goes to {} with the results of those who work beside you. `blocked` with \
-             `to: core` asks the human, and all wait for the answer.",
-            target(mesh, join)
+            "End work that {opener} with a message that has a `status`: `complete`, or `error` if it \
+             cannot be done. It goes to {join} with the results of those who work beside you. `blocked` with \
+             `to: core` asks the human, and all wait for the answer."
         );
     }
-    if row.is_none() && !joins.is_empty() {
+    let staged = works_in_states(mesh, &agent.name);
+    if staged {
+        text += "End work that comes with a state of the workflow with a message that has a `status` and no `to`: `complete`, \
+                 or `error` if it cannot be done. What the work comes with says what decides where it goes. \
+                 `blocked` with `to: core` asks the human.\n";
+    }
+    let opens = block_lines(mesh, &agent.name);
+    let elsewhere = !joins.is_empty() || staged;
+    if row.is_none() && elsewhere && opens.is_empty() {
         return text;
     }
-    if !joins.is_empty() {
+    if elsewhere {
         text += "\nOther work goes by its status:\n\n";
     } else {
         text += "End your work with a message that has a `status` and no `to`. The status decides where it goes:\n\n";
     }
+    let opened = |word: &str| opened(mesh, &agent.name, Some(word)).is_some();
     let lines = match row {
         None => unlisted(mesh, None),
         Some(Row::Always(to)) if *to == own => Vec::new(),
@@ -67,8 +80,8 @@ pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
             )]
         }
         Some(Row::ByStatus { words, default }) => {
-            let mut lines: Vec<String> = words
-                .iter()
+            let words_here = words.iter().filter(|(word, _)| !opened(word.as_str()));
+            let mut lines: Vec<String> = words_here
                 .filter_map(|(word, targets)| by_word(mesh, &own, word, targets))
                 .collect();
             match default {
@@ -79,6 +92,10 @@ pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
             lines
         }
     };
+    let complete_opens = opened("complete");
+    let lines = lines.into_iter();
+    let lines = lines.filter(|line| !(complete_opens && line.starts_with("`complete` ")));
+    let lines: Vec<String> = opens.into_iter().chain(lines).collect();
     for line in &lines {
         let _ = writeln!(text, "- {line}");
     }
@@ -88,7 +105,74 @@ pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
     {
         text += "- `blocked` with `to: core` always reaches the human\n";
     }
+    if mesh
+        .blocks
+        .iter()
+        .any(|block| needs_parts(block, &agent.name))
+    {
+        let _ = write!(
+            text,
+            "\nWrite the work in parts, one for each who gets one:\n\n{}",
+            super::indented(FORM)
+        );
+    }
     text
+}
+
+fn needs_parts(block: &Block, agent: &Name) -> bool {
+    let opens = block
+        .opens_for
+        .iter()
+        .any(|opener| *opener == Opener::Complete(agent.clone()));
+    opens && matches!(block.give, Give::Parts(_))
+}
+
+/// Does the machine give this agent work?
+fn works_in_states(mesh: &Mesh, agent: &Name) -> bool {
+    let mut states = mesh
+        .machine
+        .iter()
+        .flat_map(|machine| machine.states.values());
+    states.any(|state| matches!(&state.kind, StateKind::Work(worker) if worker == agent))
+}
+
+/// The blocks that an agent's words open.
+fn block_lines(mesh: &Mesh, agent: &Name) -> Vec<String> {
+    let own = own(mesh, agent);
+    let mut lines = Vec::new();
+    for block in &mesh.blocks {
+        let by_complete = block.opens_for.contains(&Opener::Complete(agent.clone()));
+        let mut words: Vec<String> = Vec::new();
+        if by_complete {
+            words.push("`complete`".into());
+        }
+        if let Some(Row::ByStatus { words: row, .. }) = mesh.routing.rows.get(agent) {
+            let opening = row.keys().map(OutcomeWord::as_str).filter(|word| {
+                let opens = opened(mesh, agent, Some(word));
+                opens.is_some_and(|opens| opens == block) && !(by_complete && *word == "complete")
+            });
+            words.extend(opening.map(|word| format!("`{word}`")));
+        }
+        let Join::To(join) = &block.join else {
+            continue;
+        };
+        if words.is_empty() {
+            continue;
+        }
+        let members = block.members.agents().iter().map(|to| target(mesh, to));
+        let members = listed(&members.collect::<Vec<_>>(), "and");
+        let share = match &block.members {
+            Members::PerPart(_) => format!("in parts to {members}"),
+            Members::Each(_) | Members::Copies { .. } => format!("to {members} at once"),
+        };
+        let words = listed(&words, "or");
+        lines.push(if *join == own {
+            format!("{words} goes {share}; their results come back to you, and your `complete` on those goes as below")
+        } else {
+            format!("{words} goes {share}, and their results together to {}", target(mesh, join))
+        });
+    }
+    lines
 }
 
 /// Where a word leads; `None` if that is only back to the agent itself.
@@ -145,15 +229,36 @@ fn unlisted(
         .collect()
 }
 
-/// The fan-outs that an agent is a member of: who opens each, and who gets the results.
-fn joins<'m>(mesh: &'m Mesh, agent: &Name) -> Vec<(&'m Name, &'m Target)> {
+/// The blocks that an agent is a member of: when, and who gets the results.
+fn joins(mesh: &Mesh, agent: &Name) -> Vec<(String, String)> {
     let own = own(mesh, agent);
-    let rows = mesh.routing.rows.iter();
-    rows.filter_map(|(opener, row)| match row {
-        Row::FanOut { members, join } if members.contains(&own) => Some((opener, join)),
-        Row::FanOut { .. } | Row::Always(_) | Row::ByStatus { .. } => None,
-    })
-    .collect()
+    let states = mesh
+        .machine
+        .iter()
+        .flat_map(|machine| machine.states.values());
+    let of_states = states.filter_map(|state| match &state.kind {
+        StateKind::Ensemble { block, .. } => Some(&**block),
+        StateKind::Work(_) | StateKind::Choice | StateKind::Core | StateKind::Last(_) => None,
+    });
+    let blocks = mesh.blocks.iter().chain(of_states);
+    let blocks = blocks.filter(|block| block.members.agents().contains(&own));
+    blocks
+        .map(|block| {
+            let join = match &block.join {
+                Join::To(join) => target(mesh, join),
+                Join::Machine => "the workflow".into(),
+            };
+            let openers = block.opens_for.iter().filter_map(|opener| match opener {
+                Opener::AnyWord(agent) | Opener::Complete(agent) => Some(format!("`{agent}`")),
+                Opener::RowOfAll | Opener::State(_) => None,
+            });
+            let from = match listed(&openers.collect::<Vec<_>>(), "or") {
+                openers if openers.is_empty() => "you share with others".into(),
+                openers => format!("comes from {openers}"),
+            };
+            (from, join)
+        })
+        .collect()
 }
 
 fn own(mesh: &Mesh, agent: &Name) -> Target {

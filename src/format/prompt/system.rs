@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::given::Given;
-use super::{Briefing, intro, loaded, one_line, routes, sample_fields, whom, workspace};
+use super::{Briefing, intro, loaded, manifest, one_line, routes, sample_fields, whom, workspace};
 use crate::model::Kind;
 
 /// Who an agent is, and how it works here.
@@ -56,6 +56,7 @@ pub fn system(briefing: &Briefing) -> String {
              a file of yours was not accepted, fix that file. Only you write messages, not your subagents. Leave \
              `tx start`, `tx stop` and `tx answer` to the human.\n";
     workspace(&mut text, briefing);
+    manifest(&mut text, briefing);
     loaded(&mut text, briefing.loaded);
     text
 }

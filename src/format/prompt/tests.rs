@@ -293,3 +293,129 @@ fn a_route_back_to_its_own_agent_is_not_offered() {
         assert!(!told.contains("`a`") && !told.contains("again"), "{told}");
     }
 }
+
+// ---- workflows ----
+
+const MACHINE: &str = "fsm:\n  initial: plan\n  context: {round: 0, signal: ''}\n  context_descriptions: {round: how often}\n  scripts: {lint: 'true'}\n  states:\n    plan: {agents: [a, c], description: Write it down, exit: {gates: {a: [$workspace/p.md, lint]}, default: check}}\n    check:\n      agents: [b]\n      exit:\n        set: {signal: \"$(echo '$rearmatter' | yq '.success_signal')\"}\n        when:\n          - {condition: signal == PASS, target: done}\n          - {condition: signal == REFINE, target: check}\n          - {condition: signal == BLOCKED, target: human}\n          - {condition: round >= 3, target: done}\n          - {condition: kind == big, target: many}\n        default: plan\n    many: {ensemble: {agents: [a, b]}, exit: {default: done}}\n    human: {agents: [core], exit: {default: done}}\n    done: {}\nrearmatter: {enabled: false, fields: [kind]}\n";
+
+fn staged(state: &str, agent: &str, visit: u32) -> String {
+    let mesh = load(&format!("{AGENTS}{MACHINE}"));
+    stage(&Stage {
+        machine: mesh.machine.as_ref().unwrap(),
+        agent: &agent.parse().unwrap(),
+        state: &crate::model::StateName::new(state),
+        visit,
+        variables: &first_values(&mesh),
+    })
+}
+
+#[test]
+fn the_agent_of_a_stage_is_told_where_it_is_and_what_decides() {
+    assert_eq!(
+        staged("plan", "a", 2),
+        "# Where this work stands\n\n\
+         The state `plan`, visit 2 of the mesh's workflow: Write it down\n\
+         You can ask `c` about it.\n\n\
+         ## Variables\n\n- `round` = 0 (how often)\n- `signal` = \n\n\
+         ## What decides\n\n\
+         - Before your outcome counts: `$workspace/p.md` must exist, and be written in this run.\n\
+         - Before your outcome counts: the check `lint` must pass.\n\
+         - then check.\n\
+         - `error` stops the workflow here until the human decides; `blocked` asks the human, and you go on with the answer.\n"
+    );
+}
+
+#[test]
+fn what_decides_is_read_from_the_exit_and_the_fields_are_shown() {
+    let text = staged("check", "b", 1);
+    assert!(
+        text.contains(
+            "- `success_signal` in your rearmatter: PASS → done, the end, REFINE → here again, BLOCKED → human, which is core.\n\
+             - if `round >= 3` → done, the end.\n\
+             - `kind` in your rearmatter: big → many; else plan.\n"
+        ),
+        "{text}"
+    );
+    assert!(
+        text.ends_with(
+            "    ---\n    success_signal: PASS  # or REFINE, BLOCKED\n    kind: big  # or another value\n    ---\n"
+        ),
+        "{text}"
+    );
+    let member = staged("many", "a", 1);
+    assert!(
+        member.contains("decided when all members are done"),
+        "{member}"
+    );
+    assert!(!member.contains("rearmatter"), "{member}");
+}
+
+#[test]
+fn members_are_told_their_place_and_openers_their_block() {
+    assert!(member(1, 3).contains("number 1 of 3"));
+    assert_eq!(
+        with_place("${ENSEMBLE_INDEX}/${ENSEMBLE_TOTAL} $x", 0, 4),
+        "0/4 $x"
+    );
+    let mesh = load(&format!(
+        "{AGENTS}ensemble: {{coordinator: a, agents: [b], reviewer: c}}\nrouting: {{a: {{complete: c, blocked: core}}}}\n"
+    ));
+    let outcome = section(&told(&mesh, "a", &[]), "Your outcome");
+    assert!(
+        outcome.contains("- `complete` goes to `b` at once, and their results together to `c`\n"),
+        "{outcome}"
+    );
+    assert!(!outcome.contains("`complete` goes to `c`"), "{outcome}");
+    let outcome = section(&told(&mesh, "b", &[]), "Your outcome");
+    assert!(
+        outcome.starts_with("End work that comes from `a` with"),
+        "{outcome}"
+    );
+    let mesh = load(&format!(
+        "{AGENTS}task_distribution: {{spawner: a, subagents: [b], reviewer: c}}\n"
+    ));
+    let outcome = section(&told(&mesh, "a", &[]), "Your outcome");
+    assert!(outcome.contains("SUBTASK 1: a title"), "{outcome}");
+    let mesh = load(&format!("{AGENTS}{MACHINE}"));
+    let outcome = section(&told(&mesh, "a", &[]), "Your outcome");
+    assert!(
+        outcome.contains("What the work comes with says what decides"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn ask_rows_say_whom_to_ask_and_why() {
+    let mesh = load(&format!(
+        "{AGENTS}routing: {{a: {{complete: b, ask: {{c: for prices}}, ask-human: {{core: money}}}}, b: {{complete: c}}}}\n"
+    ));
+    let questions = section(&told(&mesh, "a", &[]), "Questions");
+    assert!(
+        questions.contains("`to: c` (for prices), or `to: core` (money)"),
+        "{questions}"
+    );
+    assert!(!questions.contains("to: b"), "{questions}");
+}
+
+#[test]
+fn the_files_of_the_manifest_are_listed() {
+    let mesh = load(&format!(
+        "{AGENTS}routing: {{a: {{complete: b}}, b: {{complete: c}}}}\nmanifest: [{{id: plan.md, reads: [b], writes: [a], description: The plan}}]\n"
+    ));
+    let files = section(&told(&mesh, "a", &[]), "Files of the mesh");
+    assert_eq!(files, "- write `.ai/tx/workspaces/m/plan.md`: The plan");
+    let files = section(&told(&mesh, "b", &[]), "Files of the mesh");
+    assert_eq!(
+        files,
+        "- read `.ai/tx/workspaces/m/plan.md`, which a writes: The plan"
+    );
+}
+
+#[test]
+fn where_the_work_stands_comes_before_the_messages_each_time() {
+    let text = prompt_at("", None, "# Where\n\nhere\n", &[]);
+    assert!(
+        text.starts_with("# Where\n\nhere\n\n# The messages\n\n"),
+        "{text}"
+    );
+}

@@ -1,0 +1,76 @@
+//! Blocks, states and files of a mesh, for `tx mesh show`.
+
+use std::fmt::Write;
+
+use super::one_line;
+use crate::format::mesh::states_in_words;
+use crate::model::{Gather, Join, ManifestPath, Members, Mesh, MinSuccesses, Name, Opener, Target};
+
+/// All of it, or nothing.
+pub(super) fn shown(mesh: &Mesh) -> String {
+    let mut text = String::new();
+    for block in &mesh.blocks {
+        let openers = block.opens_for.iter().map(|opener| match opener {
+            Opener::AnyWord(agent) => format!("any status of {agent}"),
+            Opener::Complete(agent) => format!("`complete` of {agent}"),
+            Opener::RowOfAll => "a status whose row lists them all".into(),
+            Opener::State(state) => format!("the state {state}"),
+        });
+        let openers: Vec<String> = openers.collect();
+        let names = block.members.agents().iter();
+        let names: Vec<String> = names.map(|to: &Target| to.within(&mesh.name)).collect();
+        let each = match &block.members {
+            Members::Each(_) | Members::Copies { .. } => "",
+            Members::PerPart(_) => ", a part each",
+        };
+        let join = match &block.join {
+            Join::To(to) => to.within(&mesh.name),
+            Join::Machine => "the machine".into(),
+        };
+        let min = match block.min {
+            MinSuccesses::All => "all must succeed".into(),
+            MinSuccesses::Number(0) => "whoever fails".into(),
+            MinSuccesses::Number(number) => format!("{number} must succeed"),
+        };
+        let time = block
+            .time
+            .map_or_else(String::new, |time| format!(", {} ms each", time.0));
+        let gather = match &block.gather {
+            Gather::Concat => "",
+            Gather::Deduplicate => ", deduplicated",
+            Gather::Voting => ", by vote",
+            Gather::Consensus => ", by consensus",
+            Gather::Custom(_) => ", with a prompt",
+        };
+        let _ = writeln!(
+            text,
+            "\nblock {}: {} ({}{each}) ─▶ {join}\n  opens for {}; {min}{time}{gather}",
+            block.source,
+            names.join(" + "),
+            names.len(),
+            openers.join(", or ")
+        );
+    }
+    for line in states_in_words(mesh) {
+        let _ = writeln!(text, "{line}");
+    }
+    for entry in &mesh.manifest.entries {
+        let (ManifestPath::InWorkspace(path) | ManifestPath::InProject(path)) = &entry.path;
+        let names = |names: &[Name]| match names {
+            [] => "nobody".to_owned(),
+            names => names
+                .iter()
+                .map(Name::as_str)
+                .collect::<Vec<_>>()
+                .join(", "),
+        };
+        let _ = writeln!(
+            text,
+            "\nfile {} ({path}): {} writes it, {} reads it",
+            one_line(&entry.id),
+            names(&entry.writes),
+            names(&entry.reads)
+        );
+    }
+    text
+}
