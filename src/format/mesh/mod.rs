@@ -10,6 +10,7 @@ mod guardrails;
 mod lint;
 mod passed_on;
 mod program;
+mod quality;
 mod raw;
 mod resolve;
 mod schema;

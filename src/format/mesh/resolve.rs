@@ -6,6 +6,7 @@ use super::document::{Document, at};
 use super::guardrails::check_budgets;
 use super::passed_on::{mcp_servers, permissions, thinking};
 use super::program::{check_runtime, run};
+use super::quality::{Sources, gates};
 use super::raw::{RawAgent, RawMesh};
 use super::shapes::{OneOrMany, RawRearmatter, RawWorkspace, Scalar};
 use crate::format::findings::found;
@@ -47,6 +48,15 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh, runtimes: &Runtimes
     check_budgets(document, &guardrails, &agents, runtimes);
     let at = at!["workspace"];
     let output = raw.workspace.and_then(|raw| workspace(document, &at, raw));
+    let gates = gates(
+        document,
+        &Sources {
+            rearmatter: raw.rearmatter.as_ref(),
+            quality: raw.quality.as_ref(),
+            lifecycle: raw.lifecycle.as_ref(),
+            agents: &agents,
+        },
+    );
     let mesh = Mesh {
         description: text(raw.description),
         entry_point,
@@ -54,6 +64,7 @@ pub(super) fn resolve(document: &mut Document, raw: RawMesh, runtimes: &Runtimes
         routing: Routing { mode, rows },
         on_ask: raw.on_ask.unwrap_or_default(),
         rearmatter: rearmatter(raw.rearmatter),
+        gates,
         iteration: raw
             .iteration
             .map_or_else(Iteration::default, |raw| Iteration {
@@ -335,7 +346,7 @@ fn rearmatter(raw: Option<RawRearmatter>) -> RearmatterRules {
     }
 }
 
-/// Thresholds are not compared yet, but one that can never hold is an error already.
+/// A threshold that can never hold is an error.
 fn check_thresholds(document: &mut Document, raw: Option<&RawRearmatter>) {
     let Some(RawRearmatter::Rules(rules)) = raw else {
         return;
