@@ -64,7 +64,6 @@ fn mesh_of_five() -> Event {
         mesh,
         text,
         traits: vec![traits; AGENTS.len()],
-        gates: false,
     }))
 }
 

@@ -14,7 +14,7 @@ use super::output::{dim, paint, talk};
 use super::{Context, Exit, Refused, agent_here, open_journal, short};
 use crate::actions::{self, ended, mark_read};
 use crate::format::report::printable;
-use crate::model::Grade;
+use crate::model::{GateVerdict, Grade};
 use crate::project::Project;
 use crate::view::{self, FoldedJournal, InboxView, MessageNo, Page};
 
@@ -123,7 +123,15 @@ fn claims(item: &InboxView) -> impl Iterator<Item = String> {
         };
         paint(colour, &confidence.to_string())
     });
-    grade.into_iter().chain(confidence)
+    let verdict = item.verdict.map(|verdict| {
+        let colour = match verdict {
+            GateVerdict::Pass => AnsiColor::Green,
+            GateVerdict::Error => AnsiColor::Yellow,
+            GateVerdict::Fail => AnsiColor::Red,
+        };
+        paint(colour, &format!("gates: {}", verdict.as_str()))
+    });
+    grade.into_iter().chain(confidence).chain(verdict)
 }
 
 /// What was shown is read, if a person saw it and somebody can write that down.

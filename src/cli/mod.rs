@@ -16,6 +16,7 @@ mod mesh;
 mod output;
 mod popup;
 mod prune;
+mod quality;
 mod replay;
 mod run;
 mod runtime;
@@ -76,6 +77,7 @@ pub fn main() -> Exit {
         Verb::Worker(verb) => worker::run(&context, &verb),
         Verb::Stop(verb) => stop::run(&context, &verb),
         Verb::Why(verb) => why::run(&context, &verb),
+        Verb::Quality(verb) => quality::run(&context, &verb),
         Verb::Trace(verb) => trace::run(&context, &verb),
         Verb::Spy(verb) => spy::run(&context, &verb),
         Verb::Dlq(verb) => dlq::run(&context, &verb),
@@ -130,6 +132,7 @@ enum Verb {
     Worker(worker::WorkerArgs),
     Stop(stop::StopArgs),
     Why(why::WhyArgs),
+    Quality(quality::QualityArgs),
     Trace(trace::TraceArgs),
     Spy(spy::SpyArgs),
     #[command(subcommand)]

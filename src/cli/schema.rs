@@ -8,9 +8,9 @@ use super::wait::Waited;
 use super::{check, demo, doctor, init, mesh, start, worker};
 use crate::actions::{Answered, DeadLetterDone, PruneView, SentView, StopView, WorkerDone};
 use crate::view::{
-    AgentView, AskView, DeadLetter, DeadLetterView, Differences, EventView, Hop, InboxView,
-    LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now, RuntimeLine, RuntimeView,
-    StateView, Trace, WorkerView,
+    AgentView, AskView, Calibration, DeadLetter, DeadLetterView, Differences, EventView, Hop,
+    InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now, RuntimeLine,
+    RuntimeView, StateView, Trace, WorkerView,
 };
 
 /// What each verb answers: one document, or one a line where it streams. Under `$defs` are
@@ -47,6 +47,7 @@ pub fn schema() -> Value {
     add("stop", one::<StopView>);
     add("why MSG", one::<MessageView>);
     add("why AGENT", one::<AgentView>);
+    add("quality", one::<Vec<Calibration>>);
     add("trace", one::<Trace>);
     add("spy", one::<EventView>);
     add("dlq list", one::<Vec<DeadLetter>>);

@@ -19,6 +19,10 @@ pub(super) struct TurnArgs {
     #[arg(value_name = "ATTEMPT", required_unless_present = "inner")]
     attempt: Option<u32>,
 
+    /// Lead a session of its own, where no pane gives it one
+    #[arg(long, conflicts_with = "inner")]
+    alone: bool,
+
     /// The folder of the attempt
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
@@ -27,7 +31,7 @@ pub(super) struct TurnArgs {
 pub(super) fn run(verb: &TurnArgs) -> ! {
     let code = match verb.inner {
         Some(wrapper) => daemon::become_program(wrapper, &verb.folder),
-        None => daemon::wrap(&verb.folder),
+        None => daemon::wrap(&verb.folder, verb.alone),
     };
     std::process::exit(code)
 }

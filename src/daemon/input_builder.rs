@@ -4,16 +4,18 @@
 use base16ct::lower::encode_string;
 use sha2::{Digest, Sha256};
 
+use super::jobs::Batch;
 use super::meshes::MeshFiles;
 use super::process::Manner;
 use super::processes::Start;
 use super::turn_input::{BusFile, DeliveredMessage, TurnInput};
 use crate::engine::{
-    Arrived, AttemptId, Event, MessageNo, MessageRecord, ProcessExit, State, Turn,
+    Arrived, AttemptId, Event, Job, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord,
+    ProcessExit, State, Turn,
 };
 use crate::journal::{Error, Reader, Store, StoredMessage};
-use crate::model::{Address, Kind, Rearmatter};
-use crate::project::Project;
+use crate::model::{Address, Agent, Kind, Rearmatter};
+use crate::project::{Project, Task, workspace};
 use crate::runtime::uses_session;
 
 /// Where everything is that is handed over.
@@ -125,9 +127,116 @@ impl InputBuilder<'_> {
     ) -> Result<Vec<DeliveredMessage>, Error> {
         let each = messages.iter().filter_map(|number| {
             let held = self.store.state().message(*number)?;
-            Some(content(self.store.reader(), &held.facts, to))
+            Some(self.content_with_quotes(&held.facts, to))
         });
         each.collect()
+    }
+
+    /// A message, with the texts that it quotes below it.
+    fn content_with_quotes(
+        &self,
+        facts: &MessageRecord,
+        to: &Address,
+    ) -> Result<DeliveredMessage, Error> {
+        let mut whole = content(self.store.reader(), facts, to)?;
+        for quoted in &facts.quotes {
+            let Some(facts) = self.store.history().message(*quoted)? else {
+                continue;
+            };
+            let text = match self.store.reader().contents(&facts)? {
+                None => continue,
+                Some(StoredMessage::Own(text)) => text,
+                Some(StoredMessage::File(arrived)) => {
+                    let from = arrived.body.start;
+                    arrived.text.get(from..).unwrap_or_default().to_owned()
+                }
+            };
+            let (id, from, headline) = (&facts.id, &facts.from, &facts.headline);
+            let status = facts.status.as_ref().map(|word| format!(", status {word}"));
+            let status = status.unwrap_or_default();
+            whole.body += &format!("\n\n# `{id}` from {from}{status}: {headline}\n\n{text}");
+        }
+        Ok(whole)
+    }
+
+    /// Jobs, with what they read and where they run; or why they cannot, as the engine is told.
+    pub(super) fn batch(
+        &self,
+        owner: JobOwner,
+        job: u32,
+        place: &JobPlace,
+        jobs: Vec<Job>,
+        env: Vec<(String, String)>,
+    ) -> Result<Batch, Event> {
+        let folder = self.project.root.clone();
+        let mut environment = vec![("TX_ROOT".to_owned(), folder.to_string_lossy().into_owned())];
+        environment.extend(env);
+        let stdin_of = |job: &Job| match job {
+            Job::Gate { stdin, .. } => self.text(*stdin),
+            Job::Script { .. } | Job::File { .. } | Job::Commit { .. } => Ok(String::new()),
+        };
+        let texts: Result<Vec<String>, Error> = jobs.iter().map(stdin_of).collect();
+        match (texts, self.workspace_of(place)) {
+            (Ok(texts), Ok(workspace)) => {
+                for name in ["TX_WORKSPACE", "workspace"] {
+                    environment.extend(workspace.clone().map(|path| (name.to_owned(), path)));
+                }
+                Ok(Batch {
+                    owner,
+                    job,
+                    jobs: jobs.into_iter().zip(texts).collect(),
+                    folder,
+                    environment,
+                })
+            }
+            (Err(error), _) | (_, Err(error)) => Err(Event::JobsFinished {
+                owner,
+                job,
+                results: jobs
+                    .iter()
+                    .map(|_| JobResult::failed(error.to_string()))
+                    .collect(),
+            }),
+        }
+    }
+
+    fn text(&self, number: Option<MessageNo>) -> Result<String, Error> {
+        let history = self.store.history();
+        let Some(facts) = number
+            .map(|number| history.message(number))
+            .transpose()?
+            .flatten()
+        else {
+            return Ok(String::new());
+        };
+        Ok(self.store.reader().text_of(&facts)?.unwrap_or_default())
+    }
+
+    /// The output folder of a run, if its mesh has one.
+    fn workspace_of(&self, place: &JobPlace) -> Result<Option<String>, Error> {
+        let mut meshes = self.store.state().meshes();
+        let mesh = meshes.find(|loaded| loaded.mesh.name == place.mesh);
+        let Some(mesh) = mesh.map(|loaded| &loaded.mesh) else {
+            return Ok(None);
+        };
+        let (Some(agent), Some(run)) = (mesh.agents.values().next(), place.run) else {
+            return Ok(None);
+        };
+        let Some(facts) = self.store.history().message(run)? else {
+            return Ok(None);
+        };
+        let task = Task {
+            id: facts.id.as_str(),
+            headline: facts.headline.as_str(),
+            feature: place.feature.as_ref(),
+        };
+        // That of the mesh, not of one agent.
+        let agent = Agent {
+            workspace: None,
+            ..agent.clone()
+        };
+        let folder = workspace(self.project, mesh, &agent, Some(task));
+        Ok(folder.map(|folder| folder.to_string_lossy().into_owned()))
     }
 
     /// A session of its own, in the form that every agent CLI takes.

@@ -210,7 +210,6 @@ impl MeshFiles {
                     .collect(),
                 mesh: mesh.clone(),
                 text: entry.text.clone(),
-                gates: false,
             };
             if !state.meshes().any(|known| *known == loaded) {
                 tracing::info!(mesh = %mesh.name, "mesh loaded");

@@ -17,6 +17,7 @@ mod fatal;
 mod hooks;
 mod injector;
 mod input_builder;
+mod jobs;
 mod launch;
 mod lock;
 mod meshes;

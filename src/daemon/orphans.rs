@@ -11,6 +11,7 @@ use rustix::process::Pid;
 
 use super::attempt::{Attempt, Stand};
 use super::attempts;
+use super::jobs::end_all_in;
 use super::signals::{force, kill_all};
 use crate::model::Address;
 use crate::pane::{Force, STEPS};
@@ -27,6 +28,7 @@ pub fn orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
 /// End all that runs of any agent. Whoever calls this holds the lock of the daemon: nobody
 /// starts anything meanwhile. Those that are left have not ended.
 pub fn end_orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
+    end_all_in(run);
     for (_, attempt) in attempts::all(run)? {
         match attempt.stand()? {
             // Its pane may be about to begin it. If it just has, it is ended like the rest.

@@ -4,7 +4,7 @@
 use super::input_builder::{InputBuilder, SpawnOptions};
 use super::run::Daemon;
 use super::system_messages::file_of;
-use crate::engine::{AttemptId, Effect, Event, Sent, SystemMessage, Turn, Verdict};
+use crate::engine::{AttemptId, Effect, Event, Sent, SystemMessage, Turn};
 
 impl Daemon {
     /// Do what the engine has decided, now that it is durable.
@@ -63,13 +63,19 @@ impl Daemon {
                 self.processes.decide(&pane, request, decision);
             }
             Effect::EndTurn { pane, turn } => self.processes.turn_is_over(&pane, turn),
-            Effect::RunHook { worker, check, .. } => self.queue.push(Event::HookFinished {
-                worker,
-                check,
-                verdict: Verdict::Error {
-                    why: "this tx has no quality hooks".into(),
-                },
-            }),
+            Effect::RunJobs {
+                owner,
+                job,
+                place,
+                jobs,
+                env,
+            } => {
+                tracing::info!(?owner, job, jobs = jobs.len(), "run jobs");
+                match self.input_builder().batch(owner, job, &place, jobs, env) {
+                    Ok(batch) => self.jobs.start(batch),
+                    Err(event) => self.queue.push(event),
+                }
+            }
             Effect::Archive(_) => {}
         }
     }

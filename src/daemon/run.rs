@@ -18,6 +18,7 @@ use super::consumer::{Consumer, Known};
 use super::control::{self, Asked, Reply};
 use super::fatal::FatalError;
 use super::injector::Injector;
+use super::jobs::Jobs;
 use super::lock::{DaemonLock, Ground, Lost};
 use super::meshes::MeshFiles;
 use super::notifier::{Notifier, Reach};
@@ -125,6 +126,7 @@ pub(super) struct Daemon {
     pub(super) meshes: MeshFiles,
     pub(super) consumer: Consumer,
     pub(super) processes: Processes,
+    pub(super) jobs: Jobs,
     /// What tx wrote in earlier lives, which the first scan finds.
     pub(super) written_before: HashSet<(Address, MsgId)>,
     /// Messages that named a mesh that there is not, by what they named.
@@ -230,6 +232,8 @@ impl Daemon {
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
             shown.extend(processes.adopt(survivor));
         }
+        let program = program.to_string_lossy().into();
+        let jobs = Jobs::new(project.run(), program, inputs.clone());
         let (mut meshes, mut reader) = MeshFiles::new(project);
         let found = StartupEvents {
             meshes: meshes.take(reader.read(), store.state()),
@@ -250,6 +254,7 @@ impl Daemon {
             store,
             consumer,
             processes,
+            jobs,
             queue,
             tasks,
             reloads: Vec::new(),

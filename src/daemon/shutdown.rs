@@ -41,6 +41,7 @@ impl Daemon {
     pub(super) async fn shut_down(&mut self, lost: &Lost) {
         self.consumer.stop();
         self.notifier.last_word(&format!("tx: {lost}")).await;
+        self.jobs.end_all().await;
         let ended = tokio::time::timeout(LAST, self.processes.end_agents());
         if ended.await.is_err() {
             tracing::error!("agents could not be ended: `ps` shows them");
@@ -55,6 +56,9 @@ impl Daemon {
             && let Err(error) = self.store.snapshot()
         {
             tracing::warn!(%error, "no snapshot: the next start takes longer");
+        }
+        if end.kill_agents {
+            self.jobs.end_all().await;
         }
         if end.kill_agents
             && tokio::time::timeout(LAST, self.processes.end_all())

@@ -40,11 +40,18 @@ const LAST_ERRORS: usize = 64 * 1024;
 /// How long it is tried to leave a record where the disk is full.
 const LAST_TRY: Duration = Duration::from_secs(600);
 
-/// Run the attempt of a folder in this pane. Returns the code to exit with.
-pub fn wrap(folder: &Path) -> i32 {
+/// Run the attempt of a folder in this pane; `alone`, in a session of its own. Returns the code
+/// to exit with.
+pub fn wrap(folder: &Path, alone: bool) -> i32 {
     let attempt = Attempt::at(folder);
+    let lead = || match alone {
+        true => rustix::process::setsid().map(drop).map_err(io::Error::from),
+        false => Ok(()),
+    };
     // Before it begins: from then on it owes a record.
-    let began = ignore_signals().and_then(|()| attempt.begin());
+    let began = lead()
+        .and_then(|()| ignore_signals())
+        .and_then(|()| attempt.begin());
     let lock = match began {
         Ok(Some(lock)) => lock,
         Ok(None) => {

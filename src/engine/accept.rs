@@ -15,10 +15,21 @@ use super::plan::{Plan, ends_in_spite_of_asks};
 use super::runs::BudgetCheck;
 use super::state::{OpenMessage, State};
 use super::work::{Forwarding, Owes, Routed, Work};
-use crate::model::{Address, Envelope, Kind, MsgId};
+use crate::model::{Address, Envelope, Kind, MsgId, Quality, Rearmatter};
 
 /// How many messages may follow from each other.
 pub(super) const HOPS: u32 = 50;
+
+/// A message that is accepted, with what it will be known by.
+pub(super) struct Taken {
+    pub(super) number: MessageNo,
+    pub(super) id: MsgId,
+    /// The id as its author wrote it, if another message has that.
+    pub(super) written: Option<MsgId>,
+    pub(super) envelope: Envelope,
+    pub(super) rearmatter: Rearmatter,
+    pub(super) source: Source,
+}
 
 impl State {
     pub(super) fn arrived(&mut self, arrived: Arrived) {
@@ -28,7 +39,7 @@ impl State {
             text: _,
             envelope,
             body: _,
-            rearmatter: _,
+            rearmatter,
             warnings: _,
             turn,
             known,
@@ -82,7 +93,15 @@ impl State {
         let number = amended.unwrap_or_else(|| self.next_number());
         let author = envelope.from.clone();
         let costs = amended.is_none();
-        self.accept(number, id, written, envelope, source, plan, &known, costs);
+        let taken = Taken {
+            number,
+            id,
+            written,
+            envelope,
+            rearmatter,
+            source,
+        };
+        self.accept(taken, plan, &known, costs);
         if amended.is_some() && self.workers.contains(&author) {
             self.after_ask(&author);
         }
@@ -162,18 +181,21 @@ impl State {
     }
 
     /// Take a message in, and act on it.
-    #[expect(clippy::too_many_arguments, reason = "each is a part of the message")]
     pub(super) fn accept(
         &mut self,
-        number: MessageNo,
-        id: MsgId,
-        written: Option<MsgId>,
-        envelope: Envelope,
-        source: Source,
+        taken: Taken,
         plan: Plan,
         known: &[MessageRecord],
         costs: bool,
     ) {
+        let Taken {
+            number,
+            id,
+            written,
+            envelope,
+            rearmatter,
+            source,
+        } = taken;
         let Plan {
             deliveries,
             ancestry,
@@ -210,6 +232,13 @@ impl State {
             false => self.spend(run, &from),
         };
         let status = envelope.status.clone();
+        let claimed = Quality {
+            grade: rearmatter.grade(),
+            confidence: rearmatter.confidence(),
+            reports: Vec::new(),
+        };
+        let is_claimed = !from.is_core() && claimed != Quality::default();
+        let quality = status.as_ref().filter(|_| is_claimed).map(|_| claimed);
         let names_it = self.names_what_it_has(&envelope);
         let (headless, inject_response) = (envelope.headless, envelope.inject_response);
         self.hold(OpenMessage {
@@ -233,9 +262,12 @@ impl State {
                 totals: None,
                 inject_response,
                 wanted: false,
+                quotes: Vec::new(),
+                quality: quality.map(Box::new),
                 read: None,
             },
             envelope: Some(Box::new(envelope)),
+            rearmatter,
             repair: false,
         });
         if !from.is_core() {

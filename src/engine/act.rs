@@ -2,7 +2,7 @@
 
 use super::dispatch::SILENCE;
 use super::effect::Effect;
-use super::event::{ProcessExit, Sent, Timer, Verdict};
+use super::event::{ProcessExit, Sent, Timer};
 use super::message_record::Step;
 use super::signal_data::SignalData;
 use super::state::State;
@@ -50,7 +50,7 @@ impl State {
             Transition::TryAgain => self.retry_after_backoff(who),
             Transition::Stopped => self.stopped(who),
             Transition::KillAgain => self.kill_again(who),
-            Transition::Judged => self.judged(who, told),
+            Transition::Judged => self.judged(who),
             // What shows that it lives is seen to where it is heard.
             Transition::SignOfLife | Transition::PaneGone => {}
             // Of messages, people and starts of tx: acted on where they are met.
@@ -260,10 +260,7 @@ impl State {
                 self.fail(who, work, "its work could not be given in time".into());
             }
             WorkerState::Working { work } => self.fail(who, work, "it took too long".into()),
-            WorkerState::Checking { work, .. } => {
-                let why = "they took too long".to_owned();
-                self.judge(who, work, Verdict::Error { why });
-            }
+            WorkerState::Checking { work, round } => self.checks_timed_out(who, work, round),
             status => self.worker_mut(who).status = status,
         }
     }
@@ -276,12 +273,10 @@ impl State {
         }
     }
 
-    fn judged(&mut self, who: &Address, told: SignalData) {
-        match (self.take_status(who), told) {
-            (WorkerState::Checking { work, .. }, SignalData::Checked(verdict)) => {
-                self.judge(who, work, verdict);
-            }
-            (status, _) => self.worker_mut(who).status = status,
+    fn judged(&mut self, who: &Address) {
+        match self.take_status(who) {
+            WorkerState::Checking { work, round } => self.judge(who, work, round),
+            status => self.worker_mut(who).status = status,
         }
     }
 

@@ -16,7 +16,7 @@ use crate::model::{Address, OnAsk};
 /// How long work may take to be given.
 const STARTING: i64 = 60_000;
 /// How long checks may take.
-const CHECKING: i64 = 600_000;
+pub(super) const CHECKING: i64 = 600_000;
 /// How long a process may take to end.
 const STOPPING: i64 = 30_000;
 /// How long nothing may be heard of a pane before it is looked at, and core is told.
@@ -90,7 +90,10 @@ impl State {
             let over = self.over_budget(to, item.messages.iter().copied());
             over.is_some() && !item.granted
         };
+        let judges = |item: &Item| item.verdict.is_some();
         first.set == other.set
+            && !judges(first)
+            && !judges(other)
             && over(first) == over(other)
             && overrides(first).unwrap_or(none) == overrides(other).unwrap_or(none)
     }
@@ -289,7 +292,7 @@ impl State {
                 at.saturating_add(timeout.saturating_mul(1_000))
             }),
             WorkerState::Limited { until, .. } => Some(*until),
-            WorkerState::Checking { .. } => Some(at + CHECKING),
+            WorkerState::Checking { round, .. } => Some(at + round.time.max(CHECKING)),
             WorkerState::Backoff { until, .. } => (!worker.stopped).then_some(*until),
             WorkerState::Stopping { .. } => Some(at + STOPPING),
         };

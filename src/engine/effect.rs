@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::{AttemptId, Decision};
+use super::jobs::{Job, JobOwner, JobPlace};
 use super::message_record::{MessageNo, MessageRecord};
 use crate::model::{Address, Kind, MsgId, OutcomeWord};
 
@@ -79,14 +80,18 @@ pub enum Effect {
         /// Which.
         turn: u32,
     },
-    /// Check outcomes. The verdict comes back as an event.
-    RunHook {
-        /// Whose.
-        worker: Address,
-        /// Which check of this work.
-        check: u32,
-        /// The outcomes.
-        outcomes: Vec<MessageNo>,
+    /// Run jobs, one after the other. Their results come back as one event.
+    RunJobs {
+        /// Who waits for them.
+        owner: JobOwner,
+        /// Which of its jobs; the number rises.
+        job: u32,
+        /// Where they run.
+        place: JobPlace,
+        /// The jobs.
+        jobs: Vec<Job>,
+        /// What tx adds to their environment.
+        env: Vec<(String, String)>,
     },
     /// Keep what is known of a finished message.
     Archive(Box<MessageRecord>),
@@ -106,7 +111,7 @@ impl Effect {
             | Effect::NotifyHeld { .. }
             | Effect::Decide { .. }
             | Effect::EndTurn { .. }
-            | Effect::RunHook { .. }
+            | Effect::RunJobs { .. }
             | Effect::Archive(_) => None,
         }
     }
@@ -125,7 +130,7 @@ impl Effect {
             | Effect::NotifyHeld { .. }
             | Effect::Decide { .. }
             | Effect::EndTurn { .. }
-            | Effect::RunHook { .. } => None,
+            | Effect::RunJobs { .. } => None,
         }
     }
 }

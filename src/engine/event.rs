@@ -6,6 +6,7 @@ use std::ops::Range;
 use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
+use super::jobs::{JobOwner, JobResult};
 use super::message_record::{MessageNo, MessageRecord};
 use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Rearmatter, Usage};
 
@@ -120,14 +121,14 @@ pub enum Event {
         /// When it was due.
         due: i64,
     },
-    /// The checks of an outcome have ended.
-    HookFinished {
-        /// Whose outcome.
-        worker: Address,
-        /// Which check of it.
-        check: u32,
-        /// What they found.
-        verdict: Verdict,
+    /// Jobs have ended.
+    JobsFinished {
+        /// Who waits for them.
+        owner: JobOwner,
+        /// Which of its jobs. The results of an older number are late.
+        job: u32,
+        /// One for each job, in their order.
+        results: Vec<JobResult>,
     },
     /// A mesh was loaded, for the first time or again.
     MeshLoaded(Box<LoadedMesh>),
@@ -291,6 +292,9 @@ pub enum ProcessExit {
         stdout: String,
         /// The end of its standard error, if that was kept.
         stderr: String,
+        /// The rearmatter that its standard output ends in.
+        #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
+        rearmatter: Rearmatter,
     },
     /// It was killed, or is gone without a trace.
     Lost {
@@ -335,24 +339,6 @@ pub enum Sent {
     Perhaps,
 }
 
-/// What the checks of an outcome found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// It is good.
-    Pass,
-    /// It is not.
-    Fail {
-        /// What its author is told.
-        findings: String,
-    },
-    /// They could not tell.
-    Error {
-        /// What went wrong.
-        why: String,
-    },
-}
-
 /// What a time was set for. There is at most one of each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -367,6 +353,8 @@ pub enum Timer {
     Ask(MessageNo, Address),
     /// An ask to core that is to be answered by its default.
     Expires(MessageNo),
+    /// The check of an outcome that came late, by its job.
+    Check(Address, u32),
 }
 
 /// A mesh as it was loaded.
@@ -378,8 +366,6 @@ pub struct LoadedMesh {
     pub text: String,
     /// How each of its agents runs, in the order of its agents.
     pub traits: Vec<Traits>,
-    /// Has it gates that outcomes must pass?
-    pub gates: bool,
 }
 
 /// How an agent runs, as far as decisions depend on it.

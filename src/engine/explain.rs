@@ -115,8 +115,8 @@ impl State {
                 format!("its account has no room until {}", to_the_second(*until))
             }
             WorkerState::Checking { work, .. } => format!(
-                "its outcome is being checked ({} times so far)",
-                work.checks
+                "its outcome is being checked (sent back {} times so far)",
+                work.iteration
             ),
             WorkerState::Backoff {
                 work: Some(work),

@@ -135,6 +135,9 @@ impl State {
             | WorkerState::Checking { .. }
             | WorkerState::Backoff { .. } => false,
         };
+        if let WorkerState::Checking { round, .. } = &status {
+            self.withdraw_evaluations(who, round);
+        }
         if let Some(work) = status.into_work() {
             self.park(who, *work, &why);
         }

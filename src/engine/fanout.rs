@@ -203,6 +203,7 @@ impl State {
                 owes: Owes::Outcome,
                 set: None,
                 granted: false,
+                verdict: None,
             };
             self.enqueue_item(&join, item, Priority::Normal);
         }

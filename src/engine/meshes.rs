@@ -53,12 +53,6 @@ impl Meshes {
         })
     }
 
-    /// Must the outcomes of an agent pass gates?
-    pub(super) fn has_gates(&self, agent: &Address) -> bool {
-        let loaded = self.all.get(&agent.mesh);
-        loaded.is_some_and(|loaded| loaded.gates)
-    }
-
     /// The addresses of all agents.
     pub(super) fn directory(&self) -> &Directory {
         &self.directory

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::work::{Forwarding, Member};
 use super::{KindRow, Rule};
-use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Spent};
+use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Quality, Spent};
 
 /// The place of a message in the order in which messages were accepted, from 1.
 #[derive(
@@ -72,6 +72,12 @@ pub struct MessageRecord {
     /// Was it wanted in the core session, as what came of such a task?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub wanted: bool,
+    /// The messages whose texts go with it, if tx wrote it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quotes: Vec<MessageNo>,
+    /// What is known of its quality, if it is an outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<Box<Quality>>,
     /// When the human read it, if it is for core: in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<i64>,
@@ -211,6 +217,8 @@ impl MessageRecord {
             totals: None,
             inject_response: false,
             wanted: false,
+            quotes: Vec::new(),
+            quality: None,
             read: None,
         }
     }

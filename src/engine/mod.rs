@@ -7,14 +7,18 @@
 mod accept;
 mod act;
 mod asks;
+mod checking;
 mod dispatch;
 mod effect;
+mod evaluation;
 mod event;
 mod explain;
 mod failures;
 mod fanout;
+mod gates;
 mod identity;
 mod infer;
+mod jobs;
 mod meshes;
 mod message_record;
 mod notes;
@@ -28,6 +32,7 @@ mod recovery;
 mod references;
 mod reload;
 mod replay;
+mod round;
 mod route;
 mod runs;
 mod signal_data;
@@ -49,21 +54,23 @@ pub use asks::Ask;
 pub use effect::{Effect, SystemMessage, Turn};
 pub use event::{
     Alive, Arrived, AttemptId, Command, Decision, Dialog, DialogKind, Event, LoadedMesh,
-    ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, Verdict, exited_with,
+    ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, exited_with,
 };
 pub use infer::{
     InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,
 };
+pub use jobs::{Job, JobEnd, JobOwner, JobPlace, JobResult};
 pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
 pub use preview::{Unsendable, preview};
 pub use promises::Broken;
 pub use replay::Judged;
+pub use round::{LateCheck, Pending, Reported, Reporter, Round};
 pub use route::{Addressee, Outcome, Route, Rule, Unroutable, route};
 pub use state::{Counts, OpenMessage, State, Touched, TransitionRecord};
 pub use table::decide;
 pub use timers::PAUSED;
 pub use transitions::{Signal, Transition};
-pub use work::{Forwarding, Item, Last, Member, Owes, Routed, Work};
+pub use work::{Forwarding, Item, Last, Member, Owes, Routed, VerdictFor, Work};
 pub use worker::{Giving, Phase, QueuePosition, Shows, WaitingOn, Worker, WorkerState};
 
 /// The version of the rules that this engine decides by.

@@ -10,7 +10,7 @@ use super::failures::FAILURES;
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::state::{OpenMessage, State};
 use super::work::{Item, Owes, Work};
-use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Priority};
+use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Priority, Rearmatter};
 
 /// The repair note in a row with which the work is parked.
 const NOTES: u32 = 3;
@@ -82,9 +82,12 @@ impl State {
                 totals: None,
                 inject_response: false,
                 wanted: false,
+                quotes: Vec::new(),
+                quality: None,
                 read: None,
             },
             envelope: None,
+            rearmatter: Rearmatter::default(),
             repair: false,
         });
         self.effect(Effect::Write(Box::new(SystemMessage {
@@ -351,6 +354,7 @@ impl State {
                 owes: Owes::Nothing,
                 set: None,
                 granted: false,
+                verdict: None,
             };
             return self.enqueue_item(author, item, Priority::High);
         }

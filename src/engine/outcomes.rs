@@ -1,6 +1,6 @@
 //! Outcomes: kept until their work is finished, then routed on.
 
-use super::message_record::{MessageNo, MessageRecord};
+use super::message_record::{MessageNo, MessageRecord, Step};
 use super::state::State;
 use super::transitions::{Signal, Transition};
 use super::work::{Forwarding, Owes, Routed, Work};
@@ -21,37 +21,59 @@ impl State {
         let named = self.parked_causes(from, number, known);
         let given =
             self.given(from).is_some_and(Work::owes) && !self.is_of_parked(from, number, &named);
-        for parked in &named {
-            self.finish_parked(from, *parked, known);
+        let gated = !self.gates_of(from, number).is_empty();
+        if given {
+            if !gated {
+                for parked in &named {
+                    self.finish_parked(from, *parked, known);
+                }
+            }
+            if let Some(work) = self.worker_mut(from).status.work_mut() {
+                work.outcomes.push(routed);
+            }
+            return self.settle_outside_of_a_turn(from);
         }
+        // With nothing named, what was parked last is meant.
         let last = self
             .workers
             .get(from)
             .and_then(|worker| worker.last.as_ref());
-        let last = last.filter(|last| last.parked).map(|last| last.number);
-        let worker = self.worker_mut(from);
-        let Some(work) = worker.status.work_mut().filter(|_| given) else {
-            // With nothing named, what was parked last is meant.
-            let last = last.filter(|_| named.is_empty());
-            let late = last.is_some_and(|last| self.finish_parked(from, last, known));
-            if !late && named.is_empty() {
-                let warning = match self.output.outside {
-                    Some(_) => {
-                        "it was written before you were given what you have in hand: it is routed, \
-                         and finishes nothing (`in-reply-to` names what it is about)"
-                    }
-                    None => {
-                        "it came when you had nothing in hand: it is routed, and finishes nothing"
-                    }
-                };
-                self.warn(from, warning, number);
-            }
-            self.release(from, routed);
-            // It may have waited for nothing but what it has just withdrawn.
-            return self.after_ask(from);
+        let last = last.filter(|last| last.parked && named.is_empty());
+        let parked = match last {
+            Some(last) => vec![last.number],
+            None => named,
         };
-        work.outcomes.push(routed);
-        self.settle_outside_of_a_turn(from);
+        match gated {
+            true => self.check_late(from, routed, parked, known),
+            false => self.finish_late(from, routed, &parked, known),
+        }
+        // It may have waited for nothing but what it has just withdrawn.
+        self.after_ask(from);
+    }
+
+    /// An outcome that came when its work was over goes on, and finishes what was parked.
+    pub(super) fn finish_late(
+        &mut self,
+        from: &Address,
+        routed: Routed,
+        parked: &[MessageNo],
+        known: &[MessageRecord],
+    ) {
+        let mut late = false;
+        for parked in parked {
+            late |= self.finish_parked(from, *parked, known);
+        }
+        if !late {
+            let warning = match self.output.outside {
+                Some(_) => {
+                    "it was written before you were given what you have in hand: it is routed, \
+                     and finishes nothing (`in-reply-to` names what it is about)"
+                }
+                None => "it came when you had nothing in hand: it is routed, and finishes nothing",
+            };
+            self.warn(from, warning, routed.number);
+        }
+        self.release(from, routed);
     }
 
     /// Does an outcome speak of what was parked, and not of what is in hand?
@@ -87,10 +109,8 @@ impl State {
         self.happens(from, Signal::Paid, |state, by| {
             if by == Transition::GoesOn {
                 state.go_on_if_paid(from);
-            } else if by == Transition::CheckAgain
-                && let Some(work) = state.take_status(from).into_work()
-            {
-                state.check(from, work);
+            } else if by == Transition::CheckAgain {
+                state.check_again(from);
             }
         });
     }
@@ -146,6 +166,9 @@ impl State {
             }
             Forwarding::FanOut { join } => self.fan_out(number, run, &to, join),
             Forwarding::Join(member) => self.result(from, &member, number),
+            Forwarding::Verdict => {
+                self.end_all(number, Step::Finished, "a verdict, for its gate alone")
+            }
         }
     }
 

@@ -267,6 +267,16 @@ impl State {
         let Some(mesh) = self.mesh(&from.mesh) else {
             return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
         };
+        // What an evaluator says is its verdict, unless it needs the human.
+        let blocked = status.is_some_and(|status| status.as_str() == "blocked");
+        if let Some(asked) = self.judges(from).filter(|_| !blocked) {
+            let delivery = Delivery {
+                row: Some(row),
+                ..self.accepted(&asked.author, Kind::TaskComplete)
+            };
+            plan.deliver(delivery);
+            return plan.go(Forwarding::Verdict);
+        }
         let work = worker.and_then(|worker| worker.status.work());
         let route_to = match &envelope.route_to {
             None => None,

@@ -132,6 +132,12 @@ impl State {
         let asked = self.asks.get(number, to).is_some();
         let author = self.workers.get(from).and_then(|w| w.status.work());
         let outcome = author.is_some_and(|work| work.outcomes.iter().any(|o| o.number == number));
+        let mut late = self
+            .workers
+            .get(from)
+            .into_iter()
+            .flat_map(|worker| &worker.late);
+        let outcome = outcome || late.any(|late| late.outcome.number == number);
         let result = || self.fan_outs.with_result(number).is_some();
         let there = self.workers.get(to).is_some_and(|worker| {
             let work = worker.status.work();

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use super::event::AttemptId;
+use super::gates::report;
 use super::message_record::{MessageNo, Step};
 use super::state::State;
 use super::work::{Item, Member, Owes};
 use super::worker::QueuePosition;
-use crate::model::{Address, Kind, Priority};
+use crate::model::{Address, GateVerdict, Kind, Priority};
 
 /// The updates that wait for a worker that never has a turn.
 const UPDATES: usize = 100;
@@ -24,19 +25,20 @@ impl State {
         let envelope = self.messages.envelope(number);
         let priority = match owes {
             Owes::Nothing => Priority::High,
-            Owes::Outcome | Owes::Answer(_) => {
+            Owes::Outcome | Owes::Answer(_) | Owes::Verdict => {
                 envelope.map_or(Priority::Normal, |envelope| envelope.priority)
             }
         };
         let set = match owes {
             Owes::Outcome if set.is_none() => self.reopened(to, number),
-            Owes::Outcome | Owes::Answer(_) | Owes::Nothing => set,
+            Owes::Outcome | Owes::Answer(_) | Owes::Verdict | Owes::Nothing => set,
         };
         let item = Item {
             messages: vec![number],
             owes,
             set,
             granted: false,
+            verdict: None,
         };
         self.enqueue_item(to, item, priority);
     }
@@ -69,8 +71,10 @@ impl State {
 
     /// An item that nobody will take.
     pub(super) fn park_item(&mut self, to: &Address, item: Item, why: &str) {
-        let about = item.messages.first().copied();
-        self.tell_core_of_parked("a message was parked", format!("{to}: {why}"), about);
+        if item.verdict.is_none() {
+            let about = item.messages.first().copied();
+            self.tell_core_of_parked("a message was parked", format!("{to}: {why}"), about);
+        }
         self.park_messages(to, &item, why);
     }
 
@@ -82,6 +86,14 @@ impl State {
         }
         if let Some(member) = &item.set {
             self.vacate(member.set, to, Err(why.to_owned()));
+        }
+        if let Some(asked) = &item.verdict {
+            for number in &item.messages {
+                let why = format!("there is no verdict: {why}");
+                self.end(*number, to, Step::Finished, Some(why.into()));
+            }
+            let found = report(&asked.gate, GateVerdict::Error, format!("{to}: {why}"));
+            return self.evaluated(&asked.author, asked.job, &found);
         }
         for number in &item.messages {
             self.end(*number, to, Step::Parked, Some(why.to_owned().into()));
@@ -230,7 +242,7 @@ impl Item {
     pub(super) fn ask(&self) -> Option<MessageNo> {
         match self.owes {
             Owes::Answer(ask) => Some(ask),
-            Owes::Outcome | Owes::Nothing => None,
+            Owes::Outcome | Owes::Verdict | Owes::Nothing => None,
         }
     }
 }

@@ -13,7 +13,7 @@ use super::state::{OpenMessage, State};
 use super::transitions::{Signal, Transition};
 use super::work::{Owes, Routed, Work};
 use super::worker::{Giving, Phase, Shows, WaitingOn, WorkerState};
-use crate::model::{Address, Envelope, Kind, Mode};
+use crate::model::{Address, Envelope, Kind, Mode, Rearmatter};
 
 impl State {
     pub(super) fn recovered(&mut self, alive: &[Alive]) {
@@ -56,7 +56,7 @@ impl State {
                 }
                 Some(_) | None => {}
             }
-            self.check_again(&who);
+            self.run_checks_again(&who);
             self.output.ready.insert(who);
         }
     }
@@ -115,10 +115,9 @@ impl State {
                 self.worker_mut(who).status = status;
                 self.keep_work(who, SignalData::Exited(ProcessExit::Lost { why }));
             }
-            WorkerState::Checking {
-                work,
-                verdict: Some(verdict),
-            } => self.judge(who, work, verdict),
+            WorkerState::Checking { work, round } if round.is_complete() => {
+                self.judge(who, work, round);
+            }
             status @ WorkerState::Stopping { .. } => {
                 self.worker_mut(who).status = status;
                 self.stopped(who);
@@ -134,22 +133,6 @@ impl State {
             | WorkerState::Backoff { .. }) => {
                 self.set(who, status);
             }
-        }
-    }
-
-    /// A check that was under way is begun again.
-    fn check_again(&mut self, who: &Address) {
-        if let WorkerState::Checking {
-            work,
-            verdict: None,
-        } = &self.worker_mut(who).status
-        {
-            let effect = Effect::RunHook {
-                worker: who.clone(),
-                check: work.checks,
-                outcomes: work.outcomes.iter().map(|outcome| outcome.number).collect(),
-            };
-            self.effect(effect);
         }
     }
 
@@ -366,6 +349,7 @@ impl State {
         self.hold(OpenMessage {
             facts,
             envelope: Some(envelope),
+            rearmatter: Rearmatter::default(),
             repair: false,
         });
     }
@@ -376,6 +360,7 @@ impl State {
                 last.parked = false;
             }
         }
+        self.forget_late(number);
     }
 
     /// A dead letter is given up.

@@ -1,6 +1,6 @@
 //! What is told of a worker, and what that is to it.
 
-use super::event::{Dialog, ProcessExit, Sent, Verdict};
+use super::event::{Dialog, ProcessExit, Sent};
 use super::transitions::Signal;
 use super::worker::{Shows, Worker, WorkerState};
 
@@ -17,7 +17,8 @@ pub(super) enum SignalData {
     Exited(ProcessExit),
     /// Its status has lasted long enough.
     Due,
-    Checked(Verdict),
+    /// All gates have reported.
+    Checked,
 }
 
 impl SignalData {
@@ -40,7 +41,7 @@ impl SignalData {
             SignalData::Limited(_) => Signal::Limited,
             SignalData::Exited(_) => Signal::Exited,
             SignalData::Due => Signal::Due,
-            SignalData::Checked(_) => Signal::Checked,
+            SignalData::Checked => Signal::Checked,
         }
     }
 
@@ -56,7 +57,7 @@ impl SignalData {
             | SignalData::Limited(_)
             | SignalData::Exited(_)
             | SignalData::Due
-            | SignalData::Checked(_) => None,
+            | SignalData::Checked => None,
         }
     }
 
@@ -82,7 +83,7 @@ impl SignalData {
             SignalData::Started(_)
             | SignalData::NotDelivered(..)
             | SignalData::Due
-            | SignalData::Checked(_) => before,
+            | SignalData::Checked => before,
         }
     }
 }

@@ -2,7 +2,8 @@
 //! something that was told before, of an older check or of a time that is over does nothing.
 //! What is heard is acted on by the table.
 
-use super::event::{AttemptId, Event, Verdict};
+use super::event::{AttemptId, Event};
+use super::jobs::{JobOwner, JobResult};
 use super::signal_data::SignalData;
 use super::state::{State, TransitionRecord};
 use super::table::decide;
@@ -41,7 +42,7 @@ impl State {
             | Event::PaneUsed(_)
             | Event::TimerFired { .. }
             | Event::PaneSession { .. }
-            | Event::HookFinished { .. }
+            | Event::JobsFinished { .. }
             | Event::MeshLoaded(_)
             | Event::MeshRemoved { .. }
             | Event::Command(_)
@@ -138,18 +139,10 @@ impl State {
         self.record_transition(who.clone(), from, Signal::Due, by);
     }
 
-    pub(super) fn hook_finished(&mut self, who: &Address, check: u32, verdict: Verdict) {
-        let Some(worker) = self.workers.get(who) else {
-            return;
-        };
-        let from = worker.status.is();
-        let work = worker.status.work();
-        let by = match work.is_some_and(|work| work.checks == check) {
-            true => decide(from, Signal::Checked),
-            false => Transition::OldCheck,
-        };
-        self.act(who, by, SignalData::Checked(verdict));
-        self.record_transition(who.clone(), from, Signal::Checked, by);
+    pub(super) fn jobs_finished(&mut self, owner: &JobOwner, job: u32, results: &[JobResult]) {
+        match owner {
+            JobOwner::Worker(who) => self.checked(who, job, results),
+        }
     }
 
     /// Something that a message, a person or a start of tx brings about. `act` does what the

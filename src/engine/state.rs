@@ -22,7 +22,7 @@ use super::transitions::{Signal, Transition};
 use super::work::Work;
 use super::worker::{Phase, QueuePosition, Worker, WorkerState};
 use super::workers::Workers;
-use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name};
+use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name, Rearmatter};
 
 /// Everything unfinished. What is finished has left it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,6 +59,9 @@ pub struct OpenMessage {
     pub facts: MessageRecord,
     /// What its frontmatter says; `None` for what tx wrote.
     pub envelope: Option<Box<Envelope>>,
+    /// What its author, an agent, says of the quality of its work.
+    #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
+    pub rearmatter: Rearmatter,
     /// It is a repair note: somebody must get it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repair: bool,
@@ -151,11 +154,11 @@ impl State {
             | Event::Delivered { .. }
             | Event::DeliveryFailed { .. } => self.pane_event(event),
             Event::PaneUsed(used) => self.used(&used),
-            Event::HookFinished {
-                worker,
-                check,
-                verdict,
-            } => self.hook_finished(&worker, check, verdict),
+            Event::JobsFinished {
+                owner,
+                job,
+                results,
+            } => self.jobs_finished(&owner, job, &results),
             Event::TimerFired { timer, due } => self.timer_fired(timer, due),
             Event::MeshLoaded(loaded) => self.mesh_loaded(*loaded),
             Event::MeshRemoved { mesh } => self.mesh_removed(&mesh),
@@ -283,6 +286,10 @@ impl State {
             ];
             for (due, timer) in times {
                 self.timers.change(timer, None, due);
+            }
+            for late in &worker.late {
+                let timer = Timer::Check(address.clone(), late.job);
+                self.timers.change(timer, None, Some(late.due));
             }
         }
         for (number, asked, ask) in self.asks.iter() {

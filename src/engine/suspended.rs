@@ -47,22 +47,16 @@ impl State {
                     | SignalData::Limited(_)
                     | SignalData::Exited(_)
                     | SignalData::Due
-                    | SignalData::Checked(_) => giving,
+                    | SignalData::Checked => giving,
                 };
                 WorkerState::Starting { work, giving }
             }
-            WorkerState::Checking { work, verdict } => {
-                let verdict = if let SignalData::Checked(verdict) = told {
-                    Some(verdict)
-                } else {
-                    verdict
-                };
-                WorkerState::Checking { work, verdict }
-            }
+            // What its gates report is kept with it.
             status @ (WorkerState::Idle
             | WorkerState::Working { .. }
             | WorkerState::Awaiting { .. }
             | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Checking { .. }
             | WorkerState::Backoff { .. }
             | WorkerState::Stopping { .. }) => status,
         }
@@ -129,10 +123,9 @@ impl State {
 
     pub(super) fn restore_status(&mut self, who: &Address, before: WorkerState) {
         match before {
-            WorkerState::Checking {
-                work,
-                verdict: Some(verdict),
-            } => self.judge(who, work, verdict),
+            WorkerState::Checking { work, round } if round.is_complete() => {
+                self.judge(who, work, round);
+            }
             WorkerState::Awaiting { work }
             | WorkerState::AwaitingHuman {
                 why: WaitingOn::Asks { work },

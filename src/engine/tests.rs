@@ -12,6 +12,7 @@ mod explained;
 mod fanout;
 mod found;
 mod found_by_lives;
+mod gates;
 mod judged;
 mod levels;
 mod limits;

@@ -47,6 +47,7 @@ impl State {
             Timer::Silence(who) => self.silent(&who, due),
             Timer::Ask(number, asked) => self.ask_due(number, &asked, due),
             Timer::Expires(number) => self.ask_expires(number, due),
+            Timer::Check(who, job) => self.late_check_due(&who, job, due),
         }
     }
 

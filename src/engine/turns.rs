@@ -4,17 +4,16 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexSet;
 
+use super::accept::Taken;
+use super::checking::first_line as first_line_of;
 use super::effect::Effect;
-use super::event::{ProcessExit, Traits, Verdict, exited_with};
+use super::event::{ProcessExit, Traits, exited_with};
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::notes::Note;
 use super::state::State;
-use super::work::{Last, Owes, Work};
+use super::work::{Last, Owes, Routed, Work};
 use super::worker::{QueuePosition, WorkerState};
-use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, OutcomeWord, utc};
-
-/// Checks that could not tell before work is parked.
-const CHECK_ERRORS: u32 = 3;
+use crate::model::{Address, Envelope, Kind, Line, Mode, OutcomeWord, Rearmatter, utc};
 
 impl State {
     /// A turn has ended: what it was given besides its work has been read, unless its
@@ -83,8 +82,11 @@ impl State {
             return self.wait(who, work);
         }
         if work.is_done() {
-            return match self.meshes.has_gates(who) && !work.outcomes.is_empty() {
-                true => self.check(who, work),
+            if work.verdict_for().is_some() {
+                return self.settle_evaluation(who, work);
+            }
+            return match self.must_be_checked(who, &work) {
+                true => self.check(who, work, Vec::new()),
                 false => self.finish(who, work),
             };
         }
@@ -102,13 +104,17 @@ impl State {
                 code,
                 stdout,
                 stderr,
+                rearmatter,
             }) if prints && one_turn => {
                 return match code {
-                    0 => self.printed(who, work, "complete", first_line(&stdout), &stdout),
+                    0 => {
+                        let said = first_line(&stdout);
+                        self.printed(who, work, "complete", said, &stdout, rearmatter);
+                    }
                     _ => {
                         let text = exited_with(code, &stderr);
                         let said = last_line(&stderr).or_else(|| first_line(&text));
-                        self.printed(who, work, "error", said, &text);
+                        self.printed(who, work, "error", said, &text, Rearmatter::default());
                     }
                 };
             }
@@ -154,6 +160,9 @@ impl State {
                 let id = id.unwrap_or_default();
                 match owes {
                     Owes::Answer(_) => format!("- an answer to `{id}` (in-reply-to: {id})"),
+                    Owes::Verdict => format!(
+                        "- a verdict on `{id}` (status: complete, and `verdict`, `score`, `findings` in the rearmatter)"
+                    ),
                     Owes::Outcome | Owes::Nothing => format!("- an outcome of `{id}` (status: …)"),
                 }
             })
@@ -182,6 +191,7 @@ impl State {
         word: &str,
         headline: Option<&str>,
         text: &str,
+        rearmatter: Rearmatter,
     ) {
         let status: OutcomeWord = word.parse().expect("a word is a status");
         let headline: String = headline.unwrap_or(word).chars().take(120).collect();
@@ -196,7 +206,15 @@ impl State {
         match self.plan(&envelope, &[], true) {
             Ok(plan) => {
                 let source = Source::Output { record: self.seq };
-                self.accept(number, id, None, envelope, source, plan, &[], true);
+                let taken = Taken {
+                    number,
+                    id,
+                    written: None,
+                    envelope,
+                    rearmatter,
+                    source,
+                };
+                self.accept(taken, plan, &[], true);
             }
             Err(reason) => {
                 self.repair_note(who, "what you printed was refused", reason);
@@ -215,91 +233,53 @@ impl State {
         }
     }
 
-    /// Have its outcomes checked.
-    pub(super) fn check(&mut self, who: &Address, mut work: Box<Work>) {
-        work.checks += 1;
-        self.effect(Effect::RunHook {
-            worker: who.clone(),
-            check: work.checks,
-            outcomes: work.outcomes.iter().map(|outcome| outcome.number).collect(),
-        });
-        self.set(
-            who,
-            WorkerState::Checking {
-                work,
-                verdict: None,
-            },
-        );
-    }
-
-    /// The checks have a verdict.
-    pub(super) fn judge(&mut self, who: &Address, mut work: Box<Work>, verdict: Verdict) {
-        match verdict {
-            // An edit may have taken away what was checked.
-            Verdict::Pass if !work.is_done() => self.settle(who, work, None),
-            Verdict::Pass if self.worker_mut(who).asking.is_empty() => self.finish(who, work),
-            Verdict::Pass => self.wait(who, work),
-            Verdict::Fail { findings } => {
-                work.check_errors = 0;
-                work.iteration += 1;
-                for outcome in std::mem::take(&mut work.outcomes) {
-                    self.end_outcome(outcome.number, Step::Refused, "it failed its checks");
-                }
-                let rules = self
-                    .mesh(&who.mesh)
-                    .map(|mesh| mesh.iteration)
-                    .unwrap_or_default();
-                if rules.on_fail == OnFail::Halt || work.iteration > rules.max {
-                    let why = format!("its outcome failed its checks: {findings}");
-                    return self.park(who, *work, &why);
-                }
-                let note = self.write_message(&Note {
-                    to: who,
-                    kind: Kind::Lifecycle,
-                    headline: "your outcome failed its checks",
-                    body: findings,
-                    about: work.messages().next(),
-                    hops: 0,
-                });
-                self.record_step(note, who, Step::Queued, None);
-                work.waiting.push(note);
-                self.settle(who, work, None);
-            }
-            Verdict::Error { why } => {
-                work.check_errors += 1;
-                match work.check_errors < CHECK_ERRORS {
-                    true => self.check(who, work),
-                    false => {
-                        self.park(who, *work, &format!("its checks cannot tell: {why}"));
-                    }
-                }
-            }
-        }
-    }
-
     /// All that was owed is there: the outcomes go on, and the work is over.
     pub(super) fn finish(&mut self, who: &Address, mut work: Box<Work>) {
         let ended = self.in_words(&work);
+        let verdict = self.verdict_for(who, &work);
         for outcome in std::mem::take(&mut work.outcomes) {
             self.release(who, outcome);
         }
         self.worker_mut(who).failures = 0;
         self.over(who, &work, &ended, &[], "");
+        if let Some((asked, found)) = verdict {
+            self.evaluated(&asked.author, asked.job, &found);
+        }
     }
 
     /// Work that nobody will go on with: what is not paid is parked, and core is told.
     /// Outcomes that no gate has passed do not go on.
-    pub(super) fn park(&mut self, who: &Address, mut work: Work, why: &str) {
+    pub(super) fn park(&mut self, who: &Address, work: Work, why: &str) {
+        self.park_with(who, work, why, None);
+    }
+
+    /// The same, where gates have found something: the headline says what.
+    pub(super) fn park_with(
+        &mut self,
+        who: &Address,
+        mut work: Work,
+        why: &str,
+        findings: Option<&str>,
+    ) {
         self.withdraw_asks(who);
-        if work.owes() {
+        let judges = work.verdict_for().is_some();
+        // Who waits for a verdict is told that there is none.
+        if work.owes() && !judges {
             let about = work.messages().next();
             let body = format!("{who}: {why}");
-            self.tell_core_of_parked("work was parked", body, about);
+            let headline = match findings {
+                Some(findings) => format!("gates parked work: {}", first_line_of(findings)),
+                None => "work was parked".to_owned(),
+            };
+            self.tell_core_of_parked(&headline, body, about);
         }
-        if self.meshes.has_gates(who) {
-            for outcome in std::mem::take(&mut work.outcomes) {
-                self.end_outcome(outcome.number, Step::Parked, why);
-            }
+        let verdict = self.verdict_for(who, &work).filter(|_| work.is_done());
+        let outcomes = std::mem::take(&mut work.outcomes).into_iter();
+        let (unchecked, checked): (Vec<Routed>, Vec<Routed>) =
+            outcomes.partition(|outcome| !judges && !self.gates_of(who, outcome.number).is_empty());
+        work.outcomes = checked;
+        for outcome in unchecked {
+            self.end_outcome(outcome.number, Step::Parked, why);
         }
         let items = work.items.iter();
         let unpaid = items.filter(|(_, item)| !work.is_paid(item));
@@ -309,6 +289,9 @@ impl State {
             self.release(who, outcome);
         }
         self.over(who, &work, &ended, &unpaid, why);
+        if let Some((asked, found)) = verdict {
+            self.evaluated(&asked.author, asked.job, &found);
+        }
     }
 
     /// The outcomes of work, for who asked and gets them as the end of its question.

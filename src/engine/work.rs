@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message_record::MessageNo;
 use super::worker::{QueuePosition, is_false, is_none};
-use crate::model::{Feature, Target};
+use crate::model::{Address, Feature, Target};
 
 /// Something that waits for a worker: a message, or the results of a fan-out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,20 @@ pub struct Item {
     /// A person lets it have its next turn, whatever was used already.
     #[serde(default, skip_serializing_if = "is_false")]
     pub granted: bool,
+    /// Who waits for the verdict, if it owes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictFor>,
+}
+
+/// Who waits for a verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerdictFor {
+    /// The agent that is judged.
+    pub author: Address,
+    /// The gate that asked.
+    pub gate: String,
+    /// The number of this among the author's jobs.
+    pub job: u32,
 }
 
 /// What is owed for an item.
@@ -28,6 +42,8 @@ pub enum Owes {
     Outcome,
     /// The answer to this ask.
     Answer(MessageNo),
+    /// A verdict on the work of another.
+    Verdict,
     /// Nothing: it is a note.
     Nothing,
 }
@@ -75,8 +91,12 @@ pub struct Work {
     pub cut_offs: u32,
     /// How often its outcomes were sent back.
     pub iteration: u32,
-    /// How often its outcomes were checked.
-    pub checks: u32,
+    /// The jobs that check its outcomes, or did so last; 0 if there were none.
+    #[serde(alias = "checks")]
+    pub job: u32,
+    /// What the gates found each time it was sent back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<String>,
     /// Checks that could not tell, in a row.
     pub check_errors: u32,
     /// Outcomes that the table refused.
@@ -107,6 +127,8 @@ pub enum Forwarding {
     },
     /// To the join of the fan-out that its author works for.
     Join(Member),
+    /// To the gate that asked for it, and nowhere else.
+    Verdict,
 }
 
 /// What a message wants instead of what its agent has of its own.
@@ -169,7 +191,7 @@ impl Work {
     pub fn is_paid(&self, item: &Item) -> bool {
         match item.owes {
             Owes::Nothing => true,
-            Owes::Outcome => !self.outcomes.is_empty(),
+            Owes::Outcome | Owes::Verdict => !self.outcomes.is_empty(),
             Owes::Answer(ask) => {
                 // One ask alone may end by an outcome that goes elsewhere.
                 self.answered.contains(&ask)
@@ -187,8 +209,17 @@ impl Work {
             .filter(|(_, item)| item.owes != Owes::Nothing);
         match (owed.next().map(|(_, item)| item.owes), owed.next()) {
             (Some(Owes::Answer(ask)), None) => Some(ask),
-            (Some(Owes::Answer(_) | Owes::Outcome | Owes::Nothing) | None, _) => None,
+            (Some(Owes::Answer(_) | Owes::Outcome | Owes::Verdict | Owes::Nothing) | None, _) => {
+                None
+            }
         }
+    }
+
+    /// Who waits for a verdict, if it owes one.
+    pub fn verdict_for(&self) -> Option<&VerdictFor> {
+        self.items
+            .iter()
+            .find_map(|(_, item)| item.verdict.as_ref())
     }
 
     /// Did it begin by itself, so that nothing of it was ever given?

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Dialog, Traits, Verdict};
+use super::event::{Dialog, Traits};
 use super::message_record::MessageNo;
+use super::round::{LateCheck, Round};
 use super::work::{Item, Last, Overrides, Work};
 use crate::model::{Address, Mode, Priority, Spent, Usage};
 
@@ -70,6 +71,12 @@ pub struct Worker {
     /// The counters of its program and what they showed, the newest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<(String, Usage)>,
+    /// The jobs that were run for it so far.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub jobs: u32,
+    /// The outcomes that came late, and are being checked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late: Vec<LateCheck>,
     /// Something was reported of this turn.
     #[serde(default, skip_serializing_if = "is_false")]
     pub reported: bool,
@@ -156,8 +163,9 @@ pub enum WorkerState {
     Checking {
         /// The work.
         work: Box<Work>,
-        /// A verdict that came while it could not be acted on.
-        verdict: Option<Verdict>,
+        /// The gates.
+        #[serde(default)]
+        round: Round,
     },
     /// It has failed, and waits to be tried again.
     Backoff {
@@ -318,6 +326,24 @@ impl WorkerState {
             }
             | WorkerState::Limited { before, .. } => before.into_work(),
             WorkerState::Backoff { work, .. } | WorkerState::Stopping { work, .. } => work,
+        }
+    }
+
+    /// The gates that its outcomes go through, if they do, and the jobs of that.
+    pub fn round_mut(&mut self) -> Option<(u32, &mut Round)> {
+        match self {
+            WorkerState::Checking { work, round } => Some((work.job, round)),
+            WorkerState::AwaitingHuman {
+                why: WaitingOn::Dialog { before, .. },
+            }
+            | WorkerState::Limited { before, .. } => before.round_mut(),
+            WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => None,
         }
     }
 

@@ -58,20 +58,28 @@ pub(super) fn decode(path: &Path, record: &Record) -> Result<Decoded, Error> {
             let shallow = shallow(&record.body);
             match shallow.and_then(|body| read(&body).ok()) {
                 Some(event) => (event, false),
-                None if KINDS.contains(&record.kind.as_str()) => {
+                None if KINDS.contains(&current_kind(&record.kind)) => {
                     return Ok(Decoded::Unreadable(error));
                 }
                 None => return Err(unknown(error)),
             }
         }
     };
-    if kind(&event) != record.kind {
+    if kind(&event) != current_kind(&record.kind) {
         return Err(unknown(format!("{:?} is not its kind", record.kind)));
     }
     Ok(match whole {
         true => Decoded::Whole(event),
         false => Decoded::Part(event),
     })
+}
+
+/// The name that an event of this name has today.
+fn current_kind(kind: &str) -> &str {
+    match kind {
+        "hook-finished" => "jobs-finished",
+        kind => kind,
+    }
 }
 
 /// How deep the JSON of a record is read; serde_json itself gives up at 128.
@@ -119,7 +127,7 @@ pub const KINDS: [&str; 19] = [
     "delivered",
     "delivery-failed",
     "timer-fired",
-    "hook-finished",
+    "jobs-finished",
     "mesh-loaded",
     "mesh-removed",
     "command",
@@ -143,7 +151,7 @@ fn kind(event: &Event) -> &'static str {
         Event::Delivered { .. } => "delivered",
         Event::DeliveryFailed { .. } => "delivery-failed",
         Event::TimerFired { .. } => "timer-fired",
-        Event::HookFinished { .. } => "hook-finished",
+        Event::JobsFinished { .. } => "jobs-finished",
         Event::MeshLoaded(_) => "mesh-loaded",
         Event::MeshRemoved { .. } => "mesh-removed",
         Event::Command(_) => "command",

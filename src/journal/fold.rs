@@ -90,7 +90,7 @@ impl Folded {
                 | Effect::NotifyHeld { .. }
                 | Effect::Decide { .. }
                 | Effect::EndTurn { .. }
-                | Effect::RunHook { .. }
+                | Effect::RunJobs { .. }
                 | Effect::Archive(_) => {}
             }
         }

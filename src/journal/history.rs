@@ -140,6 +140,14 @@ impl History<'_> {
         Ok(found)
     }
 
+    /// Every message that gates have checked, in order.
+    pub fn with_quality(self) -> Result<Vec<MessageRecord>, Error> {
+        let mut found = self.unfinished(|facts| facts.quality.is_some());
+        found.extend(self.left(self.reader.with_quality()?));
+        found.sort_by_key(|facts| facts.number);
+        Ok(found)
+    }
+
     /// What has come for the human, in that order; all of it, or what is unread.
     pub fn inbox(self, all: bool) -> Result<Vec<MessageRecord>, Error> {
         let is_wanted =

@@ -103,6 +103,16 @@ impl Reader {
         )
     }
 
+    /// The finished messages that gates have checked, in order.
+    pub fn with_quality(&self) -> Result<Vec<MessageRecord>, Error> {
+        let mut found = self.facts(
+            "SELECT body, version FROM messages WHERE body LIKE '%\"quality\":%' ORDER BY number",
+            [],
+        )?;
+        found.retain(|facts| facts.quality.is_some());
+        Ok(found)
+    }
+
     /// The newest files that were refused; the newest first.
     pub fn newest_refused(&self, limit: usize) -> Result<Vec<MessageRecord>, Error> {
         let mut found = self.facts(
@@ -194,6 +204,7 @@ impl Reader {
                             code,
                             stdout,
                             stderr,
+                            ..
                         },
                     ..
                 }),

@@ -7,13 +7,13 @@ use super::Record;
 use super::codec::{Decoded, decode, encode};
 use crate::engine::{
     Alive, Arrived, AttemptId, Command, Decision, Delivery, DeliveryStep, Dialog, DialogKind,
-    Event, Forwarding, KindRow, LoadedMesh, Member, MessageNo, MessageRecord, ProcessExit,
-    Rejected, Rule, Sent, Source, Step, Timer, Totals, Used, Verdict,
+    Event, Forwarding, JobEnd, JobOwner, JobResult, KindRow, LoadedMesh, Member, MessageNo,
+    MessageRecord, ProcessExit, Rejected, Rule, Sent, Source, Step, Timer, Totals, Used,
 };
 use crate::format::mesh::parse;
 use crate::format::properties::{cases, message, text};
 use crate::model::{
-    Address, Code, Diagnostic, Envelope, Kind, Line, Location, Mesh, Target, Usage,
+    Address, Code, Diagnostic, Envelope, Kind, Line, Location, Mesh, Rearmatter, Target, Usage,
 };
 
 fn address() -> impl Strategy<Value = Address> {
@@ -169,6 +169,8 @@ prop_compose! {
             inject_response,
             wanted,
             read,
+            quotes: Vec::new(),
+            quality: None,
         }
     }
 }
@@ -229,7 +231,8 @@ fn exit() -> impl Strategy<Value = ProcessExit> {
         (any::<i32>(), text(), text()).prop_map(|(code, stdout, stderr)| ProcessExit::Code {
             code,
             stdout,
-            stderr
+            stderr,
+            rearmatter: Rearmatter::default(),
         }),
         text().prop_map(|why| ProcessExit::Lost { why }),
         text().prop_map(|why| ProcessExit::CutOff { why }),
@@ -248,12 +251,12 @@ fn timer() -> impl Strategy<Value = Timer> {
     ]
 }
 
-fn verdict() -> impl Strategy<Value = Verdict> {
-    prop_oneof![
-        Just(Verdict::Pass),
-        text().prop_map(|findings| Verdict::Fail { findings }),
-        text().prop_map(|why| Verdict::Error { why }),
-    ]
+fn job_result() -> impl Strategy<Value = JobResult> {
+    let end = prop_oneof![
+        any::<i32>().prop_map(JobEnd::Code),
+        text().prop_map(|why| JobEnd::Failed { why }),
+    ];
+    (end, text()).prop_map(|(end, output)| JobResult::of(end, output))
 }
 
 /// A mesh that tx ships, described in any words.
@@ -265,13 +268,12 @@ fn loaded() -> impl Strategy<Value = LoadedMesh> {
     ];
     let load = |text: &str| parse(text.as_bytes()).mesh.expect("a shipped mesh loads");
     let meshes: Vec<Mesh> = texts.into_iter().map(load).collect();
-    (prop::sample::select(meshes), text(), any::<bool>()).prop_map(|(mut mesh, text, gates)| {
+    (prop::sample::select(meshes), text()).prop_map(|(mut mesh, text)| {
         mesh.description.clone_from(&text);
         LoadedMesh {
             mesh,
             text,
             traits: Vec::new(),
-            gates,
         }
     })
 }
@@ -360,9 +362,13 @@ fn event() -> impl Strategy<Value = Event> {
         1 => rejected().prop_map(|rejected| Event::Rejected(Box::new(rejected))),
         6 => of_panes,
         1 => (timer(), any::<i64>()).prop_map(|(timer, due)| Event::TimerFired { timer, due }),
-        1 => (address(), any::<u32>(), verdict()).prop_map(|(worker, check, verdict)| {
-            Event::HookFinished { worker, check, verdict }
-        }),
+        1 => (address(), any::<u32>(), prop::collection::vec(job_result(), 0..3)).prop_map(
+            |(worker, job, results)| Event::JobsFinished {
+                owner: JobOwner::Worker(worker),
+                job,
+                results,
+            }
+        ),
         1 => loaded().prop_map(|loaded| Event::MeshLoaded(Box::new(loaded))),
         1 => address().prop_map(|address| Event::MeshRemoved { mesh: address.mesh }),
         2 => command().prop_map(Event::Command),

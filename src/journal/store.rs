@@ -256,7 +256,7 @@ impl Store {
             | Event::Delivered { .. }
             | Event::DeliveryFailed { .. }
             | Event::TimerFired { .. }
-            | Event::HookFinished { .. }
+            | Event::JobsFinished { .. }
             | Event::MeshLoaded(_)
             | Event::MeshRemoved { .. }
             | Event::Recovered { .. } => {}
@@ -351,7 +351,7 @@ impl Store {
                 | Effect::NotifyHeld { .. }
                 | Effect::Decide { .. }
                 | Effect::EndTurn { .. }
-                | Effect::RunHook { .. }) => self.effects.push(effect),
+                | Effect::RunJobs { .. }) => self.effects.push(effect),
             }
         }
         let touched = self.state.touched();

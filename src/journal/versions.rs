@@ -28,7 +28,7 @@ pub(super) struct Persisted {
 /// [`crate::engine::Event`], in `events`.
 pub(super) const EVENT: Persisted = Persisted {
     form: "the form",
-    upcasts: &[read_arrived],
+    upcasts: &[read_arrived, finish_jobs],
 };
 
 /// [`State`], in `snapshots`.
@@ -96,6 +96,22 @@ fn read_arrived(mut event: Value) -> Value {
         arrived["rearmatter"] = json!(rearmatter);
     }
     event
+}
+
+/// A check had one verdict: it is the result of one job.
+fn finish_jobs(event: Value) -> Value {
+    let Some(finished) = event.get("hook-finished") else {
+        return event;
+    };
+    let verdict = &finished["verdict"];
+    let result = match (verdict.get("fail"), verdict.get("error")) {
+        (Some(fail), _) => json!({"end": {"code": 1}, "output": fail["findings"]}),
+        (None, Some(error)) => json!({"end": {"failed": {"why": error["why"]}}}),
+        (None, None) => json!({"end": {"code": 0}}),
+    };
+    json!({"jobs-finished": {
+        "owner": {"worker": finished["worker"]}, "job": finished["check"], "results": [result],
+    }})
 }
 
 impl Record {

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Address, Block, Budget, MachineRules, Manifest, Name, OutcomeWord, Pool};
+use super::{Address, Block, Budget, Gate, MachineRules, Manifest, Name, OutcomeWord, Pool};
 
 /// A team of agents and the table that routes between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +33,9 @@ pub struct Mesh {
     pub rearmatter: RearmatterRules,
     /// How often work is sent back by a failed check.
     pub iteration: Iteration,
+    /// What checks the outcomes of its agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
     /// The limits.
     pub guardrails: Guardrails,
     /// Where the agents work.

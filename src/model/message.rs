@@ -101,7 +101,7 @@ pub enum Priority {
 }
 
 /// What an author says of the quality of its work, as written.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Rearmatter(pub Map<String, Value>);
 

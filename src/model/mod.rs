@@ -6,6 +6,7 @@
 mod address;
 mod diagnostic;
 mod directory;
+mod gate;
 mod kind;
 mod mesh;
 mod message;
@@ -20,6 +21,10 @@ mod workflow;
 pub use address::{Address, BadName, Name, Recipient};
 pub use diagnostic::{Code, Diagnostic, Location, Severity};
 pub use directory::{Directory, Resolved, Unresolved};
+pub use gate::{
+    Accuracy, Check, Evaluation, Gate, GateReport, GateVerdict, OnGateError, Program, Quality,
+    RearmatterCheck,
+};
 pub use kind::{BadWord, Kind, OutcomeWord};
 pub use mesh::{
     Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Permissions, Prompt,

@@ -10,7 +10,8 @@ use serde_json::Value;
 use super::usage::usage_in_words;
 use super::{Refused, Time, nothing_yet};
 use crate::engine::{
-    Command, Decision, Effect, Event, MessageNo, ProcessExit as Ended, Sent, State, Timer, Verdict,
+    Command, Decision, Effect, Event, JobEnd, JobOwner, JobResult, MessageNo, ProcessExit as Ended,
+    Sent, State, Timer,
 };
 use crate::format::report::many;
 use crate::journal::{Error, FoldedJournal, KINDS, Record, Store};
@@ -178,7 +179,7 @@ fn mesh(event: &Event) -> Option<&Name> {
         | Event::Delivered { .. }
         | Event::DeliveryFailed { .. }
         | Event::TimerFired { .. }
-        | Event::HookFinished { .. }
+        | Event::JobsFinished { .. }
         | Event::Command(_)
         | Event::Recovered { .. } => None,
     }
@@ -194,7 +195,8 @@ fn agent(effect: &Effect) -> Option<&Address> {
         | Effect::Kill { pane }
         | Effect::Decide { pane, .. }
         | Effect::EndTurn { pane, .. } => Some(&pane.worker),
-        Effect::RunHook { worker, .. } | Effect::NotifyHeld { worker } => Some(worker),
+        Effect::RunJobs { owner, .. } => owner.worker(),
+        Effect::NotifyHeld { worker } => Some(worker),
         Effect::Write(system_message) => system_message.to.as_ref(),
         Effect::NotifyHuman { .. } | Effect::Archive(_) => None,
     }
@@ -263,14 +265,12 @@ pub(super) fn in_words(record: &Record) -> String {
             Timer::Silence(who) => format!("{who} was silent too long"),
             Timer::Ask(_, who) => format!("{who} did not answer in time"),
             Timer::Expires(_) => "the human did not answer in time".into(),
+            Timer::Check(who, _) => format!("the gates of a late outcome of {who} took too long"),
         },
-        Event::HookFinished {
-            worker, verdict, ..
-        } => match verdict {
-            Verdict::Pass => format!("the checks of {worker} passed"),
-            Verdict::Fail { .. } => format!("the checks of {worker} failed"),
-            Verdict::Error { why } => format!("the checks of {worker} could not tell: {why}"),
-        },
+        Event::JobsFinished { owner, results, .. } => {
+            let ends: Vec<String> = results.iter().map(end_of_job).collect();
+            format!("jobs of {}: {}", owner_in_words(&owner), ends.join(", "))
+        }
         Event::MeshLoaded(loaded) => format!("mesh {} was loaded", loaded.mesh.name),
         Event::MeshRemoved { mesh } => format!("mesh {mesh} was removed"),
         Event::Command(command) => match command {
@@ -287,6 +287,19 @@ pub(super) fn in_words(record: &Record) -> String {
             Command::Read { facts } => format!("a person read {}", many(facts.len(), "message")),
         },
         Event::Recovered { .. } => "tx was started".into(),
+    }
+}
+
+fn owner_in_words(owner: &JobOwner) -> String {
+    match owner {
+        JobOwner::Worker(worker) => worker.to_string(),
+    }
+}
+
+fn end_of_job(result: &JobResult) -> String {
+    match &result.end {
+        JobEnd::Code(code) => format!("exit {code}"),
+        JobEnd::Failed { why } => why.clone(),
     }
 }
 
@@ -341,9 +354,10 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
             Decision::Deny { .. } => format!("deny what {} asked for", pane.worker),
         },
         Effect::EndTurn { pane, turn } => format!("end turn {turn} of {}", pane.worker),
-        Effect::RunHook {
-            worker, outcomes, ..
-        } => format!("check {} of {worker}", ids(outcomes)),
+        Effect::RunJobs { owner, jobs, .. } => {
+            let jobs = many(jobs.len(), "job");
+            format!("run {jobs} for {}", owner_in_words(owner))
+        }
         Effect::Archive(facts) => format!("keep {}: {}", facts.id, facts.step().as_str()),
     }
 }

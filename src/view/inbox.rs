@@ -9,7 +9,7 @@ use super::{Listed, Page, Time, content};
 use crate::daemon::file_with;
 use crate::engine::{MessageNo, MessageRecord};
 use crate::journal::{Error, History};
-use crate::model::{Address, Grade, Kind, Line, MsgId, OutcomeWord};
+use crate::model::{Address, GateVerdict, Grade, Kind, Line, MsgId, OutcomeWord};
 
 /// A message that has come for the human.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -28,6 +28,8 @@ pub(crate) struct InboxView {
     /// What its author claims of it.
     pub(crate) grade: Option<Grade>,
     pub(crate) confidence: Option<f64>,
+    /// What gates found.
+    pub(crate) verdict: Option<GateVerdict>,
     #[serde(skip)]
     pub(crate) number: MessageNo,
 }
@@ -51,6 +53,7 @@ impl InboxView {
     ) -> Result<InboxView, Error> {
         let delivery = facts.delivery(&Address::core());
         let (_, rearmatter) = content(history, facts)?;
+        let quality = facts.quality.as_deref();
         Ok(InboxView {
             id: facts.id.clone(),
             from: facts.from.clone(),
@@ -60,8 +63,13 @@ impl InboxView {
             at: Time(facts.reached_core().map_or(facts.at, |entry| entry.at)),
             path: bus.join(file_with(facts)).to_string_lossy().into(),
             read: facts.read.is_some(),
-            grade: rearmatter.grade(),
-            confidence: rearmatter.confidence(),
+            grade: quality
+                .and_then(|quality| quality.grade)
+                .or(rearmatter.grade()),
+            confidence: quality
+                .and_then(|quality| quality.confidence)
+                .or(rearmatter.confidence()),
+            verdict: quality.and_then(|quality| quality.verdict()),
             number: facts.number,
         })
     }

@@ -13,6 +13,7 @@ mod ladder;
 mod mesh;
 mod now;
 mod page;
+mod quality;
 mod refused;
 mod replay;
 mod run;
@@ -35,6 +36,7 @@ pub(crate) use mesh::{
 };
 pub(crate) use now::{Now, Queue};
 pub(crate) use page::{Listed, Page};
+pub(crate) use quality::{Calibration, FEW, calibration};
 pub(crate) use refused::{Reason, Refused, nothing_yet};
 pub(crate) use replay::{Differences, Judgement, StateView, compare, state_at};
 pub(crate) use run::{ResultView, RunView, is_under_way, run_of};

@@ -65,7 +65,6 @@ impl Story {
             mesh,
             text: text.into(),
             traits: vec![pane; 2],
-            gates: false,
         })));
     }
 

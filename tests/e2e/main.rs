@@ -11,6 +11,7 @@ mod examples;
 mod faults;
 mod files;
 mod flow;
+mod gates;
 mod human;
 mod inject;
 mod left;

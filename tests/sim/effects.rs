@@ -98,11 +98,9 @@ impl World {
                 inject: _,
             } => self.notify(number),
             Effect::EndTurn { pane, turn } => self.order(pane, Order::EndTurn(turn)),
-            Effect::RunHook {
-                worker,
-                check,
-                outcomes: _,
-            } => self.run_hook(worker, check),
+            Effect::RunJobs {
+                owner, job, jobs, ..
+            } => self.run_jobs(owner, job, &jobs),
             Effect::Archive(_) => panic!("what is to be remembered is the journal's"),
         }
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tx::engine::{
-    AttemptId, Command, Dialog, DialogKind, Event, LoadedMesh, Phase, ProcessExit, Timer, Verdict,
+    AttemptId, Command, Dialog, DialogKind, Event, JobEnd, JobOwner, JobResult, LoadedMesh, Phase,
+    ProcessExit, Timer,
 };
 use tx::model::{Address, Name};
 
@@ -185,10 +186,10 @@ impl World {
         let no = u32::try_from(self.rng.below(u64::from(seen.max(1)))).unwrap() + 1;
         let turn = turn.saturating_sub(u32::try_from(self.rng.below(3)).unwrap());
         let event = match self.rng.below(10) {
-            8 => Event::HookFinished {
-                worker: pane.worker,
-                check: u32::try_from(self.rng.below(4)).unwrap() + 90,
-                verdict: Verdict::Pass,
+            8 => Event::JobsFinished {
+                owner: JobOwner::Worker(pane.worker),
+                job: u32::try_from(self.rng.below(4)).unwrap() + 90_000,
+                results: vec![JobResult::of(JobEnd::Code(0), String::new())],
             },
             9 => Event::Delivered {
                 pane,

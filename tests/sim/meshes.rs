@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tx::engine::{LoadedMesh, Traits};
 use tx::format;
-use tx::model::Mode;
+use tx::model::{Check, Gate, Mode, OnGateError, Program, Seconds};
 
 use crate::rng::Rng;
 
@@ -68,13 +68,23 @@ pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) ->
     routing(rng, &mut text, name, &names, others);
     let loaded = format::mesh::parse(text.as_bytes());
     let mesh = loaded.mesh;
-    let mesh = mesh.unwrap_or_else(|| panic!("{text}\n{:?}", loaded.diagnostics));
-    LoadedMesh {
-        mesh,
-        text,
-        traits,
-        gates: rng.percent(30),
+    let mut mesh = mesh.unwrap_or_else(|| panic!("{text}\n{:?}", loaded.diagnostics));
+    if rng.percent(30) {
+        mesh.gates.push(Gate {
+            name: "tests".into(),
+            agent: None,
+            words: ["complete", "approved"]
+                .map(|word| word.parse().unwrap())
+                .into(),
+            on_error: OnGateError::Block,
+            check: Check::Command(Program {
+                run: vec!["test".into()],
+                shell: false,
+                timeout: Seconds(60),
+            }),
+        });
     }
+    LoadedMesh { mesh, text, traits }
 }
 
 fn some(rng: &mut Rng, of: &[String], most: i64) -> String {

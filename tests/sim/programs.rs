@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use tx::engine::{AttemptId, Dialog, DialogKind, ProcessExit, Verdict};
-use tx::model::Address;
+use tx::engine::{AttemptId, Dialog, DialogKind, Job, JobEnd, JobOwner, JobResult, ProcessExit};
+use tx::model::Rearmatter;
 use tx::pane::{Hook, Saw};
 
 use crate::panes::{NOTICED, Way};
@@ -164,6 +164,7 @@ impl World {
                     code,
                     stdout: "Done.\n".into(),
                     stderr: "No.\n".into(),
+                    rearmatter: Rearmatter::default(),
                 };
                 let process = self.panes.get_mut(pane).expect("it is alive");
                 process.record = Some(exit.clone());
@@ -331,25 +332,24 @@ impl World {
         }
     }
 
-    pub(crate) fn run_hook(&mut self, worker: Address, check: u32) {
-        let verdict = if self.fault(Fault::HookHangs, 5) {
-            return;
-        } else if self.fault(Fault::HookCrashes, 15) {
-            Verdict::Error {
-                why: "no such program".into(),
-            }
-        } else if self.fault(Fault::HookFails, 30) {
-            Verdict::Fail {
-                findings: "not good".into(),
-            }
-        } else {
-            Verdict::Pass
-        };
+    pub(crate) fn run_jobs(&mut self, owner: JobOwner, job: u32, jobs: &[Job]) {
+        let mut results = Vec::new();
+        for _ in jobs {
+            results.push(if self.fault(Fault::HookHangs, 5) {
+                return;
+            } else if self.fault(Fault::HookCrashes, 15) {
+                JobResult::failed("no such program".into())
+            } else if self.fault(Fault::HookFails, 30) {
+                JobResult::of(JobEnd::Code(1), "not good".into())
+            } else {
+                JobResult::of(JobEnd::Code(0), String::new())
+            });
+        }
         let delay = self.rng.within(10, 60_000);
-        let finished = tx::engine::Event::HookFinished {
-            worker,
-            check,
-            verdict,
+        let finished = tx::engine::Event::JobsFinished {
+            owner,
+            job,
+            results,
         };
         self.tell(delay, finished);
     }

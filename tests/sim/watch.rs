@@ -135,7 +135,7 @@ impl Watch {
             | Event::Delivered { .. }
             | Event::DeliveryFailed { .. }
             | Event::TimerFired { .. }
-            | Event::HookFinished { .. }
+            | Event::JobsFinished { .. }
             | Event::Command(_)
             | Event::Recovered { .. } => {}
         }

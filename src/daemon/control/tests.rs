@@ -251,7 +251,6 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Store {
         mesh,
         text: MESH.into(),
         traits: vec![traits],
-        gates: false,
     };
     happens(&mut store, Event::MeshLoaded(Box::new(loaded)));
     let text = "---\nto: dev\nfrom: core\nmsg-id: doomed\nheadline: Divide\n\

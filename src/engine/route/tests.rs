@@ -50,6 +50,7 @@ fn mesh(mode: RoutingMode, strict: bool, row: Option<Row>) -> Mesh {
         },
         on_ask: OnAsk::Worker,
         rearmatter: RearmatterRules::default(),
+        gates: Vec::new(),
         iteration: Iteration::default(),
         guardrails: Guardrails {
             routing_error: RoutingError {

@@ -1,7 +1,7 @@
 //! Gates: an outcome is checked before it goes on.
 
-use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Phase, Step, Timer, Verdict};
+use super::play::{Play, Verdict, from, mesh, who};
+use crate::engine::{Effect, Phase, Step, Timer};
 
 /// `a` has given the outcome `o`, and it is being checked.
 fn checking() -> Play {
@@ -31,7 +31,7 @@ fn a_failed_check_sends_the_work_back_until_its_limit() {
         assert!(
             effects
                 .iter()
-                .any(|e| matches!(e, Effect::RunHook { check, .. } if *check == round))
+                .any(|e| matches!(e, Effect::RunJobs { job, .. } if *job == round))
         );
         play.verdict(
             "dev/a",
@@ -118,7 +118,11 @@ fn an_outcome_that_failed_its_check_may_be_mended_or_given_again() {
         play.take_up("dev/a");
         let again = from("dev/a").id("o").status("complete");
         play.drop(again.path(path).text(text));
-        assert_eq!(play.told("dev/a"), "tests fail", "{path} is not refused");
+        let told = play.told("dev/a");
+        assert!(
+            told.starts_with("tests: tests fail\n"),
+            "{path} is not refused: {told}"
+        );
         play.idle("dev/a");
         assert_eq!(play.is("dev/a"), Phase::Checking);
         play.verdict("dev/a", Verdict::Pass);

@@ -1,7 +1,7 @@
 //! What people read when they ask why something waits.
 
-use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, Phase, Sent, Step, Verdict};
+use super::play::{Play, Verdict, from, mesh, who};
+use crate::engine::{Event, Phase, Sent, Step};
 use crate::model::Kind;
 
 fn waits(play: &Play, id: &str) -> String {
@@ -84,7 +84,7 @@ fn a_worker_says_what_it_does_while_it_has_work() {
     play.idle("dev/a");
     assert_eq!(
         does(&play, "dev/a"),
-        "its outcome is being checked (1 times so far)"
+        "its outcome is being checked (sent back 0 times so far)"
     );
     play.verdict("dev/a", Verdict::Pass);
     assert_eq!(does(&play, "dev/a"), "nothing waits for it");

@@ -83,11 +83,12 @@ fn a_removed_agent_does_not_wait_for_an_answer_that_nobody_can_address() {
 
 #[test]
 fn an_outcome_that_was_retried_while_it_is_checked_is_routed_once() {
-    let more = "max_mesh_messages: 0\nrouting:\n  a:\n    complete: { b: on }\n";
+    let more = "max_mesh_messages: 1\nrouting:\n  a:\n    complete: { b: on }\n";
     let mut play = Play::new(&[]);
     play.load(&mesh("dev", &["a", "b"], more), true);
     play.task("dev/a", "t");
     play.take_up("dev/a");
+    play.drop(from("dev/a").id("checked").status("complete"));
     play.finish("dev/a", "o");
     assert_eq!(
         (play.is("dev/a"), play.facts("o").step()),
@@ -95,7 +96,7 @@ fn an_outcome_that_was_retried_while_it_is_checked_is_routed_once() {
     );
     play.retry("o", from("dev/a").id("o").status("complete"));
     play.take_up("dev/b");
-    play.verdict("dev/a", crate::engine::Verdict::Pass);
+    play.verdict("dev/a", super::play::Verdict::Pass);
     let ladder = play.ladder("o", "dev/b");
     assert_eq!(ladder.matches("leased").count(), 1, "{ladder}");
 }

@@ -88,9 +88,9 @@ fn one_message_may_answer_and_hand_over_at_once() {
 
 #[test]
 fn an_answer_is_not_taken_back_by_the_checks_of_the_outcome_that_it_is_besides() {
-    use crate::engine::Verdict;
+    use super::play::Verdict;
     let mut play = asked("iteration: { maxIterations: 1 }\n");
-    play.drop(from("dev/b").to("dev/a,dev/c").id("r").status("approved"));
+    play.drop(from("dev/b").to("dev/a,dev/c").id("r").status("complete"));
     play.idle("dev/b");
     let findings = "not good".into();
     play.verdict("dev/b", Verdict::Fail { findings });

@@ -2,8 +2,8 @@
 //! them, and read what has come for them.
 
 use super::asks::asked;
-use super::play::{Play, from, mesh};
-use crate::engine::{Command, Effect, Phase, Step, Verdict};
+use super::play::{Play, Verdict, from, mesh};
+use crate::engine::{Command, Effect, Phase, Step};
 
 #[test]
 fn a_worker_that_a_person_stopped_keeps_its_work_until_it_is_restarted() {
@@ -75,7 +75,7 @@ fn a_stopped_worker_is_not_started_again_by_a_failed_check() {
     assert!(!effects.iter().any(|e| matches!(e, Effect::Spawn { .. })));
     play.restart_worker("dev/a");
     play.take_up("dev/a");
-    assert_eq!(play.given("dev/a"), ["your outcome failed its checks"]);
+    assert_eq!(play.given("dev/a"), ["your outcome failed its gates"]);
 }
 
 #[test]

@@ -5,12 +5,22 @@ use std::collections::BTreeMap;
 use chrono::DateTime;
 
 use crate::engine::{
-    Alive, Arrived, AttemptId, Command, Dialog, DialogKind, Effect, Event, LoadedMesh, MessageNo,
-    MessageRecord, OpenMessage, Phase, ProcessExit, Rejected, Sent, State, Step, SystemMessage,
-    Timer, Traits, Verdict,
+    Alive, Arrived, AttemptId, Command, Dialog, DialogKind, Effect, Event, JobEnd, JobOwner,
+    JobResult, LoadedMesh, MessageNo, MessageRecord, OpenMessage, Phase, ProcessExit, Rejected,
+    Sent, State, Step, SystemMessage, Timer, Traits,
 };
 use crate::format::mesh::parse;
-use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Rearmatter, Recipient};
+use crate::model::{
+    Address, Check, Envelope, Gate, Kind, Line, Mode, MsgId, OnGateError, Program, Rearmatter,
+    Recipient, Seconds,
+};
+
+/// What the one gate of a mesh finds.
+pub(super) enum Verdict {
+    Pass,
+    Fail { findings: String },
+    Error { why: String },
+}
 
 /// The stage.
 pub(super) struct Play {
@@ -31,6 +41,7 @@ pub(super) struct Msg {
     /// The last turn that its author had begun to be given.
     pub(super) turn: Option<u32>,
     pub(super) text: String,
+    pub(super) rearmatter: Rearmatter,
 }
 
 pub(super) fn who(address: &str) -> Address {
@@ -49,6 +60,7 @@ pub(super) fn from(sender: &str) -> Msg {
         path: None,
         turn: None,
         text: "text".into(),
+        rearmatter: Rearmatter::default(),
     }
 }
 
@@ -87,6 +99,11 @@ impl Msg {
         self.text = text.into();
         self
     }
+    /// With this rearmatter, as JSON.
+    pub(super) fn says(mut self, rearmatter: serde_json::Value) -> Msg {
+        self.rearmatter = serde_json::from_value(rearmatter).unwrap();
+        self
+    }
     pub(super) fn with(mut self, change: impl FnOnce(&mut Envelope)) -> Msg {
         change(&mut self.envelope);
         self
@@ -117,9 +134,12 @@ impl Play {
 
     pub(super) fn load(&mut self, text: &str, gates: bool) -> Vec<Effect> {
         let loaded = parse(text.as_bytes());
-        let mesh = loaded
+        let mut mesh = loaded
             .mesh
             .unwrap_or_else(|| panic!("{text}: {:?}", loaded.diagnostics));
+        if gates {
+            mesh.gates.push(gate());
+        }
         let traits = mesh.agents.values().map(|agent| Traits {
             mode: match agent.runtime.as_str() {
                 "command" => Mode::Turn,
@@ -135,7 +155,6 @@ impl Play {
             mesh,
             text,
             traits,
-            gates,
         })))
     }
 
@@ -195,7 +214,7 @@ impl Play {
             text: msg.text,
             envelope,
             body: 0..0,
-            rearmatter: Rearmatter::default(),
+            rearmatter: msg.rearmatter,
             warnings: Vec::new(),
             turn: msg.turn,
             known,
@@ -309,6 +328,7 @@ impl Play {
             code,
             stdout: stdout.into(),
             stderr: "the end of stderr".into(),
+            rearmatter: Rearmatter::default(),
         };
         self.happen(Event::PaneExited { pane, exit })
     }
@@ -334,11 +354,30 @@ impl Play {
     pub(super) fn verdict(&mut self, worker: &str, verdict: Verdict) -> Vec<Effect> {
         let worker = who(worker);
         let work = self.state.worker(&worker).and_then(|w| w.status.work());
-        let check = work.map_or(0, |work| work.checks);
-        self.happen(Event::HookFinished {
-            worker,
-            check,
-            verdict,
+        let job = work.map_or(0, |work| work.job);
+        self.jobs_finished(worker, job, verdict)
+    }
+
+    /// The one job of a check ends with this verdict.
+    pub(super) fn jobs_finished(
+        &mut self,
+        worker: Address,
+        job: u32,
+        verdict: Verdict,
+    ) -> Vec<Effect> {
+        let (end, output) = match verdict {
+            Verdict::Pass => (JobEnd::Code(0), String::new()),
+            Verdict::Fail { findings } => (JobEnd::Code(1), findings),
+            Verdict::Error { why } => (JobEnd::Failed { why }, String::new()),
+        };
+        self.happen(Event::JobsFinished {
+            owner: JobOwner::Worker(worker),
+            job,
+            results: vec![JobResult {
+                end,
+                output,
+                rearmatter: Rearmatter::default(),
+            }],
         })
     }
 
@@ -546,6 +585,21 @@ impl Play {
             .map(|h| h.facts.id.to_string())
             .collect();
         assert!(held.is_empty(), "still held: {held:?}");
+    }
+}
+
+/// A program that checks every `complete`.
+pub(super) fn gate() -> Gate {
+    Gate {
+        name: "tests".into(),
+        agent: None,
+        words: vec!["complete".parse().unwrap()],
+        check: Check::Command(Program {
+            run: vec!["test".into()],
+            shell: false,
+            timeout: Seconds(60),
+        }),
+        on_error: OnGateError::Block,
     }
 }
 

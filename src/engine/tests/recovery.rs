@@ -1,8 +1,8 @@
 //! tx was killed and is started again: what lives, what is gone, what goes on.
 
 use super::asks::asked;
-use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Phase, Step, Timer, Verdict};
+use super::play::{Play, Verdict, from, mesh, who};
+use crate::engine::{Effect, Phase, Step, Timer};
 
 #[test]
 fn a_restart_adopts_what_lives_and_starts_over_what_is_gone() {

@@ -1,7 +1,7 @@
 //! Rules whose breach no other test would notice.
 
-use super::play::{Play, from, mesh};
-use crate::engine::{Effect, Phase, Step, Verdict};
+use super::play::{Play, Verdict, from, mesh};
+use crate::engine::{Effect, Phase, Step};
 use crate::model::Kind;
 
 #[test]
@@ -32,7 +32,7 @@ fn a_check_that_a_crash_cut_off_is_begun_again() {
     play.finish("dev/a", "o");
     let turn = play.turn("dev/a");
     let effects = play.restart(&[("dev/a", turn)]);
-    let begun = |effect: &Effect| matches!(effect, Effect::RunHook { check: 1, .. });
+    let begun = |effect: &Effect| matches!(effect, Effect::RunJobs { job: 1, .. });
     assert!(effects.iter().any(begun), "{effects:?}");
     play.verdict("dev/a", Verdict::Pass);
     assert_eq!(play.step("t", "dev/a"), Step::Finished);

@@ -1,7 +1,7 @@
 //! Ids are their senders' own, and a verdict speaks of the check that was asked for.
 
-use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, Phase, Step, Verdict};
+use super::play::{Play, Verdict, from, mesh, who};
+use crate::engine::{Phase, Step};
 
 #[test]
 fn two_senders_may_use_one_id() {
@@ -41,14 +41,10 @@ fn a_verdict_of_an_older_check_counts_for_nothing() {
     play.finish("dev/a", "o2");
     let checks = |play: &Play| {
         let worker = play.state.worker(&who("dev/a")).unwrap();
-        worker.status.work().unwrap().checks
+        worker.status.work().unwrap().job
     };
     assert_eq!((play.is("dev/a"), checks(&play)), (Phase::Checking, 2));
-    play.happen(Event::HookFinished {
-        worker: who("dev/a"),
-        check: 1,
-        verdict: Verdict::Pass,
-    });
+    play.jobs_finished(who("dev/a"), 1, Verdict::Pass);
     assert_eq!(play.is("dev/a"), Phase::Checking, "it speaks of the first");
     play.verdict("dev/a", Verdict::Pass);
     assert_eq!(play.is("dev/a"), Phase::Idle);

@@ -1,7 +1,7 @@
 //! Rules of turns and processes that no other test would notice.
 
-use super::play::{Play, from, mesh, who};
-use crate::engine::{Command, Effect, Event, Phase, Sent, Step, Timer, Verdict};
+use super::play::{Play, Verdict, from, mesh, who};
+use crate::engine::{Command, Effect, Event, Phase, Sent, Step, Timer};
 use crate::model::Kind;
 
 const PANE: &str = "a prompt: p, runtime: claude, mode: pane";

@@ -17,6 +17,7 @@ mod manifest;
 mod passed_on;
 mod pool;
 mod program;
+mod quality;
 mod raw;
 mod raw_workflow;
 mod resolve;

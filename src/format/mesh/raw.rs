@@ -46,11 +46,11 @@ pub(super) struct RawMesh {
     pub(super) on_ask: Option<OnAsk>,
     /// What the agents say of their own work.
     pub(super) rearmatter: Option<RawRearmatter>,
-    /// Checks of the work. Not obeyed yet.
+    /// The gates that outcomes must pass, for all agents and under the names of single ones.
     pub(super) quality: Option<Value>,
-    /// How often work is sent back by a failed check. Not obeyed yet.
+    /// How often work is sent back by a failed gate.
     pub(super) iteration: Option<RawIteration>,
-    /// What runs before and after the mesh. Not obeyed yet.
+    /// What runs before and after the mesh. Only `quality:*` in `post` is obeyed yet.
     pub(super) lifecycle: Option<RawLifecycle>,
     /// Work in git worktrees. Not obeyed yet.
     pub(super) worktree: Option<FlagOrMap>,
@@ -180,13 +180,13 @@ pub(super) struct RawAgent {
 pub(super) struct RawRearmatterRules {
     /// The agents are told to write it. Default: true.
     pub(super) enabled: Option<bool>,
-    /// Whether it must be there. Not obeyed yet.
+    /// Whether it must be there, with all fields.
     pub(super) required: Option<bool>,
     /// The fields they are told to write.
     pub(super) fields: Option<Vec<Option<Scalar>>>,
-    /// Field to what it means. Not obeyed yet.
+    /// Field to what it means.
     pub(super) schema: Option<Map<String, Value>>,
-    /// Field to the value it must reach: a number from 0.0 to 1.0, or a grade. Not obeyed yet.
+    /// Field to the value it must reach: a number from 0.0 to 1.0, or a grade. An outcome below it is sent back.
     pub(super) thresholds: Option<Map<String, Value>>,
 }
 
@@ -359,9 +359,6 @@ pub(super) struct RawPermissions {
 /// The fields that are read and not obeyed yet; `*` is any key or index. A
 /// setting must never look as if it worked, so each warns.
 pub(super) const NOT_OBEYED: &[&str] = &[
-    "quality",
-    "iteration",
-    "lifecycle",
     "worktree",
     "continuation",
     "injectOriginalMessage",
@@ -379,9 +376,6 @@ pub(super) const NOT_OBEYED: &[&str] = &[
     "capability",
     "graded",
     "auto_despawn",
-    "rearmatter.required",
-    "rearmatter.schema",
-    "rearmatter.thresholds",
     "workspace.structure",
     "guardrails.warning",
     "guardrails.max_messages.strict",

@@ -8,6 +8,7 @@ use super::machine::{ReadScript, StatePlaces};
 use super::passed_on::{mcp_servers, permissions, thinking};
 use super::pool::pool;
 use super::program::{check_runtime, run};
+use super::quality::{Sources, gates};
 use super::raw::{RawAgent, RawMesh};
 use super::shapes::{OneOrMany, RawRearmatter, RawWorkspace, Scalar};
 use crate::format::findings::found;
@@ -59,6 +60,15 @@ pub(super) fn resolve(
     check_budgets(document, &guardrails, &agents, runtimes);
     let at = at!["workspace"];
     let output = raw.workspace.and_then(|raw| workspace(document, &at, raw));
+    let gates = gates(
+        document,
+        &Sources {
+            rearmatter: raw.rearmatter.as_ref(),
+            quality: raw.quality.as_ref(),
+            lifecycle: raw.lifecycle.as_ref(),
+            agents: &agents,
+        },
+    );
     let mut scope = Scope {
         document,
         mesh: &name,
@@ -77,6 +87,7 @@ pub(super) fn resolve(
         routing: Routing { mode, rows, asks },
         on_ask: raw.on_ask.unwrap_or_default(),
         rearmatter: rearmatter(raw.rearmatter),
+        gates,
         iteration: raw
             .iteration
             .map_or_else(Iteration::default, |raw| Iteration {
@@ -362,7 +373,7 @@ fn rearmatter(raw: Option<RawRearmatter>) -> RearmatterRules {
     }
 }
 
-/// Thresholds are not compared yet, but one that can never hold is an error already.
+/// A threshold that can never hold is an error.
 fn check_thresholds(document: &mut Document, raw: Option<&RawRearmatter>) {
     let Some(RawRearmatter::Rules(rules)) = raw else {
         return;

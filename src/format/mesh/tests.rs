@@ -202,8 +202,8 @@ fn every_shape_in_the_wild_loads() {
         ("workspace structure", with("workspace: {path: x, structure: [{dir: a}, {file: b}]}\n"), not_obeyed),
         ("intents", with("intents: {patterns: [build, make it], commands: {build: /build}}\n"), not_obeyed),
         ("rearmatter fields", with("rearmatter: {enabled: true, fields: [grade, confidence]}\n"), &[]),
-        ("rearmatter schema", with("rearmatter: {required: true, schema: {grade: how good it is}}\n"), &[Code::NotObeyedYet, Code::NotObeyedYet]),
-        ("rearmatter thresholds", with("rearmatter: {enabled: true, thresholds: {confidence: 0.8, grade: B}}\n"), not_obeyed),
+        ("rearmatter schema", with("rearmatter: {required: true, schema: {grade: how good it is}}\n"), &[]),
+        ("rearmatter thresholds", with("rearmatter: {enabled: true, thresholds: {confidence: 0.8, grade: B}}\n"), &[]),
         ("guardrails, empty", with("guardrails: {}\n"), &[]),
         ("guardrails at the top", with("guardrails: {strict: true, warning: true}\n"), not_obeyed),
         ("guardrails, numbers", with("guardrails: {max_messages: 20, max_turns: 30}\n"), not_obeyed),
@@ -211,7 +211,7 @@ fn every_shape_in_the_wild_loads() {
         ("guardrails of agents", with("guardrails: {agents: {worker: {max_turns: 3}}}\n"), not_obeyed),
         ("bash_guard", with("guardrails: {bash_guard: {deny: [rm]}}\n"), not_obeyed),
         ("routing_error", with("guardrails: {routing_error: {strict: true, max_retries: 2, routing_retry_max: 3, routing_fallback: core}}\n"), &[]),
-        ("lifecycle", with("lifecycle: {pre: ['worktree:create'], post: ['commit:auto', brain-update, 'worktree:cleanup', 'quality:lint']}\n"), not_obeyed),
+        ("lifecycle", with("lifecycle: {pre: ['worktree:create'], post: ['commit:auto', brain-update, 'worktree:cleanup', 'quality:lint']}\n"), &[Code::NotObeyedYet; 5]),
         ("continuation, a flag", with("continuation: false\n"), not_obeyed),
         ("continuation, agents", with("continuation: [worker]\n"), not_obeyed),
         ("manifest", with("manifest: [{id: spec, location: '{workspace}/s.md', description: d, reads: [worker], writes: [worker], persistent: true, autoInject: true}]\nautoInjectManifestFiles: false\n"), &[]),
@@ -219,7 +219,7 @@ fn every_shape_in_the_wild_loads() {
         ("parallelism", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nparallelism: [{agents: [b, c], entry: a, exit: d, timeout: 60000, on_partial: abort}]\n"), &[]),
         ("ensemble", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nensemble: {coordinator: a, agents: [b, c], reviewer: d, aggregation_strategy: voting, timeout_ms: 1000, allow_partial_failure: true, fault_tolerance: {min_success_count: 1}}\n"), &[]),
         ("task_distribution", mesh_of(&["a", "b", "c", "d"], "entry_point: a\ntask_distribution: {spawner: a, subagents: [b, c], reviewer: d, distribution_strategy: equal, subtask_count: 4, timeout_ms: 1000, allow_partial_failure: false}\n"), &[]),
-        ("iteration", with("iteration: {maxIterations: 2, onFail: loop}\n"), not_obeyed),
+        ("iteration", with("iteration: {maxIterations: 2, onFail: loop}\n"), &[]),
         ("injectOriginalMessage", with("injectOriginalMessage: true\n"), not_obeyed),
         ("brain", with("brain: true\n"), not_obeyed),
         ("graded", with("graded: true\n"), not_obeyed),
@@ -231,7 +231,7 @@ fn every_shape_in_the_wild_loads() {
         ("capabilities", with("capabilities: [research]\n"), not_obeyed),
         ("config", with("config: {a: 1}\n"), not_obeyed),
         ("playbook_notes", with("playbook_notes: |\n  Long text: with a colon.\n\n  And a second part.\n"), not_obeyed),
-        ("quality", with("quality: [{run: lint}]\n"), not_obeyed),
+        ("quality", with("quality: [{run: lint}]\n"), &[]),
         ("worktree", with("worktree: {branch: x}\n"), not_obeyed),
         ("reliability", with("reliability: {retries: 2}\n"), not_obeyed),
         ("manifest_enforcement", with("manifest_enforcement: {pre_validation: true, post_validation: false, max_retry: 1, strict: true, warning: false}\n"), &[]),
@@ -399,17 +399,17 @@ fn what_keeps_a_mesh_from_loading() {
         (
             "confidence out of range",
             with("rearmatter: {thresholds: {confidence: 7}}\n"),
-            vec!["TX0307 4:39", "TX0312 4:14"],
+            vec!["TX0307 4:39"],
         ),
         (
             "grade out of range",
             with("rearmatter:\n  thresholds:\n    grade: Z\n"),
-            vec!["TX0307 6:12", "TX0312 5:3"],
+            vec!["TX0307 6:12"],
         ),
         (
             "negative threshold",
             with("rearmatter: {thresholds: {mood: -1}}\n"),
-            vec!["TX0307 4:33", "TX0312 4:14"],
+            vec!["TX0307 4:33"],
         ),
         (
             "deep",
@@ -1044,5 +1044,91 @@ fn a_workspace_stays_in_the_project_and_is_made() {
         ("'out/{tpic}'", Some(true), vec![Code::UnknownPlaceholder]),
     ] {
         assert_eq!(of(line), (create, codes), "{line}");
+    }
+}
+
+#[test]
+fn gates_are_read_in_every_shape() {
+    use crate::model::{Check, OnGateError};
+    let two = "mesh: m\nentry_point: a\nagents: [{name: a, prompt: p.md}, {name: b, prompt: p.md}]\nrouting: {a: {complete: b}}\n";
+    let text = two.to_owned()
+        + "rearmatter: {required: true, fields: [gaps], thresholds: {confidence: 0.8, grade: B}}\n\
+         lifecycle: {post: ['quality:deterministic', 'quality:adversarial']}\n\
+         quality:\n  evaluator: b\n  gate_error: pass\n  evidence: required\n\
+         \x20 checks: {tests: [cargo, test]}\n\
+         \x20 deterministic: {commands: [[cargo, test], 'cargo fmt --check'], timeout: 5m}\n\
+         \x20 accuracy: {sources: 2, first_party: 0.5, verified: true}\n\
+         \x20 command: {name: lint, run: [./lint.sh], timeout: 9}\n\
+         \x20 checklist: [it builds, it is tested]\n\
+         \x20 a:\n    thresholds: {confidence: 0.9}\n    rubric: {criteria: {clear: is it?}, threshold: 0.7}\n";
+    let (mesh, diagnostics) = loads(&text);
+    assert_eq!(
+        diagnostics,
+        [],
+        "{}",
+        report("c", &text, &diagnostics, false)
+    );
+    let gates: Vec<(String, Option<&str>)> = mesh
+        .gates
+        .iter()
+        .map(|gate| {
+            (
+                gate.name.clone(),
+                gate.agent.as_ref().map(|name| name.as_str()),
+            )
+        })
+        .collect();
+    let expected = [
+        ("rearmatter", None),
+        ("quality:deterministic", None),
+        ("quality:accuracy", None),
+        ("evidence", None),
+        ("lint", None),
+        ("quality:checklist", None),
+        ("quality:thresholds", Some("a")),
+        ("quality:rubric", Some("a")),
+        ("quality:adversarial", None),
+    ];
+    let expected = expected.map(|(name, agent)| (name.to_owned(), agent));
+    assert_eq!(gates, expected);
+    let Check::Commands(programs) = &mesh.gates[1].check else {
+        panic!("{:?}", mesh.gates[1]);
+    };
+    assert_eq!(programs[1].run, ["cargo", "fmt", "--check"]);
+    assert_eq!(programs[0].timeout, Seconds(300));
+    assert_eq!(mesh.gates[4].on_error, OnGateError::Pass);
+    let Check::Evaluation(rubric) = &mesh.gates[7].check else {
+        panic!("{:?}", mesh.gates[7]);
+    };
+    assert_eq!(
+        (rubric.evaluator.as_str(), rubric.min_score),
+        ("b", Some(0.7))
+    );
+    assert!(rubric.instructions.contains("- clear: is it?"));
+}
+
+#[test]
+fn what_is_wrong_with_gates_is_said() {
+    for (text, code) in [
+        ("quality: {checklist: [a]}\n", Code::WrongShape),
+        (
+            "quality: {checklist: {evaluator: nobody}}\n",
+            Code::WrongShape,
+        ),
+        (
+            "quality: {deterministic: {commands: []}}\nquality2: 1\n",
+            Code::UnknownField,
+        ),
+        ("quality: {deterministik: [a]}\n", Code::UnknownField),
+        ("quality: {gate_error: maybe}\n", Code::WrongShape),
+        ("quality: {preflight: true}\n", Code::NotObeyedYet),
+        (
+            "lifecycle: {post: ['quality:deterministic']}\n",
+            Code::WrongShape,
+        ),
+    ] {
+        let (_, diagnostics) = loads(&with(text));
+        let codes: Vec<Code> = diagnostics.iter().map(|d| d.code).collect();
+        assert!(codes.contains(&code), "{text}: {codes:?}");
     }
 }

@@ -24,7 +24,7 @@ use chrono::{DateTime, FixedOffset};
 use super::SourceText;
 use super::blocks::NoBlocks;
 use super::findings::too_large;
-use crate::model::{Address, Code, Diagnostic, Message, Name, Recipient};
+use crate::model::{Address, Code, Diagnostic, Message, Name, Rearmatter, Recipient};
 use reading::Reading;
 
 pub use addresses::check_addresses;
@@ -106,6 +106,23 @@ pub fn parse_of(bytes: &[u8], origin: &Origin, writer: Option<&Address>) -> Pars
         Err(NoBlocks::UnclosedFence) => {
             Parsed::Incomplete(rejection(text, vec![no_frontmatter(text)]))
         }
+    }
+}
+
+/// The rearmatter that a text ends in, by the rules of message files: what a program prints may
+/// have one.
+pub fn rearmatter_at_end(text: &str) -> Rearmatter {
+    if !text.trim_end().lines().any(|line| line.trim_end() == "---") {
+        return Rearmatter::default();
+    }
+    let file = format!("---\nto: core\nfrom: any/any\nmsg-id: any\nheadline: any\n---\n\n{text}");
+    let origin = Origin {
+        name: String::new(),
+        modified: DateTime::UNIX_EPOCH.fixed_offset(),
+    };
+    match parse(file.as_bytes(), &origin) {
+        Parsed::Message(read) => read.message.rearmatter,
+        Parsed::Rejected(_) | Parsed::Incomplete(_) => Rearmatter::default(),
     }
 }
 

@@ -786,3 +786,18 @@ fn every_diagnostic_shown_has_a_hint() {
         "{missing:?}"
     );
 }
+
+#[test]
+fn what_a_program_prints_may_end_in_rearmatter() {
+    for (text, grade) in [
+        ("Done.\n\n---\ngrade: A\n---\n", Some("A")),
+        ("---\ngrade: B\n---\n", Some("B")),
+        ("Done.\n", None),
+        ("a\n\n---\n\nb\n", None),
+        ("```\n---\ngrade: A\n---\n```\n", None),
+    ] {
+        let found = super::rearmatter_at_end(text);
+        let found = found.0.get("grade").and_then(|grade| grade.as_str());
+        assert_eq!(found, grade, "{text:?}");
+    }
+}

@@ -1,0 +1,299 @@
+//! What a gate finds in what an author says: thresholds, sources, claims, verdicts. Pure
+//! functions of rearmatter.
+
+use serde_json::Value;
+
+use super::jobs::{Job, JobEnd, JobResult};
+use super::message_record::MessageNo;
+use crate::model::{
+    Accuracy, Evaluation, GateReport, GateVerdict, Grade, Program, Rearmatter, RearmatterCheck,
+};
+
+/// How many claims of an outcome are looked into.
+const MOST_CLAIMS: usize = 50;
+
+/// A report of a gate.
+pub(super) fn report(gate: &str, verdict: GateVerdict, findings: String) -> GateReport {
+    GateReport {
+        gate: gate.to_owned(),
+        verdict,
+        findings,
+        score: None,
+    }
+}
+
+/// A report of what was found wrong; nothing passes.
+pub(super) fn report_of(gate: &str, wrong: &[String]) -> GateReport {
+    match wrong.is_empty() {
+        true => report(gate, GateVerdict::Pass, String::new()),
+        false => report(gate, GateVerdict::Fail, wrong.join("\n")),
+    }
+}
+
+/// What is wrong with rearmatter by the rules of its mesh.
+pub(super) fn wrong_with(check: &RearmatterCheck, said: &Rearmatter) -> Vec<String> {
+    if said.is_empty() && check.required {
+        return vec!["there is no rearmatter: end your message with it".into()];
+    }
+    let missing = check
+        .fields
+        .iter()
+        .filter(|field| !said.0.contains_key(*field));
+    let mut wrong: Vec<String> = missing
+        .map(|field| format!("`{field}` is missing"))
+        .collect();
+    for (field, least) in &check.thresholds {
+        match said.0.get(field) {
+            None if check.fields.contains(field) => {}
+            None => wrong.push(format!(
+                "`{field}` is missing, and must be {} at least",
+                plain(least)
+            )),
+            Some(value) => wrong.extend(below(field, value, least)),
+        }
+    }
+    wrong
+}
+
+/// Is a value below its threshold? Then: in words.
+fn below(field: &str, value: &Value, least: &Value) -> Option<String> {
+    let (said, wanted) = (plain(value), plain(least));
+    let reaches = match (value.as_f64(), least.as_f64()) {
+        (Some(value), Some(least)) => value >= least,
+        // A grade: A is the best.
+        (None, None) => match (said.parse::<Grade>(), wanted.parse::<Grade>()) {
+            (Ok(value), Ok(least)) => value <= least,
+            (Err(_), _) | (_, Err(_)) => said == wanted,
+        },
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    (!reaches).then(|| format!("`{field}` is {said}, and must be {wanted} at least"))
+}
+
+/// A value as people write it.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value @ (Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::Array(_)
+        | Value::Object(_)) => value.to_string(),
+    }
+}
+
+/// What is wrong with the sources of an outcome.
+pub(super) fn wrong_sources(check: &Accuracy, said: &Rearmatter) -> Vec<String> {
+    let sources = said.0.get("sources").and_then(Value::as_array);
+    let sources = sources.map_or(&[][..], Vec::as_slice);
+    let mut wrong = Vec::new();
+    let count = sources.len();
+    if count < check.sources as usize {
+        let wanted = check.sources;
+        wrong.push(format!(
+            "there are {count} sources, and must be {wanted} at least"
+        ));
+    }
+    let first_party = |source: &&Value| source["type"] == "first-party";
+    let own = sources.iter().filter(first_party).count();
+    let share = if count == 0 {
+        0.0
+    } else {
+        own as f64 / count as f64
+    };
+    if share < check.first_party {
+        let wanted = check.first_party;
+        wrong.push(format!(
+            "{own} of {count} sources are first-party, and the share must be {wanted} at least"
+        ));
+    }
+    if check.verified {
+        let unverified = sources.iter().filter(|source| source["verified"] != true);
+        wrong.extend(unverified.map(|source| {
+            let url = source
+                .as_str()
+                .or(source["url"].as_str())
+                .unwrap_or("a source");
+            format!("{url} is not verified")
+        }));
+    }
+    wrong
+}
+
+/// What comes of the claims of an outcome: what is wrong by itself, and jobs that look into the
+/// rest, each with the exit code that was claimed and the claim in words.
+pub(super) struct Claims {
+    pub(super) wrong: Vec<String>,
+    pub(super) jobs: Vec<(Job, i32, String)>,
+}
+
+/// The claims of an outcome. `began`: when its run did, in milliseconds since 1970.
+pub(super) fn claims(
+    said: &Rearmatter,
+    checks: &indexmap::IndexMap<String, Program>,
+    outcome: MessageNo,
+    began: i64,
+) -> Claims {
+    let mut found = Claims {
+        wrong: Vec::new(),
+        jobs: Vec::new(),
+    };
+    let claims = said.0.get("evidence").and_then(Value::as_array);
+    let Some(claims) = claims.filter(|claims| !claims.is_empty()) else {
+        let text =
+            "`evidence` is missing: list what proves your work, such as `- {file: src/x.rs}`";
+        found.wrong.push(text.into());
+        return found;
+    };
+    if claims.len() > MOST_CLAIMS {
+        found.wrong.push(format!(
+            "there are {} claims: {MOST_CLAIMS} are enough",
+            claims.len()
+        ));
+        return found;
+    }
+    for claim in claims {
+        if let Some(path) = claim["file"].as_str() {
+            let (path, since) = (path.to_owned(), began);
+            let words = format!("file {path}");
+            found.jobs.push((Job::File { path, since }, 0, words));
+        } else if let Some(id) = claim["commit"].as_str() {
+            let is_hash = (4..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_hexdigit());
+            match is_hash {
+                true => {
+                    let commit = id.to_ascii_lowercase();
+                    found
+                        .jobs
+                        .push((Job::Commit { commit }, 0, format!("commit {id}")));
+                }
+                false => found
+                    .wrong
+                    .push(format!("commit {id}: that is no commit hash")),
+            }
+        } else if let Some(name) = claim["check"].as_str() {
+            let exit = claim["exit"]
+                .as_i64()
+                .and_then(|code| i32::try_from(code).ok());
+            match checks.get(name) {
+                Some(program) => {
+                    let (program, stdin) = (program.clone(), Some(outcome));
+                    let job = Job::Gate { program, stdin };
+                    found
+                        .jobs
+                        .push((job, exit.unwrap_or(0), format!("check {name}")));
+                }
+                None => {
+                    let known: Vec<&str> = checks.keys().map(String::as_str).collect();
+                    let known = known.join(", ");
+                    found
+                        .wrong
+                        .push(format!("check {name}: this mesh defines {known}"));
+                }
+            }
+        } else {
+            found.wrong.push(format!(
+                "{claim}: a claim names a `file`, a `commit` or a `check`"
+            ));
+        }
+    }
+    found
+}
+
+/// What the results of claims come to.
+pub(super) fn proven(
+    gate: &str,
+    wrong: &[String],
+    claims: &[(i32, String)],
+    results: &[JobResult],
+) -> GateReport {
+    let mut wrong = wrong.to_vec();
+    for ((exit, claim), result) in claims.iter().zip(results) {
+        match &result.end {
+            JobEnd::Failed { why } => {
+                return report(gate, GateVerdict::Error, format!("{claim}: {why}"));
+            }
+            JobEnd::Code(code) if code == exit => {}
+            JobEnd::Code(_) if !claim.starts_with("check ") => {
+                wrong.push(format!("{claim}: {}", result.output.trim()));
+            }
+            JobEnd::Code(code) => wrong.push(format!(
+                "{claim}: it exits with {code}, not {exit}\n{}",
+                result.output.trim()
+            )),
+        }
+    }
+    report_of(gate, &wrong)
+}
+
+/// What the results of programs come to.
+pub(super) fn ran(gate: &str, results: &[JobResult]) -> GateReport {
+    let mut wrong = Vec::new();
+    for result in results {
+        match &result.end {
+            JobEnd::Failed { why } => return report(gate, GateVerdict::Error, why.clone()),
+            JobEnd::Code(0) => {}
+            JobEnd::Code(code) => {
+                let said = match result.rearmatter.0.get("findings") {
+                    Some(findings) => in_words(findings),
+                    None => result.output.trim().to_owned(),
+                };
+                wrong.push(match said.is_empty() {
+                    true => format!("it exited with {code}"),
+                    false => said,
+                });
+            }
+        }
+    }
+    GateReport {
+        score: results
+            .iter()
+            .find_map(|result| result.rearmatter.0.get("score")?.as_f64()),
+        ..report_of(gate, &wrong)
+    }
+}
+
+/// The verdict that an evaluator gives in its rearmatter, or what is wrong with it.
+pub(super) fn verdict(
+    gate: &str,
+    rules: Option<&Evaluation>,
+    said: &Rearmatter,
+) -> Result<GateReport, String> {
+    let word = said.0.get("verdict").map(plain);
+    let verdict = match word.as_deref().map(str::trim) {
+        Some("pass") => GateVerdict::Pass,
+        Some("fail") => GateVerdict::Fail,
+        Some(other) => {
+            return Err(format!(
+                "`verdict` is {other}, and must be `pass` or `fail`"
+            ));
+        }
+        None => return Err("`verdict` is missing: it must be `pass` or `fail`".into()),
+    };
+    let score = said.0.get("score").and_then(Value::as_f64);
+    let mut findings = said.0.get("findings").map(in_words).unwrap_or_default();
+    let least = rules.and_then(|rules| rules.min_score);
+    let verdict = match (verdict, least) {
+        (GateVerdict::Pass, Some(least)) if score.is_none_or(|score| score < least) => {
+            let score = score.map_or("missing".to_owned(), |score| score.to_string());
+            findings = format!("the score is {score}, and must be {least} at least\n{findings}");
+            GateVerdict::Fail
+        }
+        (verdict, _) => verdict,
+    };
+    Ok(GateReport {
+        score,
+        ..report(gate, verdict, findings.trim().to_owned())
+    })
+}
+
+/// Findings as a text: a list has a line for each.
+fn in_words(findings: &Value) -> String {
+    match findings {
+        Value::Array(all) => {
+            let lines: Vec<String> = all.iter().map(|one| format!("- {}", plain(one))).collect();
+            lines.join("\n")
+        }
+        Value::Null => String::new(),
+        one => plain(one),
+    }
+}

@@ -1,0 +1,500 @@
+//! The gates of a mesh: from `rearmatter`, `quality` and `lifecycle.post`, in the shapes that
+//! people write.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use super::document::{Document, at};
+use super::raw::{RawLifecycle, RawRearmatterRules};
+use super::resolve::duration;
+use super::shapes::RawRearmatter;
+use crate::format::findings::found;
+use crate::format::yaml::PathSegment;
+use crate::model::{
+    Accuracy, Agent, Check, Code, Evaluation, Gate, Name, OnGateError, OutcomeWord, Program,
+    RearmatterCheck, Seconds, did_you_mean,
+};
+
+/// The settings that `quality` and `quality.AGENT` may have.
+const SETTINGS: [&str; 15] = [
+    "thresholds",
+    "fields",
+    "required",
+    "deterministic",
+    "accuracy",
+    "checklist",
+    "rubric",
+    "adversarial",
+    "summarizer",
+    "preflight",
+    "command",
+    "evidence",
+    "checks",
+    "gate_error",
+    "evaluator",
+];
+/// The gates that an evaluator judges, and what it is told first.
+const JUDGED: [(&str, &str); 4] = [
+    (
+        "checklist",
+        "Check the work below against every item. It passes only if each item is met.",
+    ),
+    (
+        "rubric",
+        "Grade the work below by these criteria, with a score from 0.0 to 1.0.",
+    ),
+    (
+        "adversarial",
+        "Try to refute the work below: look for what is wrong, missing or untested. It passes only if you find nothing serious.",
+    ),
+    (
+        "summarizer",
+        "Summarize the work below for the human in a few sentences, as `findings`. It fails if it does not do what the task asks.",
+    ),
+];
+/// What every evaluator is told last.
+const ANSWER: &str = "The task and the work follow. Answer with one message, `status: complete`, that ends with\n\n    ---\n    verdict: pass        # or fail\n    score: 0.9           # from 0.0 to 1.0\n    findings: []         # what is wrong, an item each\n    ---";
+/// How long a command may take, and an evaluator with what waits for it.
+const COMMAND_TIME: Seconds = Seconds(600);
+const EVALUATION_TIME: Seconds = Seconds(1800);
+
+/// What gates are read from.
+pub(super) struct Sources<'a> {
+    pub(super) rearmatter: Option<&'a RawRearmatter>,
+    pub(super) quality: Option<&'a Value>,
+    pub(super) lifecycle: Option<&'a RawLifecycle>,
+    pub(super) agents: &'a IndexMap<Name, Agent>,
+}
+
+/// All gates of a mesh, in the order in which they report.
+pub(super) fn gates(document: &mut Document, sources: &Sources) -> Vec<Gate> {
+    let mut reading = Reading {
+        document,
+        agents: sources.agents,
+        gates: Vec::new(),
+        on_error: OnGateError::Block,
+        checks: IndexMap::new(),
+        evaluator: None,
+    };
+    if let Some(RawRearmatter::Rules(rules)) = sources.rearmatter {
+        let check = of_rearmatter(rules);
+        reading.add("rearmatter", None, check.map(Check::Rearmatter));
+    }
+    let nothing = Map::new();
+    let quality = match sources.quality {
+        Some(Value::Object(map)) => map,
+        Some(Value::Array(_)) => {
+            let commands = sources.quality.cloned().unwrap_or_default();
+            reading.commands(&[PathSegment::from("quality")], None, &commands);
+            &nothing
+        }
+        Some(Value::Null) | None => &nothing,
+        Some(other) => {
+            reading.wrong(&[PathSegment::from("quality")], "a map", other);
+            &nothing
+        }
+    };
+    reading.section(&[PathSegment::from("quality")], None, quality);
+    for (name, value) in quality {
+        let agent = name
+            .parse::<Name>()
+            .ok()
+            .filter(|name| sources.agents.contains_key(name));
+        match (agent, value) {
+            (Some(agent), Value::Object(map)) => {
+                let at = [
+                    PathSegment::from("quality"),
+                    PathSegment::from(name.as_str()),
+                ];
+                reading.section(&at, Some(&agent), map);
+            }
+            (None, _) if !SETTINGS.contains(&name.as_str()) => {
+                let agents = sources.agents.keys().map(Name::as_str);
+                let known: Vec<&str> = SETTINGS.into_iter().chain(agents).collect();
+                let hint = did_you_mean(name, known.iter().copied(), || {
+                    "a setting, or an agent of the mesh".into()
+                });
+                let message = format!("quality: `{name}` is unknown");
+                reading.document.about_key(
+                    Code::UnknownField,
+                    &at!["quality", name.as_str()],
+                    message,
+                    hint,
+                );
+            }
+            (Some(_) | None, _) => {}
+        }
+    }
+    reading.lifecycle(sources.lifecycle, quality);
+    reading.gates
+}
+
+/// What `rearmatter` demands, if it demands anything.
+fn of_rearmatter(rules: &RawRearmatterRules) -> Option<RearmatterCheck> {
+    let required = rules.required == Some(true);
+    let fields = rules
+        .fields
+        .iter()
+        .flatten()
+        .flatten()
+        .map(|field| field.0.clone());
+    let schema = rules
+        .schema
+        .iter()
+        .flatten()
+        .map(|(field, _)| field.clone());
+    let check = RearmatterCheck {
+        required,
+        // The fields of a mesh that demands nothing are only shown to its agents.
+        fields: match required || rules.thresholds.is_some() {
+            true => fields.chain(schema).collect(),
+            false => Vec::new(),
+        },
+        thresholds: rules
+            .thresholds
+            .iter()
+            .flatten()
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect(),
+    };
+    (check != RearmatterCheck::default()).then_some(check)
+}
+
+struct Reading<'d, 't, 'm> {
+    document: &'d mut Document<'t>,
+    agents: &'m IndexMap<Name, Agent>,
+    gates: Vec<Gate>,
+    on_error: OnGateError,
+    checks: IndexMap<String, Program>,
+    evaluator: Option<Name>,
+}
+
+impl Reading<'_, '_, '_> {
+    fn add(&mut self, name: &str, agent: Option<&Name>, check: Option<Check>) {
+        let complete: OutcomeWord = "complete".parse().expect("a word is a status");
+        let Some(check) = check else { return };
+        self.gates.push(Gate {
+            name: name.to_owned(),
+            agent: agent.cloned(),
+            words: vec![complete],
+            check,
+            on_error: self.on_error,
+        });
+    }
+
+    fn wrong(&mut self, at: &[PathSegment], expected: &str, value: &Value) {
+        let message = format!("expected {expected}, found {}", found(value));
+        let hint = format!("write {expected}");
+        self.document
+            .about_value(Code::WrongShape, at, message, hint);
+    }
+
+    /// The settings of the mesh, or of one agent.
+    fn section(&mut self, at: &[PathSegment], agent: Option<&Name>, map: &Map<String, Value>) {
+        let place = |key: &str| [at, &[PathSegment::from(key)]].concat();
+        let before = (self.on_error, self.evaluator.clone());
+        match map.get("gate_error").map(|value| (value, value.as_str())) {
+            None => {}
+            Some((_, Some("block"))) => self.on_error = OnGateError::Block,
+            Some((_, Some("pass"))) => self.on_error = OnGateError::Pass,
+            Some((value, _)) => self.wrong(&place("gate_error"), "`block` or `pass`", value),
+        }
+        if let Some(name) = map.get("evaluator") {
+            self.evaluator = self.agent(&place("evaluator"), name);
+        }
+        for (name, value) in map
+            .get("checks")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten()
+        {
+            let at = [&place("checks")[..], &[PathSegment::from(name.as_str())]].concat();
+            if let Some(program) = self.program(&at, value, false) {
+                self.checks.insert(name.clone(), program);
+            }
+        }
+        let rules = RearmatterCheck {
+            required: map.get("required") == Some(&Value::Bool(true)),
+            fields: texts(map.get("fields")),
+            thresholds: map
+                .get("thresholds")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten()
+                .map(|(field, least)| (field.clone(), least.clone()))
+                .collect(),
+        };
+        if rules != RearmatterCheck::default() {
+            self.add("quality:thresholds", agent, Some(Check::Rearmatter(rules)));
+        }
+        if let Some(value) = map.get("deterministic") {
+            let check = self.deterministic(&place("deterministic"), value);
+            self.add("quality:deterministic", agent, check);
+        }
+        if let Some(value) = map.get("accuracy") {
+            let check = self.accuracy(&place("accuracy"), value);
+            self.add("quality:accuracy", agent, check);
+        }
+        match map.get("evidence") {
+            None | Some(Value::Bool(false)) => {}
+            Some(Value::Bool(true)) => {
+                let checks = self.checks.clone();
+                self.add("evidence", agent, Some(Check::Evidence(checks)));
+            }
+            Some(Value::String(word)) if word == "required" => {
+                let checks = self.checks.clone();
+                self.add("evidence", agent, Some(Check::Evidence(checks)));
+            }
+            Some(other) => self.wrong(&place("evidence"), "`required`", other),
+        }
+        if let Some(value) = map.get("command") {
+            self.commands(&place("command"), agent, value);
+        }
+        for (kind, _) in JUDGED {
+            if let Some(value) = map.get(kind) {
+                self.judged(&place(kind), agent, kind, value);
+            }
+        }
+        if map.contains_key("preflight") {
+            let message = "quality.preflight is read, but not obeyed yet";
+            self.document.about_key(
+                Code::NotObeyedYet,
+                &place("preflight"),
+                message,
+                "leave it out, or live without it",
+            );
+        }
+        if agent.is_some() {
+            (self.on_error, self.evaluator) = before;
+        }
+    }
+
+    fn agent(&mut self, at: &[PathSegment], value: &Value) -> Option<Name> {
+        let name = value.as_str().and_then(|text| text.parse::<Name>().ok());
+        let name = name.filter(|name| self.agents.contains_key(name));
+        if name.is_none() {
+            self.wrong(at, "an agent of this mesh", value);
+        }
+        name
+    }
+
+    /// Commands that have to exit with 0: a list, or a map that has one.
+    fn deterministic(&mut self, at: &[PathSegment], value: &Value) -> Option<Check> {
+        let (list, rest) = match value {
+            Value::Object(map) => (
+                map.get("commands").cloned().unwrap_or_default(),
+                map.clone(),
+            ),
+            other => (other.clone(), Map::new()),
+        };
+        let Value::Array(all) = &list else {
+            self.wrong(at, "a list of commands", value);
+            return None;
+        };
+        let mut programs = Vec::new();
+        for (index, one) in all.iter().enumerate() {
+            let shell = rest.get("shell") == Some(&Value::Bool(true));
+            let at = [at, &[PathSegment::from(index)]].concat();
+            let Some(mut program) = self.program(&at, one, shell) else {
+                continue;
+            };
+            if let Some(time) = self.time(&at, rest.get("timeout")) {
+                program.timeout = time;
+            }
+            programs.push(program);
+        }
+        (!programs.is_empty()).then_some(Check::Commands(programs))
+    }
+
+    fn accuracy(&mut self, at: &[PathSegment], value: &Value) -> Option<Check> {
+        let Value::Object(map) = value else {
+            self.wrong(at, "a map", value);
+            return None;
+        };
+        let sources = map.get("sources").or(map.get("min_sources"));
+        Some(Check::Accuracy(Accuracy {
+            sources: sources
+                .and_then(Value::as_u64)
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or(1),
+            first_party: map
+                .get("first_party")
+                .and_then(Value::as_f64)
+                .unwrap_or(0.0),
+            verified: map.get("verified") == Some(&Value::Bool(true)),
+        }))
+    }
+
+    /// Gates of the user's own: one, or a list, each with `run` and a name.
+    fn commands(&mut self, at: &[PathSegment], agent: Option<&Name>, value: &Value) {
+        let one = [value.clone()];
+        let is_argv = |all: &[Value]| all.iter().all(Value::is_string);
+        let all: &[Value] = match value {
+            Value::Array(all) if !is_argv(all) => all,
+            Value::Array(_) | Value::Object(_) | Value::String(_) => &one,
+            other => return self.wrong(at, "a command", other),
+        };
+        for (index, one) in all.iter().enumerate() {
+            let at = match value {
+                Value::Array(_) => [at, &[PathSegment::from(index)]].concat(),
+                _ => at.to_vec(),
+            };
+            let Some(program) = self.program(&at, one, false) else {
+                continue;
+            };
+            let name = one.get("name").and_then(Value::as_str).map(str::to_owned);
+            let name = name
+                .or_else(|| program.run.first().cloned())
+                .unwrap_or_default();
+            self.add(&name, agent, Some(Check::Command(program)));
+        }
+    }
+
+    /// A program: a list of arguments, a text that is split at spaces, or a map with `run`.
+    fn program(&mut self, at: &[PathSegment], value: &Value, shell: bool) -> Option<Program> {
+        let (run, shell, timeout) = match value {
+            Value::Object(map) => {
+                let shell = map.get("shell") == Some(&Value::Bool(true));
+                (
+                    map.get("run").cloned().unwrap_or_default(),
+                    shell,
+                    map.get("timeout"),
+                )
+            }
+            other => (other.clone(), shell, None),
+        };
+        let run = match &run {
+            Value::String(text) if shell => Some(vec![text.clone()]),
+            Value::String(text) => shlex::split(text),
+            Value::Array(all) if !all.is_empty() => Some(texts(Some(&Value::Array(all.clone())))),
+            _ => None,
+        };
+        let Some(run) = run.filter(|run| !run.is_empty()) else {
+            self.wrong(at, "a command, such as [cargo, test]", value);
+            return None;
+        };
+        let timeout = self.time(at, timeout).unwrap_or(COMMAND_TIME);
+        Some(Program {
+            run,
+            shell,
+            timeout,
+        })
+    }
+
+    fn time(&mut self, at: &[PathSegment], value: Option<&Value>) -> Option<Seconds> {
+        let text = match value? {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        duration(self.document, at, &text)
+    }
+
+    /// A gate that an agent judges.
+    fn judged(&mut self, at: &[PathSegment], agent: Option<&Name>, kind: &str, value: &Value) {
+        let nothing = Map::new();
+        let (map, items) = match value {
+            Value::Object(map) => (map, map.get("items").or(map.get("criteria"))),
+            Value::Array(_) => (&nothing, Some(value)),
+            Value::Bool(true) | Value::Null => (&nothing, None),
+            Value::Bool(false) => return,
+            other => return self.wrong(at, "a map", other),
+        };
+        let evaluator = match map.get("evaluator").or(map.get("agent")) {
+            Some(name) => self.agent(&[at, &[PathSegment::from("evaluator")]].concat(), name),
+            None => self.evaluator.clone(),
+        };
+        let Some(evaluator) = evaluator else {
+            let message = format!("quality.{kind} has no evaluator: it checks nothing");
+            let hint = "name an agent of the mesh: `evaluator: NAME`";
+            return self.document.about_key(Code::WrongShape, at, message, hint);
+        };
+        let told = JUDGED
+            .iter()
+            .find(|(name, _)| *name == kind)
+            .map_or("", |(_, told)| told);
+        let mut instructions = told.to_owned();
+        if let Some(items) = items {
+            instructions += "\n\n";
+            instructions += &listed(items);
+        }
+        if let Some(more) = map.get("prompt").and_then(Value::as_str) {
+            instructions += &format!("\n\n{more}");
+        }
+        instructions += &format!("\n\n{ANSWER}");
+        let timeout = self.time(at, map.get("timeout")).unwrap_or(EVALUATION_TIME);
+        let check = Check::Evaluation(Evaluation {
+            evaluator,
+            instructions,
+            min_score: map
+                .get("threshold")
+                .or(map.get("min_score"))
+                .and_then(Value::as_f64),
+            timeout,
+        });
+        self.add(&format!("quality:{kind}"), agent, Some(check));
+    }
+
+    /// `lifecycle.post` names gates; one that `quality` has settings for is there already.
+    fn lifecycle(&mut self, raw: Option<&RawLifecycle>, quality: &Map<String, Value>) {
+        let Some(raw) = raw else { return };
+        let lists = [("pre", &raw.pre), ("post", &raw.post)];
+        for (moment, list) in lists {
+            for (index, entry) in list.iter().flatten().enumerate() {
+                let at = at!["lifecycle", moment, index];
+                let name = entry.as_str().unwrap_or_default();
+                let gate = name.strip_prefix("quality:").filter(|_| moment == "post");
+                match gate {
+                    Some(kind) if quality.contains_key(kind) => {}
+                    Some(kind) if JUDGED.iter().any(|(known, _)| *known == kind) => {
+                        self.judged(&at, None, kind, &Value::Null);
+                    }
+                    Some("deterministic" | "accuracy") => {
+                        let message = format!("`{name}` has no settings: it checks nothing");
+                        let hint = "add them as `quality.deterministic` or `quality.accuracy`";
+                        self.document
+                            .about_value(Code::WrongShape, &at, message, hint);
+                    }
+                    Some(_) | None => {
+                        let message = format!("lifecycle: `{name}` is read, but not obeyed yet");
+                        let hint = "leave it out, or live without it";
+                        self.document
+                            .about_value(Code::NotObeyedYet, &at, message, hint);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn texts(value: Option<&Value>) -> Vec<String> {
+    let all = value.and_then(Value::as_array).into_iter().flatten();
+    let text = |one: &Value| match one {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    all.map(text).collect()
+}
+
+/// Criteria as a list for people.
+fn listed(items: &Value) -> String {
+    let lines: Vec<String> = match items {
+        Value::Array(_) => texts(Some(items))
+            .iter()
+            .map(|item| format!("- {item}"))
+            .collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(name, value)| {
+                format!(
+                    "- {name}: {}",
+                    value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned)
+                )
+            })
+            .collect(),
+        Value::String(text) => vec![text.clone()],
+        other => vec![other.to_string()],
+    };
+    lines.join("\n")
+}

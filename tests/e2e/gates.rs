@@ -1,0 +1,99 @@
+//! Gates, with real programs: outcomes go back until they pass, and what tx runs for them is
+//! run once, whatever happens to tx.
+
+use std::fs;
+
+use tx::engine::Step;
+
+use crate::stage::{Project, message, wait_for};
+
+fn task(project: &Project, id: &str) {
+    project.drop_file(
+        &format!("{id}.md"),
+        &message("core", "dev", id, "", "do it"),
+    );
+}
+
+#[test]
+fn an_outcome_goes_back_until_its_gates_pass_and_false_evidence_with_it() {
+    // The third attempt writes the file that the gate wants and the evidence names.
+    let agent = "n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; \
+                 if [ $n = 3 ]; then echo ok > ok; fi; \
+                 printf 'Done, try %s\\n\\n---\\ngrade: A\\nconfidence: 0.9\\nevidence:\\n  - {file: ok}\\n---\\n' $n";
+    let config = format!(
+        "mesh: dev\nagents:\n  - {{ name: a, runtime: command, shell: true, run: {} }}\n\
+         quality:\n  evidence: required\n  deterministic: [[test, -f, ok]]\n",
+        serde_json::to_string(agent).unwrap()
+    );
+    let project = Project::started(&[("dev/config.yaml", &config)]);
+    task(&project, "t");
+    project.wait_for_step("t", Step::Finished);
+    assert_eq!(fs::read_to_string(project.root().join("n")).unwrap(), "3\n");
+    assert_eq!(project.records("jobs-finished"), 3);
+    let inbox = project.json(&["inbox", "--all"]);
+    let done = inbox
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["status"] == "complete");
+    let done = done.expect("its outcome has come");
+    assert_eq!(
+        (&done["grade"], &done["verdict"]),
+        (&"A".into(), &"pass".into())
+    );
+    let why = project.ok(&["why", done["id"].as_str().unwrap()]);
+    assert!(why.contains("gate quality:deterministic: pass"), "{why}");
+    assert!(why.contains("gate evidence: pass"), "{why}");
+    let quality = project.json(&["quality", "dev"]);
+    let evidence = quality
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["gate"] == "evidence");
+    let evidence = evidence.expect("it is calibrated");
+    assert_eq!(
+        (&evidence["failed"], &evidence["passed"]),
+        (&2.into(), &1.into())
+    );
+    assert_eq!(evidence["too_few"], true);
+}
+
+#[test]
+fn a_gate_that_runs_when_tx_is_killed_is_not_run_twice() {
+    let gate = "echo begun >> gate.log; sleep 2; echo ended >> gate.log";
+    let config = format!(
+        "mesh: dev\nagents: [{{ name: a, runtime: command, run: [cat] }}]\n\
+         quality: {{ command: {{ name: slow, shell: true, run: '{gate}' }} }}\n"
+    );
+    let project = Project::started(&[("dev/config.yaml", &config)]);
+    task(&project, "t");
+    let log = project.root().join("gate.log");
+    wait_for("the gate to begin", || fs::read_to_string(&log).ok());
+    project.kill_daemon();
+    project.start();
+    project.wait_for_step("t", Step::Finished);
+    assert_eq!(fs::read_to_string(&log).unwrap(), "begun\nended\n");
+}
+
+#[test]
+fn a_gate_that_hangs_or_prints_ten_megabytes_costs_neither_time_nor_room() {
+    let config = "mesh: dev\nagents: [{ name: a, runtime: command, run: [cat] }]\n\
+                  iteration: { maxIterations: 0 }\n\
+                  quality:\n  command:\n\
+                  \x20   - { name: hangs, run: [sleep, '600'], timeout: 1 }\n\
+                  \x20   - { name: loud, shell: true, run: 'env > env.log; head -c 10000000 /dev/zero | tr \"\\\\0\" x; echo the end; exit 1' }\n";
+    let project = Project::started(&[("dev/config.yaml", config)]);
+    task(&project, "t");
+    let parked = project.wait_for_step("t", Step::Parked);
+    let why = format!("{parked:?}");
+    assert!(why.contains("loud:"), "{why}");
+    assert!(why.len() < 100_000, "{} bytes are kept", why.len());
+    let environment = fs::read_to_string(project.root().join("env.log")).unwrap();
+    let names = environment.lines().filter_map(|line| line.split_once('='));
+    let needless: Vec<&str> = names
+        .map(|(name, _)| name)
+        .filter(|name| name.starts_with("CARGO") || name.starts_with("TMUX"))
+        .collect();
+    assert_eq!(needless, Vec::<&str>::new());
+    assert!(environment.contains("TX_AGENT=dev/a"), "{environment}");
+}
