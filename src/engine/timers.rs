@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::dispatch::SILENCE;
 use super::effect::Effect;
 use super::event::Timer;
-use super::give::SILENCE;
 use super::message_record::Step;
 use super::notes::Note;
 use super::state::State;
@@ -71,7 +71,7 @@ impl State {
             }
             WorkerState::Working { mut work } => {
                 self.read(who, &mut work);
-                let note = self.letter(&Note {
+                let note = self.write_message(&Note {
                     to: who,
                     kind: Kind::Lifecycle,
                     headline: "the limit is over",

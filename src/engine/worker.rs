@@ -19,7 +19,7 @@ pub struct Worker {
     pub since: i64,
     /// What waits for it, in order.
     #[serde(with = "in_order")]
-    pub inbox: BTreeMap<Place, Item>,
+    pub inbox: BTreeMap<QueuePosition, Item>,
     /// News that it gets with its next turn.
     pub updates: Vec<MessageNo>,
     /// News had to be parked since its last turn, and core was told.
@@ -114,7 +114,7 @@ impl Shows {
 }
 
 /// The place of an item in an inbox: by priority, then by arrival.
-pub type Place = (Priority, u64);
+pub type QueuePosition = (Priority, u64);
 
 /// What a worker does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

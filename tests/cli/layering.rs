@@ -50,9 +50,9 @@ const OF_DAEMON: &[&str] = &[
     "Reply",
     "Request",
     "Running",
-    "end_leftovers",
+    "end_orphans",
     "file_with",
-    "leftovers",
+    "orphans",
     "pane_of",
     "running",
 ];
@@ -88,12 +88,12 @@ const IMPURE: &[&str] = &[
 
 /// The files of the daemon that run on the loop from end to end.
 const ON_THE_LOOP: &[&str] = &[
-    "handover.rs",
-    "news.rs",
-    "orders.rs",
+    "input_builder.rs",
+    "notify.rs",
+    "requests.rs",
     "perform.rs",
     "queue.rs",
-    "settle.rs",
+    "commit.rs",
 ];
 
 /// What would make the loop wait for something other than a commit.
@@ -264,7 +264,7 @@ fn every_task_of_the_daemon_is_joined() {
     for path in sources(&daemon) {
         let code = code(&path);
         // A task belongs to a `JoinSet`, and work for another thread is waited for in `aside`.
-        let is_aside = path.file_name().is_some_and(|name| name == "aside.rs");
+        let is_aside = path.file_name().is_some_and(|name| name == "blocking.rs");
         let spawns = code.contains("tokio::spawn") || code.contains("task::spawn");
         assert!(
             is_aside || !(spawns || code.contains("spawn_blocking")),

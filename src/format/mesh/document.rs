@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::raw::{NOT_OBEYED, RawMesh};
 use crate::format::findings::{Findings, path_name};
-use crate::format::yaml::{Places, Step};
+use crate::format::yaml::{PathSegment, Places};
 use crate::model::{Address, Code, did_you_mean};
 
 /// The text under examination and what was found in it so far.
@@ -24,7 +24,7 @@ pub(super) struct Document<'a> {
 
 /// `at!["agents", 3, "name"]`.
 macro_rules! at {
-    ($($step:expr),* $(,)?) => { [$($crate::format::yaml::Step::from($step)),*] };
+    ($($step:expr),* $(,)?) => { [$($crate::format::yaml::PathSegment::from($step)),*] };
 }
 pub(super) use at;
 
@@ -43,7 +43,7 @@ impl<'a> Document<'a> {
     pub(super) fn about_value(
         &mut self,
         code: Code,
-        path: &[Step],
+        path: &[PathSegment],
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
@@ -55,7 +55,7 @@ impl<'a> Document<'a> {
     pub(super) fn about_key(
         &mut self,
         code: Code,
-        path: &[Step],
+        path: &[PathSegment],
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
@@ -64,15 +64,20 @@ impl<'a> Document<'a> {
     }
 
     /// Where a target stands: it is a key in a map with reasons, a value elsewhere.
-    pub(super) fn target_span(&self, path: &[Step], target: &str) -> Range<usize> {
+    pub(super) fn target_span(&self, path: &[PathSegment], target: &str) -> Range<usize> {
         match path.last() {
-            Some(Step::Key(key)) if key == target => self.places().key(path),
+            Some(PathSegment::Key(key)) if key == target => self.places().key(path),
             Some(_) | None => self.places().value(path),
         }
     }
 
     /// Note a route into another mesh.
-    pub(super) fn leads_elsewhere(&mut self, address: &Address, path: &[Step], target: &str) {
+    pub(super) fn leads_elsewhere(
+        &mut self,
+        address: &Address,
+        path: &[PathSegment],
+        target: &str,
+    ) {
         let span = self.target_span(path, target);
         self.elsewhere.push((address.clone(), span));
     }
@@ -83,7 +88,7 @@ impl<'a> Document<'a> {
     }
 
     /// Does the config have something at this path?
-    pub(super) fn has_at(&self, path: &[Step]) -> bool {
+    pub(super) fn has_at(&self, path: &[PathSegment]) -> bool {
         self.places().knows(path)
     }
 
@@ -117,7 +122,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn wrong_shape(&mut self, path: &[Step], error: &str) {
+    fn wrong_shape(&mut self, path: &[PathSegment], error: &str) {
         let name = path_name(path);
         let (message, hint) = match error.split_once(", expected ") {
             Some((found, expected)) => {
@@ -135,8 +140,8 @@ impl<'a> Document<'a> {
         self.about_value(Code::WrongShape, path, message, hint);
     }
 
-    fn unknown_field(&mut self, path: &[Step]) {
-        let Some(Step::Key(key)) = path.last() else {
+    fn unknown_field(&mut self, path: &[PathSegment]) {
+        let Some(PathSegment::Key(key)) = path.last() else {
             return;
         };
         if self.findings.leave_out() {
@@ -158,8 +163,8 @@ impl<'a> Document<'a> {
             matching(value, &keys, &asks, &mut Vec::new(), &mut found);
             for path in found {
                 let at = path.iter().try_fold(value, |at, step| match step {
-                    Step::Key(key) => at.get(key),
-                    Step::Index(index) => at.get(index),
+                    PathSegment::Key(key) => at.get(key),
+                    PathSegment::Index(index) => at.get(index),
                 });
                 mention(at, &mut self.mentioned);
                 let message = format!("`{}` is read and not obeyed yet", path_name(&path));
@@ -170,21 +175,21 @@ impl<'a> Document<'a> {
     }
 }
 
-impl From<&str> for Step {
-    fn from(key: &str) -> Step {
-        Step::Key(key.into())
+impl From<&str> for PathSegment {
+    fn from(key: &str) -> PathSegment {
+        PathSegment::Key(key.into())
     }
 }
 
-impl From<&String> for Step {
-    fn from(key: &String) -> Step {
-        Step::Key(key.clone())
+impl From<&String> for PathSegment {
+    fn from(key: &String) -> PathSegment {
+        PathSegment::Key(key.clone())
     }
 }
 
-impl From<usize> for Step {
-    fn from(index: usize) -> Step {
-        Step::Index(index)
+impl From<usize> for PathSegment {
+    fn from(index: usize) -> PathSegment {
+        PathSegment::Index(index)
     }
 }
 
@@ -243,8 +248,8 @@ fn matching(
     value: &Value,
     keys: &[&str],
     test: &dyn Fn(&Value) -> bool,
-    path: &mut Vec<Step>,
-    found: &mut Vec<Vec<Step>>,
+    path: &mut Vec<PathSegment>,
+    found: &mut Vec<Vec<PathSegment>>,
 ) {
     let Some((&key, rest)) = keys.split_first() else {
         if test(value) {
@@ -252,7 +257,7 @@ fn matching(
         }
         return;
     };
-    let mut go = |step: Step, value: &Value| {
+    let mut go = |step: PathSegment, value: &Value| {
         path.push(step);
         matching(value, rest, test, path, found);
         path.pop();
@@ -260,41 +265,41 @@ fn matching(
     match value {
         Value::Array(items) if key == "*" => {
             for (index, item) in items.iter().enumerate() {
-                go(Step::Index(index), item);
+                go(PathSegment::Index(index), item);
             }
         }
         Value::Object(map) if key == "*" => {
             for (key, value) in map {
-                go(Step::Key(key.clone()), value);
+                go(PathSegment::Key(key.clone()), value);
             }
         }
         Value::Object(map) => {
             if let Some(value) = map.get(key) {
-                go(Step::Key(key.into()), value);
+                go(PathSegment::Key(key.into()), value);
             }
         }
         _ => {}
     }
 }
 
-fn steps(path: &serde_ignored::Path) -> Vec<Step> {
+fn steps(path: &serde_ignored::Path) -> Vec<PathSegment> {
     use serde_ignored::Path;
     match path {
         Path::Root => Vec::new(),
-        Path::Seq { parent, index } => [steps(parent), vec![Step::Index(*index)]].concat(),
-        Path::Map { parent, key } => [steps(parent), vec![Step::Key(key.clone())]].concat(),
+        Path::Seq { parent, index } => [steps(parent), vec![PathSegment::Index(*index)]].concat(),
+        Path::Map { parent, key } => [steps(parent), vec![PathSegment::Key(key.clone())]].concat(),
         Path::Some { parent }
         | Path::NewtypeStruct { parent }
         | Path::NewtypeVariant { parent } => steps(parent),
     }
 }
 
-fn steps_to(path: &serde_path_to_error::Path) -> Vec<Step> {
+fn steps_to(path: &serde_path_to_error::Path) -> Vec<PathSegment> {
     use serde_path_to_error::Segment;
     path.iter()
         .filter_map(|segment| match segment {
-            Segment::Seq { index } => Some(Step::Index(*index)),
-            Segment::Map { key } => Some(Step::Key(key.clone())),
+            Segment::Seq { index } => Some(PathSegment::Index(*index)),
+            Segment::Map { key } => Some(PathSegment::Key(key.clone())),
             Segment::Enum { .. } | Segment::Unknown => None,
         })
         .collect()
@@ -302,17 +307,17 @@ fn steps_to(path: &serde_path_to_error::Path) -> Vec<Step> {
 
 /// Leave out what is wrong: an item of a list becomes nothing, so that the others
 /// keep their index; else the innermost field goes. False if nothing could go.
-fn leave_out(value: &mut Value, path: &[Step]) -> bool {
+fn leave_out(value: &mut Value, path: &[PathSegment]) -> bool {
     let Some((last, above)) = path.split_last() else {
         return false;
     };
     let inner = above.iter().try_fold(&mut *value, |at, step| match step {
-        Step::Key(key) => at.get_mut(key),
-        Step::Index(index) => at.get_mut(index),
+        PathSegment::Key(key) => at.get_mut(key),
+        PathSegment::Index(index) => at.get_mut(index),
     });
     match (inner, last) {
-        (Some(Value::Object(map)), Step::Key(key)) => map.shift_remove(key).is_some(),
-        (Some(Value::Array(items)), Step::Index(index)) if !items[*index].is_null() => {
+        (Some(Value::Object(map)), PathSegment::Key(key)) => map.shift_remove(key).is_some(),
+        (Some(Value::Array(items)), PathSegment::Index(index)) if !items[*index].is_null() => {
             items[*index] = Value::Null;
             true
         }

@@ -7,7 +7,7 @@ use petgraph::graphmap::DiGraphMap;
 use petgraph::visit::Bfs;
 
 use super::document::{Document, at};
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{
     Block, Code, Condition, Join, MachineRules, Mesh, Name, Opener, Operand, Routing, RoutingMode,
     Row, StateKind, StateRules, Target,
@@ -358,13 +358,13 @@ fn never_opens(
 }
 
 /// Where a block stands in the config.
-pub(super) fn block_place(block: &Block) -> Vec<Step> {
+pub(super) fn block_place(block: &Block) -> Vec<PathSegment> {
     match block.source.split_once('[') {
         Some((field, index)) => {
             let index = index.trim_end_matches(']').parse::<usize>();
             at![field, index.unwrap_or(0)].into()
         }
-        None => block.source.split('.').map(Step::from).collect(),
+        None => block.source.split('.').map(PathSegment::from).collect(),
     }
 }
 

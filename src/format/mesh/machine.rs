@@ -10,7 +10,7 @@ use super::raw_workflow::{RawFsm, RawState, RawStates};
 use super::resolve::Scope;
 use super::shapes::Scalar;
 use crate::format::findings::found;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{
     Code, MachineRules, StateName, StateRules, Variable, VariableName, as_text, did_you_mean,
 };
@@ -29,7 +29,7 @@ pub(super) struct ReadMachine {
 }
 
 /// Where each state stands in the config.
-pub(super) type StatePlaces = IndexMap<StateName, Vec<Step>>;
+pub(super) type StatePlaces = IndexMap<StateName, Vec<PathSegment>>;
 
 impl Scope<'_, '_, '_> {
     pub(super) fn machine(&mut self, raw: RawFsm, read: ReadScript) -> Option<ReadMachine> {
@@ -116,7 +116,7 @@ impl Scope<'_, '_, '_> {
     }
 
     /// The name of a variable, unless it is none or one too many.
-    pub(super) fn variable(&mut self, key: &str, at: &[Step]) -> Option<VariableName> {
+    pub(super) fn variable(&mut self, key: &str, at: &[PathSegment]) -> Option<VariableName> {
         let Some(name) = VariableName::new(key) else {
             let message = format!("`{key}` is no name of a variable; it is left out");
             let hint = "letters, digits and `_`, and no digit first";
@@ -140,7 +140,7 @@ impl Scope<'_, '_, '_> {
         &mut self,
         variables: &mut IndexMap<VariableName, Variable>,
         states: &IndexMap<StateName, StateRules>,
-        places: &IndexMap<StateName, Vec<Step>>,
+        places: &IndexMap<StateName, Vec<PathSegment>>,
     ) {
         for (name, state) in states {
             for assignment in state.entry.set.iter().chain(&state.exit.set) {
@@ -180,8 +180,11 @@ impl Scope<'_, '_, '_> {
     }
 
     /// The states with their names and places, in order.
-    fn named_states(&mut self, raw: Option<RawStates>) -> Vec<(StateName, Vec<Step>, RawState)> {
-        let listed: Vec<(Option<String>, Vec<Step>, Option<RawState>)> = match raw {
+    fn named_states(
+        &mut self,
+        raw: Option<RawStates>,
+    ) -> Vec<(StateName, Vec<PathSegment>, RawState)> {
+        let listed: Vec<(Option<String>, Vec<PathSegment>, Option<RawState>)> = match raw {
             None => Vec::new(),
             Some(RawStates::Map(states)) => states
                 .into_iter()
@@ -200,7 +203,7 @@ impl Scope<'_, '_, '_> {
                 })
                 .collect(),
         };
-        let mut states: Vec<(StateName, Vec<Step>, RawState)> = Vec::new();
+        let mut states: Vec<(StateName, Vec<PathSegment>, RawState)> = Vec::new();
         for (name, at, state) in listed {
             let Some(state) = state else {
                 continue;

@@ -10,7 +10,7 @@ use petgraph::visit::{Bfs, Reversed};
 use super::document::{Document, at};
 use super::lint::{agents_of, edges, own_agent, routed_agents};
 use super::machine::StatePlaces;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{
     Code, Comparison, Condition, Count, ExitRun, Expression, Join, MachineRules, Members, Mesh,
     Name, Operand, Rearmatter, Script, StateGate, StateKind, StateName, StateRules, TextPart,
@@ -109,11 +109,11 @@ fn leads_always(machine: &MachineRules, state: &StateRules) -> Option<usize> {
 }
 
 impl Check<'_, '_, '_> {
-    fn say(&mut self, code: Code, at: &[Step], message: String, hint: &str) {
+    fn say(&mut self, code: Code, at: &[PathSegment], message: String, hint: &str) {
         self.document.about_key(code, at, message, hint);
     }
 
-    fn place(&self, index: usize) -> Vec<Step> {
+    fn place(&self, index: usize) -> Vec<PathSegment> {
         self.places[index].clone()
     }
 
@@ -213,7 +213,7 @@ impl Check<'_, '_, '_> {
                 || Rearmatter::KNOWN.contains(&text)
                 || rearmatter.iter().any(|field| field == text)
         };
-        let mut found: Vec<(Vec<Step>, String)> = Vec::new();
+        let mut found: Vec<(Vec<PathSegment>, String)> = Vec::new();
         for (index, state) in machine.states.values().enumerate() {
             let at = self.place(index);
             for (number, when) in state.exit.when.iter().enumerate() {
@@ -245,8 +245,8 @@ impl Check<'_, '_, '_> {
     fn scripts(&mut self) {
         let machine = self.machine;
         let mut used: HashSet<&str> = HashSet::new();
-        let mut calculated: IndexMap<String, Vec<Step>> = IndexMap::new();
-        let mut check = |script: &Script, at: &[Step]| {
+        let mut calculated: IndexMap<String, Vec<PathSegment>> = IndexMap::new();
+        let mut check = |script: &Script, at: &[PathSegment]| {
             for name in in_arithmetic(&script.text) {
                 let text = machine.variables.get(&name);
                 if text.is_some_and(|variable| !variable.numeric) {

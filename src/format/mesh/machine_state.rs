@@ -12,7 +12,7 @@ use super::raw_workflow::{
 use super::resolve::Scope;
 use super::shapes::{OneOrMany, Scalar};
 use crate::format::findings::found;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{
     Assignment, Code, Condition, EntryRules, ExitRules, ExitRun, Expression, Name, Script,
     StateGate, StateGates, StateKind, StateName, StateRules, TextPart, VariableName, When, as_text,
@@ -24,7 +24,7 @@ pub(super) struct StateReader<'r, 's, 'd, 't, 'm> {
     pub(super) scope: &'r mut Scope<'d, 't, 'm>,
     pub(super) scripts: &'s IndexMap<String, String>,
     pub(super) states: &'s [StateName],
-    pub(super) at: Vec<Step>,
+    pub(super) at: Vec<PathSegment>,
 }
 
 impl StateReader<'_, '_, '_, '_, '_> {
@@ -200,7 +200,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         (rules, used)
     }
 
-    fn when(&mut self, raw: RawWhen, at: &[Step]) -> Option<When> {
+    fn when(&mut self, raw: RawWhen, at: &[PathSegment]) -> Option<When> {
         let Some(Scalar(target)) = raw.target else {
             let message = "this `when` has no `target`; it is left out";
             let hint = "write `{ condition: name == value, target: STATE }`";
@@ -224,7 +224,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         })
     }
 
-    fn check_target(&mut self, target: &StateName, at: &[Step]) {
+    fn check_target(&mut self, target: &StateName, at: &[PathSegment]) {
         if !self.states.contains(target) {
             let message = format!("there is no state `{target}`");
             let hint = no_such_state(target, self.states);
@@ -232,7 +232,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         }
     }
 
-    fn set(&mut self, raw: Map<String, Value>, at: &[Step]) -> Vec<Assignment> {
+    fn set(&mut self, raw: Map<String, Value>, at: &[PathSegment]) -> Vec<Assignment> {
         let mut set = Vec::new();
         for (key, value) in raw {
             let at = [at, &at![&key]].concat();
@@ -256,7 +256,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         set
     }
 
-    fn run(&mut self, raw: RawScripts, leads_on: bool, at: &[Step]) -> ExitRun {
+    fn run(&mut self, raw: RawScripts, leads_on: bool, at: &[PathSegment]) -> ExitRun {
         if let [one] = raw.0.as_slice() {
             let state = StateName::new(one);
             let is_script = self.scripts.contains_key(one.trim());
@@ -268,7 +268,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         ExitRun::Scripts(scripts.collect())
     }
 
-    fn script(&mut self, text: &str, at: &[Step]) -> Script {
+    fn script(&mut self, text: &str, at: &[PathSegment]) -> Script {
         let word = text.trim();
         if let Some(known) = self.scripts.get(word) {
             return Script {
@@ -296,7 +296,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         self.add_gates_at(gates, raw, &at);
     }
 
-    fn add_gates_at(&mut self, gates: &mut StateGates, raw: Option<RawGates>, at: &[Step]) {
+    fn add_gates_at(&mut self, gates: &mut StateGates, raw: Option<RawGates>, at: &[PathSegment]) {
         match raw {
             None => {}
             Some(RawGates::Everyone(list)) => {
@@ -328,7 +328,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
     }
 
     /// With a `/` or a `$` it is a file, else the name of a script.
-    fn gate(&mut self, text: &str, at: &[Step]) -> StateGate {
+    fn gate(&mut self, text: &str, at: &[PathSegment]) -> StateGate {
         let text = text.trim();
         if let Some(known) = self.scripts.get(text) {
             return StateGate::Script(Script {
@@ -347,7 +347,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         StateGate::Missing(text.into())
     }
 
-    fn say(&mut self, code: Code, at: &[Step], message: String, hint: String) {
+    fn say(&mut self, code: Code, at: &[PathSegment], message: String, hint: String) {
         self.scope.document.about_value(code, at, message, hint);
     }
 }

@@ -6,7 +6,7 @@ use super::document::at;
 use super::raw_workflow::{RawManifest, RawManifestRules};
 use super::resolve::Scope;
 use super::shapes::OneOrMany;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{Code, Manifest, ManifestEntry, ManifestPath, ManifestRules, Name, Workspace};
 
 impl Scope<'_, '_, '_> {
@@ -52,7 +52,7 @@ impl Scope<'_, '_, '_> {
     fn manifest_entry(
         &mut self,
         raw: RawManifest,
-        at: &[Step],
+        at: &[PathSegment],
         inject: bool,
         workspace: Option<&Workspace>,
     ) -> Option<ManifestEntry> {
@@ -96,7 +96,7 @@ impl Scope<'_, '_, '_> {
         &mut self,
         id: &str,
         location: Option<&str>,
-        at: &[Step],
+        at: &[PathSegment],
         workspace: Option<&Workspace>,
     ) -> Option<ManifestPath> {
         let places = workspace.map(|workspace| &workspace.locations);
@@ -127,7 +127,7 @@ impl Scope<'_, '_, '_> {
         Some(path)
     }
 
-    fn readers(&mut self, raw: Option<OneOrMany>, at: &[Step]) -> Vec<Name> {
+    fn readers(&mut self, raw: Option<OneOrMany>, at: &[PathSegment]) -> Vec<Name> {
         let mut names = Vec::new();
         for text in raw.map(OneOrMany::into_vec).into_iter().flatten() {
             match self.own_agent(&text) {

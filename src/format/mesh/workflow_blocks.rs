@@ -7,7 +7,7 @@ use super::document::at;
 use super::raw_workflow::{RawDistribution, RawEnsemble, RawParallel, RawParallels};
 use super::resolve::Scope;
 use super::shapes::{OneOrMany, Scalar};
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{
     Address, Block, BlockTime, Code, Count, Gather, Give, Join, Members, MinSuccesses, Name,
     Opener, Row, StateName, Target, VariableName,
@@ -194,7 +194,7 @@ impl Scope<'_, '_, '_> {
         &mut self,
         state: &StateName,
         raw: RawEnsemble,
-        at: &[Step],
+        at: &[PathSegment],
     ) -> Option<Block> {
         let within = |field: &str| [at, &at![field]].concat();
         let agent = self.named(raw.agent, &within("agent"))?;
@@ -250,7 +250,7 @@ impl Scope<'_, '_, '_> {
         })
     }
 
-    fn count(&mut self, raw: Option<Scalar>, at: &[Step]) -> Count {
+    fn count(&mut self, raw: Option<Scalar>, at: &[PathSegment]) -> Count {
         let (at, text) = match raw {
             Some(text) => ([at, &at!["count"]].concat(), text.0.trim().to_owned()),
             None => (at.to_vec(), String::new()),
@@ -278,7 +278,12 @@ impl Scope<'_, '_, '_> {
         Count::Bad(text)
     }
 
-    fn gather(&mut self, strategy: Option<Scalar>, prompt: Option<Scalar>, at: &[Step]) -> Gather {
+    fn gather(
+        &mut self,
+        strategy: Option<Scalar>,
+        prompt: Option<Scalar>,
+        at: &[PathSegment],
+    ) -> Gather {
         let prompt = prompt.map(|prompt| prompt.0).unwrap_or_default();
         match strategy.as_ref().map(|word| word.0.as_str()) {
             None if !prompt.trim().is_empty() => Gather::Custom(prompt),
@@ -298,7 +303,7 @@ impl Scope<'_, '_, '_> {
         }
     }
 
-    fn time(&mut self, raw: Option<Scalar>, at: &[Step]) -> Option<BlockTime> {
+    fn time(&mut self, raw: Option<Scalar>, at: &[PathSegment]) -> Option<BlockTime> {
         let text = raw?.0;
         let time = text.trim().parse::<u64>().ok();
         if !time.is_some_and(|time| TIMES.contains(&time)) {
@@ -316,7 +321,7 @@ impl Scope<'_, '_, '_> {
         time.filter(|time| *time > 0).map(BlockTime)
     }
 
-    fn check_min(&mut self, min: Option<u32>, members: usize, at: &[Step]) {
+    fn check_min(&mut self, min: Option<u32>, members: usize, at: &[PathSegment]) {
         if let Some(min) = min.filter(|min| *min as usize > members) {
             let message = format!("min_success_count: {min} is more than the {members} members");
             let hint = "then all of them must succeed";
@@ -328,7 +333,7 @@ impl Scope<'_, '_, '_> {
 
     /// An agent that a block names: `None` if it names none, and nothing at all if there is no
     /// such agent, which was said.
-    fn named(&mut self, raw: Option<Scalar>, at: &[Step]) -> Option<Option<Name>> {
+    fn named(&mut self, raw: Option<Scalar>, at: &[PathSegment]) -> Option<Option<Name>> {
         let Some(Scalar(text)) = raw else {
             return Some(None);
         };
@@ -339,7 +344,7 @@ impl Scope<'_, '_, '_> {
         found.map(Some)
     }
 
-    fn unknown_member(&mut self, text: &str, at: &[Step]) {
+    fn unknown_member(&mut self, text: &str, at: &[PathSegment]) {
         let message = format!("there is no agent `{text}` in this mesh");
         let hint = self.did_you_mean(text, &[]);
         self.document
@@ -347,7 +352,12 @@ impl Scope<'_, '_, '_> {
     }
 
     /// The agents of a list, without the one that opens the block.
-    fn members(&mut self, raw: Option<OneOrMany>, at: &[Step], opener: Option<&Name>) -> Vec<Name> {
+    fn members(
+        &mut self,
+        raw: Option<OneOrMany>,
+        at: &[PathSegment],
+        opener: Option<&Name>,
+    ) -> Vec<Name> {
         let mut members = Vec::new();
         for (index, text) in raw
             .map(OneOrMany::into_vec)
@@ -370,7 +380,7 @@ impl Scope<'_, '_, '_> {
         members
     }
 
-    fn some_members(&mut self, members: Vec<Name>, at: &[Step]) -> Option<Vec<Target>> {
+    fn some_members(&mut self, members: Vec<Name>, at: &[PathSegment]) -> Option<Vec<Target>> {
         if members.is_empty() {
             let message = "this block has no members";
             let hint = "list the agents that work side by side";
