@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::attempts::worker_folder;
 use super::signals::{all_processes, has_session, is_dead, of_session, parent_of};
 use crate::engine::{AttemptId, ProcessExit};
+use crate::format::message::parts;
 use crate::model::Mode;
 use crate::project::{
     FileUse, create_private, make_private_folders, replace, write_new, write_private,
@@ -259,11 +260,16 @@ impl Attempt {
     /// Its end as the engine is told of it. Output that cannot be read is not taken for none.
     pub(super) fn exit(&self, ended: Ended) -> io::Result<ProcessExit> {
         Ok(match ended {
-            Ended::Code(code) => ProcessExit::Code {
-                code,
-                stdout: head(&self.stdout())?,
-                stderr: tail(&self.stderr())?,
-            },
+            Ended::Code(code) => {
+                let stdout = head(&self.stdout())?;
+                let parts = parts(&stdout).into_iter().map(|(part, _)| part);
+                ProcessExit::Code {
+                    code,
+                    parts: parts.collect(),
+                    stdout,
+                    stderr: tail(&self.stderr())?,
+                }
+            }
             Ended::NotKept(why) => ProcessExit::Lost {
                 why: format!("what it printed could not be written: {why}"),
             },

@@ -55,6 +55,7 @@ impl ExitPatterns {
             code: 1..,
             stdout,
             stderr,
+            ..
         } = &exit
         else {
             return (None, exit);
@@ -107,6 +108,7 @@ mod tests {
             code: 1,
             stdout: stdout.into(),
             stderr: stderr.into(),
+            parts: Vec::new(),
         };
         ExitPatterns::of(runtime).read(exit, "", 1_000, 0)
     }

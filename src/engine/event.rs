@@ -7,7 +7,7 @@ use chrono::{DateTime, FixedOffset};
 use serde::{Deserialize, Serialize};
 
 use super::message_record::{MessageNo, MessageRecord};
-use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Rearmatter, Usage};
+use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Part, Rearmatter, Usage};
 
 /// Something that happened. What is known of the past comes along with it, so that
 /// the same events always lead to the same state.
@@ -174,6 +174,9 @@ pub struct Arrived {
     /// and the first ones of their runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<MessageRecord>,
+    /// The parts that its text is divided into, in order of appearance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
 }
 
 impl Arrived {
@@ -291,6 +294,9 @@ pub enum ProcessExit {
         stdout: String,
         /// The end of its standard error, if that was kept.
         stderr: String,
+        /// The parts that its standard output is divided into.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<Part>,
     },
     /// It was killed, or is gone without a trace.
     Lost {
@@ -367,6 +373,8 @@ pub enum Timer {
     Ask(MessageNo, Address),
     /// An ask to core that is to be answered by its default.
     Expires(MessageNo),
+    /// A member of a block has worked long enough.
+    Member(MessageNo, u32),
 }
 
 /// A mesh as it was loaded.
@@ -426,11 +434,17 @@ pub enum Command {
         /// The first message of its run, if that is finished.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         known: Vec<MessageRecord>,
+        /// Only what this member of a block did not do; `None`: all that was parked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u32>,
     },
     /// Give a dead letter up.
     Drop {
         /// The dead letter.
         facts: Box<MessageRecord>,
+        /// As above.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u32>,
     },
     /// Decide on a permission request that waits.
     Decide {

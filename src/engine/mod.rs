@@ -7,6 +7,7 @@
 mod accept;
 mod act;
 mod asks;
+mod blocks;
 mod dispatch;
 mod effect;
 mod event;
@@ -32,6 +33,7 @@ mod route;
 mod runs;
 mod signal_data;
 mod signals;
+mod slots;
 mod state;
 mod suspended;
 mod table;
@@ -40,6 +42,7 @@ mod tests;
 mod timers;
 mod transitions;
 mod turns;
+mod unbound;
 mod usage;
 mod work;
 mod worker;
@@ -51,6 +54,7 @@ pub use event::{
     Alive, Arrived, AttemptId, Command, Decision, Dialog, DialogKind, Event, LoadedMesh,
     ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, Verdict, exited_with,
 };
+pub use fanout::{BlockPhase, BlockRules};
 pub use infer::{
     InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,
 };
@@ -62,8 +66,10 @@ pub use route::{Addressee, Outcome, Route, Rule, Unroutable, route};
 pub use state::{Counts, OpenMessage, State, Touched, TransitionRecord};
 pub use table::decide;
 pub use transitions::{Signal, Transition};
-pub use work::{Forwarding, Item, Last, Member, Owes, Routed, Work};
+pub use work::{
+    DeliveryKey, Forwarding, Item, Joined, Last, Member, Owes, Routed, Work, WorkflowPlace,
+};
 pub use worker::{Giving, Phase, QueuePosition, Shows, WaitingOn, Worker, WorkerState};
 
 /// The version of the rules that this engine decides by.
-pub const RULES: u32 = 2;
+pub const RULES: u32 = 3;

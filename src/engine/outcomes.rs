@@ -1,6 +1,6 @@
 //! Outcomes: kept until their work is finished, then routed on.
 
-use super::message_record::{MessageNo, MessageRecord};
+use super::message_record::{MessageNo, MessageRecord, Step};
 use super::state::State;
 use super::transitions::{Signal, Transition};
 use super::work::{Forwarding, Owes, Routed, Work};
@@ -19,6 +19,7 @@ impl State {
     ) {
         let routed = Routed { number, way };
         let named = self.parked_causes(from, number, known);
+        let is_result = matches!(routed.way, Forwarding::Join(_));
         let given =
             self.given(from).is_some_and(Work::owes) && !self.is_of_parked(from, number, &named);
         for parked in &named {
@@ -34,7 +35,11 @@ impl State {
             // With nothing named, what was parked last is meant.
             let last = last.filter(|_| named.is_empty());
             let late = last.is_some_and(|last| self.finish_parked(from, last, known));
-            if !late && named.is_empty() {
+            let outside = !late && named.is_empty();
+            if outside && is_result {
+                return self.record_only(from, number);
+            }
+            if outside {
                 let warning = match self.output.outside {
                     Some(_) => {
                         "it was written before you were given what you have in hand: it is routed, \
@@ -46,12 +51,21 @@ impl State {
                 };
                 self.warn(from, warning, number);
             }
-            self.release(from, routed);
+            self.release_late(from, routed);
             // It may have waited for nothing but what it has just withdrawn.
             return self.after_ask(from);
         };
         work.outcomes.push(routed);
         self.settle_outside_of_a_turn(from);
+    }
+
+    /// The member of a block has given its outcome: what it says outside of a turn moves nothing.
+    fn record_only(&mut self, from: &Address, number: MessageNo) {
+        let warning = "it came when you had nothing in hand, and your part of the block is closed: \
+                       it is recorded, and goes nowhere";
+        self.warn(from, warning, number);
+        self.end_outcome(number, Step::Finished, "recorded: its member is closed");
+        self.after_ask(from);
     }
 
     /// Does an outcome speak of what was parked, and not of what is in hand?
@@ -124,13 +138,38 @@ impl State {
         }
     }
 
-    /// Route an outcome on.
-    pub(super) fn release(&mut self, from: &Address, routed: Routed) {
+    /// Route the outcomes of work on. Has a member of a block failed by them?
+    pub(super) fn release_all(&mut self, from: &Address, outcomes: Vec<Routed>) -> bool {
+        let is_result = |routed: &&Routed| matches!(routed.way, Forwarding::Join(_));
+        let first = outcomes.iter().find(is_result).map(|routed| routed.number);
+        let first_facts = first.and_then(|first| self.messages.facts(first));
+        let failed = first_facts.is_some_and(MessageRecord::is_error);
+        for outcome in outcomes {
+            let number = outcome.number;
+            self.release(from, outcome, first.unwrap_or(number));
+        }
+        failed
+    }
+
+    /// Route an outcome on that came after its work was over.
+    pub(super) fn release_late(&mut self, from: &Address, routed: Routed) {
+        let number = routed.number;
+        let block = match &routed.way {
+            Forwarding::Join(member) => Some(member.block),
+            Forwarding::On | Forwarding::FanOut { .. } => None,
+        };
+        self.release(from, routed, number);
+        if let Some(block) = block {
+            self.decide_block(block);
+        }
+    }
+
+    /// Route an outcome on. `first`: the one that decides for its member.
+    fn release(&mut self, from: &Address, routed: Routed, first: MessageNo) {
         let Routed { number, way } = routed;
         let Some(held) = self.messages.get(number) else {
             return;
         };
-        let run = held.facts.run;
         // One that was parked and given another chance is on its way already.
         let deliveries = held.facts.deliveries.iter();
         let deliveries = deliveries.filter(|delivery| delivery.waits_for_work());
@@ -144,8 +183,8 @@ impl State {
                     self.hand_on(number, from, &to);
                 }
             }
-            Forwarding::FanOut { join } => self.fan_out(number, run, &to, join),
-            Forwarding::Join(member) => self.result(from, &member, number),
+            Forwarding::FanOut { join, rules } => self.open_block(number, join, rules),
+            Forwarding::Join(member) => self.result(from, &member, number, first),
         }
     }
 

@@ -43,6 +43,7 @@ impl State {
             Timer::Silence(who) => self.silent(&who, due),
             Timer::Ask(number, asked) => self.ask_due(number, &asked, due),
             Timer::Expires(number) => self.ask_expires(number, due),
+            Timer::Member(block, index) => self.member_due(block, index, due),
         }
     }
 

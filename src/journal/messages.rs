@@ -194,6 +194,7 @@ impl Reader {
                             code,
                             stdout,
                             stderr,
+                            parts: _,
                         },
                     ..
                 }),

@@ -164,6 +164,7 @@ impl World {
                     code,
                     stdout: "Done.\n".into(),
                     stderr: "No.\n".into(),
+                    parts: Vec::new(),
                 };
                 let process = self.panes.get_mut(pane).expect("it is alive");
                 process.record = Some(exit.clone());

@@ -59,10 +59,7 @@ pub(super) fn run(context: &Context, wanted: &str) -> Result<Exit, Refused> {
     };
     let view = PromptView {
         prompt: prompt(&briefing, agent.command.as_deref(), &[given]),
-        agent: Address {
-            mesh: mesh.name.clone(),
-            agent: agent.name.clone(),
-        },
+        agent: Address::new(mesh.name.clone(), agent.name.clone()),
     };
     context
         .output

@@ -10,7 +10,7 @@ use crate::engine::{
     Timer, Traits, Verdict,
 };
 use crate::format::mesh::parse;
-use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Rearmatter, Recipient};
+use crate::model::{Address, Envelope, Kind, Line, Mesh, Mode, MsgId, Part, Rearmatter, Recipient};
 
 /// The stage.
 pub(super) struct Play {
@@ -31,6 +31,8 @@ pub(super) struct Msg {
     /// The last turn that its author had begun to be given.
     pub(super) turn: Option<u32>,
     pub(super) text: String,
+    /// The parts that its text is divided into.
+    pub(super) parts: Vec<Part>,
 }
 
 pub(super) fn who(address: &str) -> Address {
@@ -49,6 +51,7 @@ pub(super) fn from(sender: &str) -> Msg {
         path: None,
         turn: None,
         text: "text".into(),
+        parts: Vec::new(),
     }
 }
 
@@ -87,6 +90,14 @@ impl Msg {
         self.text = text.into();
         self
     }
+    pub(super) fn parts(mut self, numbers: &[u32]) -> Msg {
+        let part = |number: &u32| Part {
+            number: *number,
+            title: format!("part {number}"),
+        };
+        self.parts = numbers.iter().map(part).collect();
+        self
+    }
     pub(super) fn with(mut self, change: impl FnOnce(&mut Envelope)) -> Msg {
         change(&mut self.envelope);
         self
@@ -116,10 +127,21 @@ impl Play {
     }
 
     pub(super) fn load(&mut self, text: &str, gates: bool) -> Vec<Effect> {
+        self.load_with(text, gates, |_| {})
+    }
+
+    /// A mesh is loaded, after a change that its text does not say.
+    pub(super) fn load_with(
+        &mut self,
+        text: &str,
+        gates: bool,
+        change: impl FnOnce(&mut Mesh),
+    ) -> Vec<Effect> {
         let loaded = parse(text.as_bytes());
-        let mesh = loaded
+        let mut mesh = loaded
             .mesh
             .unwrap_or_else(|| panic!("{text}: {:?}", loaded.diagnostics));
+        change(&mut mesh);
         let traits = mesh.agents.values().map(|agent| Traits {
             mode: match agent.runtime.as_str() {
                 "command" => Mode::Turn,
@@ -190,6 +212,7 @@ impl Play {
         known.dedup_by_key(|facts| facts.number);
         let hash = format!("{:?}{}", envelope, msg.text);
         self.happen(Event::Arrived(Box::new(Arrived {
+            parts: msg.parts,
             path,
             hash,
             text: msg.text,
@@ -309,6 +332,7 @@ impl Play {
             code,
             stdout: stdout.into(),
             stderr: "the end of stderr".into(),
+            parts: Vec::new(),
         };
         self.happen(Event::PaneExited { pane, exit })
     }
@@ -410,6 +434,24 @@ impl Play {
             known: first.into_iter().collect(),
             facts: Box::new(facts),
             envelope: Box::new(msg.envelope),
+            member: None,
+        })
+    }
+
+    /// A person gives the work of one member another chance, or goes on without it.
+    pub(super) fn of_member(&mut self, id: &str, member: u32, again: bool) -> Vec<Effect> {
+        let facts = Box::new(self.facts(id));
+        let held = self.state.message(facts.number);
+        let envelope = held.and_then(|held| held.envelope.clone());
+        let member = Some(member);
+        self.command(match again {
+            true => Command::Retry {
+                known: Vec::new(),
+                facts,
+                envelope: envelope.expect("it is held"),
+                member,
+            },
+            false => Command::Drop { facts, member },
         })
     }
 

@@ -189,7 +189,7 @@ fn every_shape_in_the_wild_loads() {
         ("agent to plain text", two("routing: {a: b}\n"), &[]),
         ("agent to a list with options", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nrouting_mode: dispatcher\nrouting: {a: [b, c, {complete: d, fan_in: batch}]}\n"), &[]),
         ("a fan-out option of another sort", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nrouting_mode: dispatcher\nrouting: {a: [b, c, {complete: d, fan_in: first}]}\n"), not_obeyed),
-        ("old kinds as statuses", routed("  b: {ask: {a: why}, ask-response: {a: x}, ask-human: core, complete: core}\n"), &[Code::KindAsStatus; 3]),
+        ("old kinds as statuses", routed("  b: {ask: {a: why}, ask-response: {a: x}, ask-human: core, complete: core}\n"), &[]),
         ("own status words", routed("  b: {needs-more-data: a, low-confidence: a, needs_work: a, approved: core}\n"), &[]),
         ("a target in another mesh", routed("  b: {complete: other-mesh/agent, blocked: core}\n"), &[]),
         ("routing_mode", two("routing_mode: dispatcher\nrouting: {a: b}\n"), &[]),

@@ -157,10 +157,7 @@ fn joins<'m>(mesh: &'m Mesh, agent: &Name) -> Vec<(&'m Name, &'m Target)> {
 }
 
 fn own(mesh: &Mesh, agent: &Name) -> Target {
-    Target::Agent(Address {
-        mesh: mesh.name.clone(),
-        agent: agent.clone(),
-    })
+    Target::Agent(Address::new(mesh.name.clone(), agent.clone()))
 }
 
 fn target(mesh: &Mesh, target: &Target) -> String {
