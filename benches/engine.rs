@@ -89,6 +89,7 @@ fn envelope(text: &str) -> Envelope {
 fn arrived(n: usize, front: &str) -> Event {
     let text = text(front);
     Event::Arrived(Box::new(Arrived {
+        parts: Vec::new(),
         path: format!("{n}.md"),
         hash: n.to_string(),
         envelope: envelope(&text),

@@ -25,7 +25,7 @@ pub(crate) struct WorkerDone {
 /// What was done with a dead letter.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeadLetterDone {
-    /// The number of the message.
+    /// The number of the message, and of the member of a block: `12`, `12.0`.
     pub(crate) id: String,
     pub(crate) message: MsgId,
     /// `retried` or `dropped`.
@@ -104,26 +104,31 @@ pub(crate) fn decide(project: &Project, ask: &AskView, text: &str) -> Result<Dec
 
 /// Give a dead letter another chance, whatever the limits say.
 pub(crate) fn retry(project: &Project, id: &str) -> Result<DeadLetterDone, Refused> {
-    to_letter(project, id, |letter| (Request::Retry { letter }, "retried"))
+    to_letter(project, id, |letter, member| {
+        (Request::Retry { letter, member }, "retried")
+    })
 }
 
 /// Give a dead letter up.
 pub(crate) fn drop_letter(project: &Project, id: &str) -> Result<DeadLetterDone, Refused> {
-    to_letter(project, id, |letter| (Request::Drop { letter }, "dropped"))
+    to_letter(project, id, |letter, member| {
+        (Request::Drop { letter, member }, "dropped")
+    })
 }
 
 fn to_letter(
     project: &Project,
     id: &str,
-    request: fn(u64) -> (Request, &'static str),
+    request: fn(u64, Option<u32>) -> (Request, &'static str),
 ) -> Result<DeadLetterDone, Refused> {
     let mut control = Control::connect(project)?;
     let past = FoldedJournal::open(&project.journal())?;
-    let facts = find_dead_letter(past.as_ref(), id)?;
-    let (request, done) = request(facts.number.0);
+    let (facts, member) = find_dead_letter(past.as_ref(), id)?;
+    let (request, done) = request(facts.number.0, member);
     order(&mut control, &request)?;
+    let id = facts.number.0.to_string();
     Ok(DeadLetterDone {
-        id: facts.number.0.to_string(),
+        id: member.map_or(id.clone(), |member| format!("{id}.{member}")),
         message: facts.id,
         done,
     })

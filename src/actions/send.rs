@@ -192,7 +192,7 @@ impl Ready {
             Err(Unsendable::ByTable(why)) => why,
         };
         let past = FoldedJournal::open(&project.journal())?;
-        match past.map(|past| past.state.judge_message(envelope, &[])) {
+        match past.map(|past| past.state.judge_message(envelope, &[], &[])) {
             Some(Judged::To(to)) if !to.is_empty() => Ok(to[0].1),
             Some(Judged::To(_) | Judged::Refused(_)) | None => Err(Refused::no_such_thing(
                 format!("the table of your mesh refuses this: {why}"),

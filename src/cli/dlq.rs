@@ -14,21 +14,21 @@ pub(super) enum DlqArgs {
     /// Show one, with its ladder and its text
     #[command(after_help = "Example: tx dlq show fix-the-login-3f9a1c")]
     Show {
-        /// Its number in the list, or its msg-id
+        /// Its number in the list, or its msg-id; `.1` after it means member 1 of a block
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Give one another chance, whatever the limits say
     #[command(after_help = "Example: tx dlq retry 12")]
     Retry {
-        /// Its number in the list, or its msg-id
+        /// Its number in the list, or its msg-id; `.1` after it means member 1 of a block
         #[arg(value_name = "ID")]
         id: String,
     },
     /// Give one up
     #[command(after_help = "Example: tx dlq drop 12")]
     Drop {
-        /// Its number in the list, or its msg-id
+        /// Its number in the list, or its msg-id; `.1` after it means member 1 of a block
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -64,11 +64,15 @@ pub(super) fn run(context: &Context, verb: &DlqArgs) -> Result<Exit, Refused> {
 fn list(letters: &[DeadLetter]) -> String {
     let line = |letter: &DeadLetter| {
         format!(
-            "{:>5}  {}  {}  {}\n       {}\n",
+            "{:>5}  {}  {}  {}{}\n       {}\n",
             letter.id,
             letter.at.map(String::from).unwrap_or_default(),
             letter.agent,
             letter.message,
+            letter
+                .member
+                .map(|member| format!(" (member {member})"))
+                .unwrap_or_default(),
             letter.reason.as_deref().unwrap_or_default()
         )
     };

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use super::attempts::worker_folder;
 use super::signals::{all_processes, has_session, is_dead, of_session, parent_of};
 use crate::engine::{AttemptId, ProcessExit};
-use crate::format::message::rearmatter_at_end;
+use crate::format::message::{parts, rearmatter_at_end};
 use crate::model::Mode;
 use crate::project::{
     FileUse, create_private, make_private_folders, replace, write_new, write_private,
@@ -262,9 +262,11 @@ impl Attempt {
         Ok(match ended {
             Ended::Code(code) => {
                 let stdout = head(&self.stdout())?;
+                let parts = parts(&stdout).into_iter().map(|(part, _)| part);
                 ProcessExit::Code {
                     code,
                     rearmatter: rearmatter_at_end(&stdout),
+                    parts: parts.collect(),
                     stdout,
                     stderr: tail(&self.stderr())?,
                 }

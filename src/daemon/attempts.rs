@@ -85,7 +85,7 @@ pub(super) fn clear_old(run: &Path, pane: &AttemptId) -> io::Result<()> {
 }
 
 pub(super) fn worker_folder(run: &Path, worker: &Address) -> PathBuf {
-    run.join(worker.mesh.as_str()).join(worker.agent.as_str())
+    run.join(worker.mesh.as_str()).join(worker.name_in_mesh())
 }
 
 fn names(folder: &Path) -> io::Result<Vec<String>> {

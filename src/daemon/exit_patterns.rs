@@ -109,6 +109,7 @@ mod tests {
             stdout: stdout.into(),
             stderr: stderr.into(),
             rearmatter: crate::model::Rearmatter::default(),
+            parts: Vec::new(),
         };
         ExitPatterns::of(runtime).read(exit, "", 1_000, 0)
     }

@@ -78,6 +78,7 @@ impl InputBuilder<'_> {
         let (Some(mesh), Some(agent), Some(place)) = (mesh, agent, place) else {
             return Err(format!("{worker} is in no mesh that loads"));
         };
+        let agent = agent.of_slot(worker.slot);
         let has_output = agent.workspace.is_some() || mesh.workspace.is_some();
         let read = || -> Result<_, Error> {
             let task = match has_output {
@@ -86,16 +87,29 @@ impl InputBuilder<'_> {
             };
             Ok((self.contents(worker, messages)?, task))
         };
-        let (contents, task) = read().map_err(|error| error.to_string())?;
+        let (mut contents, task) = read().map_err(|error| error.to_string())?;
+        let work = self.store.state().worker(worker);
+        let work = work.and_then(|worker| worker.status.work());
+        let member = work.and_then(|work| work.member()).cloned();
+        if let Some(member) = &member {
+            let opener = self.store.state().message(member.block);
+            let opener = opener.map(|held| held.facts.id.clone());
+            for content in &mut contents {
+                if opener.as_ref() == Some(&content.id) {
+                    content.divide(member);
+                }
+            }
+        }
         Ok(TurnInput {
             project: self.project.clone(),
             pane: pane.clone(),
             mesh: mesh.clone(),
-            agent: agent.clone(),
+            runtime: self.meshes.runtimes().of(&agent).cloned(),
+            agent,
             place: place.clone(),
-            runtime: self.meshes.runtimes().of(agent).cloned(),
             contents,
             task,
+            member,
         })
     }
 

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::Input;
-use super::attempt::{Attempt, Ended, Order, Stand};
+use super::attempt::{Attempt, Ended, LaunchSpec, Stand};
 use super::blocking::run_blocking;
 use super::signals::{gone, kill_all};
 use crate::engine::{Event, Job, JobEnd, JobOwner, JobResult, ProcessExit};
@@ -202,8 +202,8 @@ fn order(
     folder: &Path,
     passed: Option<Vec<String>>,
     environment: &[(String, String)],
-) -> Order {
-    Order {
+) -> LaunchSpec {
+    LaunchSpec {
         program,
         folder: folder.into(),
         passed,
@@ -223,7 +223,7 @@ fn failed(why: impl Into<String>) -> JobResult {
 async fn run_one(
     attempt: &Attempt,
     tx: &str,
-    order: Order,
+    order: LaunchSpec,
     stdin: String,
     most: Seconds,
     kept: usize,
@@ -331,6 +331,7 @@ fn ended_as(attempt: &Attempt, kept: usize) -> io::Result<JobResult> {
             stdout,
             stderr,
             rearmatter,
+            parts: _,
         } => JobResult {
             end: JobEnd::Code(code),
             output: output(code, &stdout, &stderr, kept),

@@ -140,7 +140,7 @@ async fn open(
     ];
     let window = Window {
         session: worker.mesh.as_str(),
-        name: worker.agent.as_str(),
+        name: &worker.name_in_mesh(),
         command: &command,
     };
     world.client.open(window, dead).await

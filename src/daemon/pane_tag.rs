@@ -10,6 +10,8 @@ pub fn pane_of(command: &str) -> Option<AttemptId> {
     ends.into_iter().find_map(|end| {
         let (_, tag) = command[..end].rsplit_once(" turn ")?;
         let (worker, attempt) = tag.split_once(' ')?;
+        // tmux quotes what has a `#`.
+        let worker = worker.trim_matches(['"', '\'']);
         Some(AttemptId {
             worker: worker.parse().ok()?,
             attempt: attempt.parse().ok()?,
@@ -43,6 +45,10 @@ mod tests {
             (
                 r#""/a --folder b/tx" turn dev/worker 3 --folder /p/x"#,
                 Some(("dev/worker", 3)),
+            ),
+            (
+                r#"/bin/tx turn "dev/worker#2" 3 --folder /p/x"#,
+                Some(("dev/worker#2", 3)),
             ),
             ("/bin/tx turn --inner 7 --folder /p/x", None),
             ("/bin/tx turn dev/worker 3", None),

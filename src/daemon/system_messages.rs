@@ -148,7 +148,7 @@ pub(super) fn file_of(system_message: &SystemMessage) -> (String, String) {
 
 /// What stands in place of the end of a message of tx that does not fit into a file.
 fn cut_note(system_message: &SystemMessage) -> String {
-    let Address { mesh, agent } = &system_message.from;
+    let Address { mesh, agent, .. } = &system_message.from;
     let whole = match system_message.from.is_system() {
         true => String::new(),
         false => format!(", and so has `stdout` in .ai/tx/run/{mesh}/{agent} for some time"),

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::attempt::{Attempt, LaunchSpec};
 use super::processes::Start;
-use crate::engine::{AttemptId, ProcessExit};
-use crate::format::message::MAX_FILE;
+use crate::engine::{AttemptId, Member, ProcessExit};
+use crate::format::message::{MAX_FILE, parts};
 use crate::format::prompt::{Given, line, output_folder, prompt, with_feature};
 use crate::model::{
-    Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, OutcomeWord, Rearmatter, Runtime,
+    Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, OutcomeWord, Part, Rearmatter, Runtime,
 };
 use crate::pane::{self, Text};
 use crate::project::{
@@ -32,6 +32,8 @@ pub(super) struct TurnInput {
     pub(super) contents: Vec<DeliveredMessage>,
     /// The first message of its run, if it has an output folder for that.
     pub(super) task: Option<DeliveredMessage>,
+    /// The member of a block that it works as.
+    pub(super) member: Option<Member>,
 }
 
 /// A message as it is given.
@@ -199,6 +201,21 @@ impl Start {
             ("TX_WORKSPACE", text(&output)),
             ("TX_SESSION_ID", self.session.clone()),
             ("TX_MSG_ID", first.map(|content| content.id.to_string())),
+            (
+                "ENSEMBLE_INDEX",
+                self.turn_input.member().map(|m| m.index.to_string()),
+            ),
+            (
+                "ENSEMBLE_TOTAL",
+                self.turn_input.member().map(|m| m.total.to_string()),
+            ),
+            (
+                "TX_PART",
+                self.turn_input
+                    .member()
+                    .and_then(|m| m.part)
+                    .map(|part| part.to_string()),
+            ),
         ];
         let own = environment
             .into_iter()
@@ -272,6 +289,7 @@ impl TurnInput {
             ..
         } = self;
         system_text(project, place, mesh, agent, self.feature(), output)
+            .map(|text| self.filled(text))
             .map_err(|error| error.to_string())
     }
 
@@ -347,7 +365,31 @@ impl TurnInput {
             (true, Some(_) | None) => String::new(),
         };
         let given: Vec<Given> = contents.iter().map(DeliveredMessage::given).collect();
-        Ok(prompt(&briefing, self.slash_command().as_deref(), &given))
+        let briefing = self.filled(briefing);
+        let text = prompt(&briefing, self.slash_command().as_deref(), &given);
+        Ok(
+            match self
+                .member()
+                .filter(|_| contents.iter().any(DeliveredMessage::is_work))
+            {
+                Some(member) => text + &told(member),
+                None => text,
+            },
+        )
+    }
+
+    /// The member that it works as, where the block says how many there are.
+    fn member(&self) -> Option<&Member> {
+        self.member.as_ref().filter(|member| member.total > 0)
+    }
+
+    /// A text of its mesh, with the place in its block filled in.
+    fn filled(&self, text: String) -> String {
+        let Some(member) = self.member() else {
+            return text;
+        };
+        text.replace("${ENSEMBLE_INDEX}", &member.index.to_string())
+            .replace("${ENSEMBLE_TOTAL}", &member.total.to_string())
     }
 
     /// The output folder of what a worker is given, or has in hand; made, unless its mesh says
@@ -407,6 +449,27 @@ impl DeliveredMessage {
         }
     }
 
+    /// A member that works on one part is given that first, then the whole.
+    pub(super) fn divide(&mut self, member: &Member) {
+        let part = member.part.and_then(|wanted| {
+            let mut all = parts(&self.body).into_iter();
+            let same = |(part, _): &(Part, _)| part.number == wanted;
+            // Of several with one number, the one that is as far in the list.
+            let place = usize::try_from(member.index).unwrap_or_default();
+            let exact = parts(&self.body).into_iter().nth(place).filter(same);
+            exact.or_else(|| all.find(same))
+        });
+        if let Some((_, at)) = part {
+            let part = self.body[at].trim_end().to_owned();
+            self.body = format!(
+                "This part is your work:\n\n{part}\n\nThe whole message, of which others have the other parts:\n\n{}",
+                self.body
+            );
+            // Its file has the whole alone.
+            self.file = None;
+        }
+    }
+
     /// The file that it came in, if that is what it was, and its path is one line.
     fn file_in(&self, project: &Project) -> Option<PathBuf> {
         let BusFile { name, text } = self.file.as_ref()?;
@@ -417,6 +480,14 @@ impl DeliveredMessage {
         let (bytes, _) = read_regular(&path, MAX_FILE).ok()?;
         (bytes == text.as_bytes()).then_some(path)
     }
+}
+
+/// What a member of a block is told of its place.
+fn told(member: &Member) -> String {
+    let Member { index, total, .. } = member;
+    format!(
+        "You are one of {total} that work on this side by side: ENSEMBLE_INDEX is {index}, ENSEMBLE_TOTAL is {total}.\n"
+    )
 }
 
 fn write(path: PathBuf, text: &str) -> Result<PathBuf, String> {

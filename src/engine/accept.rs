@@ -9,12 +9,12 @@ use std::borrow::Cow;
 use super::effect::Effect;
 use super::event::Arrived;
 use super::identity::{Ancestry, Named};
-use super::message_record::{MessageNo, MessageRecord, Source, Step};
+use super::message_record::{Delivery, MessageNo, MessageRecord, Source, Step};
 use super::notes::RejectedFile;
 use super::plan::{Plan, ends_in_spite_of_asks};
 use super::runs::BudgetCheck;
 use super::state::{OpenMessage, State};
-use super::work::{Forwarding, Owes, Routed, Work};
+use super::work::{Forwarding, Owes, Routed, Work, WorkflowPlace};
 use crate::model::{Address, Envelope, Kind, MsgId, Quality, Rearmatter};
 
 /// How many messages may follow from each other.
@@ -33,6 +33,9 @@ pub(super) struct Taken {
 
 impl State {
     pub(super) fn arrived(&mut self, arrived: Arrived) {
+        let Some(arrived) = self.with_writer(arrived) else {
+            return;
+        };
         let Arrived {
             path,
             hash,
@@ -43,7 +46,9 @@ impl State {
             warnings: _,
             turn,
             known,
+            parts,
         } = arrived;
+        let parts: Vec<u32> = parts.iter().map(|part| part.number).collect();
         self.touch_agent(&envelope.from);
         let outside = self.is_outside(&envelope, turn);
         self.output.outside = outside.then(|| envelope.from.clone());
@@ -75,7 +80,7 @@ impl State {
                 return self.remember_duplicate(&path, &hash, &envelope, &of);
             }
         };
-        let mut plan = match self.plan(&envelope, &known, false) {
+        let mut plan = match self.plan(&envelope, &known, &parts, false) {
             Ok(plan) => plan,
             Err(reason) => return self.refuse_arrived(&path, &hash, &envelope, reason),
         };
@@ -172,7 +177,9 @@ impl State {
 
     /// May it write? An agent that was removed from its mesh ends what it has in hand.
     pub(super) fn is_somebody(&self, from: &Address) -> bool {
-        self.meshes.directory().knows(from) || self.work_of(from).is_some()
+        let agent = from.without_slot();
+        let ended = || self.workers.contains(from) && self.meshes.directory().knows(&agent);
+        self.meshes.directory().knows(from) || self.work_of(from).is_some() || ended()
     }
 
     /// The first message of what an agent was given.
@@ -197,14 +204,23 @@ impl State {
             source,
         } = taken;
         let Plan {
-            deliveries,
+            mut deliveries,
             ancestry,
             answers,
             late,
             way,
             warnings,
             fallback,
+            parts: _,
         } = plan;
+        for delivery in &mut deliveries {
+            // A block is known by the outcome that opens it.
+            if let (Some(Forwarding::FanOut { .. }), Some(WorkflowPlace::Member(member))) =
+                (&way, &mut delivery.place)
+            {
+                member.block = number;
+            }
+        }
         let from = envelope.from.clone();
         let Ancestry {
             cause,
@@ -292,7 +308,13 @@ impl State {
             self.heard_from(&from, fallback);
         }
         // Nobody can do without an answer: that one is given all the same.
-        if headless && answers.is_empty() {
+        let is_result = matches!(way, Some(Forwarding::Join(_)));
+        if headless && is_result {
+            let warning =
+                "`headless` does nothing here: what a member of a block says goes to its join";
+            self.warn(&from, warning, number);
+        }
+        if headless && answers.is_empty() && !is_result {
             let why = "headless: recorded, not dispatched";
             self.end_all(number, Step::Finished, why);
             self.pay(&from, number, way);
@@ -420,6 +442,15 @@ impl State {
 
     /// A message has reached the human.
     pub(super) fn reach_core(&mut self, number: MessageNo, kind: Kind) {
+        self.reach_core_as(number, kind, None);
+    }
+
+    pub(super) fn reach_core_as(
+        &mut self,
+        number: MessageNo,
+        kind: Kind,
+        place: Option<&WorkflowPlace>,
+    ) {
         let inject = kind == Kind::TaskComplete && self.is_wanted_in_core(number);
         if let Some(held) = self.messages.get_mut(number) {
             held.facts.wanted |= inject;
@@ -430,7 +461,8 @@ impl State {
             inject,
         });
         let why = Cow::Borrowed("in the inbox of core");
-        self.end(number, &Address::core(), Step::Finished, Some(why));
+        let core = Address::core();
+        self.end(number, (&core, place), Step::Finished, Some(why));
     }
 
     /// Over a limit: the message is parked, and nobody waits for it.
@@ -471,9 +503,9 @@ impl State {
         let held = self.messages.get(number).into_iter();
         let deliveries = held.flat_map(|held| &held.facts.deliveries);
         let waits = deliveries.filter(|delivery| delivery.waits_for_work());
-        let to: Vec<Address> = waits.map(|delivery| delivery.to.clone()).collect();
-        for to in to {
-            self.end(number, &to, step, Some(why.to_owned().into()));
+        let keys: Vec<Delivery> = waits.cloned().collect();
+        for delivery in keys {
+            self.end(number, delivery.key(), step, Some(why.to_owned().into()));
         }
     }
 
@@ -481,9 +513,8 @@ impl State {
         let Some(held) = self.messages.get(number) else {
             return;
         };
-        let to: Vec<Address> = held.facts.deliveries.iter().map(|d| d.to.clone()).collect();
-        for to in to {
-            self.end(number, &to, step, Some(why.to_owned().into()));
+        for delivery in held.facts.deliveries.clone() {
+            self.end(number, delivery.key(), step, Some(why.to_owned().into()));
         }
     }
 }

@@ -3,11 +3,11 @@
 use super::dispatch::SILENCE;
 use super::effect::Effect;
 use super::event::{ProcessExit, Sent, Timer};
-use super::message_record::Step;
+use super::message_record::{MessageNo, Step};
 use super::signal_data::SignalData;
 use super::state::State;
 use super::transitions::{Signal, Transition};
-use super::work::Work;
+use super::work::{DeliveryKey, Work};
 use super::worker::{Giving, Phase, WaitingOn, WorkerState};
 use crate::model::{Address, Mode};
 
@@ -352,7 +352,7 @@ impl State {
     pub(super) fn given_up_to_now(&mut self, who: &Address, mut work: Box<Work>) -> Box<Work> {
         work.taken = true;
         for number in &work.turn {
-            self.record_step(*number, who, Step::Delivered, None);
+            self.record_step(*number, work.key(*number, who), Step::Delivered, None);
         }
         work
     }
@@ -384,13 +384,18 @@ impl State {
         let Some(work) = self.worker_mut(who).status.work() else {
             return;
         };
-        for number in work.turn.clone() {
+        let turn: Vec<(MessageNo, DeliveryKey)> = work
+            .turn
+            .iter()
+            .map(|number| (*number, work.key(*number, who)))
+            .collect();
+        for (number, key) in turn {
             let delivery = self
                 .messages
                 .get(number)
-                .and_then(|h| h.facts.delivery(who));
+                .and_then(|h| h.facts.delivery_at(key));
             if delivery.is_some_and(|delivery| delivery.step() == Step::Delivered) {
-                self.record_step(number, who, Step::Acknowledged, None);
+                self.record_step(number, key, Step::Acknowledged, None);
             }
         }
     }

@@ -14,7 +14,7 @@ use super::notes::Note;
 use super::state::State;
 use super::transitions::{Signal, Transition};
 use super::work::{Owes, Work};
-use super::worker::{WaitingOn, WorkerState};
+use super::worker::{WaitingOn, Worker, WorkerState};
 use crate::model::{Address, Kind, OnAsk};
 
 /// How long a worker that has asked may stay busy before it is paused.
@@ -38,7 +38,7 @@ impl Ask {
         if asked.is_core() {
             Timer::Expires(number)
         } else {
-            Timer::Ask(number, asked.clone())
+            Timer::Ask(number, asked.without_slot())
         }
     }
 }
@@ -48,14 +48,19 @@ impl Ask {
 #[serde(transparent)]
 pub(super) struct Asks(BTreeMap<MessageNo, BTreeMap<Address, Ask>>);
 
+/// An agent is asked, whichever of its workers answers.
 impl Asks {
     fn open(&mut self, number: MessageNo, asked: &Address, ask: Ask) {
-        self.0.entry(number).or_default().insert(asked.clone(), ask);
+        let asked_of = self.0.entry(number).or_default();
+        asked_of.insert(asked.without_slot(), ask);
     }
 
     fn close(&mut self, number: MessageNo, asked: &Address) -> Option<Ask> {
         let asked_of = self.0.get_mut(&number)?;
-        let ask = asked_of.remove(asked)?;
+        let ask = match asked.slot {
+            None => asked_of.remove(asked)?,
+            Some(_) => asked_of.remove(&asked.without_slot())?,
+        };
         if asked_of.is_empty() {
             self.0.remove(&number);
         }
@@ -63,11 +68,19 @@ impl Asks {
     }
 
     pub(super) fn get(&self, number: MessageNo, asked: &Address) -> Option<&Ask> {
-        self.0.get(&number)?.get(asked)
+        let asked_of = self.0.get(&number)?;
+        match asked.slot {
+            None => asked_of.get(asked),
+            Some(_) => asked_of.get(&asked.without_slot()),
+        }
     }
 
     fn get_mut(&mut self, number: MessageNo, asked: &Address) -> Option<&mut Ask> {
-        self.0.get_mut(&number)?.get_mut(asked)
+        let asked_of = self.0.get_mut(&number)?;
+        match asked.slot {
+            None => asked_of.get_mut(asked),
+            Some(_) => asked_of.get_mut(&asked.without_slot()),
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (MessageNo, &Address, &Ask)> {
@@ -192,7 +205,7 @@ impl State {
         let worker = self.worker_mut(&ask.asker);
         worker
             .asking
-            .retain(|(known, who)| (*known, who) != (number, asked));
+            .retain(|(known, who)| !(*known == number && asked.is_of(who)));
         let paused_mesh = self.mesh(&ask.asker.mesh).filter(|_| asked.is_core());
         if paused_mesh.is_some_and(|mesh| mesh.on_ask == OnAsk::Mesh) {
             let workers = self.workers.of_mesh(&ask.asker.mesh);
@@ -349,7 +362,7 @@ impl State {
             }
             let new = ask.due;
             self.timers
-                .change(Timer::Ask(number, asked.clone()), old, new);
+                .change(Timer::Ask(number, asked.without_slot()), old, new);
         }
     }
 
@@ -418,6 +431,26 @@ impl State {
             .then_some(path)
     }
 
+    /// Who an ask waits for: the worker that has it in hand; or all of its agent, if every one of
+    /// them waits for others. One that does not will take it.
+    fn may_answer(&self, number: MessageNo, asked: &Address) -> Vec<&Address> {
+        let has_it = |work: &Work| work.messages().any(|message| message == number);
+        if let Some(holder) = self.holder(asked, has_it) {
+            return vec![holder];
+        }
+        let Some(slots) = self.slots(asked) else {
+            let worker = self.workers.of_agent(asked).next();
+            return worker.into_iter().map(|(who, _)| who).collect();
+        };
+        let workers = self.workers.of_agent(asked);
+        let workers = workers.filter(|(who, _)| who.slot.is_some_and(|slot| slot <= slots));
+        let all: Vec<(&Address, &Worker)> = workers.collect();
+        let every = usize::try_from(slots).is_ok_and(|slots| all.len() == slots);
+        let waits = every && all.iter().all(|(_, worker)| !worker.asking.is_empty());
+        let waiting = all.into_iter().filter(|_| waits);
+        waiting.map(|(who, _)| who).collect()
+    }
+
     fn walk<'s>(
         &'s self,
         from: &'s Address,
@@ -430,13 +463,15 @@ impl State {
         };
         for (number, asked) in worker.asking.iter().filter(|(_, a)| !a.is_core()) {
             path.push((*number, asked.clone()));
-            if asked == goal {
-                return true;
-            }
-            if !seen.contains(&asked) {
-                seen.push(asked);
-                if self.walk(asked, goal, path, seen) {
+            for next in self.may_answer(*number, asked) {
+                if next == goal {
                     return true;
+                }
+                if !seen.contains(&next) {
+                    seen.push(next);
+                    if self.walk(next, goal, path, seen) {
+                        return true;
+                    }
                 }
             }
             path.pop();

@@ -260,7 +260,12 @@ impl State {
         }
         let round = worker.status.round_mut().filter(|(known, _)| *known == job);
         let Some((_, round)) = round.filter(|(_, round)| round.waits_for_jobs()) else {
-            return self.moved(who.clone(), from, Signal::Checked, Transition::OldCheck);
+            return self.record_transition(
+                who.clone(),
+                from,
+                Signal::Checked,
+                Transition::OldCheck,
+            );
         };
         let reports = round.absorb(results);
         let complete = round.is_complete();
@@ -305,7 +310,7 @@ impl State {
             false => Transition::Later,
         };
         self.act(who, by, SignalData::Checked);
-        self.moved(who.clone(), from, Signal::Checked, by);
+        self.record_transition(who.clone(), from, Signal::Checked, by);
     }
 
     /// The checks take too long.
@@ -458,7 +463,7 @@ impl State {
             ..Envelope::new(who.clone(), id.clone(), Line::from(headline), now)
         };
         self.worker_mut(who).status = WorkerState::Working { work };
-        let plan = self.plan(&envelope, &[], true);
+        let plan = self.plan(&envelope, &[], &[], true);
         let planned = plan.is_ok();
         if let Ok(plan) = plan {
             let source = Source::Own {

@@ -10,7 +10,7 @@ use super::message_record::{MessageNo, Step};
 use super::state::State;
 use super::transitions::{Signal, Transition};
 use super::work::{Item, Overrides, Work};
-use super::worker::{Giving, Phase, Shows, WaitingOn, Worker, WorkerState};
+use super::worker::{Giving, Phase, Shows, WaitingOn, WorkerState};
 use crate::model::{Address, OnAsk};
 
 /// How long work may take to be given.
@@ -32,11 +32,23 @@ impl State {
         }
     }
 
+    /// A worker takes what waits for it. The lowest free slot of an agent takes what is next.
     pub(super) fn dispatch_next(&mut self, to: &Address) {
-        let worker = self.workers.get(to);
-        let waits = |worker: &Worker| !worker.stopped && !worker.inbox.is_empty();
+        if self.slots(to).is_none() {
+            return self.give_worker(to);
+        }
+        for worker in self.current_workers(&to.without_slot()) {
+            self.give_worker(&worker);
+        }
+        if to.slot.is_some() && !self.is_current(to) {
+            self.give_worker(to);
+        }
+    }
+
+    fn give_worker(&mut self, to: &Address) {
+        let stopped = self.workers.get(to).is_some_and(|worker| worker.stopped);
         let enabled = self.mesh(&to.mesh).is_some_and(|mesh| !mesh.disabled);
-        let may_take = worker.is_some_and(waits) && enabled && !self.is_paused(to);
+        let may_take = enabled && !stopped && self.has_waiting(to) && !self.is_paused(to);
         let Some(batch) = self.agent(to).filter(|_| may_take).map(|agent| agent.batch) else {
             return;
         };
@@ -50,14 +62,17 @@ impl State {
     /// Take what waits: the first item, or all that fit together.
     pub(super) fn take_work(&mut self, to: &Address, batch: bool) {
         let mut work = Box::new(Work::default());
-        while let Some((place, next)) = self.worker_mut(to).inbox.pop_first() {
+        let share = if batch { self.share(to) } else { 1 };
+        while work.items.len() < share
+            && let Some((place, next, inbox)) = self.take_next(to)
+        {
             // As far as they agree, and in order: what does not fit waits, with all after it.
             let fits = match work.items.first() {
-                Some((_, first)) => batch && self.fit(to, first, &next),
+                Some((_, first)) => self.fit(to, first, &next),
                 None => true,
             };
             if !fits {
-                self.worker_mut(to).inbox.insert(place, next);
+                self.worker_mut(&inbox).inbox.insert(place, next);
                 break;
             }
             work.items.push((place, next));
@@ -91,9 +106,11 @@ impl State {
             over.is_some() && !item.granted
         };
         let judges = |item: &Item| item.verdict.is_some();
-        first.set == other.set
-            && !judges(first)
-            && !judges(other)
+        let is_member = |item: &Item| item.place.as_ref().is_some_and(|p| p.member().is_some());
+        let alone = |item: &Item| judges(item) || is_member(item);
+        !alone(first)
+            && !alone(other)
+            && first.place == other.place
             && over(first) == over(other)
             && overrides(first).unwrap_or(none) == overrides(other).unwrap_or(none)
     }
@@ -233,7 +250,12 @@ impl State {
     ) {
         let resumes = self.meshes.traits(to).resumes;
         let feature = self.overrides(to, work).feature;
-        let updates = std::mem::take(&mut self.worker_mut(to).updates);
+        let mut updates = std::mem::take(&mut self.worker_mut(to).updates);
+        if to.slot.is_some()
+            && let Some(agent) = self.workers.get_mut(&to.without_slot())
+        {
+            updates.append(&mut agent.updates);
+        }
         // Updates of another feature wait for a process that works for it.
         let fits = |number: &MessageNo| {
             let held = self.messages.get(*number);
@@ -273,7 +295,8 @@ impl State {
         work.turn = messages.into_iter().collect();
         for number in &work.turn {
             let again = unread.contains(number).then_some(CUT_OFF.into());
-            self.record_step(*number, to, Step::Leased, why.clone().or(again));
+            let key = work.key(*number, to);
+            self.record_step(*number, key, Step::Leased, why.clone().or(again));
         }
     }
 
@@ -329,6 +352,7 @@ impl State {
         self.timers
             .change(Timer::Silence(address.clone()), old.2, silence);
         self.run_ask_clocks(address);
+        self.run_member_clock(address);
         self.touch_agent(address);
     }
 }

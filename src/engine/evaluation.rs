@@ -21,10 +21,7 @@ impl State {
         outcome: Option<MessageNo>,
         about: &[MessageNo],
     ) -> Result<Reporter, String> {
-        let evaluator = Address {
-            mesh: who.mesh.clone(),
-            agent: rules.evaluator.clone(),
-        };
+        let evaluator = Address::new(who.mesh.clone(), rules.evaluator.clone());
         if self.agent(&evaluator).is_none() {
             return Err(format!("there is no agent {evaluator}"));
         }
@@ -57,7 +54,7 @@ impl State {
         let item = Item {
             messages: vec![number],
             owes: Owes::Verdict,
-            set: None,
+            place: None,
             granted: false,
             verdict: Some(VerdictFor {
                 author: who.clone(),

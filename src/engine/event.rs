@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::jobs::{JobOwner, JobResult};
 use super::message_record::{MessageNo, MessageRecord};
-use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Rearmatter, Usage};
+use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Part, Rearmatter, Usage};
 
 /// Something that happened. What is known of the past comes along with it, so that
 /// the same events always lead to the same state.
@@ -175,6 +175,9 @@ pub struct Arrived {
     /// and the first ones of their runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<MessageRecord>,
+    /// The parts that its text is divided into, in order of appearance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
 }
 
 impl Arrived {
@@ -295,6 +298,9 @@ pub enum ProcessExit {
         /// The rearmatter that its standard output ends in.
         #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
         rearmatter: Rearmatter,
+        /// The parts that its standard output is divided into.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<Part>,
     },
     /// It was killed, or is gone without a trace.
     Lost {
@@ -355,6 +361,8 @@ pub enum Timer {
     Expires(MessageNo),
     /// The check of an outcome that came late, by its job.
     Check(Address, u32),
+    /// A member of a block has worked long enough.
+    Member(MessageNo, u32),
 }
 
 /// A mesh as it was loaded.
@@ -412,11 +420,17 @@ pub enum Command {
         /// The first message of its run, if that is finished.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         known: Vec<MessageRecord>,
+        /// Only what this member of a block did not do; `None`: all that was parked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u32>,
     },
     /// Give a dead letter up.
     Drop {
         /// The dead letter.
         facts: Box<MessageRecord>,
+        /// As above.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u32>,
     },
     /// Decide on a permission request that waits.
     Decide {

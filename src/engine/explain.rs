@@ -31,10 +31,24 @@ impl State {
         if work(from).is_some_and(outcome) {
             return format!("the end of the turn of {from}, whose outcome it is");
         }
-        if let Some(fan_out) = self.fan_outs.with_result(number) {
+        if let Some(fan_out) = self.fan_outs.keeping(number) {
+            if fan_out.is_short() {
+                return format!(
+                    "a person: its block needs {} results, and has {} (`tx dlq retry` or `tx dlq drop`)",
+                    fan_out.needed(),
+                    fan_out.successes()
+                );
+            }
             let open: Vec<String> = fan_out.at_work().map(Address::to_string).collect();
-            return format!("the others of its fan-out: {}", open.join(", "));
+            return format!("the others of its block: {}", open.join(", "));
         }
+        let has_it = |work: &Work| {
+            let mut messages = work
+                .messages()
+                .chain(work.turn.iter().chain(&work.waiting).copied());
+            messages.any(|message| message == number)
+        };
+        let to = self.holder(to, has_it).unwrap_or(to);
         let Some(worker) = self.workers.get(to) else {
             return format!("{to}");
         };
@@ -62,6 +76,9 @@ impl State {
             0 => "it is next".to_owned(),
             ahead => format!("{ahead} before it"),
         };
+        if let Some(slots) = self.slots(to).filter(|_| to.slot.is_none()) {
+            return format!("{to} ({queue}): its {slots} workers are busy, or stopped");
+        }
         format!("{to} ({queue}): {}", self.worker_waits_for(to))
     }
 
@@ -147,12 +164,15 @@ impl State {
     pub fn agents(&self) -> impl Iterator<Item = Address> {
         let named = self.meshes.iter().flat_map(|loaded| {
             let agents = loaded.mesh.agents.keys();
-            agents.map(|agent| Address {
-                mesh: loaded.mesh.name.clone(),
-                agent: agent.clone(),
-            })
+            let agents = agents.map(|agent| Address::new(loaded.mesh.name.clone(), agent.clone()));
+            agents.flat_map(|agent| self.current_workers(&agent))
         });
-        let workers = self.workers.addresses().cloned();
+        // An agent with numbered workers only has the inbox.
+        let only_inbox = |(who, worker): &(&Address, &Worker)| {
+            self.slots(who).is_some() && who.slot.is_none() && !worker.live && worker.turn == 0
+        };
+        let workers = self.workers.iter().filter(|one| !only_inbox(one));
+        let workers = workers.map(|(who, _)| who.clone());
         let all: std::collections::BTreeSet<Address> = named.chain(workers).collect();
         all.into_iter()
             .filter(|agent| !agent.is_core() && !agent.is_system())

@@ -1,64 +1,110 @@
-//! Fan-outs: an outcome goes to all members at once, and their results to the join
-//! together, once every place is closed.
+//! Blocks under way: who works side by side, how far each member is, and whether the join may
+//! have the results. The rules that act on them are in `blocks`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::message_record::{DeliveryStep, MessageNo, Step};
-use super::notes::Note;
-use super::state::State;
-use super::work::{Item, Member, Owes};
-use crate::model::{Address, Kind, Priority, Target};
+use super::message_record::MessageNo;
+use super::work::{Item, Member};
+use super::worker::{is_false, is_none};
+use crate::model::{Address, Target};
 
-/// The fan-outs whose results are not all there, by the outcomes that opened them.
+/// The blocks that are not joined, by the outcomes that opened them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct FanOuts(BTreeMap<MessageNo, FanOut>);
 
-/// A fan-out whose results are not all there.
+/// What a block asks of its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockRules {
+    /// How many members must succeed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub min: u32,
+    /// How long each member may work, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<u64>,
+    /// All members are copies of one agent, which is lent as many workers.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub copies: bool,
+}
+
+/// How far a block is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockPhase {
+    /// Members are at work.
+    #[default]
+    Open,
+    /// All members are closed with too few successes: a person has to retry or drop one.
+    Short,
+}
+
+/// A block that is not joined.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FanOut {
     /// Who gets the results.
-    join: Target,
+    pub(super) join: Target,
     /// The run that it belongs to: two runs never mix.
-    run: Option<MessageNo>,
-    #[serde(rename = "places")]
-    members: BTreeMap<Address, Progress>,
+    pub(super) run: Option<MessageNo>,
+    /// Who opened it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) opener: Option<Address>,
+    #[serde(default, skip_serializing_if = "BlockRules::is_plain")]
+    pub(super) rules: BlockRules,
+    #[serde(default, skip_serializing_if = "is_open")]
+    pub(super) phase: BlockPhase,
+    pub(super) members: Vec<MemberProgress>,
 }
 
-/// How far a member of a fan-out is.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Progress {
+/// How far a member of a block is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct MemberProgress {
+    pub(super) agent: Address,
     /// The items of it that are not finished.
-    open: u32,
-    /// What came of it.
-    results: Vec<MessageNo>,
-    /// What did not.
-    failures: Vec<String>,
+    pub(super) open: u32,
+    /// What came of it: the first outcome of each turn, and what followed in that turn.
+    #[serde(default)]
+    pub(super) results: Vec<MessageNo>,
+    /// Its `error` outcomes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) errors: Vec<MessageNo>,
+    /// Why it gave no result, where no message says so.
+    #[serde(default)]
+    pub(super) failures: Vec<String>,
+    /// The work that ended with `error`, until the block is decided, and the worker that had it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) held: Vec<(Address, Item)>,
+    /// A person goes on without it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) dropped: bool,
+    /// When its time is over, while somebody works on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) due: Option<i64>,
+    /// The time that it has left, in milliseconds, while nobody does; `None`: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) left: Option<i64>,
+}
+
+/// What is to be done with a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// Nothing yet.
+    Wait,
+    /// The join gets the results.
+    Join,
+    /// A person has to decide.
+    Short,
+}
+
+impl BlockRules {
+    pub(super) fn is_plain(&self) -> bool {
+        *self == BlockRules::default()
+    }
 }
 
 impl FanOuts {
-    fn open(
-        &mut self,
-        opener: MessageNo,
-        run: Option<MessageNo>,
-        members: &[Address],
-        join: Target,
-    ) {
-        let members = members.iter().map(|member| {
-            let progress = Progress {
-                open: 1,
-                ..Progress::default()
-            };
-            (member.clone(), progress)
-        });
-        let fan_out = FanOut {
-            join,
-            run,
-            members: members.collect(),
-        };
+    pub(super) fn open(&mut self, opener: MessageNo, fan_out: FanOut) {
         self.0.insert(opener, fan_out);
     }
 
@@ -66,168 +112,165 @@ impl FanOuts {
         self.0.contains_key(&opener)
     }
 
-    /// The fan-out whose join will get this result.
-    pub(super) fn with_result(&self, result: MessageNo) -> Option<&FanOut> {
+    pub(super) fn get(&self, opener: MessageNo) -> Option<&FanOut> {
+        self.0.get(&opener)
+    }
+
+    pub(super) fn get_mut(&mut self, opener: MessageNo) -> Option<&mut FanOut> {
+        self.0.get_mut(&opener)
+    }
+
+    pub(super) fn take(&mut self, opener: MessageNo) -> Option<FanOut> {
+        self.0.remove(&opener)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (MessageNo, &FanOut)> {
+        self.0.iter().map(|(opener, fan_out)| (*opener, fan_out))
+    }
+
+    /// Is a block of this run not joined?
+    pub(super) fn has_open(&self, run: MessageNo) -> bool {
+        self.0.values().any(|fan_out| fan_out.run == Some(run))
+    }
+
+    /// The block that keeps this message: as a result, or as work that ended with `error`.
+    pub(super) fn keeping(&self, message: MessageNo) -> Option<&FanOut> {
         self.0.values().find(|fan_out| {
-            let mut members = fan_out.members.values();
-            members.any(|member| member.results.contains(&result))
+            fan_out.members.iter().any(|member| {
+                let mut held = member.held.iter();
+                member.results.contains(&message)
+                    || member.errors.contains(&message)
+                    || held.any(|(_, item)| item.messages.contains(&message))
+            })
         })
     }
 
-    fn member(&mut self, opener: MessageNo, member: &Address) -> Option<&mut Progress> {
-        self.0.get_mut(&opener)?.members.get_mut(member)
+    /// How far a member is, if its block is not joined.
+    pub(super) fn member_mut(
+        &mut self,
+        member: &Member,
+        who: &Address,
+    ) -> Option<&mut MemberProgress> {
+        let fan_out = self.0.get_mut(&member.block)?;
+        let place = fan_out.find(member, who)?;
+        fan_out.members.get_mut(place)
     }
 
-    /// Take a fan-out out whose members are all done.
-    fn take_complete(&mut self, opener: MessageNo) -> Option<FanOut> {
-        let complete = self.0.get(&opener)?.at_work().next().is_none();
-        complete.then(|| self.0.remove(&opener))?
-    }
-
-    /// New work for a member of a fan-out of the same run re-opens its place there.
-    fn reopen(&mut self, run: MessageNo, member: &Address) -> Option<Member> {
+    /// New work for an agent re-opens its member in a block of the same run, if it has one
+    /// there and not several.
+    pub(super) fn reopen(&mut self, run: MessageNo, who: &Address) -> Option<Member> {
         let mut all = self.0.iter_mut();
-        let (opener, fan_out) = all.find(|(_, fan_out)| {
-            fan_out.run == Some(run) && fan_out.members.contains_key(member)
-        })?;
-        fan_out.members.get_mut(member)?.open += 1;
-        Some(Member {
-            set: *opener,
-            join: fan_out.join.clone(),
+        all.find_map(|(opener, fan_out)| {
+            if fan_out.run != Some(run) || fan_out.phase != BlockPhase::Open {
+                return None;
+            }
+            let total = u32::try_from(fan_out.members.len()).unwrap_or(u32::MAX);
+            let mut mine = fan_out.members.iter_mut().zip(0..);
+            let mut mine = mine.by_ref().filter(|(member, _)| member.agent == *who);
+            let (Some((member, index)), None) = (mine.next(), mine.next()) else {
+                return None;
+            };
+            member.open += 1;
+            Some(Member {
+                block: *opener,
+                index,
+                total,
+                part: None,
+                join: fan_out.join.clone(),
+            })
         })
     }
 }
 
 impl FanOut {
-    /// The members that are not done.
-    pub(super) fn at_work(&self) -> impl Iterator<Item = &Address> {
-        let open = self.members.iter().filter(|(_, member)| member.open > 0);
-        open.map(|(address, _)| address)
+    /// The place of a member. One of an older journal has no index: its agent tells.
+    pub(super) fn find(&self, member: &Member, who: &Address) -> Option<usize> {
+        let index = usize::try_from(member.index).ok()?;
+        let known = self.members.get(index);
+        match known.filter(|known| who.is_of(&known.agent)) {
+            Some(_) => Some(index),
+            None => self
+                .members
+                .iter()
+                .position(|known| who.is_of(&known.agent)),
+        }
     }
 
-    /// What the join is told of members without a result: a line each.
-    fn failures(&self) -> Vec<String> {
+    /// The members that are not done.
+    pub(super) fn at_work(&self) -> impl Iterator<Item = &Address> {
+        let open = self.members.iter().filter(|member| member.open > 0);
+        open.map(|member| &member.agent)
+    }
+
+    pub(super) fn is_short(&self) -> bool {
+        self.phase == BlockPhase::Short
+    }
+
+    pub(super) fn successes(&self) -> usize {
         let members = self.members.iter();
-        let failures = members.flat_map(|(who, member)| {
-            let nothing = member.results.is_empty() && member.failures.is_empty();
+        members.filter(|member| member.has_succeeded()).count()
+    }
+
+    /// How many must succeed, as far as no person goes on without them.
+    pub(super) fn needed(&self) -> usize {
+        let min = usize::try_from(self.rules.min).unwrap_or(usize::MAX);
+        let dropped = self.members.iter();
+        let dropped = dropped.filter(|member| member.dropped && !member.has_succeeded());
+        min.min(self.members.len() - dropped.count())
+    }
+
+    pub(super) fn decision(&self) -> Decision {
+        if self.at_work().next().is_some() {
+            return Decision::Wait;
+        }
+        match self.successes() >= self.needed() {
+            true => Decision::Join,
+            false if self.is_short() => Decision::Wait,
+            false => Decision::Short,
+        }
+    }
+
+    /// The members without a success, each with the reason.
+    pub(super) fn failed(&self) -> impl Iterator<Item = (usize, &MemberProgress)> {
+        let members = self.members.iter().enumerate();
+        members.filter(|(_, member)| member.open == 0 && !member.has_succeeded())
+    }
+
+    /// What the join is told of members without a message: a line each.
+    pub(super) fn failures(&self) -> Vec<String> {
+        let members = self.members.iter();
+        let failures = members.flat_map(|member| {
+            let messages = member.results.is_empty() && member.errors.is_empty();
+            let nothing = messages && member.failures.is_empty();
             let nothing = nothing.then(|| "it has no result".to_owned());
             let failures = member.failures.iter().cloned().chain(nothing);
-            failures.map(move |why| format!("- {who}: {why}"))
+            failures.map(move |why| format!("- {}: {why}", member.agent))
         });
         failures.collect()
     }
 }
 
-impl State {
-    pub(super) fn fan_out(
-        &mut self,
-        opener: MessageNo,
-        run: Option<MessageNo>,
-        members: &[Address],
-        join: Target,
-    ) {
-        self.fan_outs.open(opener, run, members, join.clone());
-        for member in members {
-            if member.is_core() {
-                self.reach_core(opener, Kind::TaskComplete);
-                self.vacate(opener, member, Err("core is no worker".into()));
-                continue;
-            }
-            let place = Member {
-                set: opener,
-                join: join.clone(),
-            };
-            self.enqueue(member, opener, Owes::Outcome, Some(place));
-        }
-        self.join_if_complete(opener);
-    }
-
-    /// The result of a member: for the join, with the others or after them.
-    pub(super) fn result(&mut self, from: &Address, member: &Member, number: MessageNo) {
-        match self.fan_outs.member(member.set, from) {
-            Some(progress) => {
-                progress.results.push(number);
-                let to = Address::from(member.join.clone());
-                let why = Cow::Borrowed("waits for the others of its fan-out");
-                self.record_step(number, &to, Step::Queued, Some(why));
-            }
-            None => {
-                let to = Address::from(member.join.clone());
-                self.hand_on(number, from, &to);
-            }
+impl MemberProgress {
+    pub(super) fn new(agent: Address) -> MemberProgress {
+        MemberProgress {
+            agent,
+            open: 1,
+            results: Vec::new(),
+            errors: Vec::new(),
+            failures: Vec::new(),
+            held: Vec::new(),
+            dropped: false,
+            due: None,
+            left: None,
         }
     }
 
-    /// An item of a member has come to its end.
-    pub(super) fn vacate(&mut self, set: MessageNo, member: &Address, end: Result<(), String>) {
-        let Some(progress) = self.fan_outs.member(set, member) else {
-            return;
-        };
-        progress.open = progress.open.saturating_sub(1);
-        progress.failures.extend(end.err());
-        self.join_if_complete(set);
+    pub(super) fn has_succeeded(&self) -> bool {
+        !self.results.is_empty()
     }
+}
 
-    fn join_if_complete(&mut self, number: MessageNo) {
-        let Some(fan_out) = self.fan_outs.take_complete(number) else {
-            return;
-        };
-        let failures = fan_out.failures();
-        let join = Address::from(fan_out.join);
-        let results = fan_out.members.into_values();
-        let mut messages: Vec<MessageNo> = results.flat_map(|member| member.results).collect();
-        if !failures.is_empty() || messages.is_empty() {
-            let body = match failures.is_empty() {
-                true => "There are no results.".to_owned(),
-                false => format!("These members gave no result:\n\n{}", failures.join("\n")),
-            };
-            messages.push(self.write_message(&Note {
-                to: &join,
-                kind: Kind::TaskComplete,
-                headline: "not all members of the fan-out have a result",
-                body,
-                about: Some(number),
-                hops: 0,
-            }));
-        }
-        if join.is_core() {
-            for message in messages {
-                let from = self.messages.facts(message).map(|facts| facts.from.clone());
-                if let Some(from) = from {
-                    self.complete_at_core(message, &from);
-                }
-            }
-        } else {
-            let item = Item {
-                messages,
-                owes: Owes::Outcome,
-                set: None,
-                granted: false,
-                verdict: None,
-            };
-            self.enqueue_item(&join, item, Priority::Normal);
-        }
-        // Now that all that follows from it is there, what opened it may leave.
-        self.leave_if_over(number);
-    }
-
-    /// A member's work was parked, and is given another chance: its place is open again,
-    /// and what was said of it no longer so.
-    pub(super) fn reopen(&mut self, member: &Member, who: &Address, parked: Option<&DeliveryStep>) {
-        let Some(progress) = self.fan_outs.member(member.set, who) else {
-            return;
-        };
-        progress.open += 1;
-        let why = parked.and_then(|entry| entry.why.as_deref());
-        let mut failures = progress.failures.iter();
-        if let Some(said) = failures.position(|failure| Some(failure.as_str()) == why) {
-            progress.failures.remove(said);
-        }
-    }
-
-    /// New work for a member of a fan-out of the same run re-opens its place.
-    pub(super) fn reopened(&mut self, member: &Address, number: MessageNo) -> Option<Member> {
-        let run = self.messages.facts(number)?.run?;
-        self.fan_outs.reopen(run, member)
-    }
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_open(phase: &BlockPhase) -> bool {
+    *phase == BlockPhase::Open
 }

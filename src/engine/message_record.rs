@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::work::{Forwarding, Member};
+use super::work::{DeliveryKey, Forwarding, Member, WorkflowPlace};
 use super::{KindRow, Rule};
 use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Quality, Spent};
 
@@ -123,9 +123,12 @@ pub struct Delivery {
     /// The rule that routed it, if it is an outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
-    /// The fan-out that its recipient works for.
+    /// What it is to its recipient in a workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub set: Option<Member>,
+    pub place: Option<WorkflowPlace>,
+    /// The worker of its recipient that has or had it, if those have numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<u32>,
     /// How far it has got, step by step.
     pub ladder: Vec<DeliveryStep>,
 }
@@ -246,9 +249,24 @@ impl MessageRecord {
         self.refused.is_some() || deliveries.all(|d| d.step() == Step::Refused)
     }
 
-    /// The delivery to a recipient.
+    /// The delivery to a recipient; if there are several, one that has not ended.
     pub fn delivery(&self, to: &Address) -> Option<&Delivery> {
-        self.deliveries.iter().find(|delivery| delivery.to == *to)
+        let mine = || self.deliveries.iter().filter(|d| to.is_of(&d.to));
+        mine().find(|d| !d.is_over()).or_else(|| mine().next())
+    }
+
+    /// One delivery.
+    pub fn delivery_at<'k>(&self, key: impl Into<DeliveryKey<'k>>) -> Option<&Delivery> {
+        let key = key.into();
+        self.deliveries.iter().find(|delivery| delivery.is(key))
+    }
+
+    pub(super) fn delivery_at_mut<'k>(
+        &mut self,
+        key: impl Into<DeliveryKey<'k>>,
+    ) -> Option<&mut Delivery> {
+        let key = key.into();
+        self.deliveries.iter_mut().find(|delivery| delivery.is(key))
     }
 
     /// Was one of its deliveries parked?
@@ -258,8 +276,23 @@ impl MessageRecord {
 
     /// Is it a dead letter of this recipient's, for which an outcome may still come?
     pub fn is_parked_at(&self, recipient: &Address) -> bool {
-        let delivery = self.delivery(recipient);
-        delivery.is_some_and(|delivery| delivery.step() == Step::Parked)
+        self.parked_at(recipient).is_some()
+    }
+
+    /// The delivery to this recipient that was parked.
+    pub(super) fn parked_at(&self, recipient: &Address) -> Option<&Delivery> {
+        let mut deliveries = self.deliveries.iter();
+        let had = |d: &&Delivery| {
+            recipient.is_of(&d.to) && (d.slot == recipient.slot || d.slot.is_none())
+        };
+        deliveries.find(|d| had(d) && d.step() == Step::Parked)
+    }
+
+    /// The members of its block that did not do their work.
+    pub fn parked_members(&self) -> impl Iterator<Item = u32> {
+        let parked = self.deliveries.iter();
+        let parked = parked.filter(|delivery| delivery.step() == Step::Parked);
+        parked.filter_map(|delivery| Some(delivery.member()?.index))
     }
 
     /// Was it an ask, made of this recipient?
@@ -312,6 +345,21 @@ impl MessageRecord {
 }
 
 impl Delivery {
+    /// Is it the one of this key?
+    pub fn is(&self, key: DeliveryKey) -> bool {
+        key.to.is_of(&self.to) && self.member().map(Member::id) == key.member
+    }
+
+    /// Which one it is.
+    pub(super) fn key(&self) -> DeliveryKey<'_> {
+        (&self.to, self.place.as_ref()).into()
+    }
+
+    /// The member of a block that its recipient is with it.
+    pub fn member(&self) -> Option<&Member> {
+        self.place.as_ref().and_then(WorkflowPlace::member)
+    }
+
     /// The last step reached.
     pub fn step(&self) -> Step {
         self.ladder

@@ -7,6 +7,7 @@
 mod accept;
 mod act;
 mod asks;
+mod blocks;
 mod checking;
 mod dispatch;
 mod effect;
@@ -37,6 +38,7 @@ mod route;
 mod runs;
 mod signal_data;
 mod signals;
+mod slots;
 mod state;
 mod suspended;
 mod table;
@@ -45,6 +47,7 @@ mod tests;
 mod timers;
 mod transitions;
 mod turns;
+mod unbound;
 mod usage;
 mod work;
 mod worker;
@@ -56,6 +59,7 @@ pub use event::{
     Alive, Arrived, AttemptId, Command, Decision, Dialog, DialogKind, Event, LoadedMesh,
     ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, exited_with,
 };
+pub use fanout::{BlockPhase, BlockRules};
 pub use infer::{
     InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,
 };
@@ -70,8 +74,11 @@ pub use state::{Counts, OpenMessage, State, Touched, TransitionRecord};
 pub use table::decide;
 pub use timers::PAUSED;
 pub use transitions::{Signal, Transition};
-pub use work::{Forwarding, Item, Last, Member, Owes, Routed, VerdictFor, Work};
+pub use work::{
+    DeliveryKey, Forwarding, Item, Joined, Last, Member, Owes, Routed, VerdictFor, Work,
+    WorkflowPlace,
+};
 pub use worker::{Giving, Phase, QueuePosition, Shows, WaitingOn, Worker, WorkerState};
 
 /// The version of the rules that this engine decides by.
-pub const RULES: u32 = 2;
+pub const RULES: u32 = 3;

@@ -143,7 +143,8 @@ impl State {
             kind,
             row: None,
             rule: None,
-            set: None,
+            place: None,
+            slot: None,
             ladder: vec![DeliveryStep {
                 step: Step::Accepted,
                 at: self.at,
@@ -352,7 +353,7 @@ impl State {
             let item = Item {
                 messages: notes,
                 owes: Owes::Nothing,
-                set: None,
+                place: None,
                 granted: false,
                 verdict: None,
             };
@@ -382,6 +383,9 @@ impl State {
     }
 
     pub(super) fn rejected(&mut self, rejected: Rejected) {
+        let Some(rejected) = self.with_author(rejected) else {
+            return;
+        };
         let seen = self.newest_at(&rejected.path, &rejected.known);
         if seen.is_some_and(|facts| facts.hash() == Some(&rejected.hash)) {
             self.counts.duplicates += 1;
@@ -402,8 +406,5 @@ impl State {
 
 fn system(part: &str) -> Address {
     let name = |name: &str| -> Name { name.parse().expect("a word in lower case is a name") };
-    Address {
-        mesh: name("system"),
-        agent: name(part),
-    }
+    Address::new(name("system"), name(part))
 }

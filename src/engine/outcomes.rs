@@ -63,6 +63,9 @@ impl State {
         for parked in parked {
             late |= self.finish_parked(from, *parked, known);
         }
+        if !late && matches!(routed.way, Forwarding::Join(_)) {
+            return self.record_only(from, routed.number);
+        }
         if !late {
             let warning = match self.output.outside {
                 Some(_) => {
@@ -73,7 +76,16 @@ impl State {
             };
             self.warn(from, warning, routed.number);
         }
-        self.release(from, routed);
+        self.release_late(from, routed);
+    }
+
+    /// The member of a block has given its outcome: what it says outside of a turn moves nothing.
+    fn record_only(&mut self, from: &Address, number: MessageNo) {
+        let warning = "it came when you had nothing in hand, and your part of the block is closed: \
+                       it is recorded, and goes nowhere";
+        self.warn(from, warning, number);
+        self.end_outcome(number, Step::Finished, "recorded: its member is closed");
+        self.after_ask(from);
     }
 
     /// Does an outcome speak of what was parked, and not of what is in hand?
@@ -144,13 +156,38 @@ impl State {
         }
     }
 
-    /// Route an outcome on.
-    pub(super) fn release(&mut self, from: &Address, routed: Routed) {
+    /// Route the outcomes of work on. Has a member of a block failed by them?
+    pub(super) fn release_all(&mut self, from: &Address, outcomes: Vec<Routed>) -> bool {
+        let is_result = |routed: &&Routed| matches!(routed.way, Forwarding::Join(_));
+        let first = outcomes.iter().find(is_result).map(|routed| routed.number);
+        let first_facts = first.and_then(|first| self.messages.facts(first));
+        let failed = first_facts.is_some_and(MessageRecord::is_error);
+        for outcome in outcomes {
+            let number = outcome.number;
+            self.release(from, outcome, first.unwrap_or(number));
+        }
+        failed
+    }
+
+    /// Route an outcome on that came after its work was over.
+    pub(super) fn release_late(&mut self, from: &Address, routed: Routed) {
+        let number = routed.number;
+        let block = match &routed.way {
+            Forwarding::Join(member) => Some(member.block),
+            Forwarding::On | Forwarding::FanOut { .. } | Forwarding::Verdict => None,
+        };
+        self.release(from, routed, number);
+        if let Some(block) = block {
+            self.decide_block(block);
+        }
+    }
+
+    /// Route an outcome on. `first`: the one that decides for its member.
+    fn release(&mut self, from: &Address, routed: Routed, first: MessageNo) {
         let Routed { number, way } = routed;
         let Some(held) = self.messages.get(number) else {
             return;
         };
-        let run = held.facts.run;
         // One that was parked and given another chance is on its way already.
         let deliveries = held.facts.deliveries.iter();
         let deliveries = deliveries.filter(|delivery| delivery.waits_for_work());
@@ -164,10 +201,10 @@ impl State {
                     self.hand_on(number, from, &to);
                 }
             }
-            Forwarding::FanOut { join } => self.fan_out(number, run, &to, join),
-            Forwarding::Join(member) => self.result(from, &member, number),
+            Forwarding::FanOut { join, rules } => self.open_block(number, join, rules),
+            Forwarding::Join(member) => self.result(from, &member, number, first),
             Forwarding::Verdict => {
-                self.end_all(number, Step::Finished, "a verdict, for its gate alone")
+                self.end_all(number, Step::Finished, "a verdict, for its gate alone");
             }
         }
     }

@@ -3,12 +3,13 @@
 
 use indexmap::IndexSet;
 
+use super::fanout::BlockRules;
 use super::identity::Ancestry;
 use super::infer::{InferContext, Inferred, KindRow, NotAccepted, infer, kind_of_outcome};
 use super::message_record::{Delivery, MessageNo, MessageRecord};
-use super::route::{Addressee, Outcome, Route, Rule, route};
+use super::route::{Addressee, Outcome, Route, Rule, block_for, opening, route};
 use super::state::State;
-use super::work::{Forwarding, Work};
+use super::work::{Forwarding, Member, Work, WorkflowPlace};
 use crate::model::{Address, Code, Envelope, Kind, MsgId, OutcomeWord, Resolved, Target};
 
 /// How long an ask to the human is open at least.
@@ -30,12 +31,15 @@ pub(super) struct Plan {
     pub(super) warnings: Vec<String>,
     /// The table refused it, and the mesh's fallback took it.
     pub(super) fallback: bool,
+    /// The numbers of the parts of its text, in order of appearance.
+    pub(super) parts: Vec<u32>,
 }
 
 impl Plan {
-    /// One delivery a recipient, however often it is named.
+    /// One delivery a recipient, however often it is named, and one a member of a block.
     fn deliver(&mut self, delivery: Delivery) {
-        if !self.deliveries.iter().any(|known| known.to == delivery.to) {
+        let key = delivery.key();
+        if !self.deliveries.iter().any(|known| known.is(key)) {
             self.deliveries.push(delivery);
         }
     }
@@ -61,13 +65,17 @@ impl State {
         &self,
         envelope: &Envelope,
         known: &[MessageRecord],
+        parts: &[u32],
         is_stdout: bool,
     ) -> Result<Plan, String> {
         let Envelope { from, .. } = envelope;
         if !self.is_somebody(from) {
             return Err(format!("there is no agent `{from}`"));
         }
-        let mut plan = Plan::default();
+        let mut plan = Plan {
+            parts: parts.to_vec(),
+            ..Plan::default()
+        };
         let mut recipients = Vec::new();
         for to in self.recipients(envelope)? {
             let reply = self.reply(envelope, to.as_ref(), known, &mut plan.answers);
@@ -114,6 +122,14 @@ impl State {
                         | KindRow::BetweenAgents => None,
                     };
                     let to = self.plan_kind(&mut plan, from, to.or(asker), kind, answers)?;
+                    let for_agent = matches!(kind, Kind::Task | Kind::Ask | Kind::TaskComplete);
+                    if for_agent && to.slot.is_some() {
+                        return Err(one_of_several(&to));
+                    }
+                    let tier = envelope.extra.get("tier").and_then(|tier| tier.as_str());
+                    let unknown = tier.filter(|_| for_agent);
+                    let unknown = unknown.and_then(|tier| self.unknown_tier(&to, tier));
+                    plan.warnings.extend(unknown);
                     let late = kind == Kind::AskResponse && plan.answers.is_empty();
                     let (kind, row) = match late {
                         true => (Kind::Update, KindRow::LateAnswer),
@@ -140,6 +156,9 @@ impl State {
                     plan.deliver(delivery);
                 }
                 Inferred::Outcome(row) => {
+                    if let Some(slot) = to.as_ref().filter(|to| to.slot.is_some()) {
+                        return Err(one_of_several(slot));
+                    }
                     self.plan_outcome(&mut plan, envelope, to.as_ref(), row, known)?;
                 }
             }
@@ -183,7 +202,7 @@ impl State {
     ) -> Result<Address, String> {
         let asked_by = |number: MessageNo, who: &Address| {
             let ask = self.asks.get(number, from);
-            ask.is_some_and(|ask| ask.asker == *who)
+            ask.is_some_and(|ask| ask.asker.is_of(who))
         };
         let named = match &to {
             Some(to) => plan.answers.iter().any(|ask| asked_by(*ask, to)),
@@ -205,7 +224,10 @@ impl State {
         match (kind, to) {
             // An answer goes to who asked, whatever its `to` says.
             (Kind::AskResponse, Some(to)) if plan.answers.iter().any(|ask| asked_by(*ask, &to)) => {
-                Ok(to)
+                let mut answers = plan.answers.iter();
+                let ask = answers.find(|ask| asked_by(**ask, &to));
+                let ask = ask.and_then(|ask| self.asks.get(*ask, from));
+                Ok(ask.map_or(to, |ask| ask.asker.clone()))
             }
             (Kind::AskResponse, to) => {
                 let asker = plan
@@ -230,7 +252,8 @@ impl State {
                 Ok(Resolved::Dispatch) => None,
                 Err(why) => return Err(format!("to: {why}; {}", why.hint())),
             };
-            if to.as_ref() == Some(from) && !from.is_core() {
+            let itself = to.as_ref().is_some_and(|to| from.is_of(to));
+            if itself && !from.is_core() {
                 return Err("nobody writes to itself: leave it, or name another".into());
             }
             if !recipients.contains(&to) {
@@ -315,9 +338,25 @@ impl State {
                 return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
             }
         }
+        let own_join = work.is_some_and(|work| is_own_join(work, from));
+        let all: Vec<Addressee> = self.wanted(envelope);
+        if let Some(block) = block_for(mesh, &outcome, &all, own_join) {
+            let opening = opening(block, from, &plan.parts).map_err(|why| why.to_string())?;
+            let rules = BlockRules {
+                min: opening.min,
+                time: opening.time,
+                copies: false,
+            };
+            for warning in opening.warnings {
+                if !plan.warnings.contains(&warning) {
+                    plan.warnings.push(warning);
+                }
+            }
+            return self.plan_block(plan, opening.members, opening.join, rules, row);
+        }
         match routed {
             Route::To { target, rule } => {
-                if target == Target::Agent(from.clone()) {
+                if target == Target::Agent(from.without_slot()) {
                     return Err(back_to_itself());
                 }
                 if rule == Rule::PassedUnlisted {
@@ -329,21 +368,20 @@ impl State {
                 self.plan_target(plan, &target, status, row, rule)
             }
             Route::FanOut { members, join } => {
+                // Joined results of its own block go past the block.
+                if own_join {
+                    return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
+                }
                 let members: IndexSet<Address> = members
                     .into_iter()
                     .map(Address::from)
-                    .filter(|member| member != from)
+                    .filter(|member| !from.is_of(member))
                     .collect();
                 if members.is_empty() {
                     return Err(back_to_itself());
                 }
-                for member in members {
-                    plan.deliver(Delivery {
-                        row: Some(row),
-                        ..self.accepted(&member, Kind::TaskComplete)
-                    });
-                }
-                plan.go(Forwarding::FanOut { join })
+                let members = members.into_iter().map(|member| (member, None));
+                self.plan_block(plan, members.collect(), join, BlockRules::default(), row)
             }
             Route::Refused(why) => {
                 let rails = &mesh.guardrails.routing_error;
@@ -351,7 +389,7 @@ impl State {
                 match (&rails.fallback, rails.max_retries.unwrap_or(2)) {
                     // Nobody wakes by their own message.
                     (Some(fallback), most)
-                        if misrouted >= most && *fallback != Target::Agent(from.clone()) =>
+                        if misrouted >= most && *fallback != Target::Agent(from.without_slot()) =>
                     {
                         plan.fallback = true;
                         self.plan_target(plan, fallback, status, row, Rule::Fallback)
@@ -360,6 +398,55 @@ impl State {
                 }
             }
         }
+    }
+
+    /// All that an author named.
+    fn wanted(&self, envelope: &Envelope) -> Vec<Addressee> {
+        let directory = self.meshes.directory();
+        let status = envelope.status.as_ref();
+        let named = envelope.to.iter();
+        let named = named.filter_map(|to| directory.resolve(to, &envelope.from, status).ok());
+        named
+            .map(|resolved| match resolved {
+                Resolved::To(address) => Addressee::from(&address),
+                Resolved::Dispatch => Addressee::Routing,
+            })
+            .collect()
+    }
+
+    /// A block opens: a delivery for each member, with its part of the message.
+    pub(super) fn plan_block(
+        &self,
+        plan: &mut Plan,
+        members: Vec<(Address, Option<u32>)>,
+        join: Target,
+        rules: BlockRules,
+        row: KindRow,
+    ) -> Result<(), String> {
+        let total = u32::try_from(members.len()).unwrap_or(u32::MAX);
+        if members.is_empty() {
+            // It is finished there when the block opens.
+            plan.deliver(Delivery {
+                row: Some(row),
+                ..self.accepted(&Address::from(join.clone()), Kind::TaskComplete)
+            });
+        }
+        for ((agent, part), index) in members.into_iter().zip(0..) {
+            let member = Member {
+                // Its own number, which it has when it is accepted.
+                block: MessageNo::default(),
+                index,
+                total,
+                part,
+                join: join.clone(),
+            };
+            plan.deliver(Delivery {
+                row: Some(row),
+                place: Some(WorkflowPlace::Member(member)),
+                ..self.accepted(&agent, Kind::TaskComplete)
+            });
+        }
+        plan.go(Forwarding::FanOut { join, rules })
     }
 
     fn plan_target(
@@ -383,6 +470,20 @@ impl State {
             false => plan.go(Forwarding::On),
         }
     }
+}
+
+/// Are these the results of a block that their recipient opened itself?
+pub(super) fn is_own_join(work: &Work, who: &Address) -> bool {
+    let joined = work.place().and_then(WorkflowPlace::joined);
+    let opener = joined.and_then(|joined| joined.opener.as_ref());
+    opener.is_some_and(|opener| opener.without_slot() == who.without_slot())
+}
+
+fn one_of_several(slot: &Address) -> String {
+    let agent = slot.without_slot();
+    format!(
+        "{slot} is one of the workers of {agent}: write to `{agent}`, and the next that is free takes it"
+    )
 }
 
 fn nobody() -> String {

@@ -4,7 +4,7 @@
 //! recipients have in hand may be another thing when it arrives.
 
 use super::infer::{InferContext, Inferred, ReplyTarget, WorkKind, infer, kind_of_outcome};
-use super::route::{Addressee, Outcome, Route, route};
+use super::route::{Addressee, Outcome, Route, block_for, route};
 use crate::model::{Address, Directory, Envelope, Kind, Mesh, MsgId, Resolved};
 
 /// Why a message would not be accepted.
@@ -56,6 +56,10 @@ pub fn preview(
         to: to.into(),
         route_to,
     };
+    let opens = |mesh: &Mesh| block_for(mesh, &outcome, &[], false).is_some();
+    if mesh.is_some_and(opens) {
+        return Ok(Kind::TaskComplete);
+    }
     match mesh.map(|mesh| route(mesh, &outcome)) {
         Some(Route::To { target, rule }) => Ok(kind_of_outcome(&target, status.as_ref(), rule)),
         Some(Route::Refused(why)) => Err(Unsendable::ByTable(why.to_string())),

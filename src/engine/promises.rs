@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::fanout::FanOut;
 use super::message_record::{Delivery, MessageNo, Step};
 use super::state::{OpenMessage, State};
-use super::work::Owes;
+use super::work::{Owes, Work};
 use super::worker::{Giving, WaitingOn, Worker, WorkerState};
 use crate::model::Address;
 
@@ -51,19 +51,23 @@ impl State {
             return None;
         }
         let waiting = self.waiting_for_a_human();
-        let member_waits =
-            |fan_out: &FanOut| fan_out.at_work().any(|member| waiting.contains(member));
+        let member_waits = |fan_out: &FanOut| {
+            let mut at_work = fan_out.at_work();
+            fan_out.is_short() || at_work.any(|member| waiting.contains(member))
+        };
         let waits = |held: &OpenMessage, delivery: &Delivery| {
             let number = held.facts.number;
             let to = &delivery.to;
             let asked = self.asks.get(number, to).is_some();
             let news = self.workers.get(to);
             let news = news.is_some_and(|worker| worker.updates.contains(&number));
+            let has_it = |work: &Work| work.messages().any(|message| message == number);
+            let holder = self.holder(to, has_it).unwrap_or(to);
             (to.is_core() && asked)
                 || news
-                || waiting.contains(to)
+                || waiting.contains(holder)
                 || waiting.contains(&held.facts.from)
-                || self.fan_outs.with_result(number).is_some_and(member_waits)
+                || self.fan_outs.keeping(number).is_some_and(member_waits)
         };
         let idle = self.messages.iter().find(|held| {
             let mut open = held.facts.deliveries.iter().filter(|d| !d.is_over());
@@ -89,6 +93,15 @@ impl State {
             .map(|(who, _)| who)
             .collect();
         loop {
+            // What waits for an agent waits for a human if all of its workers do.
+            let agents = self.workers.addresses().filter(|who| {
+                let slots = self.slots(who).filter(|_| who.slot.is_none());
+                slots.is_some_and(|slots| {
+                    (1..=slots).all(|slot| waiting.contains(&who.with_slot(slot)))
+                })
+            });
+            let agents: Vec<&Address> = agents.collect();
+            waiting.extend(agents);
             let more: Vec<&Address> = self
                 .workers
                 .iter()
@@ -138,8 +151,8 @@ impl State {
             .into_iter()
             .flat_map(|worker| &worker.late);
         let outcome = outcome || late.any(|late| late.outcome.number == number);
-        let result = || self.fan_outs.with_result(number).is_some();
-        let there = self.workers.get(to).is_some_and(|worker| {
+        let result = || self.fan_outs.keeping(number).is_some();
+        let there = self.workers.of_agent(to).any(|(_, worker)| {
             let work = worker.status.work();
             let in_hand = work.is_some_and(|work| {
                 work.turn.contains(&number)
@@ -165,7 +178,7 @@ impl State {
                 let delivery = self
                     .messages
                     .get(*number)
-                    .and_then(|h| h.facts.delivery(who));
+                    .and_then(|h| h.facts.delivery_at(work.key(*number, who)));
                 if let Some(delivery) = delivery {
                     let mut ladder = delivery.ladder.windows(2);
                     let twice = ladder.any(|pair| {
@@ -241,7 +254,7 @@ impl State {
                 let kept = worker.stopped
                     || self.is_paused(who)
                     || self.mesh(&who.mesh).is_none_or(|mesh| mesh.disabled);
-                (!worker.inbox.is_empty() && !kept) || !worker.asking.is_empty()
+                (self.has_waiting(who) && !kept) || !worker.asking.is_empty()
             }
         };
         wrong.then(|| {

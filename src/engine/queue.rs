@@ -6,7 +6,7 @@ use super::event::AttemptId;
 use super::gates::report;
 use super::message_record::{MessageNo, Step};
 use super::state::State;
-use super::work::{Item, Member, Owes};
+use super::work::{Item, Owes, WorkflowPlace};
 use super::worker::QueuePosition;
 use crate::model::{Address, GateVerdict, Kind, Priority};
 
@@ -20,7 +20,7 @@ impl State {
         to: &Address,
         number: MessageNo,
         owes: Owes,
-        set: Option<Member>,
+        place: Option<WorkflowPlace>,
     ) {
         let envelope = self.messages.envelope(number);
         let priority = match owes {
@@ -29,14 +29,14 @@ impl State {
                 envelope.map_or(Priority::Normal, |envelope| envelope.priority)
             }
         };
-        let set = match owes {
-            Owes::Outcome if set.is_none() => self.reopened(to, number),
-            Owes::Outcome | Owes::Answer(_) | Owes::Verdict | Owes::Nothing => set,
+        let place = match owes {
+            Owes::Outcome if place.is_none() => self.reopened(to, number),
+            Owes::Outcome | Owes::Answer(_) | Owes::Verdict | Owes::Nothing => place,
         };
         let item = Item {
             messages: vec![number],
             owes,
-            set,
+            place,
             granted: false,
             verdict: None,
         };
@@ -48,12 +48,9 @@ impl State {
             return self.park_item(to, item, "its recipient is no longer there");
         }
         for number in &item.messages {
-            self.record_step(*number, to, Step::Queued, None);
-            let held = self.messages.get_mut(*number);
-            let mut deliveries = held.into_iter().flat_map(|h| &mut h.facts.deliveries);
-            if let Some(delivery) = deliveries.find(|delivery| delivery.to == *to) {
-                delivery.set.clone_from(&item.set);
-            }
+            self.take_place(*number, to, item.place.as_ref());
+            let key = (to, item.place.as_ref());
+            self.record_step(*number, key, Step::Queued, None);
         }
         let kept = self
             .output
@@ -67,6 +64,23 @@ impl State {
         self.worker_mut(to).inbox.insert(place, item);
         self.output.ready.insert(to.clone());
         self.touch_agent(to);
+    }
+
+    /// A message may become a member's work, or a joined result, when it is queued.
+    fn take_place(&mut self, number: MessageNo, to: &Address, place: Option<&WorkflowPlace>) {
+        let Some(held) = self.messages.get_mut(number) else {
+            return;
+        };
+        if held
+            .facts
+            .delivery_at((to, place))
+            .is_some_and(|d| d.member().is_some())
+        {
+            return;
+        }
+        if let Some(delivery) = held.facts.delivery_at_mut(to) {
+            delivery.place = place.cloned();
+        }
     }
 
     /// An item that nobody will take.
@@ -84,8 +98,8 @@ impl State {
             let body = format!("{to} will not answer: {why}");
             self.close_with_note(ask, to, "no answer will come", body);
         }
-        if let Some(member) = &item.set {
-            self.vacate(member.set, to, Err(why.to_owned()));
+        if let Some(member) = item.place.as_ref().and_then(WorkflowPlace::member) {
+            self.close_member(member, to, Err(why.to_owned()));
         }
         if let Some(asked) = &item.verdict {
             for number in &item.messages {
@@ -96,7 +110,8 @@ impl State {
             return self.evaluated(&asked.author, asked.job, &found);
         }
         for number in &item.messages {
-            self.end(*number, to, Step::Parked, Some(why.to_owned().into()));
+            let key = (to, item.place.as_ref());
+            self.end(*number, key, Step::Parked, Some(why.to_owned().into()));
         }
     }
 
@@ -132,13 +147,21 @@ impl State {
     }
 
     fn pull(&mut self, from: &Address, number: MessageNo) -> Option<QueuePosition> {
-        let worker = self.workers.get_mut(from)?;
+        let has_it = |who: &Address| {
+            let worker = self.workers.get(who);
+            let mut items = worker.into_iter().flat_map(|worker| worker.inbox.values());
+            items.any(|item| item.messages == [number])
+        };
+        // What waits for a slot waits for its agent.
+        let agent = from.without_slot();
+        let inbox = if has_it(from) { from } else { &agent };
+        let worker = self.workers.get_mut(inbox)?;
         let mut items = worker.inbox.iter();
         let (place, _) = items.find(|(_, item)| item.messages == [number])?;
         let place = *place;
         let item = worker.inbox.remove(&place)?;
-        if let Some(member) = item.set {
-            self.vacate(member.set, from, Err("it was withdrawn".into()));
+        if let Some(member) = item.place.as_ref().and_then(WorkflowPlace::member) {
+            self.close_member(member, from, Err("it was withdrawn".into()));
         }
         Some(place)
     }
@@ -222,7 +245,7 @@ impl State {
         let worker = self.workers.get(to);
         worker.is_some_and(|w| {
             let mut items = w.inbox.values();
-            items.any(|item| item.messages == [number] && item.set.is_none())
+            items.any(|item| item.messages == [number] && item.place.is_none())
         })
     }
 }

@@ -11,7 +11,7 @@ use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, St
 use super::signal_data::SignalData;
 use super::state::{OpenMessage, State};
 use super::transitions::{Signal, Transition};
-use super::work::{Owes, Routed, Work};
+use super::work::{Forwarding, Member, Owes, Routed, Work, WorkflowPlace};
 use super::worker::{Giving, Phase, Shows, WaitingOn, WorkerState};
 use crate::model::{Address, Envelope, Kind, Mode, Rearmatter};
 
@@ -91,7 +91,8 @@ impl State {
             Giving::Delivering | Giving::Unconfirmed => {
                 for number in &work.turn {
                     let why = "a restart found that it had not arrived";
-                    self.record_step(*number, who, Step::Leased, Some(why.into()));
+                    let key = work.key(*number, who);
+                    self.record_step(*number, key, Step::Leased, Some(why.into()));
                 }
                 self.hand_over(who, work);
             }
@@ -144,8 +145,9 @@ impl State {
                 facts,
                 envelope,
                 known,
-            } => self.retry(*facts, envelope, &known),
-            Command::Drop { facts } => self.drop_letter(*facts),
+                member,
+            } => self.retry(*facts, envelope, &known, member),
+            Command::Drop { facts, member } => self.drop_letter(*facts, member),
             Command::Decide {
                 pane,
                 request,
@@ -174,7 +176,15 @@ impl State {
         }
     }
 
+    /// Stop a worker, or all of an agent.
     fn stop(&mut self, who: &Address) {
+        if who.slot.is_none() && self.slots(who).is_some() {
+            self.worker_mut(who).stopped = true;
+            for worker in self.current_workers(who) {
+                self.stop(&worker);
+            }
+            return;
+        }
         if self.agent(who).is_none() && !self.workers.contains(who) {
             return;
         }
@@ -189,7 +199,15 @@ impl State {
         });
     }
 
+    /// Let a worker go on, or all of an agent.
     fn restart(&mut self, who: &Address) {
+        if who.slot.is_none() && self.slots(who).is_some() {
+            self.worker_mut(who).stopped = false;
+            for worker in self.current_workers(who) {
+                self.restart(&worker);
+            }
+            return;
+        }
         if !self.workers.contains(who) {
             return;
         }
@@ -248,7 +266,13 @@ impl State {
     }
 
     /// A dead letter gets another chance, whatever the budgets say.
-    fn retry(&mut self, facts: MessageRecord, envelope: Box<Envelope>, known: &[MessageRecord]) {
+    fn retry(
+        &mut self,
+        facts: MessageRecord,
+        envelope: Box<Envelope>,
+        known: &[MessageRecord],
+        member: Option<u32>,
+    ) {
         let number = facts.number;
         let facts = match self.messages.get(number) {
             Some(held) => held.facts.clone(),
@@ -257,7 +281,7 @@ impl State {
         let parked: Vec<Delivery> = facts
             .deliveries
             .iter()
-            .filter(|delivery| delivery.step() == Step::Parked)
+            .filter(|delivery| delivery.step() == Step::Parked && is_of(delivery, member))
             .cloned()
             .collect();
         if parked.is_empty() {
@@ -270,7 +294,7 @@ impl State {
         }
         for delivery in &parked {
             let why = "a person gave it another chance";
-            self.record_step(number, &delivery.to, Step::Accepted, Some(why.into()));
+            self.record_step(number, delivery.key(), Step::Accepted, Some(why.into()));
         }
         if let Some(way) = way {
             // It may have asked the human besides, or answered; nobody waits any more.
@@ -283,13 +307,13 @@ impl State {
                     Kind::Task | Kind::TaskComplete | Kind::Ask => self.no_longer_alone(to),
                 }
             }
-            return self.release(&from, Routed { number, way });
+            return self.release_late(&from, Routed { number, way });
         }
         for delivery in parked {
             let Delivery {
                 to,
                 kind,
-                set,
+                place,
                 ladder,
                 ..
             } = delivery;
@@ -307,10 +331,10 @@ impl State {
                     self.grant_turn(&to, number);
                 }
                 Kind::Task | Kind::TaskComplete | Kind::AskHuman => {
-                    if let Some(member) = &set {
+                    if let Some(member) = place.as_ref().and_then(WorkflowPlace::member) {
                         self.reopen(member, &to, ladder.last());
                     }
-                    self.enqueue(&to, number, Owes::Outcome, set);
+                    self.enqueue(&to, number, Owes::Outcome, place);
                     self.grant_turn(&to, number);
                 }
                 Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
@@ -364,23 +388,36 @@ impl State {
     }
 
     /// A dead letter is given up.
-    fn drop_letter(&mut self, mut facts: MessageRecord) {
+    fn drop_letter(&mut self, mut facts: MessageRecord, member: Option<u32>) {
         let number = facts.number;
         self.forget_parked(number);
         let why = "a person dropped it";
         let held = self.messages.facts(number);
         let parked = held.unwrap_or(&facts).deliveries.iter();
-        let parked = parked.filter(|delivery| delivery.step() == Step::Parked);
-        let parked: Vec<Address> = parked.map(|delivery| delivery.to.clone()).collect();
+        let parked = parked.filter(|d| d.step() == Step::Parked && is_of(d, member));
+        let parked: Vec<Delivery> = parked.cloned().collect();
+        let result_of = match held.unwrap_or(&facts).way.clone() {
+            Some(Forwarding::Join(member)) => Some((member, facts.from.clone())),
+            Some(Forwarding::On | Forwarding::FanOut { .. } | Forwarding::Verdict) | None => None,
+        };
+        let members = parked.iter();
+        let members = members.filter_map(|d| Some((d.member()?.clone(), d.to.clone())));
+        let members: Vec<(Member, Address)> = members.chain(result_of).collect();
         if held.is_some() {
-            for to in parked {
-                self.record_step(number, &to, Step::Refused, Some(why.into()));
+            for delivery in parked {
+                self.record_step(number, delivery.key(), Step::Refused, Some(why.into()));
+            }
+            for (member, who) in members {
+                self.drop_member(&member, &who);
             }
             return self.leave_if_over(number);
         }
+        for (member, who) in members {
+            self.drop_member(&member, &who);
+        }
         let (at, record) = (self.at, self.seq);
         for delivery in &mut facts.deliveries {
-            if parked.contains(&delivery.to) {
+            if parked.iter().any(|dropped| delivery.is(dropped.key())) {
                 delivery.ladder.push(DeliveryStep {
                     step: Step::Refused,
                     at,
@@ -408,4 +445,9 @@ impl State {
             self.archive(facts);
         }
     }
+}
+
+/// Is it the work of this member, or is any meant?
+fn is_of(delivery: &Delivery, member: Option<u32>) -> bool {
+    member.is_none() || delivery.member().map(|member| member.index) == member
 }

@@ -4,7 +4,7 @@
 use super::infer::{ReplyTarget, WorkKind};
 use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::state::State;
-use super::work::{Member, Work};
+use super::work::{Member, Work, WorkflowPlace};
 use super::worker::{Giving, WorkerState};
 use crate::model::{Address, Envelope, Mode, MsgId};
 
@@ -36,7 +36,7 @@ impl State {
                 if facts.refused.is_some() {
                     continue;
                 }
-                let by_recipient = to.is_none_or(|to| facts.from == *to);
+                let by_recipient = to.is_none_or(|to| facts.from.is_of(to));
                 let open = self.asks.get(facts.number, from);
                 let one_asker = to.is_some()
                     || answers.iter().all(|ask| {
@@ -76,9 +76,9 @@ impl State {
         let Some(recipient) = of else {
             return String::new();
         };
-        let worker = self.workers.get(recipient);
-        let asking = worker.map_or(&[][..], |worker| &worker.asking);
-        let open = asking.iter().filter(|(_, asked)| asked == asker);
+        let workers = self.workers.of_agent(recipient);
+        let asking = workers.flat_map(|(_, worker)| &worker.asking);
+        let open = asking.filter(|(_, asked)| asker.is_of(asked));
         let open = open.filter_map(|(number, _)| self.messages.get(*number));
         let open: Vec<String> = open.map(|held| format!("`{}`", held.facts.id)).collect();
         match open.is_empty() {
@@ -121,9 +121,11 @@ impl State {
 
     /// The oldest open ask to core of an agent: what a word of core's to it answers.
     pub fn asks_core(&self, agent: &Address) -> Option<MsgId> {
-        let worker = self.workers.get(agent)?;
-        let (oldest, _) = worker.asking.iter().find(|(_, asked)| asked.is_core())?;
-        Some(self.messages.get(*oldest)?.facts.id.clone())
+        let workers = self.workers.of_agent(agent);
+        let asking = workers.flat_map(|(_, worker)| &worker.asking);
+        let of_core = asking.filter(|(_, asked)| asked.is_core());
+        let oldest = of_core.map(|(number, _)| *number).min()?;
+        Some(self.messages.get(oldest)?.facts.id.clone())
     }
 
     pub(super) fn in_hand(&self, agent: &Address) -> WorkKind {
@@ -207,12 +209,15 @@ impl State {
         if !about.iter().any(|facts| in_hand(facts)) {
             let mut parked = about.iter().filter(|facts| facts.is_parked_at(agent));
             if let Some(parked) = parked.next() {
-                return parked.delivery(agent)?.set.as_ref();
+                return parked.parked_at(agent)?.member();
             }
         }
         match self.given(agent).filter(|work| work.owes()) {
-            Some(work) => work.set(),
-            None => self.workers.get(agent)?.last.as_ref()?.set.as_ref(),
+            Some(work) => work.member(),
+            None => {
+                let last = self.workers.get(agent)?.last.as_ref()?;
+                last.place.as_ref().and_then(WorkflowPlace::member)
+            }
         }
     }
 }

@@ -25,6 +25,7 @@ impl State {
         let workers: Vec<Address> = self.workers.of_mesh(mesh).cloned().collect();
         for who in workers {
             if self.agent(&who).is_some() {
+                self.end_if_removed(&who);
                 self.output.ready.insert(who);
                 continue;
             }
@@ -51,9 +52,10 @@ impl State {
         self.park(who, work, "its agent was removed from its mesh");
     }
 
-    /// An agent that is no longer in its mesh needs no process when it is idle.
+    /// An agent that is no longer in its mesh needs no process when it is idle, and neither does
+    /// a worker above the number that its agent has now.
     pub(super) fn end_if_removed(&mut self, who: &Address) {
-        let removed = self.agent(who).is_none();
+        let removed = self.agent(who).is_none() || !self.is_current(who);
         let worker = self.worker_mut(who);
         if removed && worker.live && worker.status == WorkerState::Idle {
             let pane = worker.pane(who);

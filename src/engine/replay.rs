@@ -17,8 +17,13 @@ pub enum Judged {
 impl State {
     /// What a message would come to here and now, with what is known of the past. Nothing is
     /// changed.
-    pub fn judge_message(&self, envelope: &Envelope, known: &[MessageRecord]) -> Judged {
-        match self.plan(envelope, known, false) {
+    pub fn judge_message(
+        &self,
+        envelope: &Envelope,
+        parts: &[u32],
+        known: &[MessageRecord],
+    ) -> Judged {
+        match self.plan(envelope, known, parts, false) {
             Ok(plan) => {
                 let deliveries = plan.deliveries.into_iter();
                 Judged::To(deliveries.map(|d| (d.to, d.kind)).collect())

@@ -85,7 +85,7 @@ impl Runs {
     /// Count what an agent has used for a run, if that is under way.
     pub(super) fn spent(&mut self, number: MessageNo, who: &Address, spent: &Spent) {
         if let Some(run) = self.0.get_mut(&number) {
-            let known = run.spent.entry(who.clone()).or_default();
+            let known = run.spent.entry(who.without_slot()).or_default();
             *known = known.plus(spent);
         }
     }
@@ -97,7 +97,7 @@ impl Runs {
 
     pub(super) fn spent_by(&self, number: MessageNo, who: &Address) -> Spent {
         let run = self.0.get(&number);
-        let spent = run.and_then(|run| run.spent.get(who));
+        let spent = run.and_then(|run| run.spent.get(&who.without_slot()));
         spent.copied().unwrap_or_default()
     }
 
@@ -127,7 +127,7 @@ impl Runs {
     fn count(&mut self, number: MessageNo, from: &Address) -> Option<MessageCounts> {
         let run = self.0.get_mut(&number)?;
         run.messages += 1;
-        let by_agent = run.by_agent.entry(from.clone()).or_default();
+        let by_agent = run.by_agent.entry(from.without_slot()).or_default();
         *by_agent += 1;
         Some(MessageCounts {
             messages: run.messages,
@@ -227,6 +227,9 @@ impl State {
             return;
         };
         if !run.is_complete(mesh) || (mesh.check_queue_on_complete && self.has_queued(number)) {
+            return;
+        }
+        if self.fan_outs.has_open(number) {
             return;
         }
         let body = format!("{} messages.", run.messages);

@@ -19,7 +19,8 @@ use super::open_messages::OpenMessages;
 use super::runs::Runs;
 use super::timers::Timers;
 use super::transitions::{Signal, Transition};
-use super::work::Work;
+use super::unbound::UnboundFiles;
+use super::work::{DeliveryKey, Work};
 use super::worker::{Phase, QueuePosition, Worker, WorkerState};
 use super::workers::Workers;
 use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name, Rearmatter};
@@ -41,9 +42,11 @@ pub struct State {
     pub(super) messages: OpenMessages,
     pub(super) workers: Workers,
     pub(super) asks: Asks,
-    #[serde(rename = "sets")]
+    #[serde(rename = "blocks")]
     pub(super) fan_outs: FanOuts,
     pub(super) runs: Runs,
+    #[serde(default, skip_serializing_if = "UnboundFiles::is_empty")]
+    pub(super) unbound: UnboundFiles,
     /// They follow from the workers and the asks.
     #[serde(skip)]
     pub(super) timers: Timers,
@@ -165,6 +168,7 @@ impl State {
             Event::Command(command) => self.command(command),
             Event::Recovered { alive } => self.recovered(&alive),
         }
+        self.bind_what_is_left();
         self.dispatch_all();
         self.end_turns();
         debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
@@ -249,17 +253,22 @@ impl State {
     /// and the first messages of the runs of that, of what it has in hand, and of what is
     /// named.
     pub fn speaks_of(&self, message: &Envelope) -> Vec<MessageNo> {
-        let worker = self.workers.get(&message.from);
-        let last = worker.and_then(|worker| worker.last.as_ref());
-        let parked = last.filter(|last| last.parked).map(|last| last.number);
-        let last = last.and_then(|last| last.run);
-        let work = worker.and_then(|worker| worker.status.work());
-        let in_hand = work.into_iter().flat_map(Work::messages);
+        // Any worker of an agent may have written what has the agent's plain name.
+        let workers = || {
+            self.workers
+                .of_agent(&message.from)
+                .map(|(_, worker)| worker)
+        };
+        let last = || workers().filter_map(|worker| worker.last.as_ref());
+        let parked = last().filter(|last| last.parked).map(|last| last.number);
+        let last = last().filter_map(|last| last.run);
+        let work = workers().filter_map(|worker| worker.status.work());
+        let in_hand = work.flat_map(Work::messages);
         let ids = message.in_reply_to.iter();
         let named = ids.flat_map(|id| self.messages.named(id));
         let in_hand = in_hand.filter_map(|number| self.messages.facts(number));
         let runs = in_hand.chain(named).filter_map(|facts| facts.run);
-        let numbers: BTreeSet<MessageNo> = parked.into_iter().chain(last).chain(runs).collect();
+        let numbers: BTreeSet<MessageNo> = parked.chain(last).chain(runs).collect();
         numbers
             .into_iter()
             .filter(|number| !self.messages.contains(*number))
@@ -295,6 +304,12 @@ impl State {
         for (number, asked, ask) in self.asks.iter() {
             self.timers.change(ask.timer(number, asked), None, ask.due);
         }
+        for (block, fan_out) in self.fan_outs.iter() {
+            for (member, index) in fan_out.members.iter().zip(0..) {
+                let timer = Timer::Member(block, index);
+                self.timers.change(timer, None, member.due);
+            }
+        }
         self
     }
 
@@ -304,6 +319,7 @@ impl State {
         self.meshes.get(name)
     }
 
+    /// The agent of a worker.
     pub(super) fn agent(&self, address: &Address) -> Option<&Agent> {
         self.meshes.agent(address)
     }
@@ -363,10 +379,10 @@ impl State {
     }
 
     /// Note a step of a delivery.
-    pub(super) fn record_step(
+    pub(super) fn record_step<'k>(
         &mut self,
         number: MessageNo,
-        to: &Address,
+        to: impl Into<DeliveryKey<'k>>,
         step: Step,
         why: Option<Cow<'static, str>>,
     ) {
@@ -375,8 +391,11 @@ impl State {
         let Some(held) = self.messages.get_mut(number) else {
             return;
         };
-        let delivery = held.facts.deliveries.iter_mut().find(|d| d.to == *to);
-        if let Some(delivery) = delivery {
+        let to = to.into();
+        if let Some(delivery) = held.facts.delivery_at_mut(to) {
+            if step == Step::Leased {
+                delivery.slot = to.to.slot;
+            }
             delivery.ladder.push(DeliveryStep {
                 step,
                 at,
@@ -387,14 +406,15 @@ impl State {
     }
 
     /// Note the end of a delivery. A message whose deliveries have all ended leaves.
-    pub(super) fn end(
+    pub(super) fn end<'k>(
         &mut self,
         number: MessageNo,
-        to: &Address,
+        to: impl Into<DeliveryKey<'k>>,
         step: Step,
         why: Option<Cow<'static, str>>,
     ) {
-        let open = |held: &OpenMessage| held.facts.delivery(to).is_some_and(|d| !d.is_over());
+        let to = to.into();
+        let open = |held: &OpenMessage| held.facts.delivery_at(to).is_some_and(|d| !d.is_over());
         if !self.messages.get(number).is_some_and(open) {
             return;
         }

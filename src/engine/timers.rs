@@ -48,6 +48,7 @@ impl State {
             Timer::Ask(number, asked) => self.ask_due(number, &asked, due),
             Timer::Expires(number) => self.ask_expires(number, due),
             Timer::Check(who, job) => self.late_check_due(&who, job, due),
+            Timer::Member(block, index) => self.member_due(block, index, due),
         }
     }
 

@@ -8,22 +8,27 @@ use super::accept::Taken;
 use super::checking::first_line as first_line_of;
 use super::effect::Effect;
 use super::event::{ProcessExit, Traits, exited_with};
-use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Source, Step};
+use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::notes::Note;
 use super::state::State;
-use super::work::{Last, Owes, Routed, Work};
+use super::work::{Last, Owes, Routed, Work, WorkflowPlace};
 use super::worker::{QueuePosition, WorkerState};
-use crate::model::{Address, Envelope, Kind, Line, Mode, OutcomeWord, Rearmatter, utc};
+use crate::model::{Address, Envelope, Kind, Line, Mode, OutcomeWord, Part, Rearmatter, utc};
+
+/// What a program printed as its outcome.
+struct Printed<'a> {
+    text: &'a str,
+    rearmatter: Rearmatter,
+    parts: Vec<u32>,
+}
 
 impl State {
     /// A turn has ended: what it was given besides its work has been read, unless its
     /// process did not come to its end.
-    pub(super) fn end_turn(
-        &mut self,
-        who: &Address,
-        mut work: Box<Work>,
-        exit: Option<ProcessExit>,
-    ) {
+    pub(super) fn end_turn(&mut self, who: &Address, work: Box<Work>, exit: Option<ProcessExit>) {
+        let Some(mut work) = self.bind_at_end(who, work, exit.as_ref()) else {
+            return;
+        };
         let Traits { mode, prints, .. } = self.process(who);
         let whole = match &exit {
             None => true,
@@ -105,16 +110,27 @@ impl State {
                 stdout,
                 stderr,
                 rearmatter,
+                parts,
             }) if prints && one_turn => {
                 return match code {
                     0 => {
                         let said = first_line(&stdout);
-                        self.printed(who, work, "complete", said, &stdout, rearmatter);
+                        let printed = Printed {
+                            text: &stdout,
+                            rearmatter,
+                            parts: numbers(&parts),
+                        };
+                        self.printed(who, work, "complete", said, printed);
                     }
                     _ => {
                         let text = exited_with(code, &stderr);
                         let said = last_line(&stderr).or_else(|| first_line(&text));
-                        self.printed(who, work, "error", said, &text, Rearmatter::default());
+                        let printed = Printed {
+                            text: &text,
+                            rearmatter: Rearmatter::default(),
+                            parts: Vec::new(),
+                        };
+                        self.printed(who, work, "error", said, printed);
                     }
                 };
             }
@@ -190,9 +206,13 @@ impl State {
         work: Box<Work>,
         word: &str,
         headline: Option<&str>,
-        text: &str,
-        rearmatter: Rearmatter,
+        printed: Printed,
     ) {
+        let Printed {
+            text,
+            rearmatter,
+            parts,
+        } = printed;
         let status: OutcomeWord = word.parse().expect("a word is a status");
         let headline: String = headline.unwrap_or(word).chars().take(120).collect();
         let number = self.next_number();
@@ -203,7 +223,7 @@ impl State {
             ..Envelope::new(who.clone(), id.clone(), Line::from(headline), now)
         };
         self.worker_mut(who).status = WorkerState::Working { work };
-        match self.plan(&envelope, &[], true) {
+        match self.plan(&envelope, &[], &parts, true) {
             Ok(plan) => {
                 let source = Source::Output { record: self.seq };
                 let taken = Taken {
@@ -237,11 +257,9 @@ impl State {
     pub(super) fn finish(&mut self, who: &Address, mut work: Box<Work>) {
         let ended = self.in_words(&work);
         let verdict = self.verdict_for(who, &work);
-        for outcome in std::mem::take(&mut work.outcomes) {
-            self.release(who, outcome);
-        }
+        let failed = self.release_all(who, std::mem::take(&mut work.outcomes));
         self.worker_mut(who).failures = 0;
-        self.over(who, &work, &ended, &[], "");
+        self.over(who, &work, &ended, &[], "", failed);
         if let Some((asked, found)) = verdict {
             self.evaluated(&asked.author, asked.job, &found);
         }
@@ -285,10 +303,8 @@ impl State {
         let unpaid = items.filter(|(_, item)| !work.is_paid(item));
         let unpaid: Vec<QueuePosition> = unpaid.map(|(place, _)| *place).collect();
         let ended = self.in_words(&work);
-        for outcome in std::mem::take(&mut work.outcomes) {
-            self.release(who, outcome);
-        }
-        self.over(who, &work, &ended, &unpaid, why);
+        let failed = self.release_all(who, std::mem::take(&mut work.outcomes));
+        self.over(who, &work, &ended, &unpaid, why, failed);
         if let Some((asked, found)) = verdict {
             self.evaluated(&asked.author, asked.job, &found);
         }
@@ -311,7 +327,8 @@ impl State {
         said.join("\n")
     }
 
-    /// The end of work, and of each item in it: those in `unpaid` are parked.
+    /// The end of work, and of each item in it: those in `unpaid` are parked. `failed`: the work
+    /// of a member ended with `error`.
     fn over(
         &mut self,
         who: &Address,
@@ -319,6 +336,7 @@ impl State {
         ended: &str,
         unpaid: &[QueuePosition],
         why: &str,
+        failed: bool,
     ) {
         self.remember_last(who, work, !unpaid.is_empty());
         let runs = self.runs_of(work);
@@ -333,14 +351,18 @@ impl State {
                     format!("{who} ended its work on your question in another way.\n\n{ended}");
                 self.close_with_note(ask, who, "your question has no answer", body);
             }
-            if let Some(member) = &item.set {
-                self.vacate(member.set, who, Ok(()));
+            if let Some(member) = item.place.as_ref().and_then(WorkflowPlace::member) {
+                if failed && self.hold_failed(member, who, item) {
+                    continue;
+                }
+                self.close_member(member, who, Ok(()));
             }
             for number in &item.messages {
                 // A note that nobody could be given is core's.
                 let untold = self.is_untold_note(who, *number);
                 self.pass_on_notes(who, untold.then_some(*number).into_iter().collect(), false);
-                self.end(*number, who, Step::Finished, None);
+                let key = (who, item.place.as_ref());
+                self.end(*number, key, Step::Finished, None);
             }
         }
         let late = "its work was over before it could be given";
@@ -380,7 +402,7 @@ impl State {
             hops: work.hops,
             run: facts.run,
             parked,
-            set: work.set().cloned(),
+            place: work.place().cloned(),
         };
         self.worker_mut(who).last = Some(last);
     }
@@ -394,12 +416,22 @@ impl State {
         known: &[MessageRecord],
     ) -> bool {
         let last = self.worker_mut(who).last.as_mut();
-        if let Some(last) = last.filter(|last| last.number == number) {
+        let last = last.filter(|last| last.number == number);
+        let place = last.as_ref().and_then(|last| last.place.clone());
+        if let Some(last) = last {
             last.parked = false;
         }
+        // What its author had in hand last, if that is one of several.
+        let parked = |facts: &MessageRecord| {
+            let last = facts.delivery_at((who, place.as_ref()));
+            let last = last.filter(|delivery| delivery.step() == Step::Parked);
+            last.or_else(|| facts.parked_at(who)).cloned()
+        };
         let why = "an outcome came after all";
-        if self.messages.contains(number) {
-            self.record_step(number, who, Step::Finished, Some(why.into()));
+        if let Some(facts) = self.messages.facts(number) {
+            if let Some(delivery) = parked(facts) {
+                self.record_step(number, delivery.key(), Step::Finished, Some(why.into()));
+            }
             return true;
         }
         // It has left: the journal tells of it.
@@ -408,7 +440,9 @@ impl State {
         };
         let mut facts = facts.clone();
         let (at, record) = (self.at, self.seq);
-        for delivery in facts.deliveries.iter_mut().filter(|d| d.to == *who) {
+        let parked = parked(&facts);
+        let is_parked = |d: &Delivery| parked.as_ref().is_some_and(|parked| d.is(parked.key()));
+        for delivery in facts.deliveries.iter_mut().filter(|d| is_parked(d)) {
             delivery.ladder.push(DeliveryStep {
                 step: Step::Finished,
                 at,
@@ -420,6 +454,10 @@ impl State {
         self.archive(facts);
         true
     }
+}
+
+fn numbers(parts: &[Part]) -> Vec<u32> {
+    parts.iter().map(|part| part.number).collect()
 }
 
 fn first_line(text: &str) -> Option<&str> {

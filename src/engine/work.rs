@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::fanout::BlockRules;
 use super::message_record::MessageNo;
 use super::worker::{QueuePosition, is_false, is_none};
 use crate::model::{Address, Feature, Target};
@@ -13,8 +14,9 @@ pub struct Item {
     pub messages: Vec<MessageNo>,
     /// What their sender is owed.
     pub owes: Owes,
-    /// The fan-out that its outcome belongs to.
-    pub set: Option<Member>,
+    /// What it is in a workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<WorkflowPlace>,
     /// A person lets it have its next turn, whatever was used already.
     #[serde(default, skip_serializing_if = "is_false")]
     pub granted: bool,
@@ -48,13 +50,89 @@ pub enum Owes {
     Nothing,
 }
 
-/// The fan-out that an item belongs to.
+/// What an item is in a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkflowPlace {
+    /// The work of one member of a block.
+    Member(Member),
+    /// The results of a block, for its join.
+    Join(Joined),
+}
+
+/// One numbered place in a block. The block and the index are its identity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// The outcome that opened it.
-    pub set: MessageNo,
+    /// The outcome that opened the block.
+    pub block: MessageNo,
+    /// From 0, in the order of the block's list. Journals of before there was an index have 0
+    /// everywhere; there each agent has one member, and is found by its address.
+    #[serde(default)]
+    pub index: u32,
+    /// How many members the block has; 0 if that is not known.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub total: u32,
+    /// The part of the opening message that it works on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<u32>,
     /// Who gets the results.
     pub join: Target,
+}
+
+/// Joined results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// The outcome that opened the block.
+    pub block: MessageNo,
+    /// Who opened it, if that is known.
+    pub opener: Option<Address>,
+}
+
+/// Which delivery of a message: to whom, and as which member of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct DeliveryKey<'a> {
+    /// The recipient, or the slot of it that has the message.
+    pub to: &'a Address,
+    /// The block and the index, if it is the work of a member.
+    pub member: Option<(MessageNo, u32)>,
+}
+
+impl<'a> From<&'a Address> for DeliveryKey<'a> {
+    fn from(to: &'a Address) -> Self {
+        DeliveryKey { to, member: None }
+    }
+}
+
+impl<'a> From<(&'a Address, Option<&WorkflowPlace>)> for DeliveryKey<'a> {
+    fn from((to, place): (&'a Address, Option<&WorkflowPlace>)) -> Self {
+        let member = place.and_then(WorkflowPlace::member).map(Member::id);
+        DeliveryKey { to, member }
+    }
+}
+
+impl WorkflowPlace {
+    /// The member that it is.
+    pub fn member(&self) -> Option<&Member> {
+        match self {
+            WorkflowPlace::Member(member) => Some(member),
+            WorkflowPlace::Join(_) => None,
+        }
+    }
+
+    /// The joined results that it is.
+    pub fn joined(&self) -> Option<&Joined> {
+        match self {
+            WorkflowPlace::Member(_) => None,
+            WorkflowPlace::Join(joined) => Some(joined),
+        }
+    }
+}
+
+impl Member {
+    /// What tells it from all others.
+    pub fn id(&self) -> (MessageNo, u32) {
+        (self.block, self.index)
+    }
 }
 
 /// What a worker has in hand.
@@ -120,12 +198,15 @@ pub struct Routed {
 pub enum Forwarding {
     /// To each recipient of its deliveries.
     On,
-    /// To all members of a fan-out that it opens.
+    /// To all members of a block that it opens.
     FanOut {
         /// Who gets the results.
         join: Target,
+        /// What the block asks of its members.
+        #[serde(default, skip_serializing_if = "BlockRules::is_plain")]
+        rules: BlockRules,
     },
-    /// To the join of the fan-out that its author works for.
+    /// To the join of the block that its author works for.
     Join(Member),
     /// To the gate that asked for it, and nowhere else.
     Verdict,
@@ -156,8 +237,9 @@ pub struct Last {
     pub run: Option<MessageNo>,
     /// It was parked: an outcome may still finish it.
     pub parked: bool,
-    /// The fan-out that it belonged to.
-    pub set: Option<Member>,
+    /// What it was in a workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<WorkflowPlace>,
 }
 
 impl Work {
@@ -227,8 +309,20 @@ impl Work {
         self.items.is_empty() && self.given.is_empty()
     }
 
-    /// The fan-out that its outcomes belong to.
-    pub fn set(&self) -> Option<&Member> {
-        self.items.iter().find_map(|(_, item)| item.set.as_ref())
+    /// What it is in a workflow.
+    pub fn place(&self) -> Option<&WorkflowPlace> {
+        self.items.iter().find_map(|(_, item)| item.place.as_ref())
+    }
+
+    /// The member that its outcomes belong to.
+    pub fn member(&self) -> Option<&Member> {
+        self.place().and_then(WorkflowPlace::member)
+    }
+
+    /// The delivery by which a worker has a message of this work.
+    pub(super) fn key<'a>(&self, number: MessageNo, who: &'a Address) -> DeliveryKey<'a> {
+        let mut items = self.items.iter();
+        let item = items.find(|(_, item)| item.messages.contains(&number));
+        (who, item.and_then(|(_, item)| item.place.as_ref())).into()
     }
 }

@@ -50,6 +50,12 @@ impl Workers {
         self.0.keys()
     }
 
+    /// The workers of an agent, or this one alone: that without a number first.
+    pub(super) fn of_agent(&self, agent: &Address) -> impl Iterator<Item = (&Address, &Worker)> {
+        let from = self.0.range(agent..);
+        from.take_while(move |(who, _)| who.is_of(agent))
+    }
+
     /// The addresses of the workers of a mesh.
     pub(super) fn of_mesh(&self, mesh: &Name) -> impl Iterator<Item = &Address> {
         self.0.keys().filter(move |address| address.mesh == *mesh)

@@ -6,9 +6,10 @@ use proptest::test_runner::TestRunner;
 use super::Record;
 use super::codec::{Decoded, decode, encode};
 use crate::engine::{
-    Alive, Arrived, AttemptId, Command, Decision, Delivery, DeliveryStep, Dialog, DialogKind,
-    Event, Forwarding, JobEnd, JobOwner, JobResult, KindRow, LoadedMesh, Member, MessageNo,
-    MessageRecord, ProcessExit, Rejected, Rule, Sent, Source, Step, Timer, Totals, Used,
+    Alive, Arrived, AttemptId, BlockRules, Command, Decision, Delivery, DeliveryStep, Dialog,
+    DialogKind, Event, Forwarding, JobEnd, JobOwner, JobResult, KindRow, LoadedMesh, Member,
+    MessageNo, MessageRecord, ProcessExit, Rejected, Rule, Sent, Source, Step, Timer, Totals, Used,
+    WorkflowPlace,
 };
 use crate::format::mesh::parse;
 use crate::format::properties::{cases, message, text};
@@ -41,7 +42,15 @@ fn target() -> impl Strategy<Value = Target> {
 }
 
 fn member() -> impl Strategy<Value = Member> {
-    (number(), target()).prop_map(|(set, join)| Member { set, join })
+    (number(), any::<(u32, u32, Option<u32>)>(), target()).prop_map(
+        |(block, (index, total, part), join)| Member {
+            block,
+            index,
+            total,
+            part,
+            join,
+        },
+    )
 }
 
 fn delivery_step() -> impl Strategy<Value = DeliveryStep> {
@@ -83,7 +92,8 @@ fn delivery() -> impl Strategy<Value = Delivery> {
             kind,
             row,
             rule,
-            set,
+            place: set.map(WorkflowPlace::Member),
+            slot: None,
             ladder,
         })
 }
@@ -131,7 +141,16 @@ prop_compose! {
 fn way() -> impl Strategy<Value = Forwarding> {
     prop_oneof![
         Just(Forwarding::On),
-        target().prop_map(|join| Forwarding::FanOut { join }),
+        (target(), any::<(u32, Option<u64>)>()).prop_map(|(join, (min, time))| {
+            Forwarding::FanOut {
+                join,
+                rules: BlockRules {
+                    min,
+                    time,
+                    copies: false,
+                },
+            }
+        }),
         member().prop_map(Forwarding::Join),
     ]
 }
@@ -203,6 +222,7 @@ prop_compose! {
         known in prop::collection::vec(facts(), 0..2),
     ) -> Arrived {
         Arrived {
+            parts: Vec::new(),
             path,
             hash,
             text,
@@ -233,6 +253,7 @@ fn exit() -> impl Strategy<Value = ProcessExit> {
             stdout,
             stderr,
             rearmatter: Rearmatter::default(),
+            parts: Vec::new()
         }),
         text().prop_map(|why| ProcessExit::Lost { why }),
         text().prop_map(|why| ProcessExit::CutOff { why }),
@@ -283,6 +304,7 @@ fn command() -> impl Strategy<Value = Command> {
         address().prop_map(|worker| Command::Stop { worker }),
         address().prop_map(|worker| Command::Restart { worker }),
         (facts(), envelope()).prop_map(|(facts, envelope)| Command::Retry {
+            member: None,
             known: vec![facts.clone()],
             facts: Box::new(facts),
             envelope: Box::new(envelope),
@@ -296,6 +318,7 @@ fn command() -> impl Strategy<Value = Command> {
             },
         }),
         facts().prop_map(|facts| Command::Drop {
+            member: None,
             facts: Box::new(facts)
         }),
         prop::collection::vec(facts(), 0..3).prop_map(|facts| Command::Read { facts }),

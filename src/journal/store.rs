@@ -272,7 +272,7 @@ impl Store {
                 self.refresh_facts(facts);
                 known.iter_mut().for_each(|facts| self.refresh_facts(facts));
             }
-            Command::Drop { facts } => self.refresh_facts(facts),
+            Command::Drop { facts, .. } => self.refresh_facts(facts),
             Command::Read { facts } => facts.iter_mut().for_each(|f| self.refresh_facts(f)),
             Command::Stop { .. } | Command::Restart { .. } | Command::Decide { .. } => {}
         }

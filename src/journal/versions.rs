@@ -28,19 +28,19 @@ pub(super) struct Persisted {
 /// [`crate::engine::Event`], in `events`.
 pub(super) const EVENT: Persisted = Persisted {
     form: "the form",
-    upcasts: &[read_arrived, finish_jobs],
+    upcasts: &[read_arrived, finish_jobs, number_members],
 };
 
 /// [`State`], in `snapshots`.
 pub(super) const STATE: Persisted = Persisted {
     form: "the form",
-    upcasts: &[],
+    upcasts: &[list_blocks],
 };
 
 /// [`crate::engine::MessageRecord`], in `messages`.
 pub(super) const MESSAGE: Persisted = Persisted {
     form: "the form",
-    upcasts: &[],
+    upcasts: &[number_members],
 };
 
 impl Persisted {
@@ -112,6 +112,61 @@ fn finish_jobs(event: Value) -> Value {
     json!({"jobs-finished": {
         "owner": {"worker": finished["worker"]}, "job": finished["check"], "results": [result],
     }})
+}
+
+/// A member of a fan-out was known by its agent alone: `set: {set, join}`. Now it has a place in
+/// a workflow, with an index. That is 0 in what was written before: the engine looks by agent.
+fn number_members(mut value: Value) -> Value {
+    fn member(old: &Value) -> Option<Value> {
+        let (block, join) = (old.get("set")?, old.get("join")?);
+        Some(json!({"block": block, "join": join}))
+    }
+    match &mut value {
+        Value::Object(fields) => {
+            if let Some(member) = fields.get("set").and_then(member) {
+                fields.remove("set");
+                fields.insert("place".into(), json!({"member": member}));
+            }
+            // The way of a result.
+            if let Some(way) = fields.get_mut("join")
+                && let Some(member) = member(way)
+            {
+                *way = member;
+            }
+            for field in fields.values_mut() {
+                *field = number_members(field.take());
+            }
+        }
+        Value::Array(all) => {
+            for one in all {
+                *one = number_members(one.take());
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    value
+}
+
+/// The fan-outs of a state had their members by agent. Now they are blocks with a list.
+fn list_blocks(state: Value) -> Value {
+    let mut state = number_members(state);
+    let mut blocks = state.get_mut("sets").map(Value::take).unwrap_or(json!({}));
+    for block in blocks
+        .as_object_mut()
+        .into_iter()
+        .flat_map(serde_json::Map::values_mut)
+    {
+        let places = block.get_mut("places").map(Value::take);
+        let members = places.iter().filter_map(Value::as_object).flatten();
+        let members = members.map(|(agent, progress)| {
+            let mut member = progress.clone();
+            member["agent"] = json!(agent);
+            member
+        });
+        block["members"] = members.collect();
+    }
+    state["blocks"] = blocks;
+    state
 }
 
 impl Record {
@@ -214,6 +269,30 @@ mod tests {
             assert_eq!(arrived.body(), body);
             assert_eq!(arrived.rearmatter.grade(), grade);
         }
+    }
+
+    #[test]
+    fn members_of_older_fan_outs_are_found_in_blocks() {
+        let member = json!({"set": 5, "join": "dev/j"});
+        let item = json!({"messages": [5], "owes": "outcome", "set": member});
+        let old = json!({
+            "sets": {"5": {"join": "dev/j", "run": 1, "places": {
+                "dev/a": {"open": 0, "results": [7], "failures": []},
+                "dev/b": {"open": 1, "results": [], "failures": ["it failed"]},
+            }}},
+            "workers": {"dev/b": {"inbox": [[["normal", 3], item]], "set": null}},
+            "way": {"join": member},
+        });
+        let new = json!({"block": 5, "join": "dev/j"});
+        let state = STATE.upcast(1, old);
+        let members = json!([
+            {"agent": "dev/a", "open": 0, "results": [7], "failures": []},
+            {"agent": "dev/b", "open": 1, "results": [], "failures": ["it failed"]},
+        ]);
+        assert_eq!(state["blocks"]["5"]["members"], members);
+        let item = &state["workers"]["dev/b"]["inbox"][0][1];
+        assert_eq!(item["place"], json!({"member": new}));
+        assert_eq!(state["way"], json!({"join": new}));
     }
 
     #[test]

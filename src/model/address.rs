@@ -18,7 +18,7 @@ pub struct Name(String);
 #[error("{0:?} is not a name of the form [a-z0-9][a-z0-9_.-]*")]
 pub struct BadName(String);
 
-/// Where a message comes from or goes: `mesh/agent`.
+/// Where a message comes from or goes: `mesh/agent`, or `mesh/agent#2` for one worker of several.
 #[derive(
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -28,6 +28,8 @@ pub struct Address {
     pub mesh: Name,
     /// The agent in it, or `dispatch` for "route this for me".
     pub agent: Name,
+    /// Which of its workers, from 1; `None`: the agent, or its only worker.
+    pub slot: Option<u32>,
 }
 
 /// A recipient as an author wrote it, before it is looked up in a [`Directory`](super::Directory).
@@ -65,17 +67,53 @@ impl Address {
     /// The human.
     pub fn core() -> Self {
         let core = Name("core".into());
-        Address {
-            mesh: core.clone(),
-            agent: core,
-        }
+        Address::new(core.clone(), core)
     }
 
     /// "Route this for me", in this mesh.
     pub fn dispatch(mesh: &Name) -> Self {
+        Address::new(mesh.clone(), Name("dispatch".into()))
+    }
+
+    /// An agent, or its only worker.
+    pub fn new(mesh: Name, agent: Name) -> Self {
         Address {
-            mesh: mesh.clone(),
-            agent: Name("dispatch".into()),
+            mesh,
+            agent,
+            slot: None,
+        }
+    }
+
+    /// One of the workers of this agent.
+    #[must_use]
+    pub fn with_slot(&self, slot: u32) -> Self {
+        Address {
+            slot: Some(slot),
+            ..self.clone()
+        }
+    }
+
+    /// The agent, whichever of its workers this is.
+    #[must_use]
+    pub fn without_slot(&self) -> Self {
+        Address {
+            slot: None,
+            ..self.clone()
+        }
+    }
+
+    /// Is this the other, or one of its workers?
+    pub fn is_of(&self, other: &Address) -> bool {
+        self.mesh == other.mesh
+            && self.agent == other.agent
+            && (self.slot == other.slot || other.slot.is_none())
+    }
+
+    /// The name of the worker in its mesh: `agent`, or `agent#2`.
+    pub fn name_in_mesh(&self) -> String {
+        match self.slot {
+            Some(slot) => format!("{}#{slot}", self.agent),
+            None => self.agent.to_string(),
         }
     }
 
@@ -111,10 +149,17 @@ impl FromStr for Recipient {
 
     fn from_str(text: &str) -> Result<Self, BadName> {
         match text.split_once('/') {
-            Some((mesh, agent)) => Ok(Recipient::Full(Address {
-                mesh: mesh.parse()?,
-                agent: agent.parse()?,
-            })),
+            Some((mesh, agent)) => {
+                let (agent, slot) = match agent.split_once('#') {
+                    Some((agent, slot)) => (agent, Some(slot_number(slot, text)?)),
+                    None => (agent, None),
+                };
+                Ok(Recipient::Full(Address {
+                    mesh: mesh.parse()?,
+                    agent: agent.parse()?,
+                    slot,
+                }))
+            }
             None => {
                 let name: Name = text.parse()?;
                 if name.0 == "core" {
@@ -127,6 +172,13 @@ impl FromStr for Recipient {
     }
 }
 
+/// A slot is written in one way: `1`, `2`, …
+fn slot_number(slot: &str, text: &str) -> Result<u32, BadName> {
+    let number: Option<u32> = slot.parse().ok();
+    let number = number.filter(|number| *number > 0 && number.to_string() == slot);
+    number.ok_or_else(|| BadName(text.into()))
+}
+
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.pad(&self.0)
@@ -135,7 +187,11 @@ impl fmt::Display for Name {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "{}/{}", self.mesh, self.agent)
+        write!(f, "{}/{}", self.mesh, self.agent)?;
+        match self.slot {
+            Some(slot) => write!(f, "#{slot}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -200,7 +256,30 @@ mod tests {
             "worker".parse(),
             Ok(Recipient::Bare("worker".parse().unwrap()))
         );
-        for bad in ["", "/", "a/", "/a", "a/b/c", "a, b", "../x"] {
+        let slot: Address = "Dev/Worker#12".parse().unwrap();
+        assert_eq!(
+            (slot.slot, slot.to_string().as_str()),
+            (Some(12), "dev/worker#12")
+        );
+        assert!(slot.is_of(&slot.without_slot()) && !slot.without_slot().is_of(&slot));
+        for bad in [
+            "",
+            "/",
+            "a/",
+            "/a",
+            "a/b/c",
+            "a, b",
+            "../x",
+            "a/b#",
+            "a/b#0",
+            "a/b#01",
+            "a/b#-1",
+            "a/b#x",
+            "a/b#1#2",
+            "a#1/b",
+            "a/b#99999999999",
+            "a#1",
+        ] {
             assert!(bad.parse::<Recipient>().is_err(), "{bad:?}");
         }
         assert!("worker".parse::<Address>().is_err());

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 
-use super::{Address, Mesh, Name, OutcomeWord, Recipient, nearest};
+use super::{Address, Mesh, Name, OutcomeWord, Pool, Recipient, nearest};
 
 /// The meshes known now, as far as addresses need them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Directory {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Listing {
     agents: Vec<Name>,
+    /// Those that have numbered workers.
+    pooled: Vec<Name>,
     entry_point: Option<Name>,
     disabled: bool,
 }
@@ -57,6 +59,7 @@ impl<'a> FromIterator<&'a Mesh> for Directory {
     fn from_iter<I: IntoIterator<Item = &'a Mesh>>(meshes: I) -> Self {
         let listing = |mesh: &Mesh| Listing {
             agents: mesh.agents.keys().cloned().collect(),
+            pooled: mesh.pooled().cloned().collect(),
             entry_point: mesh.entry_point.clone(),
             disabled: mesh.disabled,
         };
@@ -71,10 +74,11 @@ impl Directory {
     /// Is this core or a known agent?
     pub fn knows(&self, address: &Address) -> bool {
         address.is_core()
-            || self
-                .meshes
-                .get(&address.mesh)
-                .is_some_and(|mesh| mesh.agents.contains(&address.agent))
+            || self.meshes.get(&address.mesh).is_some_and(|mesh| {
+                let pooled = mesh.pooled.contains(&address.agent);
+                let is_slot = |slot| pooled && slot <= Pool::MAX;
+                mesh.agents.contains(&address.agent) && address.slot.is_none_or(is_slot)
+            })
     }
 
     /// Look up what `sender` meant by `to`. With a status, the sender's own mesh
@@ -120,10 +124,7 @@ impl Directory {
             }
             Recipient::Full(_) => Err(self.unknown(to)),
             Recipient::Bare(name) => {
-                let local = Address {
-                    mesh: sender.mesh.clone(),
-                    agent: name.clone(),
-                };
+                let local = Address::new(sender.mesh.clone(), name.clone());
                 if self.knows(&local) {
                     Ok(Resolved::To(local))
                 } else if *name == sender.mesh && status.is_some() {
@@ -138,10 +139,7 @@ impl Directory {
     fn entry_point(&self, mesh: &Name, written: &Recipient) -> Result<Resolved, Unresolved> {
         let listing = self.meshes.get(mesh).ok_or_else(|| self.unknown(written))?;
         match &listing.entry_point {
-            Some(agent) => Ok(Resolved::To(Address {
-                mesh: mesh.clone(),
-                agent: agent.clone(),
-            })),
+            Some(agent) => Ok(Resolved::To(Address::new(mesh.clone(), agent.clone()))),
             None => Err(Unresolved::NoEntryPoint {
                 mesh: mesh.clone(),
                 agents: listing.agents.clone(),
@@ -209,6 +207,7 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(|n| n.parse().unwrap()).collect();
         let listing = |agents: &[&str], entry: Option<&str>| Listing {
             agents: names(agents),
+            pooled: Vec::new(),
             entry_point: entry.map(|name| name.parse().unwrap()),
             disabled: agents == ["sleeper"],
         };

@@ -10,7 +10,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Address, Block, Budget, Gate, MachineRules, Manifest, Name, OutcomeWord, Pool};
+use super::{
+    Address, Block, Budget, Gate, MachineRules, Manifest, Members, Name, OutcomeWord, Pool,
+    StateKind,
+};
 
 /// A team of agents and the table that routes between them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +59,7 @@ pub struct Mesh {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<MachineRules>,
     /// The files that the agents read and write.
-    #[serde(default, skip_serializing_if = "Manifest::is_empty")]
+    #[serde(default, skip_serializing_if = "Manifest::is_default")]
     pub manifest: Manifest,
 }
 
@@ -319,6 +322,59 @@ pub struct Workspace {
     pub locations: IndexMap<String, String>,
     /// What the agents are told of it.
     pub note: String,
+}
+
+impl Mesh {
+    /// Has an agent numbered workers? It has if it works several times at once, or a state may
+    /// want it to.
+    pub fn is_pooled(&self, agent: &Name) -> bool {
+        let several = |agent: &Agent| agent.pool.count > 1;
+        self.agents.get(agent).is_some_and(several) || self.copied().any(|copied| copied == agent)
+    }
+
+    /// The agents that have numbered workers.
+    pub fn pooled(&self) -> impl Iterator<Item = &Name> {
+        self.agents.keys().filter(|agent| self.is_pooled(agent))
+    }
+
+    /// The agents of which a state has so many members.
+    fn copied(&self) -> impl Iterator<Item = &Name> {
+        let states = self
+            .machine
+            .iter()
+            .flat_map(|machine| machine.states.values());
+        states.filter_map(|state| match &state.kind {
+            StateKind::Ensemble { block, .. } => match &block.members {
+                Members::Copies {
+                    agent: Target::Agent(address),
+                    ..
+                } if address.mesh == self.name => Some(&address.agent),
+                Members::Copies { .. } | Members::Each(_) | Members::PerPart(_) => None,
+            },
+            StateKind::Work(_) | StateKind::Choice | StateKind::Core | StateKind::Last(_) => None,
+        })
+    }
+}
+
+impl Agent {
+    /// As one of its workers is: a tier has a model, a runtime and a program of its own.
+    #[must_use]
+    pub fn of_slot(&self, slot: Option<u32>) -> Agent {
+        let mut agent = self.clone();
+        let Some((_, tier)) = slot.and_then(|slot| self.pool.tier_of(slot)) else {
+            return agent;
+        };
+        if let Some(runtime) = &tier.runtime {
+            agent.runtime.clone_from(runtime);
+        }
+        if tier.model.is_some() {
+            agent.model.clone_from(&tier.model);
+        }
+        if !tier.run.is_empty() {
+            agent.run.clone_from(&tier.run);
+        }
+        agent
+    }
 }
 
 impl Default for Guardrails {

@@ -45,8 +45,8 @@ pub use usage::{Budget, Spent, Usage, dollars, grouped};
 pub use workflow::{
     Arithmetic, Assignment, Block, BlockTime, Comparison, Condition, Count, EntryRules, ExitRules,
     ExitRun, Expression, Gather, Give, Join, MachineRules, Manifest, ManifestCheck, ManifestEntry,
-    ManifestPath, ManifestRules, Members, MinSuccesses, Opener, Operand, Operator, PathSource,
-    PathStep, Pool, Script, StateGate, StateGates, StateKind, StateName, StateRules, TextPart,
-    Tier, Variable, VariableName, When,
+    ManifestPath, ManifestRules, Members, MinSuccesses, Opener, Operand, Operator, Part,
+    PathSource, PathStep, Pool, Script, StateGate, StateGates, StateKind, StateName, StateRules,
+    TextPart, Tier, Variable, VariableName, When,
 };
 pub use workflow::{Evaluated, Facts, Lookup, MAX_TEXT, Taken, as_text, filled, is_number};

@@ -12,8 +12,12 @@ use crate::model::{Address, MsgId};
 /// A delivery that was parked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeadLetter {
-    /// The number of the message.
+    /// The number of the message; for the work of a member of a block also that of the member:
+    /// `12`, `12.0`.
     pub(crate) id: String,
+    /// The member of a block whose work it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) member: Option<u32>,
     /// To whom it could not be brought.
     pub(crate) agent: Address,
     pub(crate) message: MsgId,
@@ -41,16 +45,28 @@ pub(crate) fn dead_letters(history: History, page: Page) -> Result<Listed<DeadLe
     })
 }
 
-/// The message of a dead letter, by its number or its id.
+/// The message of a dead letter, by its number or its id, and the member of a block if one is named:
+/// `12`, `fix-login`, `12.0`, `fix-login.0`.
 pub(crate) fn find_dead_letter(
     past: Option<&FoldedJournal>,
     id: &str,
-) -> Result<MessageRecord, Refused> {
+) -> Result<(MessageRecord, Option<u32>), Refused> {
     let letters = past.map(|past| past.all().dead_letters()).transpose()?;
-    let is_meant =
-        |facts: &MessageRecord| facts.number.0.to_string() == id || facts.id.as_str() == id;
-    let found = letters.into_iter().flatten().find(is_meant);
-    found.ok_or_else(|| {
+    let letters: Vec<MessageRecord> = letters.unwrap_or_default();
+    let named = |id: &str| {
+        let is_meant =
+            |facts: &&MessageRecord| facts.number.0.to_string() == id || facts.id.as_str() == id;
+        letters.iter().find(is_meant).cloned()
+    };
+    let of_member = || {
+        let (id, member) = id.rsplit_once('.')?;
+        let member: u32 = member.parse().ok()?;
+        let facts = named(id)?;
+        let parked = facts.parked_members().any(|parked| parked == member);
+        parked.then_some((facts, Some(member)))
+    };
+    let found = named(id).map(|facts| (facts, None));
+    found.or_else(of_member).ok_or_else(|| {
         Refused::no_such_thing(format!("there is no dead letter `{id}`"))
             .hint("`tx dlq list` lists them")
     })
@@ -59,11 +75,13 @@ pub(crate) fn find_dead_letter(
 impl DeadLetterView {
     /// The one of this number or id.
     pub(crate) fn find(past: Option<&FoldedJournal>, id: &str) -> Result<DeadLetterView, Refused> {
-        let facts = &find_dead_letter(past, id)?;
+        let (facts, member) = &find_dead_letter(past, id)?;
         let history = past.ok_or_else(nothing_yet)?.all();
         let text = history.reader.text_of(facts)?;
         Ok(DeadLetterView {
-            letters: DeadLetter::of(facts).collect(),
+            letters: DeadLetter::of(facts)
+                .filter(|letter| member.is_none() || letter.member == *member)
+                .collect(),
             text: text.unwrap_or_else(|| ARCHIVED.into()),
             message: MessageView::of(history, facts)?,
         })
@@ -77,8 +95,11 @@ impl DeadLetter {
         parked.map(|delivery| {
             let ladder = &delivery.ladder;
             let why = ladder.last().and_then(|entry| entry.why.as_deref());
+            let member = delivery.member().map(|member| member.index);
+            let id = facts.number.0.to_string();
             DeadLetter {
-                id: facts.number.0.to_string(),
+                id: member.map_or(id.clone(), |member| format!("{id}.{member}")),
+                member,
                 agent: delivery.to.clone(),
                 message: facts.id.clone(),
                 reason: why.map(ToOwned::to_owned),

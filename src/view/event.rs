@@ -266,6 +266,7 @@ pub(super) fn in_words(record: &Record) -> String {
             Timer::Ask(_, who) => format!("{who} did not answer in time"),
             Timer::Expires(_) => "the human did not answer in time".into(),
             Timer::Check(who, _) => format!("the gates of a late outcome of {who} took too long"),
+            Timer::Member(_, index) => format!("the time of member {index} is over"),
         },
         Event::JobsFinished { owner, results, .. } => {
             let ends: Vec<String> = results.iter().map(end_of_job).collect();
@@ -277,7 +278,7 @@ pub(super) fn in_words(record: &Record) -> String {
             Command::Stop { worker } => format!("a person stopped {worker}"),
             Command::Restart { worker } => format!("a person restarted {worker}"),
             Command::Retry { facts, .. } => format!("a person retried {}", facts.id),
-            Command::Drop { facts } => format!("a person dropped {}", facts.id),
+            Command::Drop { facts, .. } => format!("a person dropped {}", facts.id),
             Command::Decide { pane, decision, .. } => match decision {
                 Decision::Allow => format!("a person allowed what {} asked for", pane.worker),
                 Decision::Deny { .. } => {

@@ -115,13 +115,14 @@ impl Differences {
             return;
         };
         self.judged += 1;
-        let was = state.judge_message(&arrived.envelope, &arrived.known);
+        let parts: Vec<u32> = arrived.parts.iter().map(|part| part.number).collect();
+        let was = state.judge_message(&arrived.envelope, &parts, &arrived.known);
         let loaded = LoadedMesh {
             mesh: mesh.clone(),
             ..before.clone()
         };
         let _ = state.exchange_mesh(loaded);
-        let would_be = state.judge_message(&arrived.envelope, &arrived.known);
+        let would_be = state.judge_message(&arrived.envelope, &parts, &arrived.known);
         let _ = state.exchange_mesh(before);
         if was != would_be {
             self.fresh = true;

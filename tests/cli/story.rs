@@ -99,6 +99,7 @@ impl Story {
         let hash = format!("{:x}", text.len());
         match parse(text.as_bytes(), &origin) {
             Parsed::Message(read) => self.happens(Event::Arrived(Box::new(Arrived {
+                parts: Vec::new(),
                 path: name.into(),
                 hash,
                 text,

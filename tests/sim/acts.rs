@@ -242,10 +242,7 @@ impl World {
                 let Some(next) = next.and_then(|next| agents.get(next)) else {
                     return self.behave(pane);
                 };
-                it.to = to(&Address {
-                    mesh: who.mesh.clone(),
-                    agent: next.clone(),
-                });
+                it.to = to(&Address::new(who.mesh.clone(), next.clone()));
             }
             Act::AskBatch => {
                 let Some(batch) = self.who_takes_all(who) else {

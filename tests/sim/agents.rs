@@ -172,10 +172,9 @@ impl World {
             .map(|l| (l.mesh.name.clone(), l.mesh.agents.keys().cloned().collect()))
             .collect();
         let mut all = meshes.into_iter().flat_map(|(mesh, agents)| {
-            agents.into_iter().map(move |agent| Address {
-                mesh: mesh.clone(),
-                agent,
-            })
+            agents
+                .into_iter()
+                .map(move |agent| Address::new(mesh.clone(), agent))
         });
         let all: Vec<Address> = all.by_ref().filter(|one| Some(one) != but).collect();
         self.rng.pick(&all).cloned()
@@ -193,10 +192,7 @@ impl World {
         let meshes = self.state().meshes();
         let all = meshes.flat_map(|loaded| {
             let batch = loaded.mesh.agents.values().filter(|agent| agent.batch);
-            batch.map(|agent| Address {
-                mesh: loaded.mesh.name.clone(),
-                agent: agent.name.clone(),
-            })
+            batch.map(|agent| Address::new(loaded.mesh.name.clone(), agent.name.clone()))
         });
         let all: Vec<Address> = all.filter(|one| one != but).collect();
         self.rng.pick(&all).cloned()

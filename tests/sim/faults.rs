@@ -96,9 +96,16 @@ impl World {
                 let Some(facts) = self.rng.pick(&parked).cloned() else {
                     return false;
                 };
+                // One member of a block, or all that was parked.
+                let members = facts.deliveries.iter();
+                let members = members.filter(|d| d.step() == tx::engine::Step::Parked);
+                let members = members.filter_map(|d| Some(d.member()?.index));
+                let members: Vec<u32> = members.collect();
+                let one = self.rng.percent(50);
+                let member = self.rng.pick(&members).copied().filter(|_| one);
                 let facts = Box::new(facts);
                 let command = match fault {
-                    Fault::Drop => Command::Drop { facts },
+                    Fault::Drop => Command::Drop { facts, member },
                     _ => {
                         for process in self.panes.values_mut() {
                             process.again.insert(facts.number);
@@ -113,6 +120,7 @@ impl World {
                             facts,
                             envelope,
                             known: first.into_iter().collect(),
+                            member,
                         }
                     }
                 };

@@ -150,6 +150,7 @@ impl World {
                 let hash = hash_of(&text);
                 self.record.file(&path, &hash, &envelope);
                 let arrived = Arrived {
+                    parts: Vec::new(),
                     path: path.clone(),
                     hash: hash.clone(),
                     text,

@@ -58,7 +58,7 @@ fn events() -> Vec<Value> {
         "routing": {"mode": "agent", "rows": {"worker": {"always": "core/core"}}},
         "on_ask": "worker", "rearmatter": {"enabled": true, "fields": ["grade"]},
         "iteration": {"max": 3, "on_fail": "loop"},
-        "guardrails": {"strict": false, "ask_timeout": 300, "max_messages": null,
+        "guardrails": {"strict": false, "ask_timeout": 300, "max_messages": null, "max_instances": 8,
             "routing_error": {"strict": false, "max_retries": 2, "fallback": null}},
         "workspace": null, "max_mesh_messages": null, "stop_on_first_complete": true,
         "check_queue_on_complete": false, "disabled": false,
@@ -186,7 +186,7 @@ fn golden_journals_are_read_as_they_were_written() {
         let snapshot = Snapshot {
             seq: 0,
             rules: version,
-            version: 1,
+            version: if version < 3 { 1 } else { 2 },
             body,
         };
         let state = as_json(&snapshot.state().unwrap());

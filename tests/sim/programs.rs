@@ -165,6 +165,7 @@ impl World {
                     stdout: "Done.\n".into(),
                     stderr: "No.\n".into(),
                     rearmatter: Rearmatter::default(),
+                    parts: Vec::new(),
                 };
                 let process = self.panes.get_mut(pane).expect("it is alive");
                 process.record = Some(exit.clone());

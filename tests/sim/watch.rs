@@ -45,7 +45,7 @@ impl Watch {
         touched: &[(MessageNo, tx::model::MsgId)],
     ) {
         // What is said of a message that has left touches nothing that is held.
-        if let Event::Command(Command::Drop { facts } | Command::Retry { facts, .. }) = event {
+        if let Event::Command(Command::Drop { facts, .. } | Command::Retry { facts, .. }) = event {
             self.touched.insert(facts.number);
         }
         self.events.push((seq, event.clone()));

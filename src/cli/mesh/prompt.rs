@@ -63,10 +63,7 @@ pub(super) fn run(context: &Context, wanted: &str, state: Option<&str>) -> Resul
     };
     let view = PromptView {
         prompt: prompt_at(&briefing, agent.command.as_deref(), &position, &[given]),
-        agent: Address {
-            mesh: mesh.name.clone(),
-            agent: agent.name.clone(),
-        },
+        agent: Address::new(mesh.name.clone(), agent.name.clone()),
     };
     context
         .output

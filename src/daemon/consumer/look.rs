@@ -14,7 +14,9 @@ use sha2::{Digest, Sha256};
 
 use crate::daemon::turn_starts::TurnStarts;
 use crate::engine::{Arrived, Event, Rejected, Unsigned};
-use crate::format::message::{MAX_FILE, Origin, Parsed, ReadMessage, Rejection, parse, parse_of};
+use crate::format::message::{
+    MAX_FILE, Origin, Parsed, ReadMessage, Rejection, parse, parse_of, parts,
+};
 use crate::format::report::report;
 use crate::model::{Address, Recipient};
 use crate::project::{try_read_regular, unreadable};
@@ -120,10 +122,16 @@ pub(in crate::daemon) fn judge_of(
 }
 
 fn arrived(path: String, bytes: &[u8], read: ReadMessage) -> Box<Arrived> {
+    let text: String = String::from_utf8_lossy(bytes).into();
+    let body = text.get(read.body.clone()).unwrap_or(&text);
+    // Only an outcome is ever divided.
+    let divided = read.message.envelope.status.is_some();
+    let parts = divided.then(|| parts(body)).unwrap_or_default();
     Box::new(Arrived {
         path,
         hash: hash_of(bytes),
-        text: String::from_utf8_lossy(bytes).into(),
+        parts: parts.into_iter().map(|(part, _)| part).collect(),
+        text,
         envelope: read.message.envelope,
         body: read.body,
         rearmatter: read.message.rearmatter,

@@ -25,16 +25,18 @@ pub fn command_for(request: &Request, store: &Store) -> Result<Command, Refusal>
         Request::RestartWorker { worker } => Ok(Command::Restart {
             worker: known(worker, history)?,
         }),
-        Request::Retry { letter } => {
-            let facts = dead_letter(*letter, history)?;
+        Request::Retry { letter, member } => {
+            let facts = dead_letter(*letter, *member, history)?;
             Ok(Command::Retry {
                 envelope: Box::new(history.envelope(&facts)?),
                 known: first_of_run(&facts, history)?,
                 facts: Box::new(facts),
+                member: *member,
             })
         }
-        Request::Drop { letter } => Ok(Command::Drop {
-            facts: Box::new(dead_letter(*letter, history)?),
+        Request::Drop { letter, member } => Ok(Command::Drop {
+            facts: Box::new(dead_letter(*letter, *member, history)?),
+            member: *member,
         }),
         Request::Decide {
             pane,
@@ -86,14 +88,23 @@ fn known(worker: &Address, history: History) -> Result<Address, Refusal> {
     Err(Refusal { why, hint })
 }
 
-fn dead_letter(letter: u64, history: History) -> Result<MessageRecord, Refusal> {
+fn dead_letter(
+    letter: u64,
+    member: Option<u32>,
+    history: History,
+) -> Result<MessageRecord, Refusal> {
     let facts = history.message(MessageNo(letter))?;
-    facts
-        .filter(MessageRecord::is_dead_letter)
-        .ok_or_else(|| Refusal {
-            why: format!("there is no dead letter {letter}"),
-            hint: "`tx dlq list` lists them".into(),
-        })
+    let is_parked = |facts: &MessageRecord| match member {
+        None => facts.is_dead_letter(),
+        Some(index) => facts.parked_members().any(|member| member == index),
+    };
+    facts.filter(is_parked).ok_or_else(|| Refusal {
+        why: match member {
+            None => format!("there is no dead letter {letter}"),
+            Some(member) => format!("there is no dead letter {letter}.{member}"),
+        },
+        hint: "`tx dlq list` lists them".into(),
+    })
 }
 
 fn at_core(number: u64, history: History) -> Result<MessageRecord, Refusal> {

@@ -50,11 +50,17 @@ pub enum Request {
     Retry {
         /// Its number.
         letter: u64,
+        /// Only the work of this member of a block.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u32>,
     },
     /// Give a dead letter up.
     Drop {
         /// Its number.
         letter: u64,
+        /// Only the work of this member of a block.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        member: Option<u32>,
     },
     /// Decide on a permission request.
     Decide {

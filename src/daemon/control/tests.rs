@@ -92,7 +92,13 @@ fn requests_and_replies_are_tagged_lines() {
                 worker: "dev/a".parse().unwrap(),
             },
         ),
-        (r#"{"do":"retry","letter":3}"#, Request::Retry { letter: 3 }),
+        (
+            r#"{"do":"retry","letter":3}"#,
+            Request::Retry {
+                letter: 3,
+                member: None,
+            },
+        ),
         (
             r#"{"do":"read","messages":[3,4]}"#,
             Request::Read {
@@ -264,6 +270,7 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Store {
         unreachable!("it is good: {parsed:?}");
     };
     let arrived = crate::engine::Arrived {
+        parts: Vec::new(),
         path: "1.md".into(),
         hash: "1".into(),
         text: text.into(),
@@ -296,7 +303,14 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Store {
 fn a_dead_letter_is_retried_with_what_its_file_said() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = with_a_dead_letter(dir.path());
-    let command = command_for(&Request::Retry { letter: 1 }, &store).unwrap();
+    let command = command_for(
+        &Request::Retry {
+            letter: 1,
+            member: None,
+        },
+        &store,
+    )
+    .unwrap();
     let Command::Retry {
         facts, envelope, ..
     } = &command
@@ -311,7 +325,14 @@ fn a_dead_letter_is_retried_with_what_its_file_said() {
     let held = store.state().message(MessageNo(1)).unwrap();
     assert_eq!(held.facts.step(), Step::Leased);
     // It is no dead letter any more.
-    let refusal = command_for(&Request::Drop { letter: 1 }, &store).unwrap_err();
+    let refusal = command_for(
+        &Request::Drop {
+            letter: 1,
+            member: None,
+        },
+        &store,
+    )
+    .unwrap_err();
     assert!(refusal.hint.contains("tx dlq list"), "{refusal:?}");
 }
 
@@ -319,11 +340,32 @@ fn a_dead_letter_is_retried_with_what_its_file_said() {
 fn a_dead_letter_is_dropped_for_good() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = with_a_dead_letter(dir.path());
-    let command = command_for(&Request::Drop { letter: 1 }, &store).unwrap();
+    let command = command_for(
+        &Request::Drop {
+            letter: 1,
+            member: None,
+        },
+        &store,
+    )
+    .unwrap();
     store.apply(0, Event::Command(command)).unwrap();
     drop(store.commit().unwrap());
-    command_for(&Request::Retry { letter: 1 }, &store).unwrap_err();
-    command_for(&Request::Drop { letter: 99 }, &store).unwrap_err();
+    command_for(
+        &Request::Retry {
+            letter: 1,
+            member: None,
+        },
+        &store,
+    )
+    .unwrap_err();
+    command_for(
+        &Request::Drop {
+            letter: 99,
+            member: None,
+        },
+        &store,
+    )
+    .unwrap_err();
 }
 
 #[test]

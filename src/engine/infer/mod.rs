@@ -235,7 +235,7 @@ fn implied_ask<'c>(context: &'c InferContext) -> Option<(KindRow, &'c MsgId)> {
     }
     match &context.work {
         WorkKind::Ask { id, asker } => {
-            let to_asker = context.to.is_none_or(|to| to == asker);
+            let to_asker = context.to.is_none_or(|to| asker.is_of(to));
             (to_asker || context.is_stdout).then_some((KindRow::WorkIsAsk, id))
         }
         WorkKind::Nothing | WorkKind::Task => None,

@@ -153,7 +153,7 @@ fn the_first_row_that_fits_decides() {
         ),
         (
             "m/a        system/x   -         -     -        -         -         -",
-            "refused: ToSystem(Address { mesh: Name(\"system\"), agent: Name(\"x\") })",
+            "refused: ToSystem(Address { mesh: Name(\"system\"), agent: Name(\"x\"), slot: None })",
         ),
         (
             "system/x   m/a        -         -     -        -         -         -",

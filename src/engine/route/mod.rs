@@ -3,8 +3,11 @@
 //! Total: every outcome goes somewhere or is refused with the reason. The table
 //! is the sender's mesh's; targets in it were looked up when it was loaded.
 
+mod blocks;
 #[cfg(test)]
 mod tests;
+
+pub(super) use blocks::{block_for, opening};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};

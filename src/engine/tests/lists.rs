@@ -56,7 +56,10 @@ fn one_recipient_of_a_list_is_retried_alone() {
 fn one_recipient_of_a_list_is_dropped_alone() {
     let mut play = half_parked();
     let facts = Box::new(play.facts("t"));
-    play.command(Command::Drop { facts });
+    play.command(Command::Drop {
+        facts,
+        member: None,
+    });
     play.finish("dev/b", "ob");
     assert_eq!(
         (play.step("t", "dev/a"), play.step("t", "dev/b")),

@@ -123,7 +123,10 @@ fn a_dead_letter_is_retried_or_dropped_by_a_person() {
     play.idle("dev/a");
     let facts = Box::new(play.facts("t"));
     assert_eq!(facts.step(), Step::Parked);
-    let effects = play.command(Command::Drop { facts });
+    let effects = play.command(Command::Drop {
+        facts,
+        member: None,
+    });
     assert!(matches!(effects[..], [Effect::Archive(_)]));
     assert_eq!(play.step("t", "dev/a"), Step::Refused);
 }

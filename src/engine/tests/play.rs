@@ -11,8 +11,8 @@ use crate::engine::{
 };
 use crate::format::mesh::parse;
 use crate::model::{
-    Address, Check, Envelope, Gate, Kind, Line, Mode, MsgId, OnGateError, Program, Rearmatter,
-    Recipient, Seconds,
+    Address, Check, Envelope, Gate, Kind, Line, Mesh, Mode, MsgId, OnGateError, Part, Program,
+    Rearmatter, Recipient, Seconds,
 };
 
 /// What the one gate of a mesh finds.
@@ -42,6 +42,8 @@ pub(super) struct Msg {
     pub(super) turn: Option<u32>,
     pub(super) text: String,
     pub(super) rearmatter: Rearmatter,
+    /// The parts that its text is divided into.
+    pub(super) parts: Vec<Part>,
 }
 
 pub(super) fn who(address: &str) -> Address {
@@ -61,6 +63,7 @@ pub(super) fn from(sender: &str) -> Msg {
         turn: None,
         text: "text".into(),
         rearmatter: Rearmatter::default(),
+        parts: Vec::new(),
     }
 }
 
@@ -104,6 +107,14 @@ impl Msg {
         self.rearmatter = serde_json::from_value(rearmatter).unwrap();
         self
     }
+    pub(super) fn parts(mut self, numbers: &[u32]) -> Msg {
+        let part = |number: &u32| Part {
+            number: *number,
+            title: format!("part {number}"),
+        };
+        self.parts = numbers.iter().map(part).collect();
+        self
+    }
     pub(super) fn with(mut self, change: impl FnOnce(&mut Envelope)) -> Msg {
         change(&mut self.envelope);
         self
@@ -133,6 +144,16 @@ impl Play {
     }
 
     pub(super) fn load(&mut self, text: &str, gates: bool) -> Vec<Effect> {
+        self.load_with(text, gates, |_| {})
+    }
+
+    /// A mesh is loaded, after a change that its text does not say.
+    pub(super) fn load_with(
+        &mut self,
+        text: &str,
+        gates: bool,
+        change: impl FnOnce(&mut Mesh),
+    ) -> Vec<Effect> {
         let loaded = parse(text.as_bytes());
         let mut mesh = loaded
             .mesh
@@ -140,6 +161,7 @@ impl Play {
         if gates {
             mesh.gates.push(gate());
         }
+        change(&mut mesh);
         let traits = mesh.agents.values().map(|agent| Traits {
             mode: match agent.runtime.as_str() {
                 "command" => Mode::Turn,
@@ -209,6 +231,7 @@ impl Play {
         known.dedup_by_key(|facts| facts.number);
         let hash = format!("{:?}{}", envelope, msg.text);
         self.happen(Event::Arrived(Box::new(Arrived {
+            parts: msg.parts,
             path,
             hash,
             text: msg.text,
@@ -329,6 +352,7 @@ impl Play {
             stdout: stdout.into(),
             stderr: "the end of stderr".into(),
             rearmatter: Rearmatter::default(),
+            parts: Vec::new(),
         };
         self.happen(Event::PaneExited { pane, exit })
     }
@@ -449,6 +473,24 @@ impl Play {
             known: first.into_iter().collect(),
             facts: Box::new(facts),
             envelope: Box::new(msg.envelope),
+            member: None,
+        })
+    }
+
+    /// A person gives the work of one member another chance, or goes on without it.
+    pub(super) fn of_member(&mut self, id: &str, member: u32, again: bool) -> Vec<Effect> {
+        let facts = Box::new(self.facts(id));
+        let held = self.state.message(facts.number);
+        let envelope = held.and_then(|held| held.envelope.clone());
+        let member = Some(member);
+        self.command(match again {
+            true => Command::Retry {
+                known: Vec::new(),
+                facts,
+                envelope: envelope.expect("it is held"),
+                member,
+            },
+            false => Command::Drop { facts, member },
         })
     }
 

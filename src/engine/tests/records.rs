@@ -56,6 +56,7 @@ fn statuses_and_steps_are_called_the_same_everywhere() {
 #[test]
 fn the_body_of_a_file_is_the_part_that_was_read_as_such() {
     let arrived = |body| Arrived {
+        parts: Vec::new(),
         path: "m.md".into(),
         hash: "h".into(),
         text: "---\nto: a\n---\nthe body".into(),

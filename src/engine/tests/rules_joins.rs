@@ -48,7 +48,7 @@ fn a_member_that_fails_again_closes_its_place_again() {
     play.take_up("dev/j");
     assert_eq!(
         play.given("dev/j"),
-        ["ra", "rb", "not all members of the fan-out have a result"]
+        ["ra", "rb", "not all members of the block have a result"]
     );
     assert_eq!(play.told("dev/j").matches("dev/c:").count(), 1);
 }

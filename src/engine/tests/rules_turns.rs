@@ -368,7 +368,10 @@ fn a_dead_letter_that_a_person_dropped_is_finished_by_nothing() {
     play.take_up("dev/a");
     play.park("dev/a");
     let facts = Box::new(play.facts("t"));
-    play.command(Command::Drop { facts });
+    play.command(Command::Drop {
+        facts,
+        member: None,
+    });
     play.drop(from("dev/a").id("o").status("complete"));
     let ladder = play.ladder("t", "dev/a");
     assert!(ladder.ends_with("parked refused"), "{ladder}");

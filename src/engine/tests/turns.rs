@@ -153,6 +153,7 @@ fn the_error_of_a_program_is_headed_by_its_last_words() {
             stdout,
             stderr,
             rearmatter: crate::model::Rearmatter::default(),
+            parts: Vec::new(),
         };
         let pane = play.pane("dev/p");
         play.happen(Event::PaneExited { pane, exit });

@@ -55,10 +55,7 @@ impl Scope<'_, '_, '_> {
 
     /// A row that sends an agent's outcome to that agent.
     fn check_own(&mut self, agent: &Name, row: &Row, at: &[PathSegment]) {
-        let own = Target::Agent(Address {
-            mesh: self.mesh.clone(),
-            agent: agent.clone(),
-        });
+        let own = Target::Agent(Address::new(self.mesh.clone(), agent.clone()));
         let mut found: Vec<Vec<PathSegment>> = Vec::new();
         match row {
             Row::Always(target) if *target == own => found.push(at.to_vec()),
@@ -257,10 +254,7 @@ impl Scope<'_, '_, '_> {
                 return Some(address.clone().into());
             }
             Ok(Recipient::Bare(name)) if self.agents.contains_key(name) => {
-                return Some(Target::Agent(Address {
-                    mesh: self.mesh.clone(),
-                    agent: name.clone(),
-                }));
+                return Some(Target::Agent(Address::new(self.mesh.clone(), name.clone())));
             }
             Ok(Recipient::Bare(name))
                 if mode == RoutingMode::Dispatcher && name.as_str() == "complete" =>

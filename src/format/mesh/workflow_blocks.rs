@@ -392,9 +392,6 @@ impl Scope<'_, '_, '_> {
     }
 
     pub(super) fn own_target(&self, name: &Name) -> Target {
-        Target::Agent(Address {
-            mesh: self.mesh.clone(),
-            agent: name.clone(),
-        })
+        Target::Agent(Address::new(self.mesh.clone(), name.clone()))
     }
 }

@@ -10,6 +10,7 @@ mod headline;
 mod marks;
 #[cfg(test)]
 mod mistakes;
+mod parts;
 mod reading;
 mod rear;
 mod source;
@@ -30,6 +31,7 @@ use reading::Reading;
 pub use addresses::check_addresses;
 pub use fields::field_named;
 pub use headline::headline_of;
+pub use parts::parts;
 
 /// The largest message file, in bytes.
 pub const MAX_FILE: usize = 1024 * 1024;

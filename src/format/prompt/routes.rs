@@ -262,10 +262,7 @@ fn joins(mesh: &Mesh, agent: &Name) -> Vec<(String, String)> {
 }
 
 fn own(mesh: &Mesh, agent: &Name) -> Target {
-    Target::Agent(Address {
-        mesh: mesh.name.clone(),
-        agent: agent.clone(),
-    })
+    Target::Agent(Address::new(mesh.name.clone(), agent.clone()))
 }
 
 fn target(mesh: &Mesh, target: &Target) -> String {

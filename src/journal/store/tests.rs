@@ -468,9 +468,12 @@ fn an_order_is_about_the_newest_of_its_message_though_that_is_not_durable_yet() 
     let newer = facts(1, "a", &[Step::Parked, Step::Accepted, Step::Parked]);
     desk.finish(std::slice::from_ref(&newer));
     let facts = Box::new(older);
-    let mut event = Event::Command(Command::Drop { facts });
+    let mut event = Event::Command(Command::Drop {
+        facts,
+        member: None,
+    });
     desk.store.prepare(&mut event).unwrap();
-    let Event::Command(Command::Drop { facts }) = event else {
+    let Event::Command(Command::Drop { facts, .. }) = event else {
         panic!("it is another event: {event:?}");
     };
     assert_eq!(*facts, newer);

@@ -133,6 +133,15 @@ pub enum Gather {
     Custom(String),
 }
 
+/// A numbered part of a message, which one member of a block works on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Part {
+    /// The number as its author wrote it.
+    pub number: u32,
+    /// What follows the number on its line.
+    pub title: String,
+}
+
 /// The workers of one agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pool {

@@ -109,6 +109,11 @@ impl Manifest {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+
+    /// Need it not be stored?
+    pub fn is_default(&self) -> bool {
+        *self == Manifest::default()
+    }
 }
 
 impl ManifestEntry {

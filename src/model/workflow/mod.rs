@@ -10,7 +10,7 @@ mod manifest;
 mod value;
 
 pub use block::{Block, BlockTime, Count, Gather, Give, Join, Members, MinSuccesses, Opener};
-pub use block::{Pool, Tier};
+pub use block::{Part, Pool, Tier};
 pub use evaluate::{Evaluated, Facts, Lookup, MAX_TEXT, Taken, as_text, filled, is_number};
 pub use machine::{
     Assignment, EntryRules, ExitRules, ExitRun, MachineRules, Script, StateGate, StateGates,

@@ -182,10 +182,7 @@ impl At {
 impl Model {
     pub(crate) fn mesh(&mut self, name: Name, mesh: Option<Mesh>) {
         for agent in mesh.iter().flat_map(|mesh| mesh.agents.keys()) {
-            self.ever.insert(Address {
-                mesh: name.clone(),
-                agent: agent.clone(),
-            });
+            self.ever.insert(Address::new(name.clone(), agent.clone()));
         }
         match mesh {
             Some(mesh) => self.meshes.insert(name.clone(), mesh),

@@ -34,10 +34,7 @@ impl Model {
             }
             Recipient::Full(_) => Means::Nobody,
             Recipient::Bare(name) => {
-                let local = Address {
-                    mesh: sender.mesh.clone(),
-                    agent: name.clone(),
-                };
+                let local = Address::new(sender.mesh.clone(), name.clone());
                 if self.knows(&local) {
                     Means::To(local)
                 } else if *name == sender.mesh && outcome {
@@ -68,10 +65,7 @@ impl Model {
             .filter(|_| found.agents.len() == 1);
         let has_worker = found.agents.contains_key(&worker).then_some(&worker);
         match found.entry_point.as_ref().or(has_worker).or(only) {
-            Some(agent) => Means::To(Address {
-                mesh: mesh.clone(),
-                agent: agent.clone(),
-            }),
+            Some(agent) => Means::To(Address::new(mesh.clone(), agent.clone())),
             None => Means::Nobody,
         }
     }

@@ -1,0 +1,384 @@
+//! Blocks: opened by an outcome, joined when every member is closed and enough have succeeded.
+//!
+//! A block with too few successes is short: nothing of it is delivered or lost, and it waits for
+//! a person to retry a member or to go on without it.
+
+use std::borrow::Cow;
+
+use super::event::Timer;
+use super::fanout::{BlockPhase, BlockRules, Decision, FanOut, MemberProgress};
+use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
+use super::notes::Note;
+use super::state::State;
+use super::work::{Item, Joined, Member, Owes, WorkflowPlace};
+use crate::model::{Address, Kind, Priority, Target};
+
+impl State {
+    /// An outcome opens a block: its deliveries to members are their work.
+    pub(super) fn open_block(&mut self, opener: MessageNo, join: Target, rules: BlockRules) {
+        let Some(facts) = self.messages.facts(opener) else {
+            return;
+        };
+        let members = facts.deliveries.iter().filter_map(|delivery| {
+            let waits = delivery.waits_for_work();
+            let place = delivery.place.clone().filter(|_| waits)?;
+            Some((delivery.to.clone(), place))
+        });
+        let members: Vec<(Address, WorkflowPlace)> = members.collect();
+        let fan_out = FanOut {
+            join: join.clone(),
+            run: facts.run,
+            opener: Some(facts.from.clone()),
+            rules,
+            phase: BlockPhase::Open,
+            members: members
+                .iter()
+                .map(|(agent, _)| MemberProgress::new(agent.clone()))
+                .collect(),
+        };
+        self.fan_outs.open(opener, fan_out);
+        for (agent, place) in members {
+            if agent.is_core() {
+                self.reach_core_as(opener, Kind::TaskComplete, Some(&place));
+                if let Some(member) = place.member() {
+                    self.close_member(member, &agent, Err("core is no worker".into()));
+                }
+                continue;
+            }
+            self.enqueue(&agent, opener, Owes::Outcome, Some(place));
+        }
+        if let Some(Target::Agent(_) | Target::Core) = self.has_no_members(opener) {
+            let why = Cow::Borrowed("the block has no members");
+            self.end(opener, &Address::from(join), Step::Finished, Some(why));
+        }
+        self.decide_block(opener);
+    }
+
+    fn has_no_members(&self, opener: MessageNo) -> Option<&Target> {
+        let fan_out = self.fan_outs.get(opener)?;
+        fan_out.members.is_empty().then_some(&fan_out.join)
+    }
+
+    /// An outcome of a member: for the join, with the others or after them. The first outcome of
+    /// its turn says whether the member has succeeded.
+    pub(super) fn result(
+        &mut self,
+        from: &Address,
+        member: &Member,
+        number: MessageNo,
+        first: MessageNo,
+    ) {
+        let failed = self
+            .messages
+            .facts(first)
+            .is_some_and(MessageRecord::is_error);
+        let join = Address::from(member.join.clone());
+        let Some(progress) = self.fan_outs.member_mut(member, from) else {
+            return self.hand_on(number, from, &join);
+        };
+        match failed {
+            true => progress.errors.push(number),
+            false => progress.results.push(number),
+        }
+        let why = Cow::Borrowed("waits for the others of its block");
+        self.record_step(number, &join, Step::Queued, Some(why));
+        if !failed {
+            self.replace_failure(member, from);
+        }
+    }
+
+    /// A member has succeeded after all: what it failed with before no longer counts.
+    fn replace_failure(&mut self, member: &Member, who: &Address) {
+        let Some(progress) = self.fan_outs.member_mut(member, who) else {
+            return;
+        };
+        progress.failures.clear();
+        let (errors, held) = (
+            std::mem::take(&mut progress.errors),
+            std::mem::take(&mut progress.held),
+        );
+        let join = Address::from(member.join.clone());
+        for error in errors {
+            self.end(error, &join, Step::Finished, Some("replaced".into()));
+        }
+        self.finish_held(held, "an outcome came after all");
+    }
+
+    fn finish_held(&mut self, held: Vec<(Address, Item)>, why: &'static str) {
+        for (who, item) in held {
+            for number in &item.messages {
+                let key = (&who, item.place.as_ref());
+                self.end(*number, key, Step::Finished, Some(why.into()));
+            }
+        }
+    }
+
+    /// Work of a member ended with `error`: it is kept until the block is decided. `false`: the
+    /// block is joined, and nothing is to be kept.
+    pub(super) fn hold_failed(&mut self, member: &Member, who: &Address, item: &Item) -> bool {
+        let Some(progress) = self.fan_outs.member_mut(member, who) else {
+            return false;
+        };
+        progress.held.push((who.clone(), item.clone()));
+        self.close_member(member, who, Ok(()));
+        true
+    }
+
+    /// An item of a member has come to its end.
+    pub(super) fn close_member(&mut self, member: &Member, who: &Address, end: Result<(), String>) {
+        self.stop_member_clock(member, who);
+        let Some(progress) = self.fan_outs.member_mut(member, who) else {
+            return;
+        };
+        progress.open = progress.open.saturating_sub(1);
+        progress.failures.extend(end.err());
+        self.decide_block(member.block);
+    }
+
+    /// The block is joined or short, once every member is closed.
+    pub(super) fn decide_block(&mut self, block: MessageNo) {
+        match self.fan_outs.get(block).map(FanOut::decision) {
+            Some(Decision::Join) => self.join_block(block),
+            Some(Decision::Short) => self.block_is_short(block),
+            Some(Decision::Wait) | None => {}
+        }
+    }
+
+    /// The join gets one delivery: the results in the order of the members, then the failures.
+    fn join_block(&mut self, block: MessageNo) {
+        let Some(fan_out) = self.fan_outs.take(block) else {
+            return;
+        };
+        let failures = fan_out.failures();
+        let FanOut {
+            join,
+            run,
+            opener,
+            members,
+            ..
+        } = fan_out;
+        let join = Address::from(join);
+        let agents = members.first().map(|member| member.agent.clone());
+        let agents: Vec<Address> = agents.into_iter().collect();
+        let (mut messages, mut errors) = (Vec::new(), Vec::new());
+        for member in members {
+            messages.extend(member.results);
+            errors.extend(member.errors);
+            self.finish_held(member.held, "joined without it");
+        }
+        messages.append(&mut errors);
+        if !failures.is_empty() || messages.is_empty() {
+            let body = match failures.is_empty() {
+                true => "There are no results.".to_owned(),
+                false => format!("These members gave no result:\n\n{}", failures.join("\n")),
+            };
+            messages.push(self.write_message(&Note {
+                to: &join,
+                kind: Kind::TaskComplete,
+                headline: "not all members of the block have a result",
+                body,
+                about: Some(block),
+                hops: 0,
+            }));
+        }
+        if join.is_core() {
+            for message in messages {
+                let from = self.messages.facts(message).map(|facts| facts.from.clone());
+                if let Some(from) = from {
+                    self.complete_at_core(message, &from);
+                }
+            }
+        } else {
+            let item = Item {
+                messages,
+                owes: Owes::Outcome,
+                place: Some(WorkflowPlace::Join(Joined { block, opener })),
+                granted: false,
+                verdict: None,
+            };
+            self.enqueue_item(&join, item, Priority::Normal);
+        }
+        // Now that all that follows from it is there, what opened it may leave.
+        self.leave_if_over(block);
+        self.end_lent_slots(&agents);
+        if let Some(run) = run {
+            self.end_run_if_complete(run);
+        }
+    }
+
+    /// Too few members have succeeded: the work that failed is parked, and core is told once.
+    fn block_is_short(&mut self, block: MessageNo) {
+        let Some(fan_out) = self.fan_outs.get_mut(block) else {
+            return;
+        };
+        fan_out.phase = BlockPhase::Short;
+        let mut held = Vec::new();
+        for member in &mut fan_out.members {
+            held.append(&mut member.held);
+        }
+        let (successes, needed) = (fan_out.successes(), fan_out.needed());
+        let failed: Vec<(usize, Address, Option<String>, Option<MessageNo>)> = fan_out
+            .failed()
+            .map(|(index, member)| {
+                let why = member.failures.last().cloned();
+                (
+                    index,
+                    member.agent.clone(),
+                    why,
+                    member.errors.last().copied(),
+                )
+            })
+            .collect();
+        let id = self.messages.facts(block).map(|facts| facts.id.clone());
+        let id = id.map_or_else(String::new, |id| id.to_string());
+        let failed: Vec<String> = failed
+            .into_iter()
+            .map(|(index, agent, why, error)| {
+                let error = error.and_then(|error| self.messages.facts(error));
+                let error = error.map(|facts| format!("`{}`: {}", facts.id, facts.headline));
+                let why = error.or(why).unwrap_or_else(|| "it has no result".into());
+                format!("- member {index}, {agent}: {why}")
+            })
+            .collect();
+        let body = format!(
+            "The block that `{id}` opened needs {needed} results, and has {successes}. \
+             These members failed:\n\n{}\n\n\
+             `tx dlq retry {id}.N` tries member N again, `tx dlq drop {id}.N` goes on without it.",
+            failed.join("\n")
+        );
+        for (who, item) in held {
+            for number in &item.messages {
+                self.park_held(*number, &who, item.place.as_ref());
+            }
+        }
+        self.tell_core_of_parked("a block is short", body, Some(block));
+    }
+
+    /// Work that ended with `error` becomes a dead letter: a later outcome may still finish it.
+    fn park_held(&mut self, number: MessageNo, who: &Address, place: Option<&WorkflowPlace>) {
+        let why = Cow::Borrowed("it ended with `error`, and its block has too few results");
+        self.end(number, (who, place), Step::Parked, Some(why));
+        let last = self.worker_mut(who).last.as_mut();
+        if let Some(last) =
+            last.filter(|last| last.number == number && last.place.as_ref() == place)
+        {
+            last.parked = true;
+        }
+    }
+
+    /// A member's work was parked, and is given another chance: the member is open again with
+    /// all of its time, and what was said of it no longer counts.
+    pub(super) fn reopen(&mut self, member: &Member, who: &Address, parked: Option<&DeliveryStep>) {
+        let Some(progress) = self.fan_outs.member_mut(member, who) else {
+            return;
+        };
+        progress.open += 1;
+        progress.dropped = false;
+        progress.left = None;
+        let why = parked.and_then(|entry| entry.why.as_deref());
+        let mut failures = progress.failures.iter();
+        if let Some(said) = failures.position(|failure| Some(failure.as_str()) == why) {
+            progress.failures.remove(said);
+        }
+        let errors = std::mem::take(&mut progress.errors);
+        if let Some(fan_out) = self.fan_outs.get_mut(member.block) {
+            fan_out.phase = BlockPhase::Open;
+        }
+        let join = Address::from(member.join.clone());
+        for error in errors {
+            self.end(error, &join, Step::Finished, Some("replaced".into()));
+        }
+    }
+
+    /// A person goes on without a member.
+    pub(super) fn drop_member(&mut self, member: &Member, who: &Address) {
+        let Some(progress) = self.fan_outs.member_mut(member, who) else {
+            return;
+        };
+        progress.dropped = true;
+        self.decide_block(member.block);
+    }
+
+    /// New work for a member of a block of the same run re-opens it.
+    pub(super) fn reopened(
+        &mut self,
+        member: &Address,
+        number: MessageNo,
+    ) -> Option<WorkflowPlace> {
+        let run = self.messages.facts(number)?.run?;
+        let member = self.fan_outs.reopen(run, member)?;
+        Some(WorkflowPlace::Member(member))
+    }
+
+    // The time of members.
+
+    /// The clock of the member in a worker's hand runs only while it is worked on.
+    pub(super) fn run_member_clock(&mut self, who: &Address) {
+        let Some(worker) = self.workers.get(who) else {
+            return;
+        };
+        let at_work = worker.status.is_at_work();
+        let Some(member) = worker.status.work().and_then(|work| work.member()).cloned() else {
+            return;
+        };
+        match at_work {
+            true => self.start_member_clock(&member, who),
+            false => self.stop_member_clock(&member, who),
+        }
+    }
+
+    fn start_member_clock(&mut self, member: &Member, who: &Address) {
+        let rules = self.fan_outs.get(member.block).map(|block| &block.rules);
+        let Some(time) = rules.and_then(|rules| rules.time) else {
+            return;
+        };
+        let at = self.at;
+        let Some(progress) = self.fan_outs.member_mut(member, who) else {
+            return;
+        };
+        if progress.due.is_some() || progress.open == 0 {
+            return;
+        }
+        let time = i64::try_from(time).unwrap_or(i64::MAX);
+        let due = at.saturating_add(progress.left.unwrap_or(time));
+        progress.due = Some(due);
+        let timer = Timer::Member(member.block, member.index);
+        self.timers.change(timer, None, Some(due));
+    }
+
+    fn stop_member_clock(&mut self, member: &Member, who: &Address) {
+        let at = self.at;
+        let Some(progress) = self.fan_outs.member_mut(member, who) else {
+            return;
+        };
+        if let Some(due) = progress.due.take() {
+            progress.left = Some((due - at).max(0));
+            let timer = Timer::Member(member.block, member.index);
+            self.timers.change(timer, Some(due), None);
+        }
+    }
+
+    /// The time of a member is over: its turn is ended, and its work parked.
+    pub(super) fn member_due(&mut self, block: MessageNo, index: u32, due: i64) {
+        let place = usize::try_from(index).unwrap_or(usize::MAX);
+        let Some(fan_out) = self.fan_outs.get(block) else {
+            return;
+        };
+        let time = fan_out.rules.time.unwrap_or_default();
+        let member = fan_out.members.get(place);
+        if member.and_then(|member| member.due) != Some(due) || self.at < due {
+            return;
+        }
+        let has_it = |worker: &&Address| {
+            let worker = self.workers.get(worker);
+            let work = worker.and_then(|worker| worker.status.work());
+            work.and_then(|work| work.member())
+                .is_some_and(|member| member.id() == (block, index))
+        };
+        let who = self.workers.addresses().find(has_it).cloned();
+        if let Some(who) = who {
+            let seconds = time.div_ceil(1_000);
+            self.give_up(&who, format!("it gave no result in {seconds} s"));
+        }
+    }
+}
