@@ -61,6 +61,7 @@ pub use replay::Judged;
 pub use route::{Addressee, Outcome, Route, Rule, Unroutable, route};
 pub use state::{Counts, OpenMessage, State, Touched, TransitionRecord};
 pub use table::decide;
+pub use timers::PAUSED;
 pub use transitions::{Signal, Transition};
 pub use work::{Forwarding, Item, Last, Member, Owes, Routed, Work};
 pub use worker::{Giving, Phase, QueuePosition, Shows, WaitingOn, Worker, WorkerState};

@@ -35,6 +35,10 @@ impl Timers {
     }
 }
 
+/// What an agent is told that stays busy after it has asked.
+pub const PAUSED: &str =
+    "You have asked, and are paused: end your turn. You go on when you are answered.";
+
 impl State {
     pub(super) fn timer_fired(&mut self, timer: Timer, due: i64) {
         match timer {
@@ -109,11 +113,9 @@ impl State {
         self.timers
             .change(Timer::Pause(who.clone()), Some(due), None);
         if asks {
-            let note =
-                "You have asked, and are paused: end your turn. You go on when you are answered.";
             self.effect(Effect::Interrupt {
                 pane,
-                note: note.into(),
+                note: PAUSED.into(),
             });
         }
     }

@@ -263,6 +263,9 @@ impl Pane {
     /// Nobody can tell.
     pub(super) fn hold(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
+        if self.sends_note_off(saw) {
+            return;
+        }
         self.say_why(saw);
         if matches!(self.state, PaneState::Busy) {
             self.sign_of_life(saw, acts);

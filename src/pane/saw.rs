@@ -188,6 +188,19 @@ pub struct Text {
     pub until: Option<i64>,
 }
 
+impl Text {
+    /// A note of one line.
+    pub(super) fn note(line: &str) -> Text {
+        Text {
+            turn: None,
+            mark: String::new(),
+            content: Content::Line(line.into()),
+            last_line: line.into(),
+            until: None,
+        }
+    }
+}
+
 /// What is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {

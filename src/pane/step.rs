@@ -67,6 +67,8 @@ pub struct Pane {
     pub(super) held: i64,
     /// Something may have been typed that does not show yet: it is not idle before then.
     pub(super) settled: i64,
+    /// A tx that was killed may have typed a note, and not sent it off.
+    pub(super) may_hold_note: bool,
     /// Somebody wants to know what the next look finds.
     pub(super) asked: bool,
     /// When it is looked at again.
@@ -114,6 +116,7 @@ impl Pane {
             shown: 0,
             held: 0,
             settled: 0,
+            may_hold_note: false,
             asked: false,
             next_look: None,
             why: "it was never seen to wait",
@@ -414,6 +417,7 @@ impl Pane {
             // What it shows counts, and not what was known of it.
             self.state = PaneState::Starting { runs: true };
             self.asked = true;
+            self.may_hold_note = true;
             acts.push(Act::Look);
             return;
         }

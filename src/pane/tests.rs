@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::engine::{Dialog, DialogKind, ProcessExit, Sent};
+use crate::engine::{Dialog, DialogKind, PAUSED, ProcessExit, Sent};
 use crate::model::ScreenRules;
 use crate::runtime::Runtimes;
 use crate::runtime::screen::Screen;
@@ -468,6 +468,32 @@ fn dialogs_limits_and_work_are_told_and_hold_a_text() {
         acts,
         [Act::Fence, told(Report::Ready { no: 6 }), paste(1, true)]
     );
+}
+
+#[test]
+fn a_note_that_a_killed_tx_typed_is_sent_off_once_and_no_draft_is() {
+    let adopted = || {
+        let mut play = PaneHarness::typed_to();
+        play.see(Saw::Adopted {
+            turn: 1,
+            told: 0,
+            busy: true,
+        });
+        play
+    };
+    let note = || screen(&format!("> {PAUSED}"));
+    let mut play = adopted();
+    play.see(note());
+    play.later(200);
+    assert_eq!(play.see(note()), [Act::Enter]);
+    play.see(Saw::Pressed(true));
+    play.see(screen("working"));
+
+    let mut play = adopted();
+    play.see(screen("> End your turn. You go on when you are answered."));
+    play.later(200);
+    let draft = play.see(screen("> End your turn. You go on when you are answered."));
+    assert!(!draft.contains(&Act::Enter), "it is somebody's draft");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::act::{Act, HookAnswer, Report};
 use super::saw::{Hook, Pasted, Saw, Text, View, is_marked};
 use super::step::{Pane, PaneState};
 use super::table::PaneSignal;
-use crate::engine::Sent;
+use crate::engine::{PAUSED, Sent};
 
 /// Programs lose an Enter that comes sooner after a paste, or take it for a part of it. In
 /// milliseconds.
@@ -246,6 +246,28 @@ impl Pane {
             },
             state => self.state = state,
         }
+    }
+
+    /// The note of a tx that was killed stands in the prompt, and nobody else will send it off:
+    /// it goes on from there, once.
+    pub(super) fn sends_note_off(&mut self, saw: &Saw) -> bool {
+        let Saw::Screen(view) = saw else { return false };
+        let starts = matches!(self.state, PaneState::Starting { runs: true });
+        let is_note = view.quiet && view.free && view.screen.ends_with(PAUSED);
+        if !(starts && is_note && std::mem::take(&mut self.may_hold_note)) {
+            return false;
+        }
+        self.next_look = Some(self.at + BEFORE_ENTER);
+        self.state = PaneState::Submitted(Box::new(Submitted {
+            text: Text::note(PAUSED),
+            typed: Some(Typed {
+                then: view.clone(),
+                pressed: None,
+                enters: 0,
+            }),
+            until: self.at + TAKES,
+        }));
+        true
     }
 
     /// It has a text.

@@ -257,6 +257,15 @@ impl Screen {
         !line.is_empty() && (line.contains(&text[from..]) || text.ends_with(line))
     }
 
+    /// Does a text stand right before the cursor, all of it, however it is wrapped?
+    pub fn ends_with(&self, text: &str) -> bool {
+        let Some(cursor) = self.cursor else {
+            return false;
+        };
+        let bare = |text: &str| text.chars().filter(|c| !is_frame(*c)).collect::<String>();
+        bare(&self.around(cursor).0).ends_with(&bare(text))
+    }
+
     /// Is this right before the cursor, and nothing behind it in its line? If nobody knows
     /// where that is, it is taken to be at the end.
     fn is_at(&self, prompt: &Pattern) -> bool {
