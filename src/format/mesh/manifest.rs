@@ -36,6 +36,10 @@ impl Scope<'_, '_, '_> {
             }
             entries.push(entry);
         }
+        // Rules without files ask for nothing, and are not kept.
+        if entries.is_empty() {
+            return Manifest::default();
+        }
         Manifest {
             entries,
             rules: ManifestRules {
@@ -45,7 +49,6 @@ impl Scope<'_, '_, '_> {
                 strict: rules.strict.unwrap_or(usual.strict),
                 warning: rules.warning.unwrap_or(usual.warning),
             },
-            inject,
         }
     }
 

@@ -13,8 +13,6 @@ pub struct Manifest {
     pub entries: Vec<ManifestEntry>,
     /// What is checked.
     pub rules: ManifestRules,
-    /// Reads are put before the message, unless an entry says otherwise.
-    pub inject: bool,
 }
 
 /// A file or folder that agents read or write.
@@ -182,7 +180,6 @@ mod tests {
         let manifest = Manifest {
             entries,
             rules: ManifestRules::default(),
-            inject: true,
         };
         let ids = |checks: Vec<ManifestCheck>| -> Vec<String> {
             checks.into_iter().map(|check| check.id).collect()
