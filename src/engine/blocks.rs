@@ -99,9 +99,18 @@ impl State {
         );
         let join = Address::from(member.join.clone());
         for error in errors {
-            self.end(error, &join, Step::Finished, Some("replaced".into()));
+            self.end_unseen(error, &join, "replaced");
         }
         self.finish_held(held, "an outcome came after all");
+    }
+
+    /// The join does not get an outcome. What is finished at core is in its inbox.
+    pub(super) fn end_unseen(&mut self, number: MessageNo, join: &Address, why: &'static str) {
+        let step = match join.is_core() {
+            true => Step::Refused,
+            false => Step::Finished,
+        };
+        self.end(number, join, step, Some(why.into()));
     }
 
     fn finish_held(&mut self, held: Vec<(Address, Item)>, why: &'static str) {
@@ -286,7 +295,7 @@ impl State {
         }
         let join = Address::from(member.join.clone());
         for error in errors {
-            self.end(error, &join, Step::Finished, Some("replaced".into()));
+            self.end_unseen(error, &join, "replaced");
         }
     }
 

@@ -63,8 +63,9 @@ impl State {
         for parked in parked {
             late |= self.finish_parked(from, *parked, known);
         }
-        if !late && matches!(routed.way, Forwarding::Join(_)) {
-            return self.record_only(from, routed.number);
+        if let (false, Forwarding::Join(member)) = (late, &routed.way) {
+            let join = Address::from(member.join.clone());
+            return self.record_only(from, routed.number, &join);
         }
         if !late {
             let warning = match self.output.outside {
@@ -80,11 +81,11 @@ impl State {
     }
 
     /// The member of a block has given its outcome: what it says outside of a turn moves nothing.
-    fn record_only(&mut self, from: &Address, number: MessageNo) {
+    fn record_only(&mut self, from: &Address, number: MessageNo, join: &Address) {
         let warning = "it came when you had nothing in hand, and your part of the block is closed: \
                        it is recorded, and goes nowhere";
         self.warn(from, warning, number);
-        self.end_outcome(number, Step::Finished, "recorded: its member is closed");
+        self.end_unseen(number, join, "recorded: its member is closed");
         self.after_ask(from);
     }
 

@@ -36,8 +36,9 @@ pub(crate) struct Outcome<'a> {
 
 /// Everywhere that it may go.
 pub(crate) fn goes(mesh: &Mesh, outcome: &Outcome) -> Vec<Goes> {
-    let found = anywhere(mesh, outcome);
     let sender = outcome.sender;
+    let mut found = anywhere(mesh, outcome);
+    past_its_own(&mut found, sender);
     // Nobody wakes by their own message.
     let not_back = |goes: Goes| match goes {
         Goes::To(to) if to == *sender => Goes::Refused,
@@ -51,6 +52,14 @@ pub(crate) fn goes(mesh: &Mesh, outcome: &Outcome) -> Vec<Goes> {
         other => other,
     };
     found.into_iter().map(not_back).collect()
+}
+
+/// What goes past a fan-out of its own: an agent that gets the results which it asked for.
+fn past_its_own(found: &mut Vec<Goes>, sender: &Address) {
+    let own = |goes: &Goes| matches!(goes, Goes::FanOut { join, .. } if join == sender);
+    if found.iter().any(own) {
+        found.push(Goes::To(Address::core()));
+    }
 }
 
 fn anywhere(mesh: &Mesh, outcome: &Outcome) -> Vec<Goes> {
