@@ -265,7 +265,7 @@ impl Attempt {
                 let parts = parts(&stdout).into_iter().map(|(part, _)| part);
                 ProcessExit::Code {
                     code,
-                    rearmatter: rearmatter_at_end(&stdout),
+                    rearmatter: Box::new(rearmatter_at_end(&stdout)),
                     parts: parts.collect(),
                     stdout,
                     stderr: tail(&self.stderr())?,

@@ -108,7 +108,7 @@ mod tests {
             code: 1,
             stdout: stdout.into(),
             stderr: stderr.into(),
-            rearmatter: crate::model::Rearmatter::default(),
+            rearmatter: Box::default(),
             parts: Vec::new(),
         };
         ExitPatterns::of(runtime).read(exit, "", 1_000, 0)

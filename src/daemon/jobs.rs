@@ -335,7 +335,7 @@ fn ended_as(attempt: &Attempt, kept: usize) -> io::Result<JobResult> {
         } => JobResult {
             end: JobEnd::Code(code),
             output: output(code, &stdout, &stderr, kept),
-            rearmatter,
+            rearmatter: *rearmatter,
         },
         ProcessExit::Lost { why }
         | ProcessExit::CutOff { why }

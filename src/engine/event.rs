@@ -297,7 +297,7 @@ pub enum ProcessExit {
         stderr: String,
         /// The rearmatter that its standard output ends in.
         #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
-        rearmatter: Rearmatter,
+        rearmatter: Box<Rearmatter>,
         /// The parts that its standard output is divided into.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         parts: Vec<Part>,

@@ -117,7 +117,7 @@ impl State {
                         let said = first_line(&stdout);
                         let printed = Printed {
                             text: &stdout,
-                            rearmatter,
+                            rearmatter: *rearmatter,
                             parts: numbers(&parts),
                         };
                         self.printed(who, work, "complete", said, printed);

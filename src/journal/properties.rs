@@ -14,7 +14,7 @@ use crate::engine::{
 use crate::format::mesh::parse;
 use crate::format::properties::{cases, message, text};
 use crate::model::{
-    Address, Code, Diagnostic, Envelope, Kind, Line, Location, Mesh, Rearmatter, Target, Usage,
+    Address, Code, Diagnostic, Envelope, Kind, Line, Location, Mesh, Target, Usage,
 };
 
 fn address() -> impl Strategy<Value = Address> {
@@ -252,7 +252,7 @@ fn exit() -> impl Strategy<Value = ProcessExit> {
             code,
             stdout,
             stderr,
-            rearmatter: Rearmatter::default(),
+            rearmatter: Box::default(),
             parts: Vec::new()
         }),
         text().prop_map(|why| ProcessExit::Lost { why }),

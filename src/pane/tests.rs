@@ -217,7 +217,7 @@ fn a_process_of_one_turn_has_it_from_the_start_and_ends_it_by_its_exit() {
         code: 0,
         stdout: "done".into(),
         stderr: String::new(),
-        rearmatter: crate::model::Rearmatter::default(),
+        rearmatter: Box::default(),
         parts: Vec::new(),
     };
     let acts = play.see(Saw::Exited {

@@ -9,7 +9,7 @@ use super::{Listed, Page, Time, content};
 use crate::daemon::file_with;
 use crate::engine::{MessageNo, MessageRecord};
 use crate::journal::{Error, History};
-use crate::model::{Address, GateVerdict, Grade, Kind, Line, MsgId, OutcomeWord};
+use crate::model::{Address, GateVerdict, Grade, Kind, Line, MsgId, OutcomeWord, Quality};
 
 /// A message that has come for the human.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -69,7 +69,7 @@ impl InboxView {
             confidence: quality
                 .and_then(|quality| quality.confidence)
                 .or(rearmatter.confidence()),
-            verdict: quality.and_then(|quality| quality.verdict()),
+            verdict: quality.and_then(Quality::verdict),
             number: facts.number,
         })
     }

@@ -156,7 +156,7 @@ impl World {
                     text,
                     envelope: *envelope,
                     body: 0..0,
-                    rearmatter: Rearmatter::default(),
+                    rearmatter: claim(&hash),
                     warnings: Vec::new(),
                     turn: self.files.turns.get(&path).copied(),
                     known: Vec::new(),
@@ -216,4 +216,11 @@ impl World {
 fn hash_of(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+}
+
+/// What a file says of its quality: one in three says too little, whenever it is read.
+fn claim(hash: &str) -> Rearmatter {
+    let low = hash.bytes().map(u32::from).sum::<u32>() % 3 == 0;
+    let confidence = if low { 0.2 } else { 0.9 };
+    serde_json::from_value(serde_json::json!({"confidence": confidence})).unwrap()
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use tx::engine::{LoadedMesh, Traits};
 use tx::format;
-use tx::model::{Check, Gate, Mode, OnGateError, Program, Seconds};
+use tx::model::{Check, Gate, Mesh, Mode, OnGateError, Program, RearmatterCheck, Seconds};
 
 use crate::rng::Rng;
 
@@ -70,19 +70,7 @@ pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) ->
     let mesh = loaded.mesh;
     let mut mesh = mesh.unwrap_or_else(|| panic!("{text}\n{:?}", loaded.diagnostics));
     if rng.percent(30) {
-        mesh.gates.push(Gate {
-            name: "tests".into(),
-            agent: None,
-            words: ["complete", "approved"]
-                .map(|word| word.parse().unwrap())
-                .into(),
-            on_error: OnGateError::Block,
-            check: Check::Command(Program {
-                run: vec!["test".into()],
-                shell: false,
-                timeout: Seconds(60),
-            }),
-        });
+        gates(rng, &mut mesh, &names);
     }
     LoadedMesh { mesh, text, traits }
 }
@@ -176,4 +164,40 @@ fn routing(rng: &mut Rng, text: &mut String, name: &str, names: &[String], other
         writeln!(text, "  {}: {{ complete: {{ core: done }} }}", names[0]).unwrap();
     }
     let _ = name;
+}
+
+/// Some gates: programs, what authors say, for all agents or for one, which block or pass when
+/// they cannot tell.
+fn gates(rng: &mut Rng, mesh: &mut Mesh, names: &[String]) {
+    let words = ["complete", "approved"].map(|word| word.parse().unwrap());
+    let program = Program {
+        run: vec!["test".into()],
+        shell: false,
+        timeout: Seconds(60),
+    };
+    for n in 0..rng.within(1, 3) {
+        let check = match rng.below(4) {
+            0 => Check::Rearmatter(RearmatterCheck {
+                thresholds: [("confidence".to_owned(), 0.5.into())].into(),
+                ..RearmatterCheck::default()
+            }),
+            1 => Check::Commands(vec![program.clone(), program.clone()]),
+            _ => Check::Command(program.clone()),
+        };
+        let one = rng
+            .percent(30)
+            .then(|| rng.pick(names).unwrap().parse().unwrap());
+        let lenient = rng.percent(30);
+        mesh.gates.push(Gate {
+            name: format!("gate-{n}"),
+            agent: one,
+            words: words.clone().into(),
+            check,
+            on_error: if lenient {
+                OnGateError::Pass
+            } else {
+                OnGateError::Block
+            },
+        });
+    }
 }

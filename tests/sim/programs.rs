@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use tx::engine::{AttemptId, Dialog, DialogKind, Job, JobEnd, JobOwner, JobResult, ProcessExit};
-use tx::model::Rearmatter;
 use tx::pane::{Hook, Saw};
 
 use crate::panes::{NOTICED, Way};
@@ -164,7 +163,7 @@ impl World {
                     code,
                     stdout: "Done.\n".into(),
                     stderr: "No.\n".into(),
-                    rearmatter: Rearmatter::default(),
+                    rearmatter: Box::default(),
                     parts: Vec::new(),
                 };
                 let process = self.panes.get_mut(pane).expect("it is alive");

@@ -351,7 +351,7 @@ impl Play {
             code,
             stdout: stdout.into(),
             stderr: "the end of stderr".into(),
-            rearmatter: Rearmatter::default(),
+            rearmatter: Box::default(),
             parts: Vec::new(),
         };
         self.happen(Event::PaneExited { pane, exit })

@@ -152,7 +152,7 @@ fn the_error_of_a_program_is_headed_by_its_last_words() {
             code,
             stdout,
             stderr,
-            rearmatter: crate::model::Rearmatter::default(),
+            rearmatter: Box::default(),
             parts: Vec::new(),
         };
         let pane = play.pane("dev/p");

@@ -1071,12 +1071,7 @@ fn gates_are_read_in_every_shape() {
     let gates: Vec<(String, Option<&str>)> = mesh
         .gates
         .iter()
-        .map(|gate| {
-            (
-                gate.name.clone(),
-                gate.agent.as_ref().map(|name| name.as_str()),
-            )
-        })
+        .map(|gate| (gate.name.clone(), gate.agent.as_ref().map(Name::as_str)))
         .collect();
     let expected = [
         ("rearmatter", None),
