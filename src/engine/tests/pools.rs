@@ -289,7 +289,7 @@ fn a_circle_of_asks_is_none_while_a_slot_is_free() {
     play.take_up("dev/a#2");
     assert_eq!(play.given("dev/a#2"), ["q2"], "the free slot takes it");
     // Now every slot waits.
-    play.drop(from("dev/a#2").to("dev/b").id("q3"));
+    play.drop(from("dev/a#2").to("dev/b").id("q3").kind(Kind::Ask));
     assert!(
         play.system_messages()
             .iter()
