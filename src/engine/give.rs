@@ -128,6 +128,7 @@ impl State {
         }
         let first = !work.begun;
         self.fill_turn(to, &mut work, new, why);
+        (work.spoke, work.ended) = (false, false);
         let overrides = self.overrides(to, &work);
         let traits = self.meshes.traits(to);
         let worker = self.worker_mut(to);
