@@ -40,6 +40,7 @@ mod stopped;
 mod survivors;
 mod tag;
 mod terminal;
+mod test_settings;
 mod turn;
 mod usage;
 
