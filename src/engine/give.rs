@@ -285,7 +285,7 @@ impl State {
             | WorkerState::AwaitingHuman { .. } => None,
             WorkerState::Starting { .. } => Some(at + STARTING),
             WorkerState::Working { .. } => timeout.map(|timeout| {
-                let timeout = i64::try_from(timeout.0).unwrap_or(i64::MAX / 2_000);
+                let timeout = i64::try_from(timeout.0).unwrap_or(i64::MAX);
                 at.saturating_add(timeout.saturating_mul(1_000))
             }),
             WorkerState::Limited { until, .. } => Some(*until),

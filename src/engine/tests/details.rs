@@ -132,7 +132,10 @@ fn any_message_ends_the_turn_that_a_program_was_woken_for_by_a_note() {
         effects.iter().filter(|effect| end(effect)).count()
     };
     assert_eq!(ends(play.drop(from("dev/a").id("o").status("complete"))), 1);
-    assert_eq!(ends(play.drop(from("dev/a").id("o2").status("complete"))), 0);
+    assert_eq!(
+        ends(play.drop(from("dev/a").id("o2").status("complete"))),
+        0
+    );
     assert_eq!(ends(play.restart(&[("dev/a", 1)])), 1, "and by a new tx");
     play.idle("dev/a");
     assert_eq!(play.is("dev/a"), Phase::Idle);
