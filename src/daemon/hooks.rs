@@ -31,14 +31,14 @@ pub(super) struct Hooks {
     /// The deliveries of this process are files that begin so.
     turns: String,
     last: u32,
-    waiting: BTreeMap<u32, Waiting>,
+    waiting: BTreeMap<u32, PendingHook>,
     /// The session that was told of.
     pub(super) session: Option<String>,
     /// The file with the conversation.
     pub(super) transcript: Option<String>,
 }
 
-struct Waiting {
+struct PendingHook {
     answer: oneshot::Sender<Reply>,
     wake: bool,
 }
@@ -83,7 +83,7 @@ impl Hooks {
             return self.saw(&call).filter(|_| !wake);
         };
         self.last += 1;
-        self.waiting.insert(self.last, Waiting { answer, wake });
+        self.waiting.insert(self.last, PendingHook { answer, wake });
         let request = self.last;
         Some(Saw::Request { request, wants })
     }

@@ -1,6 +1,6 @@
 //! What is told of a worker, and what that is to it.
 
-use super::event::{Dialog, Exit, Sent, Verdict};
+use super::event::{Dialog, ProcessExit, Sent, Verdict};
 use super::transitions::Signal;
 use super::worker::{Shows, Worker, WorkerState};
 
@@ -14,7 +14,7 @@ pub(super) enum SignalData {
     Idle(u32),
     Asked(Dialog),
     Limited(i64),
-    Exited(Exit),
+    Exited(ProcessExit),
     /// Its status has lasted long enough.
     Due,
     Checked(Verdict),
@@ -22,7 +22,7 @@ pub(super) enum SignalData {
 
 impl SignalData {
     /// What that is to a worker, by the turn that it has in hand.
-    pub(super) fn happened(&self, worker: &Worker) -> Signal {
+    pub(super) fn signal(&self, worker: &Worker) -> Signal {
         match self {
             SignalData::Started(_) => Signal::Started,
             SignalData::Ready => Signal::Ready,

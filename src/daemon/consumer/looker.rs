@@ -11,13 +11,13 @@ use std::time::{Duration, Instant, SystemTime};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
-use super::Taken;
+use super::AcceptedFile;
 use super::hints::{Hint, Shared};
 use super::look::{Looked, look};
-use super::seen::{Files, Seen};
+use super::seen::{StampByName, TakenFiles};
 use crate::daemon::Input;
-use crate::daemon::begun::Begun;
 use crate::daemon::clock::wall;
+use crate::daemon::turn_starts::TurnStarts;
 use crate::engine::Event;
 use crate::project::is_passing;
 
@@ -69,13 +69,13 @@ pub(super) struct Looker {
     /// When the folder had changed last, as of the last scan.
     scanned: Option<SystemTime>,
     /// What the journal knew at the start, until the first scan is over.
-    known: HashMap<u64, Taken>,
-    seen: Seen,
-    /// Files that have to stand for a while, and until when.
+    known: HashMap<u64, AcceptedFile>,
+    seen: TakenFiles,
+    /// StampByName that have to stand for a while, and until when.
     settling: BTreeMap<OsString, (Instant, Option<Stamp>)>,
-    /// Files whose rest is waited for, and until when.
+    /// StampByName whose rest is waited for, and until when.
     incomplete: BTreeMap<OsString, Instant>,
-    /// Files that could not be read for a reason that passes: when each is tried again, and
+    /// StampByName that could not be read for a reason that passes: when each is tried again, and
     /// since when it is.
     unread: BTreeMap<OsString, (Instant, Instant)>,
     /// When the folder is listed again, which could not be.
@@ -84,7 +84,7 @@ pub(super) struct Looker {
     fences: Vec<(u64, Instant)>,
     /// What was found and not yet told.
     found: Vec<Event>,
-    begun: Begun,
+    begun: TurnStarts,
     inputs: mpsc::Sender<Input>,
 }
 
@@ -92,8 +92,8 @@ impl Looker {
     pub(super) fn new(
         shared: Arc<Shared>,
         [bus, run]: [PathBuf; 2],
-        known: HashMap<u64, Taken>,
-        begun: Begun,
+        known: HashMap<u64, AcceptedFile>,
+        begun: TurnStarts,
         inputs: mpsc::Sender<Input>,
     ) -> Looker {
         Looker {
@@ -104,7 +104,7 @@ impl Looker {
             watched: None,
             scanned: None,
             known,
-            seen: Seen::default(),
+            seen: TakenFiles::default(),
             settling: BTreeMap::new(),
             incomplete: BTreeMap::new(),
             unread: BTreeMap::new(),
@@ -279,7 +279,7 @@ impl Looker {
             }
         };
         let now = wall();
-        let mut there = Files::new();
+        let mut there = StampByName::new();
         let mut new: Vec<(OsString, Stamp)> = Vec::new();
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name();
@@ -296,7 +296,7 @@ impl Looker {
             };
             let taken = self.known_as(&name);
             // A time that lies ahead was written by a clock that was wrong.
-            let is_known = |t: &Taken| t.finished && t.at <= now && stamp.is_before(t.at);
+            let is_known = |t: &AcceptedFile| t.finished && t.at <= now && stamp.is_before(t.at);
             if self.is_seen(&name, &stamp) || taken.is_some_and(is_known) {
                 there.insert(hash, self.shared.hash(&stamp));
             } else {
@@ -438,7 +438,7 @@ impl Looker {
     }
 
     /// The file as the journal knew it at the start, which writes its name as text.
-    fn known_as(&self, name: &OsStr) -> Option<&Taken> {
+    fn known_as(&self, name: &OsStr) -> Option<&AcceptedFile> {
         let name = name.to_string_lossy();
         self.known.get(&self.shared.hash(&*name))
     }

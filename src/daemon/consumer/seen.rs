@@ -3,35 +3,35 @@
 use std::collections::HashMap;
 
 /// The hash of each name, and that of its stamp.
-pub(super) type Files = HashMap<u64, u64>;
+pub(super) type StampByName = HashMap<u64, u64>;
 
 /// The files that were taken from the folder that is there now, and from the one before it.
 #[derive(Default)]
-pub(super) struct Seen {
-    now: Folder,
-    before: Folder,
+pub(super) struct TakenFiles {
+    now: FolderFiles,
+    before: FolderFiles,
 }
 
 #[derive(Default)]
-struct Folder {
+struct FolderFiles {
     inode: Option<u64>,
-    files: Files,
+    files: StampByName,
 }
 
-impl Seen {
+impl TakenFiles {
     /// The folder of this inode is there now.
     pub(super) fn enter(&mut self, inode: u64) {
         if self.now.inode.is_some_and(|now| now != inode) {
             std::mem::swap(&mut self.now, &mut self.before);
             if self.now.inode != Some(inode) {
-                self.now = Folder::default();
+                self.now = FolderFiles::default();
             }
         }
         self.now.inode = Some(inode);
     }
 
     /// These are all files of the folder that were taken.
-    pub(super) fn set(&mut self, files: Files) {
+    pub(super) fn set(&mut self, files: StampByName) {
         self.now.files = files;
     }
 
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn the_files_of_a_folder_are_known_when_it_is_back() {
-        let mut seen = Seen::default();
+        let mut seen = TakenFiles::default();
         seen.insert(1, 10);
         seen.enter(7);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! What is accepted: addresses, ids, edits, duplicates, refusals.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Phase, Row, Step};
+use crate::engine::{KindRow, Phase, Step};
 use crate::model::Kind;
 
 #[test]
@@ -255,7 +255,7 @@ fn what_tx_wrote_is_known_by_its_id_when_its_file_is_seen() {
     play.task("dev/p", "t");
     play.take_up("dev/p");
     play.exit("dev/p", 0, "done");
-    let id = play.letters()[0].id.to_string();
+    let id = play.system_messages()[0].id.to_string();
     let effects = play.drop(from("dev/p").id(&id).status("complete"));
     assert!(effects.is_empty(), "{effects:?}");
 }
@@ -307,11 +307,11 @@ fn what_tx_writes_in_one_step_has_different_ids() {
     for id in ["t0", "t1", "t2"] {
         play.task("dev/a", id);
     }
-    let before = play.letters().len();
+    let before = play.system_messages().len();
     play.load(&mesh("dev", &["b"], ""), false);
-    let ids: Vec<String> = play.letters()[before..]
+    let ids: Vec<String> = play.system_messages()[before..]
         .iter()
-        .map(|letter| letter.id.to_string())
+        .map(|message| message.id.to_string())
         .collect();
     let different: std::collections::BTreeSet<&String> = ids.iter().collect();
     assert!(ids.len() > 1 && different.len() == ids.len(), "{ids:?}");
@@ -325,9 +325,9 @@ fn the_row_that_decided_is_kept() {
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.drop(from("dev/a").to("core").id("h"));
     let row = |id: &str, to: &str| play.facts(id).delivery(&who(to)).unwrap().row;
-    assert_eq!(row("t", "dev/a"), Some(Row::FromCore));
-    assert_eq!(row("q", "dev/b"), Some(Row::BetweenAgents));
-    assert_eq!(row("h", "core/core"), Some(Row::ToCore));
+    assert_eq!(row("t", "dev/a"), Some(KindRow::FromCore));
+    assert_eq!(row("q", "dev/b"), Some(KindRow::BetweenAgents));
+    assert_eq!(row("h", "core/core"), Some(KindRow::ToCore));
 }
 
 #[test]
