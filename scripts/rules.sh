@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Does anything notice when a rule of the engine or of a pane is broken? Each patch of tests/rules/
-# breaks one. It is applied in a scratch copy, alone: a test of the engine must fail, or else one of
-# 40 lives of the simulation. If it breaks a pane, one of 1,000 lives of a pane at a terminal must.
+# breaks one. It is applied in a scratch copy, alone: the test that it names must fail, or else another
+# of the engine, or else one of 40 lives of the simulation. If it breaks a pane, one of 1,000 lives of
+# a pane at a terminal must.
 #
 #     scripts/rules.sh                 all of them
 #     scripts/rules.sh 03 17-strict    those whose names begin so
 #
-# Prints a table. Fails if a patch does not apply, does not compile, or is not caught.
+# Prints a table and the seconds. Fails if a patch does not apply, does not compile, or is not caught.
 # TX_RULES_TARGET keeps the build from one run to the next.
 source "$(dirname "$0")/setup.sh"
 install patch
@@ -29,39 +30,46 @@ is_wanted() {
     return 1
 }
 
-# caught FILE NAME: what noticed that rule NAME is broken, from the output of the tests in FILE.
-caught() {
-    local failed named=$2
-    failed=$(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$1" | sort)
-    # The test that the patch names, if it is among them.
-    if grep -qx -- "$named" <<<"$failed"; then echo "$named"; else head -n 1 <<<"$failed"; fi
+# tests SECONDS ARGUMENTS...: run tests of the copy for so long; the output is in $log.
+tests() {
+    local seconds=$1
+    shift
+    (cd "$copy" && timeout "$seconds" cargo test --locked "$@") >"$log" 2>&1
 }
 
+# The first test that failed.
+failed() { sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p' "$log" | sort | head -n 1; }
+
+SECONDS=0
 uncaught=0
+log=$copy/log
 printf '| patch | caught by |\n|---|---|\n'
 for patch in "$root"/tests/rules/*.patch; do
     name=$(basename "$patch" .patch)
     is_wanted "$name" || continue
     named=$(sed -n '2s/^Caught by: //p' "$patch")
-    log=$copy/log
     rm -rf "$copy/src"
     cp -rp "$root/src" "$copy/src"
     by=""
     if ! (cd "$copy" && patch --quiet --strip=1 --fuzz=1 <"$patch") >"$log" 2>&1; then
         by="NOTHING: it does not apply"
-    elif ! (cd "$copy" && cargo test --locked --quiet --lib --no-run) >"$log" 2>&1; then
-        by="NOTHING: it does not compile"
     elif grep -q '^+++ b/src/pane/' "$patch"; then
-        if (cd "$copy" && timeout 900 cargo test --locked --test sim typing) >"$log" 2>&1; then
+        if ! tests 600 --test sim --no-run; then
+            by="NOTHING: it does not compile"
+        elif tests 900 --test sim typing; then
             by="NOTHING"
         else
             by="1,000 lives: $(sed -n 's/^[0-9]* lives failed, [^:]*: //p' "$log" | head -n 1)"
         fi
-    elif ! (cd "$copy" && timeout 300 cargo test --locked --lib engine) >"$log" 2>&1; then
-        by=$(caught "$log" "$named")
+    elif ! tests 600 --lib --no-run; then
+        by="NOTHING: it does not compile"
+    elif ! tests 60 --lib -- --exact "$named" && [ "$(failed)" = "$named" ]; then
+        by=$named
+    elif ! tests 300 --lib engine; then
+        by=$(failed)
         by=${by:-NOTHING: the tests did not end}
-    elif ! (cd "$copy" && TX_SIM_SEEDS=40 timeout 900 cargo test --locked --test sim promises) >"$log" 2>&1; then
-        by="40 lives: $(caught "$log" "$named")"
+    elif ! TX_SIM_SEEDS=40 tests 900 --test sim promises; then
+        by="40 lives: $(failed)"
     else
         by="NOTHING"
     fi
@@ -71,4 +79,6 @@ for patch in "$root"/tests/rules/*.patch; do
     fi
     printf '| %s | %s |\n' "$name" "$by"
 done
+echo
+echo "$SECONDS s"
 [ "$uncaught" -eq 0 ] || { echo "$uncaught broken rules were not noticed" >&2; exit 1; }

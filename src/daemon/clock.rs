@@ -4,20 +4,13 @@
 
 use std::time::{Instant, SystemTime};
 
+use super::test_settings::ahead;
+
 /// A clock that goes forward.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     wall: i64,
     started: Instant,
-}
-
-/// A test need not wait for minutes to go by: `TX_TEST_AHEAD` says how many milliseconds
-/// have. A program that is shipped does not look.
-fn ahead() -> i64 {
-    match cfg!(debug_assertions) {
-        true => std::env::var("TX_TEST_AHEAD").map_or(0, |ahead| ahead.parse().unwrap_or(0)),
-        false => 0,
-    }
 }
 
 impl Clock {

@@ -10,6 +10,7 @@ mod fence;
 mod hints;
 mod look;
 mod looker;
+mod seen;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

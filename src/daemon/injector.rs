@@ -16,15 +16,14 @@ use super::clock::{Clock, until};
 use super::notifier::{Notification, Notifier};
 use super::signals::at_terminal_of;
 use super::terminal::Terminal;
+use super::test_settings::still;
 use crate::engine::{MessageNo, Sent};
 use crate::model::ScreenRules;
 use crate::pane::{Act, Content, Pane, PanePhase, Pasted, Report, Saw, Setup, Text};
 use crate::tmux::{Client, PaneId};
 
-/// How far apart two looks are that both find the program waiting, in milliseconds.
-const APART: i64 = 3_000;
-/// How long a moment is looked for.
-const PATIENCE: i64 = 9 * APART;
+/// How often a moment is looked for.
+const LOOKS: i64 = 9;
 /// More files than these are for the next line: programs fold up what is very long.
 const MOST_FILES: usize = 5;
 /// They would run the line. So do those in `/etc/shells`.
@@ -80,7 +79,7 @@ impl Injector {
             pane: Pane::new(Setup {
                 screen,
                 one_turn: false,
-                apart: APART,
+                apart: apart(),
                 sends: false,
                 limit_grace: 0,
                 utc_offset: 0,
@@ -129,7 +128,7 @@ impl InjectorTask {
     }
 
     fn wait(&mut self, response: Response) {
-        let until = self.clock.now() + PATIENCE;
+        let until = self.clock.now() + LOOKS * apart();
         self.waiting.push_back((response, until));
     }
 
@@ -241,6 +240,11 @@ impl InjectorTask {
             | Report::Exited(_) => false,
         }
     }
+}
+
+/// How far apart two looks are that both find the program waiting, in milliseconds.
+fn apart() -> i64 {
+    i64::try_from(still().as_millis()).unwrap_or(i64::MAX)
 }
 
 /// Has the program of a pane its terminal for itself, and is it no shell? What cannot be

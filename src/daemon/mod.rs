@@ -39,6 +39,7 @@ mod status_line;
 mod survivors;
 mod system_messages;
 mod terminal;
+mod test_settings;
 mod turn;
 mod turn_input;
 mod turn_starts;

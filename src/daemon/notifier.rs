@@ -16,13 +16,13 @@ use tokio::task::{AbortHandle, JoinSet};
 use super::answer_lock::is_answering;
 use super::blocking::run_blocking;
 use super::clock::wall;
+use super::test_settings::still;
 use crate::format::report::printable;
 use crate::model::Notify;
 use crate::tmux::{Client, Server, is_of_tx, literal};
 
-/// So long a person has to be still before something may come between. tmux tells of it in
-/// whole seconds, so it may be one less.
-const STILL: Duration = Duration::from_secs(3);
+/// How long the last words of a daemon may take.
+const LAST_WORD: Duration = Duration::from_secs(3);
 /// How often a person who types is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -108,7 +108,7 @@ impl Notifier {
             }
             notify_terminals(client.clone(), text.clone()).await;
         };
-        let _ = tokio::time::timeout(STILL, say).await;
+        let _ = tokio::time::timeout(LAST_WORD, say).await;
     }
 
     /// Tell the human of a question.
@@ -193,7 +193,7 @@ impl Reach {
                     .entry(person.name.clone())
                     .or_insert_with(|| attending.spawn(reach.attend(person.name, open)));
             }
-            tokio::time::sleep(STILL).await;
+            tokio::time::sleep(still()).await;
         }
     }
 
@@ -223,7 +223,7 @@ impl Reach {
             }
             // What is typed in a popup is no sign of life for tmux: who goes on typing must
             // not type into the next.
-            tokio::time::sleep(STILL).await;
+            tokio::time::sleep(still()).await;
         }
     }
 
@@ -273,7 +273,7 @@ impl Reach {
         };
         // If another popup is there, of the person's own, tmux does nothing and is content.
         let is_content = status.is_ok_and(|status| status.success());
-        let closes = tokio::time::timeout(STILL, is_closed(open, notification)).await;
+        let closes = tokio::time::timeout(still(), is_closed(open, notification)).await;
         match is_content && closes.is_err() {
             true => PopupOutcome::NotYet,
             false => PopupOutcome::Done,
@@ -315,7 +315,7 @@ enum PopupOutcome {
 /// Has nobody typed since then, in seconds since 1970, for so long that one may interrupt?
 pub(super) fn is_still(active: u64) -> bool {
     let now = wall().unsigned_abs() / 1000;
-    now.saturating_sub(active) >= STILL.as_secs()
+    now.saturating_sub(active) >= still().as_secs()
 }
 
 async fn is_closed(open: &mut watch::Receiver<OpenAsks>, ask: &Notification) {

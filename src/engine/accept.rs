@@ -15,6 +15,7 @@ use super::plan::{Plan, ends_in_spite_of_asks};
 use super::runs::BudgetCheck;
 use super::state::{OpenMessage, State};
 use super::work::{Forwarding, Owes, Routed, Work, WorkflowPlace};
+use super::worker::Phase;
 use crate::model::{Address, Envelope, Kind, MsgId, Quality, Rearmatter};
 
 /// How many messages may follow from each other.
@@ -356,10 +357,16 @@ impl State {
 
     /// A good message: the notes in a row are over.
     fn heard_from(&mut self, from: &Address, fallback: bool) {
+        let (outside, written) = (self.output.outside.is_some(), self.output.written);
         let worker = self.worker_mut(from);
         worker.notes = 0;
-        if let (true, Some(work)) = (fallback, worker.status.work_mut()) {
-            work.misrouted = 0;
+        // What it writes can overtake the report that it was given its turn.
+        let in_turn = worker.status.is() == Phase::Working || written == Some(worker.turn);
+        if let Some(work) = worker.status.work_mut() {
+            work.spoke |= in_turn && !outside;
+            if fallback {
+                work.misrouted = 0;
+            }
         }
     }
 

@@ -148,6 +148,7 @@ impl State {
         }
         let first = !work.begun;
         self.fill_turn(to, &mut work, new, why);
+        (work.spoke, work.ended) = (false, false);
         let overrides = self.overrides(to, &work);
         let traits = self.meshes.traits(to);
         let worker = self.worker_mut(to);
@@ -311,7 +312,7 @@ impl State {
             | WorkerState::AwaitingHuman { .. } => None,
             WorkerState::Starting { .. } => Some(at + STARTING),
             WorkerState::Working { .. } => timeout.map(|timeout| {
-                let timeout = i64::try_from(timeout.0).unwrap_or(i64::MAX / 2_000);
+                let timeout = i64::try_from(timeout.0).unwrap_or(i64::MAX);
                 at.saturating_add(timeout.saturating_mul(1_000))
             }),
             WorkerState::Limited { until, .. } => Some(*until),

@@ -54,7 +54,8 @@ impl State {
         self.settle(who, work, exit);
     }
 
-    /// A program that stays, and shows nothing, has ended its turn when what it owes is there.
+    /// A program that stays, and shows nothing, has ended its turn when what it owes is there. A
+    /// turn for a note owes nothing: there, any message ends it.
     pub(super) fn end_turns(&mut self) {
         for who in self.output.touched.agents.clone() {
             let stays = self.process(&who).mode == Mode::Pane;
@@ -63,7 +64,7 @@ impl State {
             };
             let (pane, turn) = (worker.pane(&who), worker.turn);
             if let WorkerState::Working { work } = &mut worker.status
-                && work.is_done()
+                && work.is_said()
                 && !std::mem::replace(&mut work.ended, true)
             {
                 self.effect(Effect::EndTurn { pane, turn });

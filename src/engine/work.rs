@@ -159,7 +159,10 @@ pub struct Work {
     pub taken: bool,
     /// It was reminded of what it owes.
     pub reminded: bool,
-    /// All that it owes is there, and its program was told so.
+    /// It has written a good message in this turn.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub spoke: bool,
+    /// All that this turn owes is there, and its program was told so.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ended: bool,
     /// The attempts that failed.
@@ -267,6 +270,14 @@ impl Work {
     /// Is all that is owed there?
     pub fn is_done(&self) -> bool {
         self.owes() && self.items.iter().all(|(_, item)| self.is_paid(item))
+    }
+
+    /// Is all there that a turn is for? Where nothing is owed, that is any word.
+    pub fn is_said(&self) -> bool {
+        match self.owes() {
+            true => self.is_done(),
+            false => self.spoke,
+        }
     }
 
     /// Is what is owed for an item there?

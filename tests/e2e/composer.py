@@ -81,7 +81,7 @@ signal.signal(signal.SIGWINCH, lambda *_: draw())
 draw()
 while True:
     if working and os.path.exists("rest"):
-        working, deaf_until = False, time.time() + (1.5 if "late" in AWKWARD else 0)
+        working, deaf_until = False, time.time() + (0.5 if "late" in AWKWARD else 0)
         draw()
     hears = time.time() >= deaf_until and not (working and "late" in AWKWARD)
     if hears and select.select([0], [], [], 0.01)[0]:

@@ -145,7 +145,7 @@ fn wrong_settings_keep_tx_from_starting_and_say_where() {
 fn a_popup_asks_and_goes_when_it_is_answered_there_or_elsewhere() {
     let project = Project::new(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
     project.write(".ai/tx/config.yaml", "notify: { popup: true }\n");
-    project.start();
+    project.start_quick();
     let human = Human::attached_to(&project);
     human.wait_for_foot("all is quiet");
     let shows_popup = || {
@@ -178,7 +178,7 @@ fn a_popup_asks_and_goes_when_it_is_answered_there_or_elsewhere() {
 fn popups_wait_for_somebody_and_leave_those_of_others_alone() {
     let project = Project::new(&[("dev/config.yaml", ASKER), ("dev/asks.sh", ASKS)]);
     project.write(".ai/tx/config.yaml", "notify: { popup: true }\n");
-    project.start();
+    project.start_quick();
     let asks = |id: &str| {
         let text = message("core", "dev/asks", id, "", "paint it");
         project.drop_file(&format!("{id}.md"), &text);
@@ -211,7 +211,7 @@ fn popups_wait_for_somebody_and_leave_those_of_others_alone() {
     for id in ["b", "c"] {
         asks(id);
         asked(id);
-        std::thread::sleep(Duration::from_secs(4));
+        std::thread::sleep(Duration::from_secs(2));
         assert!(shows("mine").is_some(), "{}", human.screen());
         if id == "b" {
             project.ok(&["answer", "colour-b", "in blue"]);

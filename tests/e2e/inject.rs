@@ -19,10 +19,11 @@ entry_point: works
 /// A program that shows what is typed, and is awkward in the ways that its arguments say.
 const COMPOSER: &str = include_str!("composer.py");
 
-/// Longer than the core pane is left alone for, and than it takes to try twice.
-const TWO_TRIES: Duration = Duration::from_secs(7);
+/// Longer than the core pane is left alone for, and than it takes to try twice, by a daemon that
+/// was started with [`Project::start_quick`].
+const TWO_TRIES: Duration = Duration::from_secs(3);
 /// Longer than it takes to try once more.
-const ONE_TRY: Duration = Duration::from_secs(4);
+const ONE_TRY: Duration = Duration::from_secs(2);
 
 fn settings(awkward: &str, idle: &str) -> String {
     format!(
@@ -36,13 +37,13 @@ fn with_settings(settings: &str) -> Project {
     project.write(".ai/tx/config.yaml", settings);
     project.write("composer.py", COMPOSER);
     project.write("told.sh", "printf '%s\\n' \"$1\" >> told\n");
-    project.start();
     project
 }
 
 /// A human at a program that waits.
 fn at_the_composer(awkward: &str) -> (Project, Human) {
     let project = with_settings(&settings(awkward, "^> $"));
+    project.start_quick();
     let human = Human::attached_to(&project);
     wait_for("the prompt", || (human.line() == ">").then_some(()));
     (project, human)
@@ -50,8 +51,13 @@ fn at_the_composer(awkward: &str) -> (Project, Human) {
 
 /// The same, where the line has a frame.
 fn at_the_frame(awkward: &str) -> (Project, Human) {
+    at_the_frame_of(awkward, Project::start_quick)
+}
+
+fn at_the_frame_of(awkward: &str, start: fn(&Project)) -> (Project, Human) {
     let settings = settings(&format!("framed, {awkward}"), r"^╭─+╮\n│ > $");
     let project = with_settings(&settings);
+    start(&project);
     let human = Human::attached_to(&project);
     wait_for("the frame", || {
         human.screen().contains("│ > ").then_some(())
@@ -291,7 +297,8 @@ fn enter_is_never_pressed_on_what_came_up_meanwhile() {
 
 #[test]
 fn a_slow_program_does_not_find_a_second_enter() {
-    let (project, human) = at_the_frame("slow");
+    // The waits of every day, once.
+    let (project, human) = at_the_frame_of("slow", Project::start);
     project.tasks_with_results(1);
     let file = &project.wait_for_results(1)[0];
     project.wait_for_line(file);
@@ -325,7 +332,7 @@ fn a_result_that_waits_outlives_the_daemon_and_what_was_put_comes_once() {
     human.wait_for_foot("tx does not run");
     // It comes once too if it is taken in while tx starts.
     project.task_with_result("works", "meanwhile");
-    project.start();
+    project.start_quick();
     let files = project.wait_for_results(2);
     human.types(&["C-u"]);
     for file in &files {
@@ -360,6 +367,7 @@ fn a_result_that_waits_outlives_the_daemon_and_what_was_put_comes_once() {
 fn nothing_is_typed_into_a_shell_whatever_it_is_called() {
     let is_left_alone = |run: &str| {
         let project = with_settings(&format!("core:\n  run: {run}\n  idle: '>'\n"));
+        project.start_quick();
         let human = Human::attached_to(&project);
         wait_for("the prompt", || (human.line() == ">").then_some(()));
         project.tasks_with_results(1);
@@ -381,12 +389,12 @@ fn nothing_is_typed_into_a_shell_whatever_it_is_called() {
 #[test]
 fn a_key_never_has_a_result_typed_after_it() {
     let (project, human) = at_the_composer("plain");
-    let rounds: u64 = if soak() { 60 } else { 3 };
+    let rounds: u64 = if soak() { 60 } else { 4 };
     let mut ids = Vec::new();
     for round in 0..rounds {
         project.task_with_result("works", &format!("r{round}"));
-        // The line comes between six and nine seconds after the last key.
-        std::thread::sleep(Duration::from_millis(5700 + round * 1277 % 3700));
+        // The line comes between one and three seconds after the last key.
+        std::thread::sleep(Duration::from_millis(900 + round * 1277 % 2400));
         human.types(&["-l", "xxx"]);
         std::thread::sleep(Duration::from_millis(round * 31 % 300));
         human.types(&["Enter"]);

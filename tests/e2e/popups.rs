@@ -18,7 +18,7 @@ fn project(core: &str) -> Project {
     let project = Project::new(&[("dev/config.yaml", ASKER)]);
     let settings = format!("core: {{ run: {core} }}\nnotify: {{ popup: true }}\n");
     project.write(".ai/tx/config.yaml", &settings);
-    project.start();
+    project.start_quick();
     project.drop_file("m.md", &message("core", "dev/stays", "m", "", "work"));
     project.wait_for_step("m", Step::Delivered);
     project

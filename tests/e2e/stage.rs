@@ -16,7 +16,10 @@ use tx::journal::{Reader, Store};
 pub(crate) const TX: &str = env!("CARGO_BIN_EXE_tx");
 
 /// How long anything may take, on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long it takes to the next look at what is waited for.
+const SOON: Duration = Duration::from_millis(5);
+const SELDOM: Duration = Duration::from_millis(100);
 
 /// A folder with a tmux server.
 pub(crate) struct Stage {
@@ -165,10 +168,17 @@ impl Project {
 
     /// Start the daemon as if so many seconds had gone by.
     pub(crate) fn start_later(&self, seconds: u32) {
+        self.start_with("TX_TEST_AHEAD", u64::from(seconds) * 1_000);
+    }
+
+    /// Start a daemon that waits for a person to be still for one second instead of three.
+    pub(crate) fn start_quick(&self) {
+        self.start_with("TX_TEST_STILL", 1);
+    }
+
+    fn start_with(&self, name: &str, value: u64) {
         let mut start = self.command(&["start", "--detach"]);
-        let ahead = u64::from(seconds) * 1_000;
-        let output = start.env("TX_TEST_AHEAD", ahead.to_string()).output();
-        let output = output.unwrap();
+        let output = start.env(name, value.to_string()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "tx start: {said}");
     }
@@ -353,14 +363,16 @@ pub(crate) fn tmux(socket: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into()
 }
 
-/// Wait until something is so, and say what if it never is.
+/// Wait until something is so, and say what if it never is. Looks cost time that others need,
+/// so they get rarer.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+    let begun = Instant::now();
     loop {
         if let Some(found) = look() {
             return found;
         }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
+        let waited = begun.elapsed();
+        assert!(waited < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep((waited / 10).clamp(SOON, SELDOM));
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use super::AcceptedFile;
 use super::hints::{Hint, Shared};
 use super::look::{Looked, look};
+use super::seen::{StampByName, TakenFiles};
 use crate::daemon::Input;
 use crate::daemon::clock::wall;
 use crate::daemon::turn_starts::TurnStarts;
@@ -69,13 +70,12 @@ pub(super) struct Looker {
     scanned: Option<SystemTime>,
     /// What the journal knew at the start, until the first scan is over.
     known: HashMap<u64, AcceptedFile>,
-    /// The files that were taken: the hash of the name, and that of the stamp.
-    seen: HashMap<u64, u64>,
-    /// Files that have to stand for a while, and until when.
+    seen: TakenFiles,
+    /// StampByName that have to stand for a while, and until when.
     settling: BTreeMap<OsString, (Instant, Option<Stamp>)>,
-    /// Files whose rest is waited for, and until when.
+    /// StampByName whose rest is waited for, and until when.
     incomplete: BTreeMap<OsString, Instant>,
-    /// Files that could not be read for a reason that passes: when each is tried again, and
+    /// StampByName that could not be read for a reason that passes: when each is tried again, and
     /// since when it is.
     unread: BTreeMap<OsString, (Instant, Instant)>,
     /// When the folder is listed again, which could not be.
@@ -104,7 +104,7 @@ impl Looker {
             watched: None,
             scanned: None,
             known,
-            seen: HashMap::new(),
+            seen: TakenFiles::default(),
             settling: BTreeMap::new(),
             incomplete: BTreeMap::new(),
             unread: BTreeMap::new(),
@@ -261,7 +261,11 @@ impl Looker {
     /// the journal took it in, and is finished, is the one that it knows; what was refused
     /// may have been fixed, whatever the clock said, so it is read.
     fn scan(&mut self, of: Scan) {
-        let before = fs::metadata(&self.bus).and_then(|found| found.modified());
+        let folder = fs::metadata(&self.bus);
+        if let Ok(folder) = &folder {
+            self.seen.enter(folder.ino());
+        }
+        let before = folder.and_then(|folder| folder.modified());
         self.scan_again = None;
         let entries = match fs::read_dir(&self.bus) {
             Ok(entries) => entries,
@@ -275,7 +279,7 @@ impl Looker {
             }
         };
         let now = wall();
-        let mut there = HashMap::new();
+        let mut there = StampByName::new();
         let mut new: Vec<(OsString, Stamp)> = Vec::new();
         for entry in entries.filter_map(Result::ok) {
             let name = entry.file_name();
@@ -283,8 +287,8 @@ impl Looker {
             if !is_candidate(&name) {
                 continue;
             }
-            if let (Scan::NewNames, Some(stamp)) = (of, self.seen.get(&hash)) {
-                there.insert(hash, *stamp);
+            if let (Scan::NewNames, Some(stamp)) = (of, self.seen.stamp_of(hash)) {
+                there.insert(hash, stamp);
                 continue;
             }
             let Some(stamp) = self.stamp(&name) else {
@@ -299,7 +303,7 @@ impl Looker {
                 new.push((name, stamp));
             }
         }
-        self.seen = there;
+        self.seen.set(there);
         // In the order of their names, which begin with the time: as they were written.
         new.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for (name, stamp) in new {
@@ -445,7 +449,7 @@ impl Looker {
     }
 
     fn is_seen(&self, name: &OsStr, stamp: &Stamp) -> bool {
-        self.seen.get(&self.shared.hash(name)) == Some(&self.shared.hash(stamp))
+        self.seen.stamp_of(self.shared.hash(name)) == Some(self.shared.hash(stamp))
     }
 }
 

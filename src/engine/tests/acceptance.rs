@@ -302,6 +302,22 @@ fn the_inbox_of_a_removed_agent_is_parked_and_its_turn_is_its_last() {
 }
 
 #[test]
+fn what_tx_writes_in_one_step_has_different_ids() {
+    let mut play = Play::team(&["a", "b"]);
+    for id in ["t0", "t1", "t2"] {
+        play.task("dev/a", id);
+    }
+    let before = play.system_messages().len();
+    play.load(&mesh("dev", &["b"], ""), false);
+    let ids: Vec<String> = play.system_messages()[before..]
+        .iter()
+        .map(|message| message.id.to_string())
+        .collect();
+    let different: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert!(ids.len() > 1 && different.len() == ids.len(), "{ids:?}");
+}
+
+#[test]
 fn the_row_that_decided_is_kept() {
     let mut play = Play::team(&["a", "b"]);
     play.task("dev/a", "t");

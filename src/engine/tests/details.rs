@@ -1,7 +1,7 @@
 //! Details that no other test depends on.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Event, Phase, Timer};
+use crate::engine::{Effect, Event, Phase, Timer, Verdict};
 use crate::model::{Address, Kind};
 
 #[test]
@@ -120,6 +120,51 @@ fn a_program_that_stays_is_told_once_that_all_it_owes_is_there() {
     assert_eq!(ends(play.drop(from("dev/a").id("o").status("complete"))), 1);
     assert_eq!(ends(play.drop(from("dev/a").to("core").id("more"))), 0);
     assert_eq!(ends(play.restart(&[("dev/a", 1)])), 1, "and by a new tx");
+}
+
+#[test]
+fn any_message_ends_the_turn_that_a_program_was_woken_for_by_a_note() {
+    let mut play = Play::team(&["a"]);
+    play.reject(Some("dev/a"));
+    play.take_up("dev/a");
+    let ends = |effects: Vec<Effect>| {
+        let end = |effect: &Effect| matches!(effect, Effect::EndTurn { turn: 1, .. });
+        effects.iter().filter(|effect| end(effect)).count()
+    };
+    assert_eq!(ends(play.drop(from("dev/a").id("o").status("complete"))), 1);
+    assert_eq!(
+        ends(play.drop(from("dev/a").id("o2").status("complete"))),
+        0
+    );
+    assert_eq!(ends(play.restart(&[("dev/a", 1)])), 1, "and by a new tx");
+    play.idle("dev/a");
+    assert_eq!(play.is("dev/a"), Phase::Idle);
+}
+
+#[test]
+fn a_program_that_stays_is_told_of_the_end_of_each_turn() {
+    let mut play = Play::new(&[]);
+    play.load(
+        &mesh("dev", &["a"], "iteration: { maxIterations: 3 }"),
+        true,
+    );
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    for turn in [1, 2] {
+        let done = from("dev/a").id(&format!("o{turn}")).status("complete");
+        let effects = play.drop(done);
+        let is_end =
+            |effect: &Effect| matches!(effect, Effect::EndTurn { turn: t, .. } if *t == turn);
+        assert!(effects.iter().any(is_end), "turn {turn}: {effects:?}");
+        play.idle("dev/a");
+        play.verdict(
+            "dev/a",
+            Verdict::Fail {
+                findings: "again".into(),
+            },
+        );
+        play.take_up("dev/a");
+    }
 }
 
 #[test]

@@ -101,3 +101,15 @@ fn the_time_of_an_ask_stands_still_again_after_a_sign_of_life() {
     is_silent(&mut play, "dev/b");
     assert!(due(&play).is_some());
 }
+
+#[test]
+fn a_pane_with_a_dialog_is_looked_at_after_ten_minutes() {
+    let mut play = Play::team(&["a"]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.ask("dev/a");
+    let asked = play.at;
+    play.until(|timer| *timer == Timer::Silence(who("dev/a")));
+    let waited = play.at - asked;
+    assert!((600_000..601_000).contains(&waited), "{waited}");
+}

@@ -1,0 +1,23 @@
+//! Waits that a test shortens, by its environment. A program that is shipped does not look there.
+
+use std::time::Duration;
+
+/// How many milliseconds the clock is ahead, so that a test need not wait for minutes:
+/// `TX_TEST_AHEAD`.
+pub(super) fn ahead() -> i64 {
+    set("TX_TEST_AHEAD").unwrap_or(0)
+}
+
+/// How long a person has to be still before tx may interrupt, and how far apart two looks at the
+/// core session are: `TX_TEST_STILL`, in seconds. tmux reports the last key in whole seconds, so
+/// a person may have been still for one second less.
+pub(super) fn still() -> Duration {
+    Duration::from_secs(set("TX_TEST_STILL").map_or(3, i64::unsigned_abs))
+}
+
+fn set(name: &str) -> Option<i64> {
+    match cfg!(debug_assertions) {
+        true => std::env::var(name).ok()?.parse().ok(),
+        false => None,
+    }
+}
