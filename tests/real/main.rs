@@ -8,5 +8,6 @@
 
 mod faults;
 mod lab;
+mod matrix;
 mod team;
 mod trial;

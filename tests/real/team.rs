@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::lab::{Lab, wait_for};
+use crate::matrix::Case;
 
 /// A project in a lab, with tx at work in it.
 pub(crate) struct Team {
@@ -173,6 +174,8 @@ fn team_claude_hands_over_to_codex_and_the_result_reaches_the_human() {
     let Some(team) = Team::start(&mesh("claude", "codex")) else {
         return;
     };
+    let _claude = Case::of("claude", "pane", "task → outcome → routed → core");
+    let _codex = Case::of("codex", "pane", "task → outcome → routed → core");
     // The reviewer is given the builder's own words, and does what they script.
     let review = team.copies("reviewer", "approved");
     let file = team.messages().join("builder.md");
@@ -189,6 +192,11 @@ fn team_claude_asks_for_permission_and_a_no_reaches_its_model() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
+    let _case = Case::of(
+        "claude",
+        "pane",
+        "permission: yes, no with text, an agent cannot answer",
+    );
     let made = team.lab.project().join("made");
     let done = team.writes("builder", "complete");
     team.send(&format!("@@shell touch {} ;; {done}", made.display()));
@@ -234,6 +242,11 @@ fn team_claude_keeps_a_persons_draft_and_takes_its_message() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
+    let _case = Case::of(
+        "claude",
+        "pane",
+        "a person's draft stays, the message arrives",
+    );
     team.send(&team.writes("builder", "complete"));
     team.result("complete");
     team.idle("team/builder");
@@ -263,6 +276,7 @@ fn team_claude_is_resumed_with_its_session_after_kill_9() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
+    let _case = Case::of("claude", "pane", "kill -9 of the CLI while idle");
     team.send(&team.writes("builder", "complete"));
     team.result("complete");
     team.idle("team/builder");
@@ -295,6 +309,7 @@ fn team_codex_takes_two_tasks_in_one_conversation() {
     let Some(team) = Team::start(&alone("codex", "pane")) else {
         return;
     };
+    let _case = Case::of("codex", "pane", "two tasks in one conversation");
     team.send(&team.copies("builder", "complete"));
     team.result("complete");
     team.idle("team/builder");
