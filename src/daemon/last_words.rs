@@ -4,10 +4,9 @@
 
 use crate::engine::Exit;
 use crate::model::{Pattern, Runtime};
+use crate::pane::Hook;
 use crate::runtime::reset;
 
-/// How long a limit lasts that does not say, in milliseconds.
-const LIMITED: i64 = 300_000;
 /// How much of what it printed last is looked at, in bytes.
 const LAST: usize = 16 * 1024;
 
@@ -42,7 +41,7 @@ impl LastWords {
         Some(found.name("session")?.as_str().to_owned())
     }
 
-    /// What an exit really was, and until when there is no room. `screen` is what its pane shows,
+    /// What an exit really was, and a limit that it tells of. `screen` is what its pane shows,
     /// where what it printed was not kept.
     pub(super) fn read(
         &self,
@@ -50,7 +49,7 @@ impl LastWords {
         screen: &str,
         now: i64,
         utc_offset: i32,
-    ) -> (Option<i64>, Exit) {
+    ) -> (Option<Hook>, Exit) {
         let Exit::Code {
             code: 1..,
             stdout,
@@ -72,7 +71,7 @@ impl LastWords {
         if let Some(found) = limited.flat_map(|limited| limited.all(&said)).next() {
             let until = found.name("until").map(|until| until.as_str());
             let until = until.and_then(|until| reset(until, now, utc_offset));
-            return (Some(until.unwrap_or(now + LIMITED)), exit);
+            return (Some(Hook::Limited(until)), exit);
         }
         if let Some(why) = line(&self.logged_out) {
             let why = format!(
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
     use crate::runtime::Runtimes;
 
-    fn said(runtime: &str, stdout: &str, stderr: &str) -> (Option<i64>, Exit) {
+    fn said(runtime: &str, stdout: &str, stderr: &str) -> (Option<Hook>, Exit) {
         let runtime = Runtimes::builtin().get(runtime).unwrap();
         let exit = Exit::Code {
             code: 1,
@@ -120,14 +119,14 @@ mod tests {
             "You've hit your 5-hour limit · resets 4:05pm (UTC)",
             "",
         );
-        assert_eq!(until, Some((16 * 60 + 5) * 60_000));
+        assert_eq!(until, Some(Hook::Limited(Some((16 * 60 + 5) * 60_000))));
         assert!(matches!(exit, Exit::Code { .. }));
         let (until, _) = said(
             "claude",
             "API Error: Request rejected (429) · scripted 429",
             "",
         );
-        assert_eq!(until, Some(1_000 + LIMITED));
+        assert_eq!(until, Some(Hook::Limited(None)));
         let (_, exit) = said("claude", "Not logged in · Please run /login", "");
         let Exit::Unstartable { why } = exit else {
             panic!("{exit:?}");

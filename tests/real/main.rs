@@ -7,6 +7,7 @@
 )]
 
 mod faults;
+mod kills;
 mod lab;
 mod matrix;
 mod team;
