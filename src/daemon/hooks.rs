@@ -38,6 +38,8 @@ pub(super) struct Hooks {
     pub(super) session: Option<String>,
     /// The file with the conversation.
     pub(super) transcript: Option<String>,
+    /// What was said last, until that is told.
+    pub(super) said: Option<String>,
 }
 
 struct Waiting {
@@ -61,6 +63,7 @@ impl Hooks {
             waiting: BTreeMap::new(),
             session: None,
             transcript: None,
+            said: None,
         }
     }
 
@@ -116,6 +119,7 @@ impl Hooks {
 
     fn note(&mut self, call: &HookCall) {
         self.transcript = call.transcript.clone().or(self.transcript.take());
+        self.said = call.said.clone().or(self.said.take());
         // An agent that has only just come up may have nothing to resume yet.
         if self.meanings.get(&call.event) != Some(&HookMeaning::Ready) {
             self.session = call.session.clone().or(self.session.take());

@@ -22,13 +22,12 @@ pub(super) struct LastWords {
 
 impl LastWords {
     pub(super) fn of(runtime: &Runtime) -> LastWords {
-        let program = runtime.program.as_ref();
         LastWords {
             session_in: runtime.session_in.clone(),
             session_gone: runtime.session_gone.clone(),
             limited: runtime.limited.clone(),
             logged_out: runtime.logged_out.clone(),
-            login: program.map(|info| info.login.clone()).unwrap_or_default(),
+            login: runtime.login().to_owned(),
         }
     }
 
@@ -68,17 +67,17 @@ impl LastWords {
             return (None, Exit::SessionGone { why });
         }
         let limited = self.limited.iter();
-        if let Some(found) = limited.flat_map(|limited| limited.all(&said)).next() {
-            let until = found.name("until").map(|until| until.as_str());
-            let until = until.and_then(|until| reset(until, now, utc_offset));
+        let mut limited = limited.flat_map(|limited| limited.all(&said)).peekable();
+        if limited.peek().is_some() {
+            // It is said in several ways, not all of which name the time.
+            let until = limited.find_map(|found| {
+                let until = found.name("until")?.as_str();
+                reset(until, now, utc_offset)
+            });
             return (Some(Hook::Limited(until)), exit);
         }
         if let Some(why) = line(&self.logged_out) {
-            let why = format!(
-                "nobody is logged in ({why}): run `{}`, then retry",
-                self.login
-            );
-            return (None, Exit::Unstartable { why });
+            return (None, Exit::logged_out(&why, &self.login));
         }
         (None, exit)
     }
@@ -127,6 +126,14 @@ mod tests {
             "",
         );
         assert_eq!(until, Some(Hook::Limited(None)));
+        let stream = concat!(
+            r#"{"type":"assistant","error":"rate_limit","api_error_status":429}"#,
+            "\n",
+            r#"{"result":"You've hit your 5-hour limit · resets 4:05pm (UTC)","api_error_status":429,"#,
+            r#""rate_limit":{}}"#
+        );
+        let (until, _) = said("claude", stream, "");
+        assert_eq!(until, Some(Hook::Limited(Some((16 * 60 + 5) * 60_000))));
         let (_, exit) = said("claude", "Not logged in · Please run /login", "");
         let Exit::Unstartable { why } = exit else {
             panic!("{exit:?}");

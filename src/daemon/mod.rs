@@ -43,6 +43,7 @@ mod tag;
 mod terminal;
 mod turn;
 mod usage;
+mod versions;
 
 pub use answering::Answering;
 pub use attempt::{Attempt, Ended, Order, Stand};
@@ -57,6 +58,7 @@ pub use run::run;
 pub use stopped::Stopped;
 pub use tag::pane_of;
 pub use turn::{become_program, wrap};
+pub(crate) use versions::{check_versions, program_output, program_version};
 
 /// What the loop is told.
 enum Input {

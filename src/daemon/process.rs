@@ -31,11 +31,14 @@ use super::usage::UsageFile;
 use crate::engine::{Event, Exit, Pane, Sent};
 use crate::model::{Argument, HookMeaning, Mode, Runtime, UsageFormat};
 use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Setup, Text};
+use crate::runtime::stream::last_answer;
 use crate::tmux::PaneId;
 
 /// How far apart two looks are that both find a program idle, in milliseconds: longer than a
 /// screen takes to be drawn.
 const APART: i64 = 500;
+/// How much of what an agent says last is kept, in characters.
+const MOST_SAID: usize = 1_000;
 
 /// What a program of a runtime takes.
 #[derive(Clone)]
@@ -62,6 +65,7 @@ impl Manner {
             sends: !runtime.send.is_empty() && mode == Mode::Pane,
             limit_grace: i64::from(runtime.limit_grace) * 1_000,
             utc_offset: utc_offset(),
+            login: runtime.login().to_owned(),
         };
         Manner {
             setup,
@@ -264,6 +268,7 @@ impl Process {
                 self.tell_session().await;
                 if let Some(Saw::Request { .. }) = saw {
                     self.tell_usage(false).await;
+                    self.tell_said().await;
                 }
                 match saw {
                     Some(saw) => saw,
@@ -450,6 +455,10 @@ impl Process {
             self.tell_session().await;
         }
         self.tell_usage(true).await;
+        if let (Mode::Turn, Exit::Code { stdout, .. }) = (self.mode, &exit) {
+            self.hooks.said = last_answer(stdout);
+            self.tell_said().await;
+        }
         let now = self.world.clock.now();
         let (limited, exit) = self.last_words.read(exit, &screen, now, utc_offset());
         if let Some(limited) = limited {
@@ -480,6 +489,21 @@ impl Process {
         let (usage, events) = usage.read(self.pane.clone(), ended).await;
         self.usage = Some(usage);
         for event in events {
+            let _ = self.world.inputs.send(Input::Event(event)).await;
+        }
+    }
+
+    /// Tell what its agent said last, before the end of its turn is told.
+    async fn tell_said(&mut self) {
+        if let Some(said) = self
+            .hooks
+            .said
+            .take()
+            .filter(|said| !said.trim().is_empty())
+        {
+            let text: String = said.trim().chars().take(MOST_SAID).collect();
+            let pane = self.pane.clone();
+            let event = Event::PaneSaid { pane, text };
             let _ = self.world.inputs.send(Input::Event(event)).await;
         }
     }

@@ -33,6 +33,13 @@ pub enum Event {
         /// The session.
         session: String,
     },
+    /// What the agent said last in its turn, before the end of that is told.
+    PaneSaid {
+        /// The process.
+        pane: Pane,
+        /// What it said, or its beginning.
+        text: String,
+    },
     /// It can be given something.
     PaneReady {
         /// Whose.
@@ -321,6 +328,14 @@ pub enum Exit {
         /// What keeps it from starting.
         why: String,
     },
+}
+
+impl Exit {
+    /// Nobody is logged in at an agent CLI, as it says itself: that does not change by itself.
+    pub fn logged_out(said: &str, login: &str) -> Exit {
+        let why = format!("nobody is logged in ({said}): run `{login}`, then retry");
+        Exit::Unstartable { why }
+    }
 }
 
 /// What the `error` of a program says that ended with this code.

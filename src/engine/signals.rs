@@ -46,6 +46,7 @@ impl State {
             | Event::PaneUsed(_)
             | Event::TimerFired { .. }
             | Event::PaneSession { .. }
+            | Event::PaneSaid { .. }
             | Event::HookFinished { .. }
             | Event::MeshLoaded(_)
             | Event::MeshRemoved { .. }
@@ -108,6 +109,17 @@ impl State {
             worker.session = Some(session);
             self.touch_agent(&pane.worker);
             self.hear(&pane.worker);
+        }
+    }
+
+    /// What an agent said last is shown beside a reminder, and where its work is given up.
+    pub(super) fn said(&mut self, pane: &Pane, text: String) {
+        let Some(worker) = self.workers.get_mut(&pane.worker) else {
+            return;
+        };
+        if worker.live && worker.attempt == pane.attempt {
+            worker.said = Some(text);
+            self.touch_agent(&pane.worker);
         }
     }
 

@@ -15,6 +15,8 @@ use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, OutcomeWord, utc
 
 /// Checks that could not tell before work is parked.
 const CHECK_ERRORS: u32 = 3;
+/// How much of an agent's last answer is told with a dead letter, in characters.
+const SAID: usize = 200;
 
 impl State {
     /// A turn has ended: what it was given besides its work has been read, unless its
@@ -125,11 +127,15 @@ impl State {
             None => {}
         }
         if work.reminded {
-            self.park(
-                who,
-                *work,
-                "it ended its turn, and gave no outcome when reminded",
-            );
+            let said = self.worker_mut(who).said.take();
+            let said = said.map_or_else(String::new, |said| {
+                let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+                let short: String = line.chars().take(SAID).collect();
+                let more = if short.len() < line.len() { "…" } else { "" };
+                format!(". Its last answer: {short}{more}")
+            });
+            let why = format!("it ended its turn, and gave no outcome when reminded{said}");
+            self.park(who, *work, &why);
         } else {
             self.remind(who, work);
         }
@@ -154,12 +160,20 @@ impl State {
                 }
             })
             .collect();
+        let said = self.worker_mut(who).said.take();
+        let said = said.map_or_else(String::new, |said| {
+            let quoted: Vec<String> = said.lines().map(|line| format!("> {line}")).collect();
+            format!(
+                "\n\nYour last answer was this, and no message:\n\n{}",
+                quoted.join("\n")
+            )
+        });
         let note = Note {
             to: who,
             kind: Kind::Lifecycle,
             headline: "you still owe something",
             body: format!(
-                "Your turn has ended, but a message is still owed:\n\n{}",
+                "Your turn has ended, but a message is still owed:\n\n{}{said}",
                 owed.join("\n")
             ),
             about: work.messages().next(),

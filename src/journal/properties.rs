@@ -316,6 +316,7 @@ fn event() -> impl Strategy<Value = Event> {
         (pane(), prop::option::of(text()))
             .prop_map(|(pane, session)| Event::PaneStarted { pane, session }),
         (pane(), text()).prop_map(|(pane, session)| Event::PaneSession { pane, session }),
+        (pane(), text()).prop_map(|(pane, text)| Event::PaneSaid { pane, text }),
         (pane(), no()).prop_map(|(pane, no)| Event::PaneReady { pane, no }),
         (pane(), no(), no()).prop_map(|(pane, turn, no)| Event::PaneIdle { pane, turn, no }),
         (pane(), any::<(Option<u32>, bool)>(), no()).prop_map(|(pane, (turn, unchanged), no)| {

@@ -8,7 +8,7 @@ use super::table::{PanePhase, PaneSignal, PaneTransition, decide};
 use super::texts::{Delivering, SENT};
 use crate::engine::{Dialog, Exit};
 use crate::model::ScreenRules;
-use crate::runtime::screen::{Look, classify};
+use crate::runtime::screen::{Look, classify, logged_out};
 
 /// The steps to the end of a process, and how long it is given after each, in milliseconds.
 pub const STEPS: [(Force, i64); 3] = [
@@ -35,6 +35,8 @@ pub struct Setup {
     /// How far the clock of this machine is ahead of UTC, in seconds: programs tell their times
     /// by it.
     pub utc_offset: i32,
+    /// The command that logs somebody in.
+    pub login: String,
 }
 
 /// One pane.
@@ -75,6 +77,8 @@ pub struct Pane {
     pub(super) next_look: Option<i64>,
     /// What kept a text from being given.
     pub(super) why: &'static str,
+    /// Nobody is logged in, as its screen says: it ends for that.
+    logged_out: Option<String>,
     has_terminal: bool,
     /// What it is started with.
     start: Option<u32>,
@@ -131,6 +135,7 @@ impl Pane {
             asked: false,
             next_look: None,
             why: "it was never seen to wait",
+            logged_out: None,
             has_terminal: true,
             start: None,
             title: (String::new(), 0, 0),
@@ -151,6 +156,9 @@ impl Pane {
         let looked = shown.is_some() || matches!(saw, Saw::NotSeen(_));
         if let Saw::Title { mark, .. } | Saw::Screen(View { mark, .. }) = &saw {
             self.mark.clone_from(mark);
+        }
+        if let (Saw::Screen(view), PaneSignal::End) = (&saw, seen) {
+            self.logged_out = self.says_logged_out(view);
         }
         if let Saw::Hook(Hook::Queued) = &saw {
             self.settled = self.at + SENT;
@@ -248,6 +256,8 @@ impl Pane {
                 view.screen.title.clone_from(title);
                 self.look(&view)
             }
+            // To go on trying helps nobody.
+            Saw::Screen(view) if self.says_logged_out(view).is_some() => PaneSignal::End,
             Saw::Screen(view) => self.look(view),
             Saw::NotSeen(_) | Saw::Hook(Hook::Queued) => PaneSignal::Unknown,
             Saw::Hook(Hook::TakenUp(Some(_))) => PaneSignal::TakenUp,
@@ -295,6 +305,23 @@ impl Pane {
             Saw::Terminal(false) => PaneSignal::NoTerminal,
             Saw::Exited { .. } => PaneSignal::Exited,
         }
+    }
+
+    /// What its screen says if its turn has failed because nobody is logged in.
+    fn says_logged_out(&self, view: &View) -> Option<String> {
+        let has_turn = match &self.state {
+            State::Busy => self.ours,
+            State::Starting { .. } => self.launched.is_some(),
+            State::Ready
+            | State::Delivering(_)
+            | State::Submitted(_)
+            | State::Dialog(_)
+            | State::Limited { .. }
+            | State::Ending { .. }
+            | State::Gone { .. } => false,
+        };
+        let said = || logged_out(&self.setup.screen, &view.screen);
+        has_turn.then(said).flatten()
     }
 
     /// What a look means: its screen, unless somebody uses the pane or it shows an older turn.
@@ -508,6 +535,10 @@ impl Pane {
     fn exit(&mut self, exit: Exit, by_itself: bool, acts: &mut Vec<Act>) {
         // One that tx has ended itself need not ask for the terminal, which may be what is wrong.
         let was_ended = matches!(self.state, State::Ending { .. }) && self.has_terminal;
+        let exit = match self.logged_out.take() {
+            Some(said) => Exit::logged_out(&said, &self.setup.login),
+            None => exit,
+        };
         if by_itself || was_ended {
             self.state = State::Gone { untold: None };
             acts.extend([Act::Fence, Act::Tell(Report::Exited(exit))]);

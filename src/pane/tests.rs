@@ -23,6 +23,7 @@ impl Play {
             sends: false,
             limit_grace: 0,
             utc_offset: 0,
+            login: String::new(),
         };
         Play {
             pane: Pane::new(setup),
@@ -512,6 +513,31 @@ fn a_text_is_typed_when_a_limit_is_over_though_its_words_stay_on_the_screen() {
         matches!(acts[..], [Act::Tell(Report::Limited { guessed: true, .. })]),
         "{acts:?}"
     );
+}
+
+#[test]
+fn an_agent_that_nobody_is_logged_in_at_is_ended_with_the_command_that_helps() {
+    let rules = "{ prompt: '^> $', busy: working, logged_out: '^! (?<said>401.*)' }";
+    let mut play = Play::of(serde_yaml::from_str(rules).unwrap(), false);
+    play.pane.setup.login = "cli login".into();
+    play.see(Saw::Start { turn: Some(1) });
+    play.see(Saw::Started);
+    play.see(screen("working"));
+    let mut failed = view("> ");
+    failed.screen.lines.insert(0, "! 401 no key".into());
+    failed.screen.cursor = Some([2, 1]);
+    let acts = play.see(Saw::Screen(failed));
+    assert_eq!(acts, [Act::Signal(Force::Interrupt)]);
+    let exit = Exit::Code {
+        code: 0,
+        stdout: String::new(),
+        stderr: String::new(),
+    };
+    let by_itself = false;
+    let acts = play.see(Saw::Exited { exit, by_itself });
+    let why = "nobody is logged in (401 no key): run `cli login`, then retry".into();
+    let exited = told(Report::Exited(Exit::Unstartable { why }));
+    assert_eq!(acts, [Act::Fence, exited]);
 }
 
 #[test]

@@ -54,6 +54,8 @@ const OF_DAEMON: &[&str] = &[
     "file_with",
     "leftovers",
     "pane_of",
+    "program_output",
+    "program_version",
     "running",
 ];
 

@@ -8,14 +8,6 @@ use crate::lab::wait_for;
 use crate::matrix::Case;
 use crate::team::{Team, alone};
 
-/// The dead letters, once there is one.
-fn parked(team: &Team) -> String {
-    wait_for("a dead letter", || {
-        let letters = team.done(&["dlq", "list", "--json"]);
-        (letters.trim() != "[]").then_some(letters)
-    })
-}
-
 #[test]
 fn an_agent_that_gives_no_outcome_is_reminded_once_and_what_it_prints_is_none() {
     for (runtime, mode) in [("claude", "pane"), ("claude", "turn"), ("codex", "turn")] {
@@ -28,8 +20,10 @@ fn an_agent_that_gives_no_outcome_is_reminded_once_and_what_it_prints_is_none() 
             "no outcome → one reminder, then a dead letter",
         );
         team.send("@@say All is done, I promise.");
-        let letters = parked(&team);
+        let letters = team.parked();
         assert!(letters.contains("reminded"), "{runtime} {mode}: {letters}");
+        let answer = "Its last answer: There is no @@ line";
+        assert!(letters.contains(answer), "{runtime} {mode}: {letters}");
         let notes = fs::read_dir(team.messages()).unwrap().flatten();
         let names = notes.map(|note| note.file_name().into_string().unwrap());
         let reminders =

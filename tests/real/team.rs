@@ -45,7 +45,11 @@ pub(crate) fn alone_with(runtime: &str, mode: &str, fields: &str) -> String {
 impl Team {
     /// `None`: there is no lab here.
     pub(crate) fn start(config: &str) -> Option<Team> {
-        let lab = Lab::open()?;
+        Some(Team::start_in(Lab::open()?, config, &[]))
+    }
+
+    /// In this lab, with changes of the environment as `env` takes them.
+    pub(crate) fn start_in(lab: Lab, config: &str, env: &[&str]) -> Team {
         let folder = lab.project().join("meshes/team");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.yaml"), config).unwrap();
@@ -55,8 +59,12 @@ impl Team {
             .status();
         assert!(git.unwrap().success());
         let team = Team { lab };
-        team.done(&["start", "--detach"]);
-        Some(team)
+        let project = team.lab.project();
+        let tx = [env!("CARGO_BIN_EXE_tx"), "-C", project.to_str().unwrap()];
+        let started = [&["env"], env, &tx, &["start", "--detach"]].concat();
+        let started = team.lab.run(&started);
+        assert!(started.status.success(), "{started:?}");
+        team
     }
 
     pub(crate) fn tx(&self, args: &[&str]) -> Output {
@@ -146,6 +154,33 @@ impl Team {
         })
     }
 
+    /// The same by its headline.
+    pub(crate) fn headed(&self, headline: &str) -> Value {
+        wait_for(&format!("\"{headline}\""), || {
+            let inbox = self.json(&["inbox", "--all"]);
+            let mut all = inbox.as_array().unwrap().iter();
+            all.find(|one| one["headline"] == headline).cloned()
+        })
+    }
+
+    /// The dead letters, once there is one.
+    pub(crate) fn parked(&self) -> String {
+        wait_for("a dead letter", || {
+            let letters = self.done(&["dlq", "list", "--json"]);
+            (letters.trim() != "[]").then_some(letters)
+        })
+    }
+
+    /// The pane of the builder.
+    pub(crate) fn pane(&self) -> String {
+        let pane = self.json(&["status"])["workers"][0]["pane"].clone();
+        pane.as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn peek(&self) -> String {
+        self.done(&["worker", "peek", "team/builder"])
+    }
+
     /// The question that waits for the human.
     pub(crate) fn ask(&self) -> Value {
         wait_for("a question", || {
@@ -205,6 +240,19 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            for args in [
+                &["status"][..],
+                &["why", "team/builder"],
+                &["inbox", "--all"],
+            ] {
+                let said = self.tx(args);
+                let said = [said.stdout, said.stderr].concat();
+                eprintln!("tx {args:?}:\n{}", String::from_utf8_lossy(&said));
+            }
+            let peeked = self.tx(&["worker", "peek", "team/builder"]).stdout;
+            eprintln!("{}", String::from_utf8_lossy(&peeked).trim());
+        }
         self.tx(&["stop", "--kill-agents"]);
     }
 }

@@ -62,6 +62,7 @@ impl Life {
             sends: false,
             limit_grace: 0,
             utc_offset: 0,
+            login: String::new(),
         };
         Life {
             seed,
@@ -218,6 +219,7 @@ impl Life {
             sends: false,
             limit_grace: 0,
             utc_offset: 0,
+            login: String::new(),
         });
         let turn: u32 = self.terminal.mark.parse().unwrap_or(0);
         // A program that reads lines has what was pasted; the mark says so.

@@ -203,3 +203,31 @@ fn nothing_is_given_to_an_agent_that_waits_for_a_permission() {
     assert!(!effects.iter().any(|e| matches!(e, Effect::Deliver { .. })));
     assert_eq!(play.is("dev/worker"), Phase::AwaitingHuman);
 }
+
+#[test]
+fn the_last_answer_stands_beside_a_reminder_and_a_dead_letter() {
+    let mut play = begun();
+    let says = |play: &mut Play, text: &str| {
+        let pane = play.pane("dev/worker");
+        let text = text.into();
+        play.happen(Event::PaneSaid { pane, text });
+    };
+    says(&mut play, "All is done,\nI promise.");
+    play.idle("dev/worker");
+    let told = play.told("dev/worker");
+    assert!(
+        told.contains("> All is done,\n> I promise."),
+        "the reminder: {told}"
+    );
+    play.delivered("dev/worker");
+    says(&mut play, "It really is\ndone.");
+    play.idle("dev/worker");
+    let told = play.told("core");
+    assert!(
+        told.contains("Its last answer: It really is done."),
+        "{told}"
+    );
+    let ladder = play.ladder("t", "dev/worker");
+    assert!(ladder.contains("parked"), "{ladder}");
+    assert_eq!(play.state.worker(&who("dev/worker")).unwrap().said, None);
+}
