@@ -33,7 +33,7 @@ pub(super) struct Hooks {
     /// A file of an earlier process that a text in its queue names, and the turn that it is now.
     queued: Option<(String, u32)>,
     last: u32,
-    waiting: BTreeMap<u32, Waiting>,
+    waiting: BTreeMap<u32, PendingHook>,
     /// The session that was told of.
     pub(super) session: Option<String>,
     /// The file with the conversation.
@@ -42,7 +42,7 @@ pub(super) struct Hooks {
     pub(super) said: Option<String>,
 }
 
-struct Waiting {
+struct PendingHook {
     answer: oneshot::Sender<Reply>,
     wake: bool,
 }
@@ -94,7 +94,7 @@ impl Hooks {
             return self.saw(&call).filter(|_| !wake);
         };
         self.last += 1;
-        self.waiting.insert(self.last, Waiting { answer, wake });
+        self.waiting.insert(self.last, PendingHook { answer, wake });
         let request = self.last;
         Some(Saw::Request { request, wants })
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::format::mesh::{self, Part, Remark};
 use crate::model::{Code, Mode};
 use crate::project::{
-    Catalogue, Entry, Place, Project, find_program, make_private_folders, write_private,
+    Catalogue, MeshEntry, MeshSource, Project, find_program, make_private_folders, write_private,
 };
 
 /// How long a program may take to say something.
@@ -39,14 +39,14 @@ pub(crate) fn check_versions(catalogue: &mut Catalogue, project: &Project, path:
 }
 
 /// Does a mesh of the project's own use the program of a runtime?
-fn uses(entry: &Entry, runtime: &str) -> bool {
+fn uses(entry: &MeshEntry, runtime: &str) -> bool {
     let mesh = entry.mesh.as_ref().filter(|mesh| !mesh.disabled);
     let mut agents = mesh.into_iter().flat_map(|mesh| mesh.agents.values());
-    entry.place != Place::BuiltIn
+    entry.place != MeshSource::BuiltIn
         && agents.any(|agent| agent.runtime == runtime && agent.run.is_empty())
 }
 
-fn say_untested(entry: &mut Entry, runtime: &str, version: &str) {
+fn say_untested(entry: &mut MeshEntry, runtime: &str, version: &str) {
     let Some(mesh) = &entry.mesh else { return };
     let mut agents = mesh.agents.values().enumerate();
     let Some((index, agent)) = agents.find(|(_, agent)| agent.runtime == runtime) else {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::model::{Diagnostic, Mesh, Name, Severity};
-use crate::project::{Catalogue, Entry, Place, Project};
+use crate::project::{Catalogue, MeshEntry, MeshSource, Project};
 
 /// A finding in a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -85,7 +85,7 @@ impl DiagnosticView {
 }
 
 impl MeshLine {
-    pub(crate) fn of(entry: &Entry) -> MeshLine {
+    pub(crate) fn of(entry: &MeshEntry) -> MeshLine {
         let mesh = entry.mesh.as_ref();
         let agents = mesh.into_iter().flat_map(|mesh| mesh.agents.keys());
         MeshLine {
@@ -94,14 +94,14 @@ impl MeshLine {
             agents: agents.cloned().collect(),
             entry_point: mesh.and_then(|mesh| mesh.entry_point.clone()),
             path: entry.place.to_string(),
-            built_in: entry.place == Place::BuiltIn,
+            built_in: entry.place == MeshSource::BuiltIn,
             ok: entry.is_ok(),
         }
     }
 }
 
 impl MeshCheck {
-    pub(crate) fn of(entry: &Entry) -> MeshCheck {
+    pub(crate) fn of(entry: &MeshEntry) -> MeshCheck {
         let path = entry.place.to_string();
         MeshCheck {
             name: entry.name.clone(),
@@ -118,7 +118,7 @@ pub(crate) fn problems(project: &Project, path: &OsStr) -> Vec<MeshProblems> {
     let Catalogue { entries, runtimes } = Catalogue::load(Some(project));
     let own = entries
         .into_iter()
-        .filter(|entry| entry.place != Place::BuiltIn);
+        .filter(|entry| entry.place != MeshSource::BuiltIn);
     let checked = own.map(|mut entry| {
         entry.check_runnable(project, &runtimes, path);
         MeshProblems {
