@@ -15,6 +15,7 @@ mod programs;
 mod prune;
 mod send;
 mod stop;
+mod typing;
 
 pub(crate) use answer::{Answered, answer, ask_of, asks_named, nothing_open};
 pub(crate) use control::{ended, follow};
@@ -29,3 +30,4 @@ pub(crate) use programs::{ProgramState, program_state};
 pub(crate) use prune::{PruneView, prune};
 pub(crate) use send::{Draft, Ready, SentView, WaitingAsk, prepare};
 pub(crate) use stop::{StopView, end_agents, stop, stop_daemon};
+pub(crate) use typing::typing_now;

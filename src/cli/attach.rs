@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::output::talk;
 use super::{Context, Exit, Refused, agent_here};
-use crate::actions::Panes;
+use crate::actions::{Panes, typing_now};
 use crate::daemon;
 use crate::format::report::printable;
 use crate::model::Address;
@@ -24,6 +24,8 @@ const GOES: &str = "set-option -w remain-on-exit off";
 /// What windows there get from the terminal that somebody last came from.
 const OF_TERMINALS: &str = "DISPLAY KRB5CCNAME SSH_ASKPASS SSH_AUTH_SOCK SSH_AGENT_PID \
                             SSH_CONNECTION WAYLAND_DISPLAY WINDOWID XAUTHORITY";
+/// How long somebody is shown whether it is safe to type, in milliseconds.
+const SHOWN: &str = "5000";
 /// A program that cannot run at all has ended by then.
 const SETTLES: Duration = Duration::from_millis(200);
 
@@ -62,7 +64,9 @@ pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused>
             let agents = panes.agents();
             let (pane, session) = agents.need(agent)?;
             let select = ["select-window", "select-pane"].map(|select| vec![select, "-t", pane]);
-            go(&panes, &select, session, pane)
+            let typing = typing_now(&project, &panes, agent, pane);
+            let typing = typing.map(|typing| format!("{agent}: {typing}"));
+            go(&panes, &select, session, pane, typing.as_deref())
         }
     }
 }
@@ -71,7 +75,7 @@ pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused>
 pub(super) fn core(project: &Project) -> Result<Exit, Refused> {
     let panes = Panes::of(project)?;
     make_core(project, &panes)?;
-    go(&panes, &[], CORE_ONLY, CORE_ONLY)
+    go(&panes, &[], CORE_ONLY, CORE_ONLY, None)
 }
 
 /// See to it that there is a core session, with the human's program or shell in it.
@@ -168,7 +172,13 @@ fn open_core(
 
 /// Become a tmux client of a session, or switch the one that this runs in. Inside of a tmux
 /// that is not ours, only say how.
-fn go(panes: &Panes, select: &[Vec<&str>], session: &str, target: &str) -> Result<Exit, Refused> {
+fn go(
+    panes: &Panes,
+    select: &[Vec<&str>],
+    session: &str,
+    target: &str,
+    says: Option<&str>,
+) -> Result<Exit, Refused> {
     let socket = &panes.server().socket;
     let around = std::env::var_os("TMUX");
     let inside = around.as_ref().is_some_and(|tmux| {
@@ -181,7 +191,13 @@ fn go(panes: &Panes, select: &[Vec<&str>], session: &str, target: &str) -> Resul
     } else {
         "attach-session"
     };
-    let commands = [select, &[vec![how, "-t", session]]].concat();
+    // It stands in the foot of the window for a while.
+    let shown = says.map(tmux::literal);
+    let show = shown
+        .iter()
+        .map(|says| vec!["display-message", "-d", SHOWN, says]);
+    let show: Vec<Vec<&str>> = show.collect();
+    let commands = [select, &[vec![how, "-t", session]], &show].concat();
     let mut go = match (inside, &around) {
         (true, _) if is_terminal && agent_here().is_none() => {
             let mut go = panes.server().asked(&commands);
@@ -195,6 +211,9 @@ fn go(panes: &Panes, select: &[Vec<&str>], session: &str, target: &str) -> Resul
         (false, None) if is_terminal => panes.server().asked(&commands),
         (_, _) => {
             let socket = printable(&socket.to_string_lossy());
+            if let Some(says) = says {
+                talk(&format!("{}\n", printable(says)));
+            }
             talk(&format!(
                 "to see it, in a terminal of its own: tmux -S {socket} attach -t '{target}'\n"
             ));

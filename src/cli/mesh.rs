@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::output::{findings, tally};
 use super::{Context, Exit, Refused, daemon_path, short};
+use crate::daemon::check_versions;
 use crate::format::mesh::{Drawing, draw, in_words, schema};
 use crate::format::report::{many, printable, report};
 use crate::model::{Name, did_you_mean};
@@ -182,6 +183,9 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refu
     let mut catalogue = context.catalogue()?;
     let project = context.project().ok();
     let path = project.as_ref().map(daemon_path);
+    if let (Some(project), Some(path)) = (&project, &path) {
+        check_versions(&mut catalogue, project, path);
+    }
     let runtimes = catalogue.runtimes.clone();
     let check_runnable = |entry: &mut MeshEntry| {
         // What was only shipped is nobody's choice yet.

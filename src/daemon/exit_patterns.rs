@@ -4,10 +4,9 @@
 
 use crate::engine::ProcessExit;
 use crate::model::{Pattern, Runtime};
+use crate::pane::Hook;
 use crate::runtime::reset;
 
-/// How long a limit lasts that does not say, in milliseconds.
-const LIMITED: i64 = 300_000;
 /// How much of what it printed last is looked at, in bytes.
 const LAST: usize = 16 * 1024;
 
@@ -23,13 +22,12 @@ pub(super) struct ExitPatterns {
 
 impl ExitPatterns {
     pub(super) fn of(runtime: &Runtime) -> ExitPatterns {
-        let program = runtime.program.as_ref();
         ExitPatterns {
             session_in: runtime.session_in.clone(),
             session_gone: runtime.session_gone.clone(),
             limited: runtime.limited.clone(),
             logged_out: runtime.logged_out.clone(),
-            login: program.map(|info| info.login.clone()).unwrap_or_default(),
+            login: runtime.login().to_owned(),
         }
     }
 
@@ -42,7 +40,7 @@ impl ExitPatterns {
         Some(found.name("session")?.as_str().to_owned())
     }
 
-    /// What an exit really was, and until when there is no room. `screen` is what its pane shows,
+    /// What an exit really was, and a limit that it tells of. `screen` is what its pane shows,
     /// where what it printed was not kept.
     pub(super) fn read(
         &self,
@@ -50,7 +48,7 @@ impl ExitPatterns {
         screen: &str,
         now: i64,
         utc_offset: i32,
-    ) -> (Option<i64>, ProcessExit) {
+    ) -> (Option<Hook>, ProcessExit) {
         let ProcessExit::Code {
             code: 1..,
             stdout,
@@ -70,17 +68,17 @@ impl ExitPatterns {
             return (None, ProcessExit::SessionGone { why });
         }
         let limited = self.limited.iter();
-        if let Some(found) = limited.flat_map(|limited| limited.all(&said)).next() {
-            let until = found.name("until").map(|until| until.as_str());
-            let until = until.and_then(|until| reset(until, now, utc_offset));
-            return (Some(until.unwrap_or(now + LIMITED)), exit);
+        let mut limited = limited.flat_map(|limited| limited.all(&said)).peekable();
+        if limited.peek().is_some() {
+            // It is said in several ways, not all of which name the time.
+            let until = limited.find_map(|found| {
+                let until = found.name("until")?.as_str();
+                reset(until, now, utc_offset)
+            });
+            return (Some(Hook::Limited(until)), exit);
         }
         if let Some(why) = line(&self.logged_out) {
-            let why = format!(
-                "nobody is logged in ({why}): run `{}`, then retry",
-                self.login
-            );
-            return (None, ProcessExit::Unstartable { why });
+            return (None, ProcessExit::logged_out(&why, &self.login));
         }
         (None, exit)
     }
@@ -102,7 +100,7 @@ mod tests {
     use super::*;
     use crate::runtime::Runtimes;
 
-    fn said(runtime: &str, stdout: &str, stderr: &str) -> (Option<i64>, ProcessExit) {
+    fn said(runtime: &str, stdout: &str, stderr: &str) -> (Option<Hook>, ProcessExit) {
         let runtime = Runtimes::builtin().get(runtime).unwrap();
         let exit = ProcessExit::Code {
             code: 1,
@@ -123,14 +121,22 @@ mod tests {
             "You've hit your 5-hour limit · resets 4:05pm (UTC)",
             "",
         );
-        assert_eq!(until, Some((16 * 60 + 5) * 60_000));
+        assert_eq!(until, Some(Hook::Limited(Some((16 * 60 + 5) * 60_000))));
         assert!(matches!(exit, ProcessExit::Code { .. }));
         let (until, _) = said(
             "claude",
             "API Error: Request rejected (429) · scripted 429",
             "",
         );
-        assert_eq!(until, Some(1_000 + LIMITED));
+        assert_eq!(until, Some(Hook::Limited(None)));
+        let stream = concat!(
+            r#"{"type":"assistant","error":"rate_limit","api_error_status":429}"#,
+            "\n",
+            r#"{"result":"You've hit your 5-hour limit · resets 4:05pm (UTC)","api_error_status":429,"#,
+            r#""rate_limit":{}}"#
+        );
+        let (until, _) = said("claude", stream, "");
+        assert_eq!(until, Some(Hook::Limited(Some((16 * 60 + 5) * 60_000))));
         let (_, exit) = said("claude", "Not logged in · Please run /login", "");
         let ProcessExit::Unstartable { why } = exit else {
             panic!("{exit:?}");

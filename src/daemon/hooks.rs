@@ -30,12 +30,16 @@ pub(super) struct Hooks {
     one_turn: bool,
     /// The deliveries of this process are files that begin so.
     turns: String,
+    /// A file of an earlier process that a text in its queue names, and the turn that it is now.
+    queued: Option<(String, u32)>,
     last: u32,
     waiting: BTreeMap<u32, PendingHook>,
     /// The session that was told of.
     pub(super) session: Option<String>,
     /// The file with the conversation.
     pub(super) transcript: Option<String>,
+    /// What was said last, until that is told.
+    pub(super) said: Option<String>,
 }
 
 struct PendingHook {
@@ -54,11 +58,18 @@ impl Hooks {
             meanings,
             one_turn,
             turns: folder.join("turn-").to_string_lossy().into(),
+            queued: None,
             last: 0,
             waiting: BTreeMap::new(),
             session: None,
             transcript: None,
+            said: None,
         }
+    }
+
+    /// A text that names this file is that turn.
+    pub(super) fn expect(&mut self, file: &Path, turn: u32) {
+        self.queued = Some((file.to_string_lossy().into(), turn));
     }
 
     /// Does its program have none?
@@ -108,6 +119,7 @@ impl Hooks {
 
     fn note(&mut self, call: &HookCall) {
         self.transcript = call.transcript.clone().or(self.transcript.take());
+        self.said = call.said.clone().or(self.said.take());
         // An agent that has only just come up may have nothing to resume yet.
         if self.meanings.get(&call.event) != Some(&HookMeaning::Ready) {
             self.session = call.session.clone().or(self.session.take());
@@ -128,6 +140,9 @@ impl Hooks {
 
     /// The turn whose file a text names.
     fn turn_in(&self, text: &str) -> Option<u32> {
+        if let Some((_, turn)) = self.queued.as_ref().filter(|(file, _)| text.contains(file)) {
+            return Some(*turn);
+        }
         let (_, after) = text.rsplit_once(&self.turns)?;
         let (number, _) = after.split_once(".md")?;
         number.parse().ok()
@@ -245,6 +260,16 @@ mod tests {
             assert_eq!(answered.try_recv(), Ok(said(HookOutput::nothing())));
         }
         assert_eq!(hooks.session.as_deref(), Some("s"));
+    }
+
+    #[test]
+    fn a_text_that_waited_in_a_queue_is_the_turn_that_it_was_to_be_given_as() {
+        let mut hooks = hooks();
+        hooks.expect(Path::new("/p/run/dev/a/2/turn-6.md"), 7);
+        let prompt = "tx: work: read /p/run/dev/a/2/turn-6.md and do what it says";
+        let json = serde_json::json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt});
+        let (called, _answered) = call(&json.to_string());
+        assert_eq!(hooks.hear(called), Some(Saw::Hook(Hook::TakenUp(Some(7)))));
     }
 
     #[test]

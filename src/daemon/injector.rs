@@ -83,6 +83,7 @@ impl Injector {
                 sends: false,
                 limit_grace: 0,
                 utc_offset: 0,
+                login: String::new(),
             }),
             at: None,
             waiting: VecDeque::new(),

@@ -58,6 +58,7 @@ impl InputBuilder<'_> {
             turn: turn.map(|turn| turn.turn),
             mode,
             manner: Manner::of(&runtime, mode),
+            queued: None,
             pane,
             turn_input,
         })

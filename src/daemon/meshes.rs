@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use super::Input;
 use super::blocking::run_blocking;
+use super::versions::check_versions;
 use crate::engine::{Event, LoadedMesh, Rejected, State, Traits};
 use crate::format::report::report;
 use crate::model::{Agent, Diagnostic, Mode, Name};
@@ -122,6 +123,7 @@ impl MeshReader {
         self.watch();
         let mut catalogue = Catalogue::load(Some(&self.project));
         let path = std::env::var_os("PATH").unwrap_or_default();
+        check_versions(&mut catalogue, &self.project, &path);
         for entry in &mut catalogue.entries {
             entry.check_runnable(&self.project, &catalogue.runtimes, &path);
         }

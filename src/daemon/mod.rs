@@ -29,6 +29,7 @@ mod perform;
 mod process;
 mod processes;
 mod queue;
+mod queued;
 mod recover;
 mod requests;
 mod run;
@@ -44,6 +45,7 @@ mod turn;
 mod turn_input;
 mod turn_starts;
 mod usage;
+mod versions;
 
 pub use answer_lock::AnswerLock;
 pub use attempt::{Attempt, Ended, LaunchSpec, Stand};
@@ -58,6 +60,7 @@ pub use pane_tag::pane_of;
 pub use run::run;
 pub use system_messages::file_with;
 pub use turn::{become_program, wrap};
+pub(crate) use versions::{check_versions, program_output, program_version};
 
 /// What the loop is told.
 enum Input {

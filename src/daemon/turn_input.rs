@@ -121,13 +121,19 @@ impl Start {
         let name = pane.worker.to_string();
         let system = is_cli.then(|| self.turn_input.system(output.as_deref()));
         let system = system.transpose().map_err(Unready::Never)?;
-        let line = match self.turn {
-            Some(turn) if is_cli => Some(self.turn_input.line(
+        let line = match (self.turn, &self.queued) {
+            // The line in the queue names a file, which is to say what is true now.
+            (Some(_), Some(queued)) if is_cli => {
+                let given = self.turn_input.prompt(output.as_deref(), true)?;
+                write(queued.file.clone(), &given)?;
+                None
+            }
+            (Some(turn), None) if is_cli => Some(self.turn_input.line(
                 turn,
                 output.as_deref(),
                 self.resumed,
             )?),
-            Some(_) | None => None,
+            (Some(_) | None, _) => None,
         };
         let model = self.model.as_deref().or(agent.model.as_deref());
         let model = model.map(|model| runtime.models.get(model).map_or(model, String::as_str));

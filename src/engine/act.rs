@@ -6,6 +6,7 @@ use super::event::{ProcessExit, Sent, Timer};
 use super::message_record::{MessageNo, Step};
 use super::signal_data::SignalData;
 use super::state::State;
+use super::suspended::guessed_wait;
 use super::transitions::{Signal, Transition};
 use super::work::{DeliveryKey, Work};
 use super::worker::{Giving, Phase, WaitingOn, WorkerState};
@@ -281,8 +282,14 @@ impl State {
     }
 
     fn limit_reached(&mut self, who: &Address, told: &SignalData) {
-        if let SignalData::Limited(until) = *told {
+        if let SignalData::Limited { mut until, guessed } = *told {
             if self.worker_mut(who).status.is() != Phase::Limited {
+                if guessed {
+                    let worker = self.worker_mut(who);
+                    let wait = guessed_wait(worker.limits);
+                    worker.limits = worker.limits.saturating_add(1);
+                    until = until.max(self.at + wait);
+                }
                 self.effect(Effect::NotifyHeld {
                     worker: who.clone(),
                 });

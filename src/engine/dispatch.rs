@@ -154,6 +154,7 @@ impl State {
         let worker = self.worker_mut(to);
         worker.turn += 1;
         worker.reported = false;
+        worker.said = None;
         if first {
             work.first_turn = worker.turn;
         }

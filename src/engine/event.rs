@@ -34,6 +34,13 @@ pub enum Event {
         /// The session.
         session: String,
     },
+    /// What the agent said last in its turn, before the end of that is told.
+    PaneSaid {
+        /// The process.
+        pane: AttemptId,
+        /// What it said, or its beginning.
+        text: String,
+    },
     /// It can be given something.
     PaneReady {
         /// Whose.
@@ -83,6 +90,9 @@ pub enum Event {
         pane: AttemptId,
         /// In milliseconds since 1970.
         until: i64,
+        /// Its program does not say until when: that is a guess.
+        #[serde(default, skip_serializing_if = "is_false")]
+        guessed: bool,
         /// As above.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
@@ -328,6 +338,14 @@ pub enum ProcessExit {
         /// What keeps it from starting.
         why: String,
     },
+}
+
+impl ProcessExit {
+    /// Nobody is logged in at an agent CLI, as it says itself: that does not change by itself.
+    pub fn logged_out(said: &str, login: &str) -> ProcessExit {
+        let why = format!("nobody is logged in ({said}): run `{login}`, then retry");
+        ProcessExit::Unstartable { why }
+    }
 }
 
 /// What the `error` of a program says that ended with this code.

@@ -28,7 +28,12 @@ impl State {
                 (pane, no, SignalData::Busy(turn))
             }
             Event::PaneAsked { pane, dialog, no } => (pane, no, SignalData::Asked(dialog)),
-            Event::PaneLimited { pane, until, no } => (pane, no, SignalData::Limited(until)),
+            Event::PaneLimited {
+                pane,
+                until,
+                guessed,
+                no,
+            } => (pane, no, SignalData::Limited { until, guessed }),
             Event::PaneExited { pane, exit } => (pane, 0, SignalData::Exited(exit)),
             Event::Delivered { pane, turn } => (pane, 0, SignalData::Delivered(turn)),
             Event::DeliveryFailed {
@@ -43,6 +48,7 @@ impl State {
             | Event::TimerFired { .. }
             | Event::PaneSession { .. }
             | Event::JobsFinished { .. }
+            | Event::PaneSaid { .. }
             | Event::MeshLoaded(_)
             | Event::MeshRemoved { .. }
             | Event::Command(_)
@@ -104,6 +110,17 @@ impl State {
             worker.session = Some(session);
             self.touch_agent(&pane.worker);
             self.hear(&pane.worker);
+        }
+    }
+
+    /// What an agent said last is shown beside a reminder, and where its work is given up.
+    pub(super) fn said(&mut self, pane: &AttemptId, text: String) {
+        let Some(worker) = self.workers.get_mut(&pane.worker) else {
+            return;
+        };
+        if worker.live && worker.attempt == pane.attempt {
+            worker.said = Some(text);
+            self.touch_agent(&pane.worker);
         }
     }
 

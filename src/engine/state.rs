@@ -147,6 +147,7 @@ impl State {
             Event::Arrived(arrived) => self.arrived(*arrived),
             Event::Rejected(rejected) => self.rejected(*rejected),
             Event::PaneSession { pane, session } => self.session_known(&pane, session),
+            Event::PaneSaid { pane, text } => self.said(&pane, text),
             Event::PaneStarted { .. }
             | Event::PaneReady { .. }
             | Event::PaneIdle { .. }

@@ -15,6 +15,9 @@ use super::work::{Last, Owes, Routed, Work, WorkflowPlace};
 use super::worker::{QueuePosition, WorkerState};
 use crate::model::{Address, Envelope, Kind, Line, Mode, OutcomeWord, Part, Rearmatter, utc};
 
+/// How much of an agent's last answer is told with a dead letter, in characters.
+const SAID: usize = 200;
+
 /// What a program printed as its outcome.
 struct Printed<'a> {
     text: &'a str,
@@ -42,6 +45,7 @@ impl State {
             ) => false,
         };
         if whole {
+            self.worker_mut(who).limits = 0;
             self.read(who, &mut work);
         }
         let ran = !matches!(
@@ -152,11 +156,15 @@ impl State {
             None => {}
         }
         if work.reminded {
-            self.park(
-                who,
-                *work,
-                "it ended its turn, and gave no outcome when reminded",
-            );
+            let said = self.worker_mut(who).said.take();
+            let said = said.map_or_else(String::new, |said| {
+                let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+                let short: String = line.chars().take(SAID).collect();
+                let more = if short.len() < line.len() { "…" } else { "" };
+                format!(". Its last answer: {short}{more}")
+            });
+            let why = format!("it ended its turn, and gave no outcome when reminded{said}");
+            self.park(who, *work, &why);
         } else {
             self.remind(who, work);
         }
@@ -184,12 +192,20 @@ impl State {
                 }
             })
             .collect();
+        let said = self.worker_mut(who).said.take();
+        let said = said.map_or_else(String::new, |said| {
+            let quoted: Vec<String> = said.lines().map(|line| format!("> {line}")).collect();
+            format!(
+                "\n\nYour last answer was this, and no message:\n\n{}",
+                quoted.join("\n")
+            )
+        });
         let note = Note {
             to: who,
             kind: Kind::Lifecycle,
             headline: "you still owe something",
             body: format!(
-                "Your turn has ended, but a message is still owed:\n\n{}",
+                "Your turn has ended, but a message is still owed:\n\n{}{said}",
                 owed.join("\n")
             ),
             about: work.messages().next(),

@@ -112,11 +112,12 @@ fn shallow(body: &str) -> Option<String> {
 }
 
 /// The names of all events in the journal.
-pub const KINDS: [&str; 19] = [
+pub const KINDS: [&str; 20] = [
     "arrived",
     "rejected",
     "pane-started",
     "pane-session",
+    "pane-said",
     "pane-ready",
     "pane-idle",
     "pane-busy",
@@ -141,6 +142,7 @@ fn kind(event: &Event) -> &'static str {
         Event::Rejected(_) => "rejected",
         Event::PaneStarted { .. } => "pane-started",
         Event::PaneSession { .. } => "pane-session",
+        Event::PaneSaid { .. } => "pane-said",
         Event::PaneReady { .. } => "pane-ready",
         Event::PaneIdle { .. } => "pane-idle",
         Event::PaneBusy { .. } => "pane-busy",

@@ -343,6 +343,7 @@ fn event() -> impl Strategy<Value = Event> {
         (pane(), prop::option::of(text()))
             .prop_map(|(pane, session)| Event::PaneStarted { pane, session }),
         (pane(), text()).prop_map(|(pane, session)| Event::PaneSession { pane, session }),
+        (pane(), text()).prop_map(|(pane, text)| Event::PaneSaid { pane, text }),
         (pane(), no()).prop_map(|(pane, no)| Event::PaneReady { pane, no }),
         (pane(), no(), no()).prop_map(|(pane, turn, no)| Event::PaneIdle { pane, turn, no }),
         (pane(), any::<(Option<u32>, bool)>(), no()).prop_map(|(pane, (turn, unchanged), no)| {
@@ -358,10 +359,13 @@ fn event() -> impl Strategy<Value = Event> {
             dialog,
             no
         }),
-        (pane(), any::<i64>(), no()).prop_map(|(pane, until, no)| Event::PaneLimited {
-            pane,
-            until,
-            no
+        (pane(), any::<i64>(), any::<bool>(), no()).prop_map(|(pane, until, guessed, no)| {
+            Event::PaneLimited {
+                pane,
+                until,
+                guessed,
+                no,
+            }
         }),
         (pane(), exit()).prop_map(|(pane, exit)| Event::PaneExited { pane, exit }),
         used().prop_map(|used| Event::PaneUsed(Box::new(used))),

@@ -246,6 +246,7 @@ impl Store {
             }
             Event::PaneStarted { .. }
             | Event::PaneSession { .. }
+            | Event::PaneSaid { .. }
             | Event::PaneReady { .. }
             | Event::PaneIdle { .. }
             | Event::PaneBusy { .. }

@@ -50,6 +50,7 @@ impl Code {
                 | Code::LeadsNowhere
                 | Code::UnknownComplete
                 | Code::SaidTwice
+                | Code::UntestedVersion
         )
     }
 }
@@ -161,6 +162,7 @@ codes! {
     OutsideProject   "TX0319" Warning "A `workspace` leads out of the project; it is left out."
     CannotRun        "TX0320" Error   "An agent cannot be run on this machine: its runtime or program is not there."
     NoUsage          "TX0321" Warning "A budget cannot hold an agent to it: its runtime does not report what it uses."
+    UntestedVersion  "TX0322" Warning "tx was not tested with the installed version of an agent CLI."
     // The routing table, checked as a program.
     UnknownTarget    "TX0401" Error   "A route leads to an agent that does not exist."
     UnknownRow       "TX0402" Warning "A routing row is for an agent that does not exist."

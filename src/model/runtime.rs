@@ -161,6 +161,9 @@ pub struct ScreenRules {
     pub question: Option<Pattern>,
     /// The account has no room, in the last lines. Its group `until` is when it will have.
     pub limited: Option<Pattern>,
+    /// Nobody is logged in, so that its turn has failed: right above an empty composer. Its group
+    /// `said` is what it says.
+    pub logged_out: Option<Pattern>,
     /// It is at work: in the last lines down to the composer and below it, or anywhere on the
     /// screen of a program without a composer.
     pub busy: Option<Pattern>,
@@ -175,6 +178,14 @@ impl ScreenRules {
     /// Is the program typed to, so that its screen has to be seen first?
     pub fn is_typed_to(&self) -> bool {
         self.composer.is_some() || self.prompt.is_some()
+    }
+
+    /// The same rules for a screen where the words of a limit mean nothing.
+    pub fn without_limits(&self) -> ScreenRules {
+        ScreenRules {
+            limited: None,
+            ..self.clone()
+        }
     }
 }
 
@@ -305,6 +316,20 @@ impl Runtime {
     pub fn thinking_of<'a>(&self, agent: &'a Agent) -> Option<&'a str> {
         let level = agent.thinking.as_deref();
         level.filter(|level| self.thinking_levels.iter().any(|known| known == level))
+    }
+
+    /// The command that logs somebody in; empty: there is none.
+    pub fn login(&self) -> &str {
+        self.program.as_ref().map_or("", |info| &info.login)
+    }
+
+    /// Was its definition tested with this version of its program?
+    pub fn is_tested(&self, version: &str) -> bool {
+        let info = self.program.as_ref();
+        info.is_none_or(|info| {
+            let mut tested = info.versions.iter();
+            info.versions.is_empty() || tested.any(|tested| version.starts_with(tested))
+        })
     }
 
     /// How the process of an agent lives.

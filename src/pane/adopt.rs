@@ -69,6 +69,7 @@ mod tests {
                 sends: false,
                 limit_grace: 0,
                 utc_offset: 0,
+                login: String::new(),
             };
             match Saw::adopted(&setup, Some(&worker(status)), 4, [mark, 0]) {
                 Saw::Adopted { turn, busy, .. } => (turn, busy),

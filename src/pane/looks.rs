@@ -4,7 +4,7 @@ use super::act::{Act, Report};
 use super::saw::{Hook, Saw};
 use super::step::{Pane, PaneState};
 use super::texts::Delivering;
-use crate::engine::{Dialog, DialogKind};
+use crate::engine::{Dialog, DialogKind, LIMITED, MOST_LIMITED};
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
 
@@ -13,9 +13,6 @@ const LIVES: i64 = 60;
 /// A text that waits is given up by those who wait for it, unless somebody is known to use the
 /// pane: that is told so often, in milliseconds.
 const HOLDS: i64 = 20_000;
-/// How long a limit without a time is taken to last, in milliseconds: it doubles up to an hour.
-const LIMITED: i64 = 300_000;
-const MOST_LIMITED: i64 = 3_600_000;
 
 impl Pane {
     /// Somebody wants to know what it shows.
@@ -97,6 +94,7 @@ impl Pane {
         if self.was_idle(&view) {
             let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
             let known = matches!(self.state, PaneState::Ready);
+            self.limit_is_old |= matches!(self.state, PaneState::Limited { .. });
             self.state = PaneState::Ready;
             // Who was interrupted is told why before anybody is told that it has stopped.
             if !known && !note {
@@ -154,7 +152,7 @@ impl Pane {
 
     /// It is at work.
     pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
-        self.idle = None;
+        (self.idle, self.limit_is_old) = (None, false);
         self.why = "it is at work";
         if let Some(turn) = self.launched.take() {
             // Nobody else has given it anything yet.
@@ -208,7 +206,7 @@ impl Pane {
         self.idle = None;
         self.why = "its account has no room";
         let (until, wait) = match self.state {
-            PaneState::Limited { until, wait } => (until, wait),
+            PaneState::Limited { until, wait, .. } => (until, wait),
             PaneState::Starting { .. }
             | PaneState::Ready
             | PaneState::Delivering(_)
@@ -219,7 +217,7 @@ impl Pane {
             | PaneState::Gone { .. } => (0, LIMITED / 2),
         };
         let shown = match saw {
-            Saw::Hook(Hook::Limited(until)) => Some(*until),
+            Saw::Hook(Hook::Limited(until)) => *until,
             Saw::Screen(view) => self.reset_on(view),
             _ => None,
         };
@@ -232,10 +230,36 @@ impl Pane {
             (self.at + wait, wait)
         };
         if now != until {
-            self.state = PaneState::Limited { until: now, wait };
+            let guessed = shown.is_none();
+            self.state = PaneState::Limited {
+                until: now,
+                wait,
+                guessed,
+            };
             self.tell_level(true, acts);
         }
         self.look_if_wanted();
+    }
+
+    /// What a screen shows besides a limit that is over. Its words may stay until the program has
+    /// something to do, which it can be given if it waits.
+    pub(super) fn beneath_old_limit(&self, view: &super::View) -> Option<Look> {
+        let beneath = || classify(&self.setup.screen.without_limits(), &view.screen);
+        match self.state {
+            _ if self.limit_is_old => Some(beneath()),
+            PaneState::Limited { until, .. } if self.at >= until && self.wanted.is_some() => {
+                Some(beneath()).filter(|look| *look == Look::Idle)
+            }
+            PaneState::Limited { .. }
+            | PaneState::Starting { .. }
+            | PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Busy
+            | PaneState::Dialog(_)
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => None,
+        }
     }
 
     /// When the limit that a screen shows is over, if it says so. That is read once: later the

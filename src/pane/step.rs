@@ -5,10 +5,10 @@ use super::act::{Act, Force, Report};
 use super::requests::Requests;
 use super::saw::{Hook, HookWants, Pasted, Saw, Text, View};
 use super::table::{PanePhase, PaneSignal, PaneTransition, decide};
-use super::texts::Delivering;
+use super::texts::{Delivering, SENT};
 use crate::engine::{Dialog, ProcessExit};
 use crate::model::ScreenRules;
-use crate::runtime::screen::{Look, classify};
+use crate::runtime::screen::{Look, classify, logged_out};
 
 /// The steps to the end of a process, and how long it is given after each, in milliseconds.
 pub const STEPS: [(Force, i64); 3] = [
@@ -35,6 +35,8 @@ pub struct Setup {
     /// How far the clock of this machine is ahead of UTC, in seconds: programs tell their times
     /// by it.
     pub utc_offset: i32,
+    /// The command that logs somebody in.
+    pub login: String,
 }
 
 /// One pane.
@@ -67,6 +69,8 @@ pub struct Pane {
     pub(super) held: i64,
     /// Something may have been typed that does not show yet: it is not idle before then.
     pub(super) settled: i64,
+    /// The limit that its screen shows is over: the words stay until it has something to do.
+    pub(super) limit_is_old: bool,
     /// A tx that was killed may have typed a note, and not sent it off.
     pub(super) may_hold_note: bool,
     /// Somebody wants to know what the next look finds.
@@ -75,6 +79,8 @@ pub struct Pane {
     pub(super) next_look: Option<i64>,
     /// What kept a text from being given.
     pub(super) why: &'static str,
+    /// Nobody is logged in, as its screen says: it ends for that.
+    logged_out: Option<String>,
     has_terminal: bool,
     /// What it is started with.
     start: Option<u32>,
@@ -86,15 +92,26 @@ pub struct Pane {
 /// A phase, with what belongs to it.
 #[derive(Clone, Debug)]
 pub(super) enum PaneState {
-    Starting { runs: bool },
+    Starting {
+        runs: bool,
+    },
     Ready,
     Delivering(Delivering),
     Submitted(Box<super::texts::Submitted>),
     Busy,
     Dialog(Dialog),
-    Limited { until: i64, wait: i64 },
-    Ending { step: usize, due: Option<i64> },
-    Gone { untold: Option<ProcessExit> },
+    Limited {
+        until: i64,
+        wait: i64,
+        guessed: bool,
+    },
+    Ending {
+        step: usize,
+        due: Option<i64>,
+    },
+    Gone {
+        untold: Option<ProcessExit>,
+    },
 }
 
 impl Pane {
@@ -116,10 +133,12 @@ impl Pane {
             shown: 0,
             held: 0,
             settled: 0,
+            limit_is_old: false,
             may_hold_note: false,
             asked: false,
             next_look: None,
             why: "it was never seen to wait",
+            logged_out: None,
             has_terminal: true,
             start: None,
             title: (String::new(), 0, 0),
@@ -140,6 +159,12 @@ impl Pane {
         let looked = shown.is_some() || matches!(saw, Saw::NotSeen(_));
         if let Saw::Title { mark, .. } | Saw::Screen(View { mark, .. }) = &saw {
             self.mark.clone_from(mark);
+        }
+        if let (Saw::Screen(view), PaneSignal::End) = (&saw, seen) {
+            self.logged_out = self.says_logged_out(view);
+        }
+        if let Saw::Hook(Hook::Queued) = &saw {
+            self.settled = self.at + SENT;
         }
         self.act(by, seen, saw, &mut acts);
         // A title of one that is typed to is only a reason to look.
@@ -234,8 +259,10 @@ impl Pane {
                 view.screen.title.clone_from(title);
                 self.look(&view)
             }
+            // To go on trying helps nobody.
+            Saw::Screen(view) if self.says_logged_out(view).is_some() => PaneSignal::End,
             Saw::Screen(view) => self.look(view),
-            Saw::NotSeen(_) => PaneSignal::Unknown,
+            Saw::NotSeen(_) | Saw::Hook(Hook::Queued) => PaneSignal::Unknown,
             Saw::Hook(Hook::TakenUp(Some(_))) => PaneSignal::TakenUp,
             Saw::Hook(Hook::TakenUp(None)) => PaneSignal::Busy,
             // Its outcome may be there long before it has ended its turn, which it shows itself.
@@ -283,13 +310,34 @@ impl Pane {
         }
     }
 
+    /// What its screen says if its turn has failed because nobody is logged in.
+    fn says_logged_out(&self, view: &View) -> Option<String> {
+        let has_turn = match &self.state {
+            PaneState::Busy => self.ours,
+            PaneState::Starting { .. } => self.launched.is_some(),
+            PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Dialog(_)
+            | PaneState::Limited { .. }
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => false,
+        };
+        let said = || logged_out(&self.setup.screen, &view.screen);
+        has_turn.then(said).flatten()
+    }
+
     /// What a look means: its screen, unless somebody uses the pane or it shows an older turn.
     fn look(&self, view: &View) -> PaneSignal {
         // The hook that waits knows better than the screen, which may not show it.
         if self.requests.asks().is_some() {
             return PaneSignal::Dialog;
         }
-        match classify(&self.setup.screen, &view.screen) {
+        let look = match classify(&self.setup.screen, &view.screen) {
+            limited @ Look::Limited { .. } => self.beneath_old_limit(view).unwrap_or(limited),
+            look => look,
+        };
+        match look {
             Look::Dialog { .. } => PaneSignal::Dialog,
             Look::Limited { .. } => PaneSignal::Limited,
             Look::Busy => PaneSignal::Busy,
@@ -491,6 +539,10 @@ impl Pane {
     fn exit(&mut self, exit: ProcessExit, by_itself: bool, acts: &mut Vec<Act>) {
         // One that tx has ended itself need not ask for the terminal, which may be what is wrong.
         let was_ended = matches!(self.state, PaneState::Ending { .. }) && self.has_terminal;
+        let exit = match self.logged_out.take() {
+            Some(said) => ProcessExit::logged_out(&said, &self.setup.login),
+            None => exit,
+        };
         if by_itself || was_ended {
             self.state = PaneState::Gone { untold: None };
             acts.extend([Act::Fence, Act::Tell(Report::Exited(exit))]);
@@ -530,7 +582,11 @@ impl Pane {
                 dialog: dialog.clone(),
                 no,
             },
-            PaneState::Limited { until, .. } => Report::Limited { until: *until, no },
+            PaneState::Limited { until, guessed, .. } => Report::Limited {
+                until: *until,
+                guessed: *guessed,
+                no,
+            },
             PaneState::Starting { .. } | PaneState::Ending { .. } | PaneState::Gone { .. } => {
                 return;
             }

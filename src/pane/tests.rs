@@ -23,6 +23,7 @@ impl PaneHarness {
             sends: false,
             limit_grace: 0,
             utc_offset: 0,
+            login: String::new(),
         };
         PaneHarness {
             pane: Pane::new(setup),
@@ -456,12 +457,20 @@ fn dialogs_limits_and_work_are_told_and_hold_a_text() {
     ));
     assert_eq!(play.see(screen("Allow rm?")), [], "known");
     let until = play.at + 300_000;
-    let limited = told(Report::Limited { until, no: 4 });
+    let limited = told(Report::Limited {
+        until,
+        guessed: true,
+        no: 4,
+    });
     assert_eq!(play.see(screen("no room")), [limited]);
     assert_eq!(play.see(screen("no room")), [], "known");
     play.at = until;
     let until = until + 600_000;
-    let limited = told(Report::Limited { until, no: 5 });
+    let limited = told(Report::Limited {
+        until,
+        guessed: true,
+        no: 5,
+    });
     assert_eq!(play.see(screen("no room")), [limited], "it lasts longer");
     assert_eq!(play.see(screen("> ")), []);
     play.later(500);
@@ -470,6 +479,67 @@ fn dialogs_limits_and_work_are_told_and_hold_a_text() {
         acts,
         [Act::Fence, told(Report::Ready { no: 6 }), paste(1, true)]
     );
+}
+
+#[test]
+fn a_text_is_typed_when_a_limit_is_over_though_its_words_stay_on_the_screen() {
+    let mut play = PaneHarness::idle();
+    let no_room = |last: &str| {
+        let mut view = view(last);
+        view.screen.lines.insert(0, "no room".into());
+        view.screen.cursor = view.screen.cursor.map(|[x, _]| [x, 1]);
+        Saw::Screen(view)
+    };
+    play.see(Saw::Hook(Hook::Limited(None)));
+    play.see(Saw::Deliver(text(1)));
+    play.later(500);
+    assert_eq!(play.see(no_room("> ")), [], "there is no room yet");
+    play.later(300_000);
+    assert_eq!(play.see(no_room("> ")), []);
+    play.later(500);
+    let acts = play.see(no_room("> "));
+    let ready = told(Report::Ready { no: 3 });
+    assert_eq!(acts, [Act::Fence, ready, paste(1, true)]);
+    play.see(Saw::Pasted(Pasted::There));
+    play.later(200);
+    let typed = format!("> {}", text(1).last_line);
+    assert_eq!(play.see(no_room(&typed)), [Act::Enter]);
+    play.see(Saw::Pressed(true));
+    play.later(200);
+    let delivered = told(Report::Delivered { turn: 1 });
+    let acts = play.see(no_room("> "));
+    assert_eq!(acts.first(), Some(&delivered), "{acts:?}");
+    // What it shows then is a limit of its own.
+    let acts = play.see(no_room("> "));
+    assert!(
+        matches!(acts[..], [Act::Tell(Report::Limited { guessed: true, .. })]),
+        "{acts:?}"
+    );
+}
+
+#[test]
+fn an_agent_that_nobody_is_logged_in_at_is_ended_with_the_command_that_helps() {
+    let rules = "{ prompt: '^> $', busy: working, logged_out: '^! (?<said>401.*)' }";
+    let mut play = PaneHarness::of(serde_yaml::from_str(rules).unwrap(), false);
+    play.pane.setup.login = "cli login".into();
+    play.see(Saw::Start { turn: Some(1) });
+    play.see(Saw::Started);
+    play.see(screen("working"));
+    let mut failed = view("> ");
+    failed.screen.lines.insert(0, "! 401 no key".into());
+    failed.screen.cursor = Some([2, 1]);
+    let acts = play.see(Saw::Screen(failed));
+    assert_eq!(acts, [Act::Signal(Force::Interrupt)]);
+    let exit = ProcessExit::Code {
+        code: 0,
+        stdout: String::new(),
+        stderr: String::new(),
+    };
+    let by_itself = false;
+    let acts = play.see(Saw::Exited { exit, by_itself });
+    let why = "nobody is logged in (401 no key): run `cli login`, then retry".into();
+    let exited = told(Report::Exited(ProcessExit::Unstartable { why }));
+    assert_eq!(acts, [Act::Fence, exited]);
 }
 
 #[test]

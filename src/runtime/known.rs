@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use indexmap::IndexMap;
 
-use crate::model::{Agent, Runtime, Settings};
+use crate::model::{Agent, Mode, Runtime, Settings};
 
 /// The definitions that tx comes with.
 const BUILTIN: [(&str, &str); 7] = [
@@ -86,6 +86,16 @@ impl Runtimes {
         self.get(&agent.runtime)
     }
 
+    /// Run the agents of a runtime that do not say otherwise in a process for each turn, if its
+    /// program can.
+    pub fn run_for_one_turn(&mut self, name: &str) {
+        if let Some(runtime) = self.known.get_mut(name)
+            && !runtime.turn.is_empty()
+        {
+            runtime.mode = Mode::Turn;
+        }
+    }
+
     /// Every name that a mesh may use.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.known.keys().map(String::as_str)
@@ -95,7 +105,7 @@ impl Runtimes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Mode, ScreenRules};
+    use crate::model::ScreenRules;
 
     #[test]
     fn every_definition_of_ours_can_be_read() {
@@ -122,5 +132,17 @@ mod tests {
                 "claude", "codex", "gemini", "opencode", "pi", "aider", "command", "mine"
             ]
         );
+    }
+
+    #[test]
+    fn a_program_that_needs_a_pane_stays_in_it() {
+        let settings = "runtimes: { mine: { run: [x], mode: pane } }";
+        let settings = crate::format::settings::parse(settings).unwrap();
+        let mut runtimes = Runtimes::with(&settings);
+        for (name, mode) in [("claude", Mode::Turn), ("mine", Mode::Pane)] {
+            assert_eq!(runtimes.get(name).unwrap().mode, Mode::Pane);
+            runtimes.run_for_one_turn(name);
+            assert_eq!(runtimes.get(name).unwrap().mode, mode, "{name}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! When a limit is over, as agent CLIs say it: `4:05pm (UTC)`, `4:04 PM`, `in 2 hours 5 minutes`.
 
-use chrono::{DateTime, Days, FixedOffset, NaiveTime, TimeZone};
+use chrono::{DateTime, Days, FixedOffset, NaiveTime, TimeDelta, TimeZone};
 use regex::Regex;
 use std::sync::LazyLock;
 
@@ -12,6 +12,9 @@ static SPAN: LazyLock<Regex> = LazyLock::new(|| {
     let span = r"(?i)\b(\d+)\s*(d|days?|h|hours?|hrs?|m|min|minutes?|s|sec|seconds?)\b";
     Regex::new(span).expect("a test reads times with it")
 });
+
+/// A time of the clock that is no longer ago than this is of today.
+const JUST_OVER: TimeDelta = TimeDelta::minutes(5);
 
 /// The time that a text names, in milliseconds since 1970: the next after `now`. A clock without
 /// a zone, or with one that is not UTC, is taken to be that of this machine, `offset` seconds
@@ -33,9 +36,14 @@ pub fn reset(text: &str, now: i64, offset: i32) -> Option<i64> {
         let today = zone
             .from_local_datetime(&now.date_naive().and_time(time))
             .single()?;
-        let next = match today > now {
-            true => today,
-            false => today.checked_add_days(Days::new(1))?,
+        // A clock without seconds: what was in this minute, or a little before, is over soon.
+        let ended = now.signed_duration_since(today);
+        let next = if today > now {
+            today
+        } else if ended < JUST_OVER {
+            now.max(today + TimeDelta::minutes(1))
+        } else {
+            today.checked_add_days(Days::new(1))?
         };
         return Some(next.timestamp_millis());
     }
@@ -71,6 +79,9 @@ mod tests {
         for (text, offset, expected) in [
             ("4:05pm (UTC)", 3_600, Some("2026-11-15T16:05:00Z")),
             ("3pm (UTC)", 0, Some("2026-11-16T15:00:00Z")),
+            // It was in this minute, or just before.
+            ("3:30pm (UTC)", 0, Some("2026-11-15T15:31:00Z")),
+            ("3:28 PM", 0, Some("2026-11-15T15:30:00Z")),
             ("12:10 AM", 0, Some("2026-11-16T00:10:00Z")),
             ("12:10 PM", 0, Some("2026-11-16T12:10:00Z")),
             // In the zone of this machine it is 16:30.

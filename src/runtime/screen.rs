@@ -77,6 +77,16 @@ pub enum Wants {
     Answer,
 }
 
+/// What a screen says where a turn has failed because nobody is logged in.
+pub fn logged_out(rules: &ScreenRules, screen: &Screen) -> Option<String> {
+    let rule = rules.logged_out.as_ref()?;
+    let shown = ScreenText::of(rules, screen);
+    let near = shown.bare(shown.foot());
+    let found = rule.all(&near).next()?;
+    let said = found.name("said").map_or("", |said| said.as_str());
+    Some(said.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// What does this screen say? The first that holds, in the order of [`Look`].
 pub fn classify(rules: &ScreenRules, screen: &Screen) -> Look {
     let shown = ScreenText::of(rules, screen);

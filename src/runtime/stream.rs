@@ -66,6 +66,26 @@ pub fn shown(line: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
+/// What the agent said last in a whole stream; `None`: nothing, or this is no stream.
+pub fn last_answer(stream: &str) -> Option<String> {
+    stream.lines().rev().find_map(|line| {
+        let event: Value = serde_json::from_str(line).ok()?;
+        match event["type"].as_str()? {
+            "assistant" | "message_end" => {
+                let content = event["message"]["content"].as_array()?.iter();
+                let texts: Vec<String> = content.filter_map(|part| text(&part["text"])).collect();
+                (!texts.is_empty()).then(|| texts.join("\n"))
+            }
+            "item.completed" if event["item"]["type"] == "agent_message" => {
+                text(&event["item"]["text"])
+            }
+            "message" if event["role"] == "assistant" => text(&event["content"]),
+            "text" => text(&event["part"]["text"]),
+            _ => None,
+        }
+    })
+}
+
 /// A part of a message.
 fn part(part: &Value) -> Option<String> {
     match part["type"].as_str()? {
@@ -117,6 +137,22 @@ fn tool(name: &Value, input: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_answer_of_a_stream_is_found_behind_what_follows_it() {
+        let stream = concat!(
+            r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"First."}]}}"#,
+            "\n",
+            r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Done."}]}}"#,
+            "\n",
+            r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Read","input":{}}]}}"#,
+            "\n",
+            r#"{"type":"result","subtype":"success"}"#,
+            "\n"
+        );
+        assert_eq!(last_answer(stream).as_deref(), Some("Done."));
+        assert_eq!(last_answer("plain words\n"), None);
+    }
 
     #[test]
     fn each_stream_is_lines_for_people() {

@@ -169,6 +169,7 @@ fn mesh(event: &Event) -> Option<&Name> {
         | Event::Rejected(_)
         | Event::PaneStarted { .. }
         | Event::PaneSession { .. }
+        | Event::PaneSaid { .. }
         | Event::PaneReady { .. }
         | Event::PaneIdle { .. }
         | Event::PaneBusy { .. }
@@ -218,6 +219,7 @@ pub(super) fn in_words(record: &Record) -> String {
         Event::PaneSession { pane, session } => {
             format!("{} has session {session}", pane.worker)
         }
+        Event::PaneSaid { pane, .. } => format!("{} said something", pane.worker),
         Event::PaneReady { pane, .. } => {
             format!("{} was ready, attempt {}", pane.worker, pane.attempt)
         }

@@ -233,3 +233,28 @@ fn the_runtime_of_the_project_runs_the_meshes_that_name_none() {
         "{found}"
     );
 }
+
+#[test]
+fn a_version_that_was_not_tested_is_said_and_run_a_turn_at_a_time() {
+    let sandbox = Sandbox::empty();
+    install(&sandbox, "claude", "9.0.1 (Claude Code)", true);
+    tx(&sandbox, &["init", "--runtime", "claude"]).ok();
+    let checked = tx(&sandbox, &["mesh", "check", "--json"]).json();
+    let text = checked.to_string();
+    assert!(text.contains("TX0322"), "{text}");
+    assert!(
+        text.contains(
+            "tx was not tested with claude 9.0.1: its agents run a process for each turn"
+        ),
+        "{text}"
+    );
+    install(&sandbox, "claude", CLAUDE, true);
+    File::open(sandbox.path().join("bin/claude"))
+        .unwrap()
+        .set_modified(SystemTime::now() + Duration::from_secs(5))
+        .unwrap();
+    let text = tx(&sandbox, &["mesh", "check", "--json"])
+        .json()
+        .to_string();
+    assert!(!text.contains("TX0322"), "{text}");
+}

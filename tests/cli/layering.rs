@@ -55,6 +55,8 @@ const OF_DAEMON: &[&str] = &[
     "file_with",
     "orphans",
     "pane_of",
+    "program_output",
+    "program_version",
     "running",
 ];
 

@@ -70,6 +70,8 @@ fn attach_goes_to_the_pane_of_just_that_agent() {
         let told = project.tx(&["attach", agent]);
         let told = String::from_utf8_lossy(&told.stderr).into_owned();
         assert!(told.contains(&format!("attach -t '{pane}'")), "{told}");
+        let says = format!("{agent}: what you type goes to its program");
+        assert!(told.contains(&says), "{told}");
     }
 }
 

@@ -97,6 +97,27 @@ fn a_draft_in_the_pane_of_an_agent_is_left_alone_and_the_message_waits() {
 }
 
 #[test]
+fn whoever_goes_to_a_pane_is_told_whether_it_is_safe_to_type() {
+    let project = with_composer("");
+    let told = || {
+        let told = project.tx(&["attach", "dev/one"]);
+        String::from_utf8_lossy(&told.stderr).into_owned()
+    };
+    project.give("m1");
+    project.wait_until_sent_off("m1");
+    project.finish("m1");
+    wait_for("a safe pane", || {
+        told()
+            .contains("dev/one: safe to type: it waits")
+            .then_some(())
+    });
+    project.press(&["-l", "a draft"]);
+    wait_for("the draft", || {
+        told().contains("dev/one: careful: ").then_some(())
+    });
+}
+
+#[test]
 fn a_lost_enter_is_pressed_again() {
     let project = with_composer("drops-enter");
     project.give("t1");

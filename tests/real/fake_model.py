@@ -16,6 +16,7 @@ in the prompt itself, as a line of the form  @@verb argument :
   @@think SECONDS     wait that long before the first token (busy state)
   @@limit SECONDS     answer as a spent usage quota that resets then (429, vendor's own form)
   @@status CODE       answer with that HTTP status (429, 500, 529, 401 ...)
+                      (@@limit and @@status are passed over while there is a file `room` beside LOG)
 
 A line of tx that names a file (`tx: a task from core, "...": read /path/x.md and do it.`)
 and no @@ line: the file is read first, with the client's own tool, and the @@ line in it
@@ -136,6 +137,8 @@ def decide(kind, b):
             return ("text", "There is no @@ line in %s." % path)
     line = [m.group(0) for m in VERB.finditer(script)][-1]
     steps = [VERB.match(s).groups() for s in line.strip().split(" ;; ")]
+    if os.path.exists(os.path.join(os.path.dirname(LOG) or ".", "room")):
+        steps = [s for s in steps if s[0] not in ("limit", "status")]
     if n >= len(steps):
         return ("text", "DONE. I have seen %d user texts." % sum(r == "user" and bool(VERB.search(t)) for r, t in ts))
     verb, arg = steps[n]
@@ -226,7 +229,8 @@ class H(BaseHTTPRequestHandler):
         except (OSError, ValueError): pass
         with LOCK, open(LOG, "a") as f:
             f.write(json.dumps({"t": time.time(), "post": p, "kind": kind, "model": b.get("model"), "stream": b.get("stream"),
-                                "turns": [(r, t[-2000:]) for r, t in turns(kind, b)], "tools": sorted(tools(kind, b)), "act": act}) + "\n")
+                                "system": text_of(b.get("system") or b.get("instructions") or "")[-6000:],
+                                "turns": [(r, t if r == "developer" else t[-2000:]) for r, t in turns(kind, b)], "tools": sorted(tools(kind, b)), "act": act}) + "\n")
         if len(sys.argv) > 3:                         # keep the last full body for study
             open("%s/%s-%d.json" % (sys.argv[3], kind, time.time() * 1000), "w").write(json.dumps(b, indent=1))
         if act[0] == "status":

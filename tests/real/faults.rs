@@ -5,15 +5,8 @@ use std::fs;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::lab::wait_for;
+use crate::matrix::Case;
 use crate::team::{Team, alone};
-
-/// The dead letters, once there is one.
-fn parked(team: &Team) -> String {
-    wait_for("a dead letter", || {
-        let letters = team.done(&["dlq", "list", "--json"]);
-        (letters.trim() != "[]").then_some(letters)
-    })
-}
 
 #[test]
 fn an_agent_that_gives_no_outcome_is_reminded_once_and_what_it_prints_is_none() {
@@ -21,9 +14,16 @@ fn an_agent_that_gives_no_outcome_is_reminded_once_and_what_it_prints_is_none() 
         let Some(team) = Team::start(&alone(runtime, mode)) else {
             return;
         };
+        let _case = Case::of(
+            runtime,
+            mode,
+            "no outcome → one reminder, then a dead letter",
+        );
         team.send("@@say All is done, I promise.");
-        let letters = parked(&team);
+        let letters = team.parked();
         assert!(letters.contains("reminded"), "{runtime} {mode}: {letters}");
+        let answer = "Its last answer: There is no @@ line";
+        assert!(letters.contains(answer), "{runtime} {mode}: {letters}");
         let notes = fs::read_dir(team.messages()).unwrap().flatten();
         let names = notes.map(|note| note.file_name().into_string().unwrap());
         let reminders =
@@ -38,6 +38,7 @@ fn an_agent_goes_on_while_tx_is_killed_and_started_again() {
         let Some(team) = Team::start(&alone(runtime, mode)) else {
             return;
         };
+        let _case = Case::of(runtime, mode, "kill -9 of tx in mid-turn");
         let made = team.lab.project().join("made");
         team.send(&match runtime {
             "claude" => {

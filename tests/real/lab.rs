@@ -127,13 +127,24 @@ impl Lab {
 
     /// Type into a pane of the project's own tmux server, as a person would.
     pub(crate) fn type_into(&self, pane: &str, text: &str) {
+        self.press(pane, &["-l", text]);
+    }
+
+    /// The same with keys by their names.
+    pub(crate) fn press(&self, pane: &str, keys: &[&str]) {
         let socket = self.project().join(".ai/tx/state/tmux.sock");
-        tmux(&socket, &["send-keys", "-t", pane, "-l", text]);
+        tmux(&socket, &[&["send-keys", "-t", pane], keys].concat());
+    }
+
+    /// From now on the model passes over limits and errors.
+    pub(crate) fn make_room(&self) {
+        std::fs::write(self.path("room"), "").unwrap();
     }
 
     /// What the model was asked: each request with tools.
     pub(crate) fn requests(&self) -> Vec<Value> {
-        let log = std::fs::read_to_string(self.path("model.jsonl")).unwrap();
+        // Before the first there is no file.
+        let log = std::fs::read_to_string(self.path("model.jsonl")).unwrap_or_default();
         let all = log
             .lines()
             .filter_map(|line| serde_json::from_str(line).ok());

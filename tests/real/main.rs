@@ -6,7 +6,14 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod conversations;
+mod dialogs;
 mod faults;
+mod fresh;
+mod kills;
 mod lab;
+mod limits;
+mod matrix;
 mod team;
 mod trial;
+mod words;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::lab::{Lab, wait_for};
+use crate::matrix::Case;
 
 /// A project in a lab, with tx at work in it.
 pub(crate) struct Team {
@@ -29,9 +30,14 @@ fn mesh(builder: &str, reviewer: &str) -> String {
 
 /// A mesh of one agent.
 pub(crate) fn alone(runtime: &str, mode: &str) -> String {
+    alone_with(runtime, mode, "prompt: You build.")
+}
+
+/// The same with these fields.
+pub(crate) fn alone_with(runtime: &str, mode: &str, fields: &str) -> String {
     format!(
         "mesh: team\nentry_point: builder\nagents:\n  \
-         - {{name: builder, runtime: {runtime}, mode: {mode}, prompt: You build.}}\n\
+         - {{name: builder, runtime: {runtime}, mode: {mode}, {fields}}}\n\
          routing:\n  builder: {{complete: {{core: done}}}}\n"
     )
 }
@@ -39,7 +45,11 @@ pub(crate) fn alone(runtime: &str, mode: &str) -> String {
 impl Team {
     /// `None`: there is no lab here.
     pub(crate) fn start(config: &str) -> Option<Team> {
-        let lab = Lab::open()?;
+        Some(Team::start_in(Lab::open()?, config, &[]))
+    }
+
+    /// In this lab, with changes of the environment as `env` takes them.
+    pub(crate) fn start_in(lab: Lab, config: &str, env: &[&str]) -> Team {
         let folder = lab.project().join("meshes/team");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("config.yaml"), config).unwrap();
@@ -49,8 +59,12 @@ impl Team {
             .status();
         assert!(git.unwrap().success());
         let team = Team { lab };
-        team.done(&["start", "--detach"]);
-        Some(team)
+        let project = team.lab.project();
+        let tx = [env!("CARGO_BIN_EXE_tx"), "-C", project.to_str().unwrap()];
+        let started = [&["env"], env, &tx, &["start", "--detach"]].concat();
+        let started = team.lab.run(&started);
+        assert!(started.status.success(), "{started:?}");
+        team
     }
 
     pub(crate) fn tx(&self, args: &[&str]) -> Output {
@@ -93,6 +107,39 @@ impl Team {
         format!("@@shell cp {} {}", prepared.display(), file.display())
     }
 
+    /// A script for either, which writes the outcome `complete` of the builder at its end, into a
+    /// file of this name.
+    pub(crate) fn outcome(&self, runtime: &str, name: &str) -> String {
+        let script = match runtime {
+            "claude" => self.writes("builder", "complete"),
+            _ => self.copies("builder", "complete"),
+        };
+        script.replace("builder-complete.md", &format!("{name}.md"))
+    }
+
+    /// Wait for an outcome that is in this file.
+    pub(crate) fn wrote(&self, name: &str) {
+        let file = self.messages().join(format!("{name}.md"));
+        wait_for(&format!("the outcome {name}"), || {
+            file.exists().then_some(())
+        });
+    }
+
+    /// The deliveries that the model was told of, each as often as it was told: the names of their
+    /// files.
+    pub(crate) fn deliveries(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        for request in self.lab.requests() {
+            let turns = request["turns"].as_array().unwrap();
+            let last = turns.last().filter(|turn| turn[0] == "user");
+            let text = last.map_or("", |turn| turn[1].as_str().unwrap());
+            let (_, line) = text.rsplit_once("tx: ").unwrap_or_default();
+            let file = line.split_whitespace().find(|word| word.ends_with(".md"));
+            told.extend(file.map(str::to_owned));
+        }
+        told
+    }
+
     pub(crate) fn send(&self, script: &str) {
         let body = format!("Do it.\n\n{script}\n");
         self.done(&["send", "team", &body, "--headline", "a task"]);
@@ -105,6 +152,33 @@ impl Team {
             let mut all = inbox.as_array().unwrap().iter();
             all.find(|one| one["status"] == status).cloned()
         })
+    }
+
+    /// The same by its headline.
+    pub(crate) fn headed(&self, headline: &str) -> Value {
+        wait_for(&format!("\"{headline}\""), || {
+            let inbox = self.json(&["inbox", "--all"]);
+            let mut all = inbox.as_array().unwrap().iter();
+            all.find(|one| one["headline"] == headline).cloned()
+        })
+    }
+
+    /// The dead letters, once there is one.
+    pub(crate) fn parked(&self) -> String {
+        wait_for("a dead letter", || {
+            let letters = self.done(&["dlq", "list", "--json"]);
+            (letters.trim() != "[]").then_some(letters)
+        })
+    }
+
+    /// The pane of the builder.
+    pub(crate) fn pane(&self) -> String {
+        let pane = self.json(&["status"])["workers"][0]["pane"].clone();
+        pane.as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn peek(&self) -> String {
+        self.done(&["worker", "peek", "team/builder"])
     }
 
     /// The question that waits for the human.
@@ -156,7 +230,9 @@ impl Team {
             let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
             let text = |name: &str| String::from_utf8_lossy(&read(name)).into_owned();
             let called = text("cmdline");
-            text("environ").contains(&mark) && called.contains(program) && !called.contains("hook")
+            // Its hooks are not the agent; its arguments may name them.
+            let is_hook = called.contains("\0hook\0");
+            text("environ").contains(&mark) && called.contains(program) && !is_hook
         })
         .collect()
     }
@@ -164,6 +240,19 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            for args in [
+                &["status"][..],
+                &["why", "team/builder"],
+                &["inbox", "--all"],
+            ] {
+                let said = self.tx(args);
+                let said = [said.stdout, said.stderr].concat();
+                eprintln!("tx {args:?}:\n{}", String::from_utf8_lossy(&said));
+            }
+            let peeked = self.tx(&["worker", "peek", "team/builder"]).stdout;
+            eprintln!("{}", String::from_utf8_lossy(&peeked).trim());
+        }
         self.tx(&["stop", "--kill-agents"]);
     }
 }
@@ -173,6 +262,8 @@ fn team_claude_hands_over_to_codex_and_the_result_reaches_the_human() {
     let Some(team) = Team::start(&mesh("claude", "codex")) else {
         return;
     };
+    let _claude = Case::of("claude", "pane", "task → outcome → routed → core");
+    let _codex = Case::of("codex", "pane", "task → outcome → routed → core");
     // The reviewer is given the builder's own words, and does what they script.
     let review = team.copies("reviewer", "approved");
     let file = team.messages().join("builder.md");
@@ -189,6 +280,11 @@ fn team_claude_asks_for_permission_and_a_no_reaches_its_model() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
+    let _case = Case::of(
+        "claude",
+        "pane",
+        "permission: yes, no with text, an agent cannot answer",
+    );
     let made = team.lab.project().join("made");
     let done = team.writes("builder", "complete");
     team.send(&format!("@@shell touch {} ;; {done}", made.display()));
@@ -234,6 +330,11 @@ fn team_claude_keeps_a_persons_draft_and_takes_its_message() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
+    let _case = Case::of(
+        "claude",
+        "pane",
+        "a person's draft stays, the message arrives",
+    );
     team.send(&team.writes("builder", "complete"));
     team.result("complete");
     team.idle("team/builder");
@@ -263,6 +364,7 @@ fn team_claude_is_resumed_with_its_session_after_kill_9() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
+    let _case = Case::of("claude", "pane", "kill -9 of the CLI while idle");
     team.send(&team.writes("builder", "complete"));
     team.result("complete");
     team.idle("team/builder");
@@ -295,6 +397,7 @@ fn team_codex_takes_two_tasks_in_one_conversation() {
     let Some(team) = Team::start(&alone("codex", "pane")) else {
         return;
     };
+    let _case = Case::of("codex", "pane", "two tasks in one conversation");
     team.send(&team.copies("builder", "complete"));
     team.result("complete");
     team.idle("team/builder");

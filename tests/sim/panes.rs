@@ -84,6 +84,7 @@ impl Process {
             sends: false,
             limit_grace: 0,
             utc_offset: 0,
+            login: String::new(),
         }
     }
 

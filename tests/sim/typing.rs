@@ -62,6 +62,7 @@ impl Life {
             sends: false,
             limit_grace: 0,
             utc_offset: 0,
+            login: String::new(),
         };
         Life {
             seed,
@@ -139,7 +140,7 @@ impl Life {
                     request: None,
                 })));
             } else if let Does::Limited(until) = self.terminal.does {
-                self.see(Saw::Hook(Hook::Limited(until)));
+                self.see(Saw::Hook(Hook::Limited(Some(until))));
             }
         }
     }
@@ -218,6 +219,7 @@ impl Life {
             sends: false,
             limit_grace: 0,
             utc_offset: 0,
+            login: String::new(),
         });
         let turn: u32 = self.terminal.mark.parse().unwrap_or(0);
         // A program that reads lines has what was pasted; the mark says so.

@@ -126,6 +126,7 @@ impl Watch {
             Event::PaneStarted { .. }
             | Event::PaneReady { .. }
             | Event::PaneSession { .. }
+            | Event::PaneSaid { .. }
             | Event::PaneIdle { .. }
             | Event::PaneBusy { .. }
             | Event::PaneAsked { .. }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
 use super::CheckView;
-use crate::actions::programs::{ProgramState, program_state, program_version};
+use crate::actions::programs::{ProgramState, program_state};
+use crate::daemon::program_version;
 use crate::model::ProgramInfo;
 use crate::project::{Catalogue, MeshSource, Project, find_program};
 
@@ -92,10 +93,7 @@ fn agent_cli(
         return CheckView::bad(check, format!("`{program}` {what}, for {who}"), fix);
     }
     let version = program_version(project, program, path);
-    let is_tested = |version: &String| {
-        let mut tested = info.versions.iter();
-        info.versions.is_empty() || tested.any(|tested| version.starts_with(tested))
-    };
+    let is_tested = |version: &String| runtime.is_none_or(|runtime| runtime.is_tested(version));
     let mut fixes = Vec::new();
     let mut detail = match &version {
         Some(version) if is_tested(version) => version.clone(),
