@@ -119,12 +119,10 @@ impl Start {
         let name = pane.worker.to_string();
         let system = is_cli.then(|| self.handout.system(output.as_deref()));
         let system = system.transpose().map_err(Unready::Never)?;
-        let line = match self.turn {
-            Some(turn) if is_cli => {
-                Some(self.handout.line(turn, output.as_deref(), self.resumed)?)
-            }
-            Some(_) | None => None,
-        };
+        let given = self.turn.filter(|_| is_cli);
+        let line = given.map(|turn| self.handout.line(turn, output.as_deref(), self.resumed));
+        let line = line.transpose()?;
+        let turn_file = text(&given.map(|turn| self.handout.turn_file(turn)));
         let model = self.model.as_deref().or(agent.model.as_deref());
         let model = model.map(|model| runtime.models.get(model).map_or(model, String::as_str));
         let session = self.session.as_deref();
@@ -156,6 +154,7 @@ impl Start {
             new_session: session.filter(|_| !self.resumed),
             old_session: session.filter(|_| self.resumed),
             text: line.as_deref(),
+            turn_file: turn_file.as_deref(),
             system: system.as_deref(),
             system_file: system_file_text.as_deref(),
             files: files_text.as_deref(),
@@ -226,13 +225,20 @@ impl Handout {
     /// What goes into a pane: one line with the path of the message, or the message itself.
     pub(super) fn text(&self, turn: u32) -> Result<Text, String> {
         let attempt = self.attempt();
-        let message = attempt.folder().join(format!("turn-{turn}.md"));
+        let message = self.turn_file(turn);
         let output = self.workspace()?;
-        if self.is_cli() {
-            let line = self.line(turn, output.as_deref(), false)?;
-            return self.given(attempt.given(turn), &line, Some(turn));
-        }
         let prompt = || self.prompt(output.as_deref(), true);
+        if self.is_cli() {
+            let reads = !self
+                .runtime
+                .as_ref()
+                .is_some_and(|runtime| runtime.whole_text);
+            let text = match reads {
+                true => self.line(turn, output.as_deref(), false)?,
+                false => prompt()?,
+            };
+            return self.given(attempt.given(turn), &text, Some(turn));
+        }
         let text = match (self.agent.deliver, self.contents.as_slice()) {
             (Deliver::Text, [one]) => match self.slash_command() {
                 Some(command) => format!("{command}\n\n{}", one.body),
@@ -275,8 +281,7 @@ impl Handout {
 
     /// The line that gives an agent CLI its messages, which are written to a file.
     fn line(&self, turn: u32, output: Option<&Path>, resumed: bool) -> Result<String, String> {
-        let file = self.attempt().folder().join(format!("turn-{turn}.md"));
-        let file = write(file, &self.prompt(output, true)?)?;
+        let file = write(self.turn_file(turn), &self.prompt(output, true)?)?;
         let given: Vec<Given> = self.contents.iter().map(Content::given).collect();
         let again = resumed && self.contents.iter().any(Content::is_work);
         Ok(line(&given, &file.to_string_lossy(), again))
@@ -293,6 +298,11 @@ impl Handout {
             }
         };
         self.given(folder.join("note"), &text, None)
+    }
+
+    /// The messages of a turn, as an agent CLI reads them.
+    fn turn_file(&self, turn: u32) -> PathBuf {
+        self.attempt().folder().join(format!("turn-{turn}.md"))
     }
 
     fn attempt(&self) -> Attempt {

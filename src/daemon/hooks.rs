@@ -30,7 +30,8 @@ pub(super) struct Hooks {
     one_turn: bool,
     /// The deliveries of this process are files that begin so.
     turns: String,
-    last: u32,
+    /// How many have waited.
+    count: u32,
     waiting: BTreeMap<u32, Waiting>,
     /// The session that was told of.
     pub(super) session: Option<String>,
@@ -54,7 +55,7 @@ impl Hooks {
             meanings,
             one_turn,
             turns: folder.join("turn-").to_string_lossy().into(),
-            last: 0,
+            count: 0,
             waiting: BTreeMap::new(),
             session: None,
             transcript: None,
@@ -82,9 +83,10 @@ impl Hooks {
             let _ = answer.send(said(HookOutput::nothing()));
             return self.saw(&call).filter(|_| !wake);
         };
-        self.last += 1;
-        self.waiting.insert(self.last, Waiting { answer, wake });
-        let request = self.last;
+        // An even number is that of a dialog on the screen.
+        let request = 2 * self.count + 1;
+        self.count += 1;
+        self.waiting.insert(request, Waiting { answer, wake });
         Some(Saw::Request { request, wants })
     }
 

@@ -82,6 +82,7 @@ impl Injector {
                 one_turn: false,
                 apart: APART,
                 sends: false,
+                answers: Vec::new(),
                 limit_grace: 0,
                 utc_offset: 0,
             }),
@@ -183,6 +184,7 @@ impl Task {
                 | Act::Revoke
                 | Act::Interrupt
                 | Act::Send(_)
+                | Act::Press(_)
                 | Act::Answer { .. }
                 | Act::Signal(_)
                 | Act::FindTerminal

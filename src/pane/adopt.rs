@@ -67,6 +67,7 @@ mod tests {
                 one_turn: false,
                 apart: 500,
                 sends: false,
+                answers: Vec::new(),
                 limit_grace: 0,
                 utc_offset: 0,
             };

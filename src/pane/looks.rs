@@ -4,7 +4,7 @@ use super::act::{Act, Report};
 use super::saw::{Hook, Saw};
 use super::step::{Pane, State};
 use super::texts::Delivering;
-use crate::engine::{Dialog, DialogKind};
+use crate::engine::DialogKind;
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
 
@@ -52,6 +52,7 @@ impl Pane {
             | Act::Send(_)
             | Act::Answer { .. }
             | Act::Enter
+            | Act::Press(_)
             | Act::Interrupt
             | Act::Signal(_)
             | Act::FindTerminal
@@ -176,8 +177,8 @@ impl Pane {
         self.why = "it shows a dialog";
         let dialog = if let Some(asked) = self.requests.asks() {
             asked.clone()
-        } else if let Saw::Hook(Hook::Asked(dialog)) = saw {
-            dialog
+        } else if let Saw::Hook(Hook::Asked(dialog)) = &saw {
+            dialog.clone()
         } else if let Saw::Screen(view) = &saw
             && let Look::Dialog { wants, text } = classify(&self.setup.screen, &view.screen)
         {
@@ -185,19 +186,17 @@ impl Pane {
                 Wants::Permission => DialogKind::Permission,
                 Wants::Answer => DialogKind::Question,
             };
-            let request = None;
-            Dialog {
-                kind,
-                text,
-                request,
-            }
+            self.shown_dialog(kind, text)
         } else {
             return;
         };
         let known = matches!(&self.state, State::Dialog(shown) if *shown == dialog);
         if !known {
+            self.answering = None;
             self.state = State::Dialog(dialog);
             self.tell_level(true, acts);
+        } else if let Saw::Screen(view) = &saw {
+            self.press_answer(view, acts);
         }
         self.look_if_wanted();
     }
@@ -323,7 +322,7 @@ impl Pane {
     /// It is looked at again if something waits for it.
     pub(super) fn look_if_wanted(&mut self) {
         self.next_look = None;
-        if self.wanted.is_some() && self.is_typed_to() {
+        if (self.wanted.is_some() || self.answering.is_some()) && self.is_typed_to() {
             self.look_soon();
         }
     }

@@ -21,6 +21,7 @@ impl Play {
             one_turn,
             apart: 500,
             sends: false,
+            answers: Vec::new(),
             limit_grace: 0,
             utc_offset: 0,
         };

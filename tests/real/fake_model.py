@@ -52,7 +52,8 @@ def turns(kind, b):
         for m in b.get("contents", []):
             calls = any("functionCall" in p for p in m.get("parts", []))
             t = text_of(m.get("parts"))
-            out += [("tool", json.dumps(p["functionResponse"])) for p in m.get("parts", []) if "functionResponse" in p]
+            said = [p["functionResponse"].get("response") or {} for p in m.get("parts", []) if "functionResponse" in p]
+            out += [("tool", r["output"] if isinstance(r.get("output"), str) else json.dumps(r)) for r in said]
             if m.get("role") == "model" or t:
                 out.append(("assistant" if m.get("role") == "model" else "user", t or ("<call>" if calls else "")))
     elif kind == "responses":
@@ -131,7 +132,7 @@ def decide(kind, b):
         results = [t for r, t in ts[at + 1:] if r == "tool"]
         if not results:
             return read(have, path)
-        script, n = NUMBER.sub("", results[0].replace("\\n", "\n") if kind == "gemini" else results[0]), n - 1
+        script, n = NUMBER.sub("", results[0]), n - 1
         if not VERB.search(script):
             return ("text", "There is no @@ line in %s." % path)
     line = [m.group(0) for m in VERB.finditer(script)][-1]
