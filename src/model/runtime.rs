@@ -39,6 +39,8 @@ pub struct Runtime {
     pub session_in: Option<Pattern>,
     /// What it says when the session to be resumed does not exist.
     pub session_gone: Option<Pattern>,
+    /// Its exit code says nothing: it is 0 though its turn has failed.
+    pub always_exits_0: bool,
     /// What a process of one turn prints when its account has no room. Its group `until` is when
     /// it will have.
     pub limited: Option<Pattern>,
@@ -223,6 +225,7 @@ impl Default for Runtime {
             send: Vec::new(),
             session_in: None,
             session_gone: None,
+            always_exits_0: false,
             limited: None,
             limit_grace: 0,
             logged_out: None,
