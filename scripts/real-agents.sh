@@ -4,6 +4,8 @@
 #   scripts/real-agents.sh [team|trial]     all of them, the team that every test run runs, or the
 #                                           trial of 200 turns alone
 #
+# All of them write the table of cases in docs/runtimes.md from their results.
+#
 # LAB names the folder they are installed in (default: target/lab); TX_TRIAL_TURNS the turns of
 # each of the trial's eight panes (default: 25).
 set -euo pipefail
@@ -12,4 +14,14 @@ lab=$(realpath -m "${LAB:-target/lab}")
 for cli in claude codex; do
   [ -e "$lab/bin/$cli" ] || tests/real/lab.sh install "$lab" "$cli"
 done
-TX_LAB=$lab cargo test --locked --test real -- --nocapture ${1:+"$1"}
+export TX_LAB=$lab
+if [ $# -gt 0 ]; then
+  exec cargo test --locked --test real -- --nocapture "$1"
+fi
+TX_MATRIX=$(mktemp)
+export TX_MATRIX
+trap 'rm -f "$TX_MATRIX"' EXIT
+failed=0
+cargo test --locked --no-fail-fast --test real -- --nocapture || failed=$?
+tests/real/matrix.py "$TX_MATRIX" docs/runtimes.md
+exit "$failed"

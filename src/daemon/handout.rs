@@ -119,10 +119,19 @@ impl Start {
         let name = pane.worker.to_string();
         let system = is_cli.then(|| self.handout.system(output.as_deref()));
         let system = system.transpose().map_err(Unready::Never)?;
-        let given = self.turn.filter(|_| is_cli);
-        let line = given.map(|turn| self.handout.line(turn, output.as_deref(), self.resumed));
-        let line = line.transpose()?;
-        let turn_file = text(&given.map(|turn| self.handout.turn_file(turn)));
+        let line = match (self.turn, &self.queued) {
+            // The line in the queue names a file, which is to say what is true now.
+            (Some(_), Some(queued)) if is_cli => {
+                let given = self.handout.prompt(output.as_deref(), true)?;
+                write(queued.file.clone(), &given)?;
+                None
+            }
+            (Some(turn), None) if is_cli => {
+                Some(self.handout.line(turn, output.as_deref(), self.resumed)?)
+            }
+            (Some(_) | None, _) => None,
+        };
+        let turn_file = text(&self.turn.map(|turn| self.handout.turn_file(turn)));
         let model = self.model.as_deref().or(agent.model.as_deref());
         let model = model.map(|model| runtime.models.get(model).map_or(model, String::as_str));
         let session = self.session.as_deref();

@@ -54,6 +54,7 @@ impl Handover<'_> {
             turn: turn.map(|turn| turn.turn),
             mode,
             manner: Manner::of(&runtime, mode),
+            queued: None,
             pane,
             handout,
         })

@@ -30,6 +30,8 @@ pub(super) struct Hooks {
     one_turn: bool,
     /// The deliveries of this process are files that begin so.
     turns: String,
+    /// A file of an earlier process that a text in its queue names, and the turn that it is now.
+    queued: Option<(String, u32)>,
     /// How many have waited.
     count: u32,
     waiting: BTreeMap<u32, Waiting>,
@@ -55,11 +57,17 @@ impl Hooks {
             meanings,
             one_turn,
             turns: folder.join("turn-").to_string_lossy().into(),
+            queued: None,
             count: 0,
             waiting: BTreeMap::new(),
             session: None,
             transcript: None,
         }
+    }
+
+    /// A text that names this file is that turn.
+    pub(super) fn expect(&mut self, file: &Path, turn: u32) {
+        self.queued = Some((file.to_string_lossy().into(), turn));
     }
 
     /// Does its program have none?
@@ -130,6 +138,9 @@ impl Hooks {
 
     /// The turn whose file a text names.
     fn turn_in(&self, text: &str) -> Option<u32> {
+        if let Some((_, turn)) = self.queued.as_ref().filter(|(file, _)| text.contains(file)) {
+            return Some(*turn);
+        }
         let (_, after) = text.rsplit_once(&self.turns)?;
         let (number, _) = after.split_once(".md")?;
         number.parse().ok()
@@ -247,6 +258,16 @@ mod tests {
             assert_eq!(answered.try_recv(), Ok(said(HookOutput::nothing())));
         }
         assert_eq!(hooks.session.as_deref(), Some("s"));
+    }
+
+    #[test]
+    fn a_text_that_waited_in_a_queue_is_the_turn_that_it_was_to_be_given_as() {
+        let mut hooks = hooks();
+        hooks.expect(Path::new("/p/run/dev/a/2/turn-6.md"), 7);
+        let prompt = "tx: work: read /p/run/dev/a/2/turn-6.md and do what it says";
+        let json = serde_json::json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt});
+        let (called, _answered) = call(&json.to_string());
+        assert_eq!(hooks.hear(called), Some(Saw::Hook(Hook::TakenUp(Some(7)))));
     }
 
     #[test]

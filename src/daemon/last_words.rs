@@ -4,10 +4,9 @@
 
 use crate::engine::Exit;
 use crate::model::{Pattern, Runtime};
+use crate::pane::Hook;
 use crate::runtime::reset;
 
-/// How long a limit lasts that does not say, in milliseconds.
-const LIMITED: i64 = 300_000;
 /// How much of what it printed last is looked at, in bytes.
 const LAST: usize = 16 * 1024;
 
@@ -44,7 +43,7 @@ impl LastWords {
         Some(found.name("session")?.as_str().to_owned())
     }
 
-    /// What an exit really was, and until when there is no room. `screen` is what its pane shows,
+    /// What an exit really was, and a limit that it tells of. `screen` is what its pane shows,
     /// where what it printed was not kept.
     pub(super) fn read(
         &self,
@@ -52,7 +51,7 @@ impl LastWords {
         screen: &str,
         now: i64,
         utc_offset: i32,
-    ) -> (Option<i64>, Exit) {
+    ) -> (Option<Hook>, Exit) {
         let (stdout, stderr) = match &exit {
             Exit::Code {
                 code,
@@ -76,7 +75,7 @@ impl LastWords {
         if let Some(found) = found.next() {
             let until = found.name("until").map(|until| until.as_str());
             let until = until.and_then(|until| reset(until, now, utc_offset));
-            return (Some(until.unwrap_or(now + LIMITED)), exit);
+            return (Some(Hook::Limited(until)), exit);
         }
         if let Some(why) = line(&self.logged_out) {
             let why = format!(
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
     use crate::runtime::Runtimes;
 
-    fn said(runtime: &str, stdout: &str, stderr: &str) -> (Option<i64>, Exit) {
+    fn said(runtime: &str, stdout: &str, stderr: &str) -> (Option<Hook>, Exit) {
         let runtime = Runtimes::builtin().get(runtime).unwrap();
         let exit = Exit::Code {
             code: 1,
@@ -134,11 +133,17 @@ mod tests {
         let answered = r#"{"type":"agent_end","messages":[{"role":"assistant","content":[{"type":"text","text":"It said 429."}],"stopReason":"stop"}]}"#;
         assert!(read("pi", &format!("{failed}\n{gave_up}\n")));
         assert!(read("pi", &format!("{failed}\n")));
-        assert!(!read("pi", &format!("{failed}\n{answered}\n")), "it went on");
+        assert!(
+            !read("pi", &format!("{failed}\n{answered}\n")),
+            "it went on"
+        );
         assert!(!read("pi", &format!("{answered}\n")));
         let limit = "litellm.RateLimitError: OpenAIException - scripted 429\nThe API provider has rate limited you. Try again later or check your quotas.\n";
         assert!(read("aider", limit));
-        assert!(!read("aider", &format!("{limit}Retrying in 0.2 seconds...\nDone.\n\nTokens: 5 sent, 3 received.\n")));
+        assert!(!read(
+            "aider",
+            &format!("{limit}Retrying in 0.2 seconds...\nDone.\n\nTokens: 5 sent, 3 received.\n")
+        ));
         assert!(!read("gemini", "RESOURCE_EXHAUSTED"), "its exit code tells");
     }
 
@@ -151,14 +156,14 @@ mod tests {
             "You've hit your 5-hour limit · resets 4:05pm (UTC)",
             "",
         );
-        assert_eq!(until, Some((16 * 60 + 5) * 60_000));
+        assert_eq!(until, Some(Hook::Limited(Some((16 * 60 + 5) * 60_000))));
         assert!(matches!(exit, Exit::Code { .. }));
         let (until, _) = said(
             "claude",
             "API Error: Request rejected (429) · scripted 429",
             "",
         );
-        assert_eq!(until, Some(1_000 + LIMITED));
+        assert_eq!(until, Some(Hook::Limited(None)));
         let (_, exit) = said("claude", "Not logged in · Please run /login", "");
         let Exit::Unstartable { why } = exit else {
             panic!("{exit:?}");

@@ -31,6 +31,7 @@ mod perform;
 mod process;
 mod processes;
 mod queue;
+mod queued;
 mod recover;
 mod run;
 mod screens;

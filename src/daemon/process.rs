@@ -3,11 +3,12 @@
 //!
 //! [`Pane`]: crate::pane::Pane
 
+mod queue;
+
 use std::collections::VecDeque;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use indexmap::IndexMap;
 use rustix::process::Pid;
@@ -20,23 +21,21 @@ use super::beginning::{self, Waiting};
 use super::clock::until;
 use super::ending;
 use super::handout::Handout;
-use super::hooks::{Called, Hooks, content};
+use super::hooks::{Called, Hooks};
 use super::last_words::{LastWords, utc_offset};
 use super::processes::{Start, Survivor, World};
+use super::queued::Queued;
 use super::signals::{force, gone};
 use super::terminal::{Terminal, title};
 use super::usage::UsageFile;
 use crate::engine::{Event, Exit, Pane, Sent};
 use crate::model::{Argument, HookMeaning, Mode, Runtime, UsageFormat};
 use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Setup, Text};
-use crate::runtime::{Values, fill};
 use crate::tmux::PaneId;
 
 /// How far apart two looks are that both find a program idle, in milliseconds: longer than a
 /// screen takes to be drawn.
 const APART: i64 = 500;
-/// How long a program may take to pass a text on.
-const SEND: Duration = Duration::from_secs(20);
 
 /// What a program of a runtime takes.
 #[derive(Clone)]
@@ -126,6 +125,8 @@ pub(super) struct Process {
     start: Option<Start>,
     /// It is waited for to begin.
     beginning: Option<Waiting<Result<Stand, Exit>>>,
+    /// What it is given may be in its queue.
+    queued: Option<Queued>,
     /// What was decided and not done yet.
     acts: VecDeque<Act>,
 }
@@ -156,7 +157,9 @@ impl Process {
         process.at = survivor.found.map(|found| found.id);
         process.runs(survivor.pid);
         process.decide(survivor.adopted);
+        process.find_queued(survivor.session.as_deref());
         for saw in process.hooks.kept(process.attempt.folder()) {
+            process.has_taken(&saw);
             process.decide(saw);
         }
         let mut events = Vec::new();
@@ -194,6 +197,7 @@ impl Process {
             seen: Arc::default(),
             start: None,
             beginning: None,
+            queued: None,
             acts: VecDeque::new(),
         }
     }
@@ -255,6 +259,9 @@ impl Process {
             Order::Saw(saw) => saw,
             Order::Hook(called) => {
                 let saw = self.hooks.hear(*called);
+                if let Some(saw) = &saw {
+                    self.has_taken(saw);
+                }
                 self.tell_session().await;
                 if let Some(Saw::Request { .. }) = saw {
                     self.tell_usage(false).await;
@@ -367,7 +374,8 @@ impl Process {
 
     /// Order it, and have its wrapper begin.
     async fn begin(&mut self) -> Option<Saw> {
-        let start = self.start.take()?;
+        let mut start = self.start.take()?;
+        self.await_queued(&mut start).await;
         if let Some(turn) = start.turn {
             self.note_begun(turn);
         }
@@ -408,6 +416,9 @@ impl Process {
             Ok(Stand::Running(pid)) => {
                 self.runs(pid);
                 self.decide(Saw::Started);
+                if self.queued.is_some() {
+                    self.decide(Saw::Hook(pane::Hook::Queued));
+                }
             }
             // It was so quick that it has ended already.
             Ok(Stand::Ended(_) | Stand::Vanished | Stand::NotBegun | Stand::Revoked) | Err(_) => {
@@ -443,8 +454,8 @@ impl Process {
         self.tell_usage(true).await;
         let now = self.world.clock.now();
         let (limited, exit) = self.last_words.read(exit, &screen, now, utc_offset());
-        if let Some(until) = limited {
-            self.decide(Saw::Hook(pane::Hook::Limited(until)));
+        if let Some(limited) = limited {
+            self.decide(Saw::Hook(limited));
         }
         Saw::Exited { exit, by_itself }
     }
@@ -457,35 +468,6 @@ impl Process {
             self.note_begun(turn);
         }
         self.terminal.paste(at, text, as_seen).await
-    }
-
-    /// Have another program pass a text on.
-    async fn send(&mut self, text: &Text) -> pane::Pasted {
-        let refused = |why: String| pane::Pasted::Refused(why);
-        let text = content(text);
-        let values = Values {
-            old_session: self.session.as_deref(),
-            text: text.as_deref(),
-            ..Values::default()
-        };
-        let arguments = match fill(&self.send, &values) {
-            Ok(arguments) => arguments,
-            Err(error) => return refused(error.to_string()),
-        };
-        let Some((program, arguments)) = arguments.split_first() else {
-            return refused("nothing passes texts on to it".into());
-        };
-        let mut command = tokio::process::Command::new(program);
-        command
-            .args(arguments)
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        match tokio::time::timeout(SEND, command.output()).await {
-            Ok(Ok(output)) if output.status.success() => pane::Pasted::There,
-            Ok(Ok(output)) => refused(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-            Ok(Err(error)) => refused(format!("{program} cannot be run: {error}")),
-            Err(_) => pane::Pasted::Unknown,
-        }
     }
 
     /// Tell what it has used, before the end of the turn that used it is told. A program that

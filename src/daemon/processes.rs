@@ -19,6 +19,7 @@ use super::consumer::Fence;
 use super::handout::Handout;
 use super::hooks::Called;
 use super::process::{Left, Manner, Order, Process, Seen};
+use super::queued::Queued;
 use super::screens::Screens;
 use crate::engine::{Alive, Decision, Event, Exit, Pane};
 use crate::model::{Address, Mode};
@@ -40,6 +41,8 @@ pub(super) struct Start {
     pub(super) turn: Option<u32>,
     /// How its pane is dealt with.
     pub(super) manner: Manner,
+    /// What it is to be given waits in the queue of its session, and comes by itself.
+    pub(super) queued: Option<Queued>,
 }
 
 /// All processes of workers.
@@ -78,6 +81,8 @@ pub(super) struct Survivor {
     pub(super) manner: Manner,
     pub(super) pid: Pid,
     pub(super) found: Option<Found>,
+    /// The session that its worker can go on in.
+    pub(super) session: Option<String>,
     /// What is known of it.
     pub(super) adopted: Saw,
     /// The last turn that it was given, and when that began.

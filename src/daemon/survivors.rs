@@ -151,6 +151,7 @@ fn survivor(
         manner,
         pid,
         found,
+        session: known.and_then(|worker| worker.session.clone()),
         adopted,
         began: began.map(|at| (turn, at)),
     })

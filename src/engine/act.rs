@@ -3,6 +3,7 @@
 use super::effect::Effect;
 use super::event::{Exit, Sent, Timer, Verdict};
 use super::give::SILENCE;
+use super::holds::guessed_wait;
 use super::message_record::Step;
 use super::signal_data::SignalData;
 use super::state::State;
@@ -284,8 +285,14 @@ impl State {
     }
 
     fn limit_reached(&mut self, who: &Address, told: &SignalData) {
-        if let SignalData::Limited(until) = *told {
+        if let SignalData::Limited { mut until, guessed } = *told {
             if self.worker_mut(who).status.is() != Phase::Limited {
+                if guessed {
+                    let worker = self.worker_mut(who);
+                    let wait = guessed_wait(worker.limits);
+                    worker.limits = worker.limits.saturating_add(1);
+                    until = until.max(self.at + wait);
+                }
                 self.effect(Effect::NotifyHeld {
                     worker: who.clone(),
                 });

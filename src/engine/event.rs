@@ -82,6 +82,9 @@ pub enum Event {
         pane: Pane,
         /// In milliseconds since 1970.
         until: i64,
+        /// Its program does not say until when: that is a guess.
+        #[serde(default, skip_serializing_if = "is_false")]
+        guessed: bool,
         /// As above.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,

@@ -8,6 +8,17 @@ use super::table::decide;
 use super::worker::{Giving, Phase, Shows, WaitingOn, WorkerState};
 use crate::model::Address;
 
+/// How long a limit is taken to last that does not say, in milliseconds. It doubles each time, up
+/// to an hour.
+pub const LIMITED: i64 = 300_000;
+/// The most that it is taken to last.
+pub const MOST_LIMITED: i64 = 3_600_000;
+
+/// How long a limit without a reset is taken to last after so many in a row.
+pub(super) fn guessed_wait(before: u32) -> i64 {
+    (LIMITED << before.min(8)).min(MOST_LIMITED)
+}
+
 impl State {
     /// What is told behind a dialog or a limit changes what they hold up, not the hold.
     pub(super) fn behind(
@@ -44,7 +55,7 @@ impl State {
                     SignalData::Ready
                     | SignalData::Busy(_)
                     | SignalData::Asked(_)
-                    | SignalData::Limited(_)
+                    | SignalData::Limited { .. }
                     | SignalData::Exited(_)
                     | SignalData::Due
                     | SignalData::Checked(_) => giving,

@@ -52,6 +52,7 @@ pub use event::{
     Sent, Timer, Traits, Unsigned, Used, Verdict, exited_with,
 };
 pub use foresee::{Unsendable, foresee};
+pub use holds::{LIMITED, MOST_LIMITED};
 pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};
 pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
 pub use promises::Broken;

@@ -13,7 +13,10 @@ pub(super) enum SignalData {
     Busy(Option<u32>),
     Idle(u32),
     Asked(Dialog),
-    Limited(i64),
+    Limited {
+        until: i64,
+        guessed: bool,
+    },
     Exited(Exit),
     /// Its status has lasted long enough.
     Due,
@@ -37,7 +40,7 @@ impl SignalData {
                 false => Signal::IdleBefore,
             },
             SignalData::Asked(_) => Signal::Asked,
-            SignalData::Limited(_) => Signal::Limited,
+            SignalData::Limited { .. } => Signal::Limited,
             SignalData::Exited(_) => Signal::Exited,
             SignalData::Due => Signal::Due,
             SignalData::Checked(_) => Signal::Checked,
@@ -53,7 +56,7 @@ impl SignalData {
             | SignalData::Busy(_)
             | SignalData::Idle(_)
             | SignalData::Asked(_)
-            | SignalData::Limited(_)
+            | SignalData::Limited { .. }
             | SignalData::Exited(_)
             | SignalData::Due
             | SignalData::Checked(_) => None,
@@ -67,7 +70,7 @@ impl SignalData {
             SignalData::Busy(turn) => Shows::Busy(*turn),
             SignalData::Idle(turn) => Shows::Idle(*turn),
             SignalData::Asked(_) => Shows::Dialog,
-            SignalData::Limited(_) => Shows::Limited,
+            SignalData::Limited { .. } => Shows::Limited,
             SignalData::Exited(_) => Shows::Unknown,
             // It may have been overtaken by what the pane showed then.
             SignalData::Delivered(turn) => match before {

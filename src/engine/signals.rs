@@ -27,7 +27,12 @@ impl State {
                 (pane, no, SignalData::Busy(turn))
             }
             Event::PaneAsked { pane, dialog, no } => (pane, no, SignalData::Asked(dialog)),
-            Event::PaneLimited { pane, until, no } => (pane, no, SignalData::Limited(until)),
+            Event::PaneLimited {
+                pane,
+                until,
+                guessed,
+                no,
+            } => (pane, no, SignalData::Limited { until, guessed }),
             Event::PaneExited { pane, exit } => (pane, 0, SignalData::Exited(exit)),
             Event::Delivered { pane, turn } => (pane, 0, SignalData::Delivered(turn)),
             Event::DeliveryFailed {

@@ -33,6 +33,7 @@ impl State {
             ) => false,
         };
         if whole {
+            self.worker_mut(who).limits = 0;
             self.read(who, &mut work);
         }
         let ran = !matches!(

@@ -43,6 +43,9 @@ pub struct Worker {
     pub session: Option<String>,
     /// Failures in a row.
     pub failures: u32,
+    /// Limits in a row that did not say how long they last, with no whole turn in between.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub limits: u32,
     /// Repair notes in a row, with no accepted message in between.
     pub notes: u32,
     /// What it had in hand last.

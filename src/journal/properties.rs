@@ -331,10 +331,13 @@ fn event() -> impl Strategy<Value = Event> {
             dialog,
             no
         }),
-        (pane(), any::<i64>(), no()).prop_map(|(pane, until, no)| Event::PaneLimited {
-            pane,
-            until,
-            no
+        (pane(), any::<i64>(), any::<bool>(), no()).prop_map(|(pane, until, guessed, no)| {
+            Event::PaneLimited {
+                pane,
+                until,
+                guessed,
+                no,
+            }
         }),
         (pane(), exit()).prop_map(|(pane, exit)| Event::PaneExited { pane, exit }),
         used().prop_map(|used| Event::PaneUsed(Box::new(used))),

@@ -106,6 +106,8 @@ pub enum Report {
     Limited {
         /// Until then, in milliseconds since 1970.
         until: i64,
+        /// It does not say so: that is a guess.
+        guessed: bool,
         /// The number of what it shows.
         no: u32,
     },
@@ -145,7 +147,12 @@ impl Report {
                 no,
             },
             Report::Asked { dialog, no } => Event::PaneAsked { pane, dialog, no },
-            Report::Limited { until, no } => Event::PaneLimited { pane, until, no },
+            Report::Limited { until, guessed, no } => Event::PaneLimited {
+                pane,
+                until,
+                guessed,
+                no,
+            },
             Report::Delivered { turn } => Event::Delivered { pane, turn },
             Report::NotDelivered { turn, sent, why } => Event::DeliveryFailed {
                 pane,

@@ -4,7 +4,7 @@ use super::act::{Act, Report};
 use super::saw::{Hook, Saw};
 use super::step::{Pane, State};
 use super::texts::Delivering;
-use crate::engine::DialogKind;
+use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
 
@@ -13,9 +13,6 @@ const LIVES: i64 = 60;
 /// A text that waits is given up by those who wait for it, unless somebody is known to use the
 /// pane: that is told so often, in milliseconds.
 const HOLDS: i64 = 20_000;
-/// How long a limit without a time is taken to last, in milliseconds: it doubles up to an hour.
-const LIMITED: i64 = 300_000;
-const MOST_LIMITED: i64 = 3_600_000;
 
 impl Pane {
     /// Somebody wants to know what it shows.
@@ -97,6 +94,7 @@ impl Pane {
         if self.was_idle(&view) {
             let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
             let known = matches!(self.state, State::Ready);
+            self.limit_is_old |= matches!(self.state, State::Limited { .. });
             self.state = State::Ready;
             // Who was interrupted is told why before anybody is told that it has stopped.
             if !known && !note {
@@ -154,7 +152,7 @@ impl Pane {
 
     /// It is at work.
     pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
-        self.idle = None;
+        (self.idle, self.limit_is_old) = (None, false);
         self.why = "it is at work";
         if let Some(turn) = self.launched.take() {
             // Nobody else has given it anything yet.
@@ -206,7 +204,7 @@ impl Pane {
         self.idle = None;
         self.why = "its account has no room";
         let (until, wait) = match self.state {
-            State::Limited { until, wait } => (until, wait),
+            State::Limited { until, wait, .. } => (until, wait),
             State::Starting { .. }
             | State::Ready
             | State::Delivering(_)
@@ -217,7 +215,7 @@ impl Pane {
             | State::Gone { .. } => (0, LIMITED / 2),
         };
         let shown = match saw {
-            Saw::Hook(Hook::Limited(until)) => Some(*until),
+            Saw::Hook(Hook::Limited(until)) => *until,
             Saw::Screen(view) => self.reset_on(view),
             _ => None,
         };
@@ -230,10 +228,36 @@ impl Pane {
             (self.at + wait, wait)
         };
         if now != until {
-            self.state = State::Limited { until: now, wait };
+            let guessed = shown.is_none();
+            self.state = State::Limited {
+                until: now,
+                wait,
+                guessed,
+            };
             self.tell_level(true, acts);
         }
         self.look_if_wanted();
+    }
+
+    /// What a screen shows besides a limit that is over. Its words may stay until the program has
+    /// something to do, which it can be given if it waits.
+    pub(super) fn beneath_old_limit(&self, view: &super::View) -> Option<Look> {
+        let beneath = || classify(&self.setup.screen.without_limits(), &view.screen);
+        match self.state {
+            _ if self.limit_is_old => Some(beneath()),
+            State::Limited { until, .. } if self.at >= until && self.wanted.is_some() => {
+                Some(beneath()).filter(|look| *look == Look::Idle)
+            }
+            State::Limited { .. }
+            | State::Starting { .. }
+            | State::Ready
+            | State::Delivering(_)
+            | State::Submitted(_)
+            | State::Busy
+            | State::Dialog(_)
+            | State::Ending { .. }
+            | State::Gone { .. } => None,
+        }
     }
 
     /// When the limit that a screen shows is over, if it says so. That is read once: later the

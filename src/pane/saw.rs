@@ -118,10 +118,12 @@ pub enum Hook {
     Ended(Option<u32>),
     /// It asks a person.
     Asked(Dialog),
-    /// Its account has no room until then, in milliseconds since 1970.
-    Limited(i64),
+    /// Its account has no room until then, in milliseconds since 1970, if it says so.
+    Limited(Option<i64>),
     /// Its turn went wrong: its screen says how.
     Failed,
+    /// What it was started with waits in its own queue, and comes by itself.
+    Queued,
 }
 
 /// What a hook waits for.

@@ -6,7 +6,7 @@ use super::answers::Answering;
 use super::requests::Requests;
 use super::saw::{Hook, HookWants, Pasted, Saw, Text, View};
 use super::table::{PanePhase, PaneSignal, PaneTransition, decide};
-use super::texts::Delivering;
+use super::texts::{Delivering, SENT};
 use crate::engine::{Dialog, Exit};
 use crate::model::{AnswerKeys, ScreenRules};
 use crate::runtime::screen::{Look, classify};
@@ -72,6 +72,8 @@ pub struct Pane {
     pub(super) held: i64,
     /// Something may have been typed that does not show yet: it is not idle before then.
     pub(super) settled: i64,
+    /// The limit that its screen shows is over: the words stay until it has something to do.
+    pub(super) limit_is_old: bool,
     /// Somebody wants to know what the next look finds.
     pub(super) asked: bool,
     /// When it is looked at again.
@@ -89,15 +91,26 @@ pub struct Pane {
 /// A phase, with what belongs to it.
 #[derive(Clone, Debug)]
 pub(super) enum State {
-    Starting { runs: bool },
+    Starting {
+        runs: bool,
+    },
     Ready,
     Delivering(Delivering),
     Submitted(Box<super::texts::Submitted>),
     Busy,
     Dialog(Dialog),
-    Limited { until: i64, wait: i64 },
-    Ending { step: usize, due: Option<i64> },
-    Gone { untold: Option<Exit> },
+    Limited {
+        until: i64,
+        wait: i64,
+        guessed: bool,
+    },
+    Ending {
+        step: usize,
+        due: Option<i64>,
+    },
+    Gone {
+        untold: Option<Exit>,
+    },
 }
 
 impl Pane {
@@ -120,6 +133,7 @@ impl Pane {
             shown: 0,
             held: 0,
             settled: 0,
+            limit_is_old: false,
             asked: false,
             next_look: None,
             why: "it was never seen to wait",
@@ -143,6 +157,9 @@ impl Pane {
         let looked = shown.is_some() || matches!(saw, Saw::NotSeen(_));
         if let Saw::Title { mark, .. } | Saw::Screen(View { mark, .. }) = &saw {
             self.mark.clone_from(mark);
+        }
+        if let Saw::Hook(Hook::Queued) = &saw {
+            self.settled = self.at + SENT;
         }
         self.act(by, seen, saw, &mut acts);
         if !matches!(self.state, State::Dialog(_)) {
@@ -242,7 +259,7 @@ impl Pane {
                 self.look(&view)
             }
             Saw::Screen(view) => self.look(view),
-            Saw::NotSeen(_) => PaneSignal::Unknown,
+            Saw::NotSeen(_) | Saw::Hook(Hook::Queued) => PaneSignal::Unknown,
             Saw::Hook(Hook::TakenUp(Some(_))) => PaneSignal::TakenUp,
             Saw::Hook(Hook::TakenUp(None)) => PaneSignal::Busy,
             // Its outcome may be there long before it has ended its turn, which it shows itself.
@@ -296,7 +313,11 @@ impl Pane {
         if self.requests.asks().is_some() {
             return PaneSignal::Dialog;
         }
-        match classify(&self.setup.screen, &view.screen) {
+        let look = match classify(&self.setup.screen, &view.screen) {
+            limited @ Look::Limited { .. } => self.beneath_old_limit(view).unwrap_or(limited),
+            look => look,
+        };
+        match look {
             Look::Dialog { .. } => PaneSignal::Dialog,
             Look::Limited { .. } => PaneSignal::Limited,
             Look::Busy => PaneSignal::Busy,
@@ -537,7 +558,11 @@ impl Pane {
                 dialog: dialog.clone(),
                 no,
             },
-            State::Limited { until, .. } => Report::Limited { until: *until, no },
+            State::Limited { until, guessed, .. } => Report::Limited {
+                until: *until,
+                guessed: *guessed,
+                no,
+            },
             State::Starting { .. } | State::Ending { .. } | State::Gone { .. } => return,
         };
         self.told = no;

@@ -455,12 +455,20 @@ fn dialogs_limits_and_work_are_told_and_hold_a_text() {
     ));
     assert_eq!(play.see(screen("Allow rm?")), [], "known");
     let until = play.at + 300_000;
-    let limited = told(Report::Limited { until, no: 4 });
+    let limited = told(Report::Limited {
+        until,
+        guessed: true,
+        no: 4,
+    });
     assert_eq!(play.see(screen("no room")), [limited]);
     assert_eq!(play.see(screen("no room")), [], "known");
     play.at = until;
     let until = until + 600_000;
-    let limited = told(Report::Limited { until, no: 5 });
+    let limited = told(Report::Limited {
+        until,
+        guessed: true,
+        no: 5,
+    });
     assert_eq!(play.see(screen("no room")), [limited], "it lasts longer");
     assert_eq!(play.see(screen("> ")), []);
     play.later(500);
@@ -468,6 +476,42 @@ fn dialogs_limits_and_work_are_told_and_hold_a_text() {
     assert_eq!(
         acts,
         [Act::Fence, told(Report::Ready { no: 6 }), paste(1, true)]
+    );
+}
+
+#[test]
+fn a_text_is_typed_when_a_limit_is_over_though_its_words_stay_on_the_screen() {
+    let mut play = Play::idle();
+    let no_room = |last: &str| {
+        let mut view = view(last);
+        view.screen.lines.insert(0, "no room".into());
+        view.screen.cursor = view.screen.cursor.map(|[x, _]| [x, 1]);
+        Saw::Screen(view)
+    };
+    play.see(Saw::Hook(Hook::Limited(None)));
+    play.see(Saw::Deliver(text(1)));
+    play.later(500);
+    assert_eq!(play.see(no_room("> ")), [], "there is no room yet");
+    play.later(300_000);
+    assert_eq!(play.see(no_room("> ")), []);
+    play.later(500);
+    let acts = play.see(no_room("> "));
+    let ready = told(Report::Ready { no: 3 });
+    assert_eq!(acts, [Act::Fence, ready, paste(1, true)]);
+    play.see(Saw::Pasted(Pasted::There));
+    play.later(200);
+    let typed = format!("> {}", text(1).last_line);
+    assert_eq!(play.see(no_room(&typed)), [Act::Enter]);
+    play.see(Saw::Pressed(true));
+    play.later(200);
+    let delivered = told(Report::Delivered { turn: 1 });
+    let acts = play.see(no_room("> "));
+    assert_eq!(acts.first(), Some(&delivered), "{acts:?}");
+    // What it shows then is a limit of its own.
+    let acts = play.see(no_room("> "));
+    assert!(
+        matches!(acts[..], [Act::Tell(Report::Limited { guessed: true, .. })]),
+        "{acts:?}"
     );
 }
 

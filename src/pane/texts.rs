@@ -19,7 +19,7 @@ const ENTERS: u32 = 2;
 const TAKES: i64 = 3_000;
 /// How long a text that was sent may take until it is taken up: some look for it every few
 /// seconds only.
-const SENT: i64 = 10_000;
+pub(super) const SENT: i64 = 10_000;
 
 /// How far a text is that waits.
 #[derive(Clone, Debug)]
@@ -247,7 +247,7 @@ impl Pane {
     /// It has a text.
     fn has(&mut self, text: &Text, acts: &mut Vec<Act>) {
         (self.state, self.ours, self.shown, self.idle) = (State::Busy, true, 0, None);
-        self.perhaps = None;
+        (self.perhaps, self.limit_is_old) = (None, false);
         if let Some(turn) = text.turn {
             self.turn = turn;
             acts.push(Act::Tell(Report::Delivered { turn }));

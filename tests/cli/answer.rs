@@ -298,6 +298,7 @@ fn a_dialog_or_a_limit_is_not_answered_by_a_message() {
     story.happens(Event::PaneLimited {
         pane: pane.clone(),
         until,
+        guessed: false,
         no: 0,
     });
     let limited = story.sandbox.tx(["asks"]).ok().stdout;

@@ -115,7 +115,12 @@ pub(crate) fn full() -> Story {
     })));
     // 2026-11-15T11:00:00Z
     let until = 1_794_740_400_000;
-    story.happens(Event::PaneLimited { pane, until, no: 0 });
+    story.happens(Event::PaneLimited {
+        pane,
+        until,
+        guessed: false,
+        no: 0,
+    });
     story
 }
 

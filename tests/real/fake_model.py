@@ -227,7 +227,7 @@ class H(BaseHTTPRequestHandler):
         except (OSError, ValueError): pass
         with LOCK, open(LOG, "a") as f:
             f.write(json.dumps({"t": time.time(), "post": p, "kind": kind, "model": b.get("model"), "stream": b.get("stream"),
-                                "turns": [(r, t[-2000:]) for r, t in turns(kind, b)], "tools": sorted(tools(kind, b)), "act": act}) + "\n")
+                                "turns": [(r, t if len(t) <= 4000 else t[:2000] + " … " + t[-2000:]) for r, t in turns(kind, b)], "tools": sorted(tools(kind, b)), "act": act}) + "\n")
         if len(sys.argv) > 3:                         # keep the last full body for study
             open("%s/%s-%d.json" % (sys.argv[3], kind, time.time() * 1000), "w").write(json.dumps(b, indent=1))
         if act[0] == "status":

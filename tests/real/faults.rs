@@ -5,6 +5,7 @@ use std::fs;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::lab::wait_for;
+use crate::matrix::Case;
 use crate::team::{Team, alone};
 
 /// The dead letters, once there is one.
@@ -21,6 +22,11 @@ fn an_agent_that_gives_no_outcome_is_reminded_once_and_what_it_prints_is_none() 
         let Some(team) = Team::start(&alone(runtime, mode)) else {
             return;
         };
+        let _case = Case::of(
+            runtime,
+            mode,
+            "no outcome → one reminder, then a dead letter",
+        );
         team.send("@@say All is done, I promise.");
         let letters = parked(&team);
         assert!(letters.contains("reminded"), "{runtime} {mode}: {letters}");
@@ -38,6 +44,7 @@ fn an_agent_goes_on_while_tx_is_killed_and_started_again() {
         let Some(team) = Team::start(&alone(runtime, mode)) else {
             return;
         };
+        let _case = Case::of(runtime, mode, "kill -9 of tx in mid-turn");
         let made = team.lab.project().join("made");
         team.send(&match runtime {
             "claude" => {

@@ -131,6 +131,12 @@ impl Lab {
         tmux(&socket, &["send-keys", "-t", pane, "-l", text]);
     }
 
+    /// Press keys in a pane of the project's own tmux server.
+    pub(crate) fn press(&self, pane: &str, keys: &[&str]) {
+        let socket = self.project().join(".ai/tx/state/tmux.sock");
+        tmux(&socket, &[&["send-keys", "-t", pane], keys].concat());
+    }
+
     /// What the model was asked: each request with tools.
     pub(crate) fn requests(&self) -> Vec<Value> {
         let log = std::fs::read_to_string(self.path("model.jsonl")).unwrap();

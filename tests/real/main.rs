@@ -7,6 +7,9 @@
 )]
 
 mod faults;
+mod kills;
 mod lab;
+mod matrix;
+mod others;
 mod team;
 mod trial;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::lab::{Lab, wait_for};
+use crate::matrix::Case;
 
 /// A project in a lab, with tx at work in it.
 pub(crate) struct Team {
@@ -29,9 +30,14 @@ fn mesh(builder: &str, reviewer: &str) -> String {
 
 /// A mesh of one agent.
 pub(crate) fn alone(runtime: &str, mode: &str) -> String {
+    alone_with(runtime, mode, "prompt: You build.")
+}
+
+/// The same with these fields.
+pub(crate) fn alone_with(runtime: &str, mode: &str, fields: &str) -> String {
     format!(
         "mesh: team\nentry_point: builder\nagents:\n  \
-         - {{name: builder, runtime: {runtime}, mode: {mode}, prompt: You build.}}\n\
+         - {{name: builder, runtime: {runtime}, mode: {mode}, {fields}}}\n\
          routing:\n  builder: {{complete: {{core: done}}}}\n"
     )
 }
@@ -91,6 +97,39 @@ impl Team {
         fs::write(&prepared, text).unwrap();
         let file = self.messages().join(format!("{name}-{status}.md"));
         format!("@@shell cp {} {}", prepared.display(), file.display())
+    }
+
+    /// A script for either, which writes the outcome `complete` of the builder at its end, into a
+    /// file of this name.
+    pub(crate) fn outcome(&self, runtime: &str, name: &str) -> String {
+        let script = match runtime {
+            "claude" => self.writes("builder", "complete"),
+            _ => self.copies("builder", "complete"),
+        };
+        script.replace("builder-complete.md", &format!("{name}.md"))
+    }
+
+    /// Wait for an outcome that is in this file.
+    pub(crate) fn wrote(&self, name: &str) {
+        let file = self.messages().join(format!("{name}.md"));
+        wait_for(&format!("the outcome {name}"), || {
+            file.exists().then_some(())
+        });
+    }
+
+    /// The deliveries that the model was told of, each as often as it was told: the names of their
+    /// files.
+    pub(crate) fn deliveries(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        for request in self.lab.requests() {
+            let turns = request["turns"].as_array().unwrap();
+            let last = turns.last().filter(|turn| turn[0] == "user");
+            let text = last.map_or("", |turn| turn[1].as_str().unwrap());
+            let (_, line) = text.rsplit_once("tx: ").unwrap_or_default();
+            let file = line.split_whitespace().find(|word| word.ends_with(".md"));
+            told.extend(file.map(str::to_owned));
+        }
+        told
     }
 
     pub(crate) fn send(&self, script: &str) {
@@ -156,7 +195,9 @@ impl Team {
             let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
             let text = |name: &str| String::from_utf8_lossy(&read(name)).into_owned();
             let called = text("cmdline");
-            text("environ").contains(&mark) && called.contains(program) && !called.contains("hook")
+            // Its hooks are not the agent; its arguments may name them.
+            let is_hook = called.contains("\0hook\0");
+            text("environ").contains(&mark) && called.contains(program) && !is_hook
         })
         .collect()
     }
@@ -173,6 +214,8 @@ fn team_claude_hands_over_to_codex_and_the_result_reaches_the_human() {
     let Some(team) = Team::start(&mesh("claude", "codex")) else {
         return;
     };
+    let _claude = Case::of("claude", "pane", "task → outcome → routed → core");
+    let _codex = Case::of("codex", "pane", "task → outcome → routed → core");
     // The reviewer is given the builder's own words, and does what they script.
     let review = team.copies("reviewer", "approved");
     let file = team.messages().join("builder.md");
@@ -189,6 +232,11 @@ fn team_claude_asks_for_permission_and_a_no_reaches_its_model() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
+    let _case = Case::of(
+        "claude",
+        "pane",
+        "permission: yes, no with text, an agent cannot answer",
+    );
     let made = team.lab.project().join("made");
     let done = team.writes("builder", "complete");
     team.send(&format!("@@shell touch {} ;; {done}", made.display()));
@@ -234,6 +282,11 @@ fn team_claude_keeps_a_persons_draft_and_takes_its_message() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
+    let _case = Case::of(
+        "claude",
+        "pane",
+        "a person's draft stays, the message arrives",
+    );
     team.send(&team.writes("builder", "complete"));
     team.result("complete");
     team.idle("team/builder");
@@ -263,6 +316,7 @@ fn team_claude_is_resumed_with_its_session_after_kill_9() {
     let Some(team) = Team::start(&alone("claude", "pane")) else {
         return;
     };
+    let _case = Case::of("claude", "pane", "kill -9 of the CLI while idle");
     team.send(&team.writes("builder", "complete"));
     team.result("complete");
     team.idle("team/builder");
@@ -295,6 +349,7 @@ fn team_codex_takes_two_tasks_in_one_conversation() {
     let Some(team) = Team::start(&alone("codex", "pane")) else {
         return;
     };
+    let _case = Case::of("codex", "pane", "two tasks in one conversation");
     team.send(&team.copies("builder", "complete"));
     team.result("complete");
     team.idle("team/builder");

@@ -212,6 +212,7 @@ impl World {
             6 => Event::PaneLimited {
                 pane,
                 until: self.now + 10_000,
+                guessed: false,
                 no,
             },
             7 => Event::PaneAsked {

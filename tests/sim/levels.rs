@@ -50,7 +50,7 @@ impl World {
             Does::Boots => {}
             Does::Waits => self.hook(pane, Hook::Ended(None)),
             Does::Works(_) => self.hook(pane, Hook::TakenUp(None)),
-            Does::Limited(until) => self.hook(pane, Hook::Limited(until)),
+            Does::Limited(until) => self.hook(pane, Hook::Limited(Some(until))),
             Does::Asks(_) => {
                 let (kind, text) = (DialogKind::Permission, "May I?".into());
                 self.hook(

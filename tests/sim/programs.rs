@@ -151,7 +151,7 @@ impl World {
                 // It stands idle, with its turn cut off.
                 let until = self.now + self.rng.within(1_000, 7_200_000);
                 self.shows(pane, Does::Limited(until));
-                self.says(pane, 0, Hook::Limited(until), 80);
+                self.says(pane, 0, Hook::Limited(Some(until)), 80);
             }
             Doing::SeemIdle => {
                 let long = self.rng.within(50, 400);

@@ -150,7 +150,7 @@ impl Life {
                     request: None,
                 })));
             } else if let Does::Limited(until) = self.terminal.does {
-                self.see(Saw::Hook(Hook::Limited(until)));
+                self.see(Saw::Hook(Hook::Limited(Some(until))));
             }
         }
     }

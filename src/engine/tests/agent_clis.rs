@@ -110,6 +110,33 @@ fn an_exit_while_limited_keeps_the_work_and_spends_no_attempt() {
 }
 
 #[test]
+fn a_limit_without_a_reset_lasts_twice_as_long_each_time_up_to_an_hour() {
+    let mut play = begun();
+    let limited = |play: &mut Play| {
+        let (pane, no) = (play.pane("dev/worker"), play.no("dev/worker"));
+        let until = play.at + 300_000;
+        play.happen(Event::PaneLimited {
+            pane,
+            until,
+            guessed: true,
+            no,
+        });
+        play.exit("dev/worker", 1, "");
+        let worker = play.state.worker(&who("dev/worker")).unwrap();
+        (worker.due.unwrap() - play.at + 1_000) / 60_000
+    };
+    for minutes in [5, 10, 20, 40, 60, 60] {
+        assert_eq!(limited(&mut play), minutes);
+        assert!(spawned(&later(&mut play)).is_some());
+        play.take_up("dev/worker");
+    }
+    // A turn that comes to its end begins it again.
+    play.idle("dev/worker");
+    play.delivered("dev/worker");
+    assert_eq!(limited(&mut play), 5);
+}
+
+#[test]
 fn an_exit_while_limited_ends_work_that_has_its_outcome() {
     let mut play = begun();
     play.drop(from("dev/worker").status("complete").id("done"));

@@ -57,7 +57,12 @@ fn a_process_that_lives_for_one_turn_is_given_no_other_after_a_limit() {
     play.task("dev/p", "t");
     play.take_up("dev/p");
     let (pane, until) = (play.pane("dev/p"), play.at + 60_000);
-    play.happen(Event::PaneLimited { pane, until, no: 0 });
+    play.happen(Event::PaneLimited {
+        pane,
+        until,
+        guessed: false,
+        no: 0,
+    });
     play.next_time();
     assert_eq!(play.is("dev/p"), Phase::Working);
     play.exit("dev/p", 0, "Done.");

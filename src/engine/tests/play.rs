@@ -283,7 +283,12 @@ impl Play {
     /// Its account has no room.
     pub(super) fn limit(&mut self, worker: &str, until: i64) -> Vec<Effect> {
         let (pane, no) = (self.pane(worker), self.no(worker));
-        self.happen(Event::PaneLimited { pane, until, no })
+        self.happen(Event::PaneLimited {
+            pane,
+            until,
+            guessed: false,
+            no,
+        })
     }
 
     pub(super) fn delivered(&mut self, worker: &str) -> Vec<Effect> {

@@ -1,0 +1,137 @@
+//! Texts that another program passes on to an agent: handed to its queue, and known to be in it.
+
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use super::Process;
+use crate::daemon::aside::aside;
+use crate::daemon::hooks::content;
+use crate::daemon::processes::Start;
+use crate::daemon::queued::Queued;
+use crate::pane::{self, Saw, Text};
+use crate::runtime::{Values, fill};
+
+/// How long a program may take to pass a text on.
+const SEND: Duration = Duration::from_secs(20);
+
+impl Process {
+    /// Have another program pass a text on.
+    pub(super) async fn send(&mut self, text: &Text) -> pane::Pasted {
+        let refused = |why: String| pane::Pasted::Refused(why);
+        if let Some(turn) = text.turn
+            && self.is_in_queue(turn)
+        {
+            return pane::Pasted::There;
+        }
+        let text = content(text);
+        let values = Values {
+            old_session: self.session.as_deref(),
+            text: text.as_deref(),
+            ..Values::default()
+        };
+        let arguments = match fill(&self.send, &values) {
+            Ok(arguments) => arguments,
+            Err(error) => return refused(error.to_string()),
+        };
+        let Some((program, arguments)) = arguments.split_first() else {
+            return refused("nothing passes texts on to it".into());
+        };
+        let mut command = tokio::process::Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        match tokio::time::timeout(SEND, command.output()).await {
+            Ok(Ok(output)) if output.status.success() => pane::Pasted::There,
+            Ok(Ok(output)) => {
+                self.forget_queued();
+                refused(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+            }
+            Ok(Err(error)) => {
+                self.forget_queued();
+                refused(format!("{program} cannot be run: {error}"))
+            }
+            Err(_) => pane::Pasted::Unknown,
+        }
+    }
+
+    /// What it is to be started with may wait in the queue of its session.
+    pub(super) async fn await_queued(&mut self, start: &mut Start) {
+        let Some(turn) = start
+            .turn
+            .filter(|_| start.resumed && !self.send.is_empty())
+        else {
+            return;
+        };
+        let (run, worker) = (self.world.run.clone(), self.pane.worker.clone());
+        let session = start.session.clone();
+        let queued = aside(move || {
+            let mut queued = Queued::read(&run, &worker, session.as_deref())?;
+            queued.awaited_as(turn);
+            queued.note(&run, &worker);
+            Some(queued)
+        });
+        start.queued = queued.await;
+        self.expect(start.queued.clone());
+    }
+
+    /// The same for one that was found alive.
+    pub(super) fn find_queued(&mut self, session: Option<&str>) {
+        let queued = Queued::read(&self.world.run, &self.pane.worker, session);
+        if self.expect(queued) {
+            self.decide(Saw::Hook(pane::Hook::Queued));
+        }
+    }
+
+    fn expect(&mut self, queued: Option<Queued>) -> bool {
+        if let Some(queued) = &queued {
+            self.hooks.expect(&queued.file, queued.turn);
+        }
+        self.queued = queued;
+        self.queued.is_some()
+    }
+
+    /// Is a text in its queue already? If not it is about to be.
+    fn is_in_queue(&mut self, turn: u32) -> bool {
+        let Some(session) = self.session.clone() else {
+            return false;
+        };
+        let (run, worker) = (&self.world.run, &self.pane.worker);
+        let known = Queued::read(run, worker, Some(&session));
+        let is_there = known.is_some();
+        let file = self.attempt.folder().join(format!("turn-{turn}.md"));
+        let queued = match known {
+            Some(mut queued) => {
+                queued.awaited_as(turn);
+                // The line in the queue names this file, which is to say what is true now.
+                let _ = fs::copy(file, &queued.file);
+                queued
+            }
+            None => Queued::new(session, file, turn),
+        };
+        queued.note(run, worker);
+        self.expect(Some(queued));
+        is_there
+    }
+
+    /// What was in its queue has come.
+    pub(super) fn has_taken(&mut self, saw: &Saw) {
+        let Saw::Hook(pane::Hook::TakenUp(Some(turn))) = saw else {
+            return;
+        };
+        if self
+            .queued
+            .as_ref()
+            .is_some_and(|queued| queued.turn == *turn)
+        {
+            self.forget_queued();
+        }
+    }
+
+    fn forget_queued(&mut self) {
+        if self.queued.take().is_some() {
+            Queued::forget(&self.world.run, &self.pane.worker);
+        }
+    }
+}
