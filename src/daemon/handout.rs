@@ -39,6 +39,8 @@ pub(super) struct Content {
     pub(super) id: MsgId,
     pub(super) from: Address,
     pub(super) kind: Kind,
+    /// The worker had it before.
+    pub(super) was_delivered: bool,
     pub(super) headline: String,
     pub(super) status: Option<OutcomeWord>,
     pub(super) in_reply_to: Vec<MsgId>,
@@ -292,7 +294,8 @@ impl Handout {
     fn line(&self, turn: u32, output: Option<&Path>, resumed: bool) -> Result<String, String> {
         let file = write(self.turn_file(turn), &self.prompt(output, true)?)?;
         let given: Vec<Given> = self.contents.iter().map(Content::given).collect();
-        let again = resumed && self.contents.iter().any(Content::is_work);
+        let mut contents = self.contents.iter();
+        let again = resumed && contents.any(|content| content.is_work() && content.was_delivered);
         Ok(line(&given, &file.to_string_lossy(), again))
     }
 

@@ -8,7 +8,7 @@ use super::handout::{Content, Handout, Written};
 use super::meshes::Meshes;
 use super::process::Manner;
 use super::processes::Start;
-use crate::engine::{Arrived, Event, Exit, MessageNo, MessageRecord, Pane, State, Turn};
+use crate::engine::{Arrived, Event, Exit, MessageNo, MessageRecord, Pane, State, Step, Turn};
 use crate::journal::{Error, Reader, Store, StoredMessage};
 use crate::model::{Address, Kind, Rearmatter};
 use crate::project::Project;
@@ -143,12 +143,13 @@ impl Handover<'_> {
 
 /// A message as its recipient reads it, from the journal: its file may be gone.
 fn content(reader: &Reader, facts: &MessageRecord, to: &Address) -> Result<Content, Error> {
+    let delivery = facts.delivery(to);
+    let mut steps = delivery.iter().flat_map(|delivery| &delivery.ladder);
     let mut content = Content {
         id: facts.id.clone(),
         from: facts.from.clone(),
-        kind: facts
-            .delivery(to)
-            .map_or(Kind::Update, |delivery| delivery.kind),
+        kind: delivery.map_or(Kind::Update, |delivery| delivery.kind),
+        was_delivered: steps.any(|taken| taken.step == Step::Delivered),
         headline: facts.headline.to_string(),
         status: facts.status.clone(),
         in_reply_to: Vec::new(),
