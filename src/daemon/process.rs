@@ -61,6 +61,7 @@ impl Manner {
             apart: APART,
             sends: !runtime.send.is_empty() && mode == Mode::Pane,
             answers: runtime.answers.clone(),
+            has_hooks: !runtime.hooks.is_empty(),
             limit_grace: i64::from(runtime.limit_grace) * 1_000,
             utc_offset: utc_offset(),
         };

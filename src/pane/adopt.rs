@@ -68,6 +68,7 @@ mod tests {
                 apart: 500,
                 sends: false,
                 answers: Vec::new(),
+                has_hooks: true,
                 limit_grace: 0,
                 utc_offset: 0,
             };

@@ -153,6 +153,7 @@ mod tests {
             apart: 500,
             sends: false,
             answers: serde_yaml::from_str(keys).unwrap(),
+            has_hooks: false,
             limit_grace: 0,
             utc_offset: 0,
         });

@@ -8,6 +8,9 @@ use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
 
+/// How long a program without hooks may wait before it takes up what it was started with, in
+/// milliseconds.
+const LAUNCHES: i64 = 20_000;
 /// A sign of life is a record for ever: one in so many seconds.
 const LIVES: i64 = 60;
 /// A text that waits is given up by those who wait for it, unless somebody is known to use the
@@ -92,6 +95,9 @@ impl Pane {
         }
         let Saw::Screen(view) = saw else { return };
         if self.was_idle(&view) {
+            if !self.has_launched(acts) {
+                return self.look_soon();
+            }
             let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
             let known = matches!(self.state, State::Ready);
             self.limit_is_old |= matches!(self.state, State::Limited { .. });
@@ -106,6 +112,27 @@ impl Pane {
         } else {
             self.look_soon();
         }
+    }
+
+    /// Has it taken up what it was started with, as far as can be told? A program without hooks
+    /// may wait for a moment before it does, and after a while has ended that turn.
+    fn has_launched(&mut self, acts: &mut Vec<Act>) -> bool {
+        let waits = matches!(self.state, State::Starting { .. }) && !self.setup.has_hooks;
+        let Some(turn) = self.launched.filter(|_| waits) else {
+            return true;
+        };
+        let since = self.idle.as_ref().map_or(self.at, |(since, _)| *since);
+        if self.at - since < LAUNCHES {
+            return false;
+        }
+        self.launch(turn, acts);
+        true
+    }
+
+    /// It has what it was started with: nobody else has given it anything yet.
+    fn launch(&mut self, turn: u32, acts: &mut Vec<Act>) {
+        (self.launched, self.turn, self.ours, self.perhaps) = (None, turn, true, None);
+        acts.push(Act::Tell(Report::Delivered { turn }));
     }
 
     /// Was it idle before, in the same way and long enough ago? If not, it is from now on.
@@ -154,10 +181,8 @@ impl Pane {
     pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         (self.idle, self.limit_is_old) = (None, false);
         self.why = "it is at work";
-        if let Some(turn) = self.launched.take() {
-            // Nobody else has given it anything yet.
-            (self.turn, self.ours, self.perhaps) = (turn, true, None);
-            acts.push(Act::Tell(Report::Delivered { turn }));
+        if let Some(turn) = self.launched {
+            self.launch(turn, acts);
         }
         if matches!(self.state, State::Busy) {
             self.sign_of_life(saw, acts);
@@ -203,6 +228,10 @@ impl Pane {
     pub(super) fn limit(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
         self.why = "its account has no room";
+        // It has asked its model.
+        if let Some(turn) = self.launched {
+            self.launch(turn, acts);
+        }
         let (until, wait) = match self.state {
             State::Limited { until, wait, .. } => (until, wait),
             State::Starting { .. }

@@ -33,6 +33,8 @@ pub struct Setup {
     pub sends: bool,
     /// The keys that answer its dialogs.
     pub answers: Vec<AnswerKeys>,
+    /// Its program says by itself when it takes a text up.
+    pub has_hooks: bool,
     /// How long after a reset that it names it may go on by itself, in milliseconds.
     pub limit_grace: i64,
     /// How far the clock of this machine is ahead of UTC, in seconds: programs tell their times

@@ -22,6 +22,7 @@ impl Play {
             apart: 500,
             sends: false,
             answers: Vec::new(),
+            has_hooks: true,
             limit_grace: 0,
             utc_offset: 0,
         };
@@ -778,4 +779,41 @@ fn a_limit_that_is_over_may_stay_on_the_screen() {
     play.later(300_000);
     let acts = play.see(Saw::Deliver(text(2)));
     assert_eq!(acts, [answered(1, HookAnswer::Text(text(2)))]);
+}
+
+#[test]
+fn a_program_without_hooks_may_wait_before_it_takes_up_what_it_was_started_with() {
+    let start = || {
+        let mut play = Play::typed_to();
+        play.pane = {
+            let rules = "{ prompt: '^> $', busy: working, limited: no room }";
+            Pane::new(Setup {
+                screen: serde_yaml::from_str(rules).unwrap(),
+                one_turn: false,
+                apart: 500,
+                sends: false,
+                answers: Vec::new(),
+                has_hooks: false,
+                limit_grace: 0,
+                utc_offset: 0,
+            })
+        };
+        play.see(Saw::Start { turn: Some(1) });
+        play.see(Saw::Started);
+        for _ in 0..4 {
+            assert_eq!(play.see(screen("> ")), [], "it waits, and is not idle");
+            play.later(1_000);
+        }
+        play
+    };
+    let delivered = told(Report::Delivered { turn: 1 });
+    let acts = start().see(screen("working"));
+    assert!(acts.starts_with(&[delivered.clone()]), "{acts:?}");
+    let acts = start().see(screen("no room"));
+    assert!(acts.starts_with(&[delivered.clone()]), "{acts:?}");
+    // It was so quick that nobody saw it at work.
+    let mut play = start();
+    play.later(20_000);
+    let idle = told(Report::Idle { turn: 1, no: 1 });
+    assert_eq!(play.see(screen("> ")), [delivered, Act::Fence, idle]);
 }

@@ -90,11 +90,29 @@ fn kill_tx(team: &Team) {
     team.done(&["start", "--detach"]);
 }
 
-/// It was asked for the second step of its script, which takes a while.
-fn is_in_mid_turn(team: &Team, cli: &str) {
-    let thinks = |request: &Value| request["act"][0] == "think";
+/// Give it a task that takes a while, and wait until it is in the middle of it.
+fn send_slow(team: &Team, cli: &str, headline: &str, name: &str) {
+    let slow = team.lab.path("slow");
+    if cli == "aider" {
+        // It has a turn of one step: the model itself is slow.
+        fs::write(&slow, "6").unwrap();
+        send(team, headline, &outcome(team, name));
+        wait_for("the middle of its turn", || {
+            let run = fs::read_dir(team.lab.project().join(".ai/tx/run")).unwrap();
+            let mut files = run.flatten().map(|entry| entry.path());
+            let history = files.find(|file| file.extension().is_some_and(|e| e == "md"))?;
+            let history = fs::read_to_string(history).ok()?;
+            history.contains(headline).then_some(())
+        });
+        return fs::remove_file(slow).unwrap();
+    }
+    let before = requests(team, cli).len();
+    let script = format!("@@think 6 ;; {}", outcome(team, name));
+    send(team, headline, &script);
     wait_for("the middle of its turn", || {
-        requests(team, cli).iter().any(thinks).then_some(())
+        let asked = requests(team, cli);
+        let mut new = asked.get(before..)?.iter();
+        new.any(|one| one["act"][0] == "think").then_some(())
     });
 }
 
@@ -166,9 +184,7 @@ fn killed(cli @ (name, mode): Cli) {
     send(&team, "a known task", &outcome(&team, "known"));
     team.wrote("known");
     team.idle("team/builder");
-    let slow = |name: &str| format!("@@think 6 ;; {}", outcome(&team, name));
-    send(&team, "a slow task", &slow("slow"));
-    is_in_mid_turn(&team, name);
+    send_slow(&team, name, "a slow task", "slow");
     team.pids(name).into_iter().for_each(kill);
     team.wrote("slow");
     team.idle("team/builder");
@@ -182,13 +198,7 @@ fn killed(cli @ (name, mode): Cli) {
     assert_eq!(told(&team, name, "a slow task"), 2, "{name} {mode}");
     drop(case);
     let _case = Case::of(name, mode, "kill -9 of tx in mid-turn");
-    let before = requests(&team, name).len();
-    send(&team, "a third task", &slow("third"));
-    wait_for("the middle of its turn", || {
-        let asked = requests(&team, name);
-        let new = asked.get(before..)?;
-        new.iter().any(|one| one["act"][0] == "think").then_some(())
-    });
+    send_slow(&team, name, "a third task", "third");
     kill_tx(&team);
     team.wrote("third");
     team.idle("team/builder");
@@ -280,7 +290,7 @@ fn a_limit_of_the_others_is_no_failure_of_the_work() {
         };
         let _case = Case::of(name, mode, "a limit is waited for");
         team.send(script);
-        wait_for("the limit", || {
+        wait_for(&format!("the limit of {name} {mode}"), || {
             (team.state("team/builder") == "limited").then_some(())
         });
         assert_eq!(team.done(&["dlq", "list", "--json"]).trim(), "[]");

@@ -83,6 +83,7 @@ impl Process {
             apart: APART,
             sends: false,
             answers: Vec::new(),
+            has_hooks: true,
             limit_grace: 0,
             utc_offset: 0,
         }

@@ -67,6 +67,7 @@ impl Life {
             apart: 500,
             sends: false,
             answers: Terminal::answers(),
+            has_hooks: true,
             limit_grace: 0,
             utc_offset: 0,
         };
@@ -247,6 +248,7 @@ impl Life {
             apart: 500,
             sends: false,
             answers: Terminal::answers(),
+            has_hooks: true,
             limit_grace: 0,
             utc_offset: 0,
         });
