@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -90,30 +91,26 @@ fn kill_tx(team: &Team) {
     team.done(&["start", "--detach"]);
 }
 
-/// Give it a task that takes a while, and wait until it is in the middle of it.
+/// Give it a task while the model takes its time, and wait until it is in the middle of it.
 fn send_slow(team: &Team, cli: &str, headline: &str, name: &str) {
     let slow = team.lab.path("slow");
-    if cli == "aider" {
-        // It has a turn of one step: the model itself is slow.
-        fs::write(&slow, "6").unwrap();
-        send(team, headline, &outcome(team, name));
-        wait_for("the middle of its turn", || {
+    fs::write(&slow, "5").unwrap();
+    let before = requests(team, cli).len();
+    send(team, headline, &outcome(team, name));
+    wait_for("the middle of its turn", || {
+        if cli == "aider" {
+            // It asks its model once, which is not logged before it answers.
             let run = fs::read_dir(team.lab.project().join(".ai/tx/run")).unwrap();
             let mut files = run.flatten().map(|entry| entry.path());
             let history = files.find(|file| file.extension().is_some_and(|e| e == "md"))?;
             let history = fs::read_to_string(history).ok()?;
-            history.contains(headline).then_some(())
-        });
-        return fs::remove_file(slow).unwrap();
-    }
-    let before = requests(team, cli).len();
-    let script = format!("@@think 6 ;; {}", outcome(team, name));
-    send(team, headline, &script);
-    wait_for("the middle of its turn", || {
-        let asked = requests(team, cli);
-        let mut new = asked.get(before..)?.iter();
-        new.any(|one| one["act"][0] == "think").then_some(())
+            return history.contains(headline).then_some(());
+        }
+        (requests(team, cli).len() > before).then_some(())
     });
+    // The next request is on its way.
+    std::thread::sleep(Duration::from_secs(1));
+    fs::remove_file(slow).unwrap();
 }
 
 /// Two tasks in one conversation, each told once, and what they used.
