@@ -277,6 +277,56 @@ mod tests {
     }
 
     #[test]
+    fn keys_answer_the_real_dialogs_that_allow_something_once_and_no_others() {
+        use crate::runtime::Runtimes;
+        use crate::runtime::screen::{Look, classify};
+        for (runtime, capture, answered) in [
+            (
+                "gemini",
+                include_str!("../../tests/screens/gemini-permission.txt"),
+                true,
+            ),
+            (
+                "gemini",
+                include_str!("../../tests/screens/gemini-80-permission.txt"),
+                true,
+            ),
+            (
+                "gemini",
+                include_str!("../../tests/screens/gemini-firstrun-trust.txt"),
+                false,
+            ),
+            (
+                "aider",
+                include_str!("../../tests/screens/aider-permission.txt"),
+                true,
+            ),
+            (
+                "aider",
+                include_str!("../../tests/screens/aider-80-url.txt"),
+                true,
+            ),
+        ] {
+            let runtime = Runtimes::builtin().get(runtime).unwrap();
+            let lines = capture.lines().map(str::to_owned).collect();
+            let screen = Screen {
+                lines,
+                ..Screen::default()
+            };
+            let Look::Dialog { text, .. } = classify(&runtime.screen, &screen) else {
+                panic!("{capture}");
+            };
+            let mut keys = runtime.answers.iter();
+            assert_eq!(keys.any(|keys| keys.shows.is_in(&text)), answered, "{text}");
+            // What the box quotes is not its own choice.
+            let quoted = text.replace("│ ● 1. Allow once", "│ │ ● 1. Allow once");
+            let mut keys = runtime.answers.iter();
+            let own = quoted == text && answered;
+            assert_eq!(keys.any(|keys| keys.shows.is_in(&quoted)), own, "{quoted}");
+        }
+    }
+
+    #[test]
     fn a_no_with_a_reason_is_told_when_the_program_waits() {
         let (mut pane, dialog) = asked("Allow rm?");
         let text = "use mv\nplease".to_owned();

@@ -3,7 +3,7 @@
 use super::act::{Act, Report};
 use super::saw::{Hook, Saw};
 use super::step::{Pane, State};
-use super::texts::Delivering;
+use super::texts::{Delivering, TAKES};
 use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
@@ -100,7 +100,10 @@ impl Pane {
             }
             let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
             let known = matches!(self.state, State::Ready);
-            self.limit_is_old |= matches!(self.state, State::Limited { .. });
+            // Words that are gone may come again, and mean it then.
+            let look = classify(&self.setup.screen, &view.screen);
+            let was_limited = self.limit_is_old || matches!(self.state, State::Limited { .. });
+            self.limit_is_old = was_limited && matches!(look, Look::Limited { .. });
             self.state = State::Ready;
             // Who was interrupted is told why before anybody is told that it has stopped.
             if !known && !note {
@@ -143,7 +146,14 @@ impl Pane {
         };
         self.idle = Some((since, view.clone()));
         self.why = "it did not wait for long enough";
-        self.at >= self.settled && self.at - since >= self.setup.apart
+        // Nobody knows what became of a text that was put there in an earlier life: it may not
+        // show yet.
+        let is_unsure = view.mark.parse().is_ok_and(|mark: u32| mark > self.turn);
+        let apart = match is_unsure && matches!(self.state, State::Starting { .. }) {
+            true => TAKES,
+            false => self.setup.apart,
+        };
+        self.at >= self.settled && self.at - since >= apart
     }
 
     /// Its turn has ended, as its outcome or its program says. If nobody knew whether it had

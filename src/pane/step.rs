@@ -157,6 +157,8 @@ impl Pane {
         self.moved = Some((phase, seen, by));
         let shown = saw.shown();
         let looked = shown.is_some() || matches!(saw, Saw::NotSeen(_));
+        // It was idle, and nobody could see whether it still is.
+        let is_hidden = matches!(saw, Saw::NotSeen(Some(_))) && self.is_typed_to();
         if let Saw::Title { mark, .. } | Saw::Screen(View { mark, .. }) = &saw {
             self.mark.clone_from(mark);
         }
@@ -170,7 +172,10 @@ impl Pane {
         }
         // A title of one that is typed to is only a reason to look.
         if looked && seen != PaneSignal::Changed {
-            self.answer(shown.unwrap_or(0), &mut acts);
+            match is_hidden && self.asked && matches!(self.state, State::Ready) {
+                true => self.look_soon(),
+                false => self.answer(shown.unwrap_or(0), &mut acts),
+            }
             self.give_up(&mut acts);
         }
         acts

@@ -817,3 +817,45 @@ fn a_program_without_hooks_may_wait_before_it_takes_up_what_it_was_started_with(
     let idle = told(Report::Idle { turn: 1, no: 1 });
     assert_eq!(play.see(screen("> ")), [delivered, Act::Fence, idle]);
 }
+
+#[test]
+fn a_limit_that_comes_again_counts_again() {
+    let mut play = Play::idle();
+    play.see(screen("no room"));
+    assert_eq!(play.pane.phase(), PanePhase::Limited);
+    play.see(screen("> "));
+    play.later(500);
+    play.see(screen("> "));
+    assert_eq!(play.pane.phase(), PanePhase::Ready, "the words are gone");
+    play.see(screen("no room"));
+    assert_eq!(play.pane.phase(), PanePhase::Limited);
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_told_to_be_idle() {
+    let mut play = Play::idle();
+    assert_eq!(play.see(Saw::Look), [Act::Look]);
+    assert_eq!(play.see(Saw::NotSeen(Some("slow".into()))), []);
+    play.later(500);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    let acts = play.see(screen("> "));
+    assert_eq!(acts, [told(Report::Ready { no: 2 })]);
+}
+
+#[test]
+fn a_text_of_an_earlier_life_may_not_show_yet() {
+    let mut play = Play::typed_to();
+    let view = |mark: &str| {
+        Saw::Screen(View {
+            mark: mark.into(),
+            ..view("> ")
+        })
+    };
+    let (turn, told, busy) = (3, 5, true);
+    play.see(Saw::Adopted { turn, told, busy });
+    play.see(view("4"));
+    play.later(600);
+    assert_eq!(play.see(view("4")), [], "turn 4 may have been typed");
+    play.later(3_000);
+    assert_ne!(play.see(view("4")), []);
+}
