@@ -214,7 +214,14 @@ impl Life {
                 let by_itself = self.rng.percent(50);
                 self.see(Saw::Exited { exit, by_itself });
             }
-            1 if self.exits && self.alive => self.see(Saw::End),
+            1 if self.exits && self.alive => {
+                self.see(Saw::End);
+                if self.has_prompt {
+                    // Somebody is at it all the same.
+                    self.terminal.person_types(self.now);
+                    self.terminal.person_enters(self.now, &mut self.rng);
+                }
+            }
             2 if self.exits && self.alive => self.see(Saw::Terminal(false)),
             3..=8 => self.see(Saw::Look),
             9..=11 => {
