@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::DateTime;
 use criterion::{BatchSize, Criterion};
 use tempfile::TempDir;
-use tx::engine::{Arrived, Event, Loaded, Pane, State, Traits};
+use tx::engine::{Arrived, AttemptId, Event, LoadedMesh, State, Traits};
 use tx::format::mesh;
 use tx::format::message::{Origin, Parsed, parse};
 use tx::journal::{Reader, Store};
@@ -60,7 +60,7 @@ fn mesh_of_five() -> Event {
         resumes: true,
         starts_with_turn: false,
     };
-    Event::MeshLoaded(Box::new(Loaded {
+    Event::MeshLoaded(Box::new(LoadedMesh {
         mesh,
         text,
         traits: vec![traits; AGENTS.len()],
@@ -102,9 +102,9 @@ fn arrived(n: usize, front: &str) -> Event {
     }))
 }
 
-fn pane(agent: &str, attempt: u32) -> Pane {
+fn pane(agent: &str, attempt: u32) -> AttemptId {
     let worker: Address = format!("dev/{agent}").parse().expect("an address");
-    Pane { worker, attempt }
+    AttemptId { worker, attempt }
 }
 
 /// A mesh of five, one of which is about to give its outcome.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use notify::{RecursiveMode, Watcher};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
-use tx::tmux::{Client, Mark, Put, Server, What, Window};
+use tx::tmux::{Client, Mark, Paste, Server, What, Window};
 
 use crate::project::{Project, wait_for};
 use crate::ratio::judge;
@@ -156,7 +156,7 @@ impl Floor {
         let text = self.folder.path().join("text");
         fs::write(&text, format!("{}\n", path.display())).expect("it is ours");
         let turn = sample.to_string();
-        let put = Put {
+        let put = Paste {
             what: What::File(&text),
             mark: Some(Mark::Turn(&turn)),
         };

@@ -8,7 +8,7 @@ use super::compose::{Composed, front};
 use crate::engine::{MessageRecord, Step};
 use crate::format::message::headline_of;
 use crate::format::report::printable;
-use crate::journal::{Error, History, Past};
+use crate::journal::{Error, FoldedJournal, History};
 use crate::model::{Address, Body, Kind, MsgId, did_you_mean};
 use crate::project::Project;
 use crate::view::{AskKind, AskView, Refused, asks};
@@ -72,7 +72,7 @@ pub(crate) fn ask_of(history: History, id: &str, from: &str) -> Result<AskView, 
 
 /// Answer a question. While a person typed, it may have been answered elsewhere.
 pub(crate) fn answer(project: &Project, ask: &AskView, body: &str) -> Result<Answered, Refused> {
-    let past = Past::open(&project.journal())?.ok_or_else(nothing_open)?;
+    let past = FoldedJournal::open(&project.journal())?.ok_or_else(nothing_open)?;
     let ask = ask_of(past.all(), &ask.id, &ask.from.to_string())?;
     let headline = headline_of(&Body::from(body)).to_string();
     let mut front = front(&Address::core(), std::slice::from_ref(&ask.from), headline);
@@ -116,9 +116,9 @@ fn not_open(history: History, open: &[AskView], id: &str) -> Result<Refused, Err
 /// What became of an ask that is closed.
 fn became(ask: &MessageRecord) -> String {
     let delivery = ask.delivery(&Address::core());
-    let rung = delivery.and_then(|delivery| delivery.ladder.last());
-    let why = rung.and_then(|rung| rung.why.as_deref()).map(printable);
-    match rung.map(|rung| rung.step) {
+    let entry = delivery.and_then(|delivery| delivery.ladder.last());
+    let why = entry.and_then(|entry| entry.why.as_deref()).map(printable);
+    match entry.map(|entry| entry.step) {
         Some(Step::Finished | Step::Refused) => why.unwrap_or_else(|| "answered".into()),
         Some(step) => step.as_str().into(),
         None => "withdrawn".into(),

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use crate::daemon::{Control, Reply, Request};
-use crate::engine::Pane;
+use crate::engine::AttemptId;
 use crate::project::{Project, write_private};
 use crate::runtime::hook::{HookCall, HookOutput};
 
@@ -56,11 +56,11 @@ pub(crate) fn hook_answer(project: &Project, text: &str, wake: bool) -> HookOutp
 }
 
 /// The process whose environment this is, and its folder.
-fn attempt_here() -> Option<(PathBuf, Pane)> {
+fn attempt_here() -> Option<(PathBuf, AttemptId)> {
     let folder = PathBuf::from(std::env::var_os("TX_ATTEMPT")?);
     let attempt = folder.file_name()?.to_str()?.parse().ok()?;
     let worker = std::env::var("TX_AGENT").ok()?.parse().ok()?;
-    Some((folder, Pane { worker, attempt }))
+    Some((folder, AttemptId { worker, attempt }))
 }
 
 /// Keep a call for the next daemon, in a file named after the time.

@@ -21,7 +21,7 @@ pub(crate) use control::{ended, follow};
 pub(crate) use doctor::{CheckView, checks, export_unreadable};
 pub(crate) use hook::{hook_answer, hook_tell};
 pub(crate) use order::{
-    Decided, LetterDone, WorkerDone, decide, drop_letter, mark_read, restart_worker, retry,
+    DeadLetterDone, Decided, WorkerDone, decide, drop_letter, mark_read, restart_worker, retry,
     stop_worker,
 };
 pub(crate) use panes::Panes;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::control::order;
 use crate::daemon::{Control, NoDaemon, Request};
 use crate::engine::{Decision, MessageNo};
-use crate::journal::Past;
+use crate::journal::FoldedJournal;
 use crate::model::{Address, MsgId};
 use crate::project::Project;
 use crate::view::{AskView, Refused, find_agent, find_dead_letter, nothing_yet};
@@ -24,7 +24,7 @@ pub(crate) struct WorkerDone {
 
 /// What was done with a dead letter.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct LetterDone {
+pub(crate) struct DeadLetterDone {
     /// The number of the message.
     pub(crate) id: String,
     pub(crate) message: MsgId,
@@ -50,7 +50,7 @@ fn to_worker(
     request: fn(Address) -> (Request, &'static str),
 ) -> Result<WorkerDone, Refused> {
     let mut control = Control::connect(project)?;
-    let past = Past::open(&project.journal())?.ok_or_else(nothing_yet)?;
+    let past = FoldedJournal::open(&project.journal())?.ok_or_else(nothing_yet)?;
     let agent = find_agent(&past.state, name)?;
     let (request, done) = request(agent.clone());
     order(&mut control, &request)?;
@@ -103,12 +103,12 @@ pub(crate) fn decide(project: &Project, ask: &AskView, text: &str) -> Result<Dec
 }
 
 /// Give a dead letter another chance, whatever the limits say.
-pub(crate) fn retry(project: &Project, id: &str) -> Result<LetterDone, Refused> {
+pub(crate) fn retry(project: &Project, id: &str) -> Result<DeadLetterDone, Refused> {
     to_letter(project, id, |letter| (Request::Retry { letter }, "retried"))
 }
 
 /// Give a dead letter up.
-pub(crate) fn drop_letter(project: &Project, id: &str) -> Result<LetterDone, Refused> {
+pub(crate) fn drop_letter(project: &Project, id: &str) -> Result<DeadLetterDone, Refused> {
     to_letter(project, id, |letter| (Request::Drop { letter }, "dropped"))
 }
 
@@ -116,13 +116,13 @@ fn to_letter(
     project: &Project,
     id: &str,
     request: fn(u64) -> (Request, &'static str),
-) -> Result<LetterDone, Refused> {
+) -> Result<DeadLetterDone, Refused> {
     let mut control = Control::connect(project)?;
-    let past = Past::open(&project.journal())?;
+    let past = FoldedJournal::open(&project.journal())?;
     let facts = find_dead_letter(past.as_ref(), id)?;
     let (request, done) = request(facts.number.0);
     order(&mut control, &request)?;
-    Ok(LetterDone {
+    Ok(DeadLetterDone {
         id: facts.number.0.to_string(),
         message: facts.id,
         done,

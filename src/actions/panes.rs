@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use crate::daemon::pane_of;
-use crate::engine::Pane;
+use crate::engine::AttemptId;
 use crate::model::Address;
 use crate::project::Project;
 use crate::tmux::Server;
@@ -19,7 +19,7 @@ pub(crate) struct Panes {
 struct Tagged {
     id: String,
     session: String,
-    of: Pane,
+    of: AttemptId,
 }
 
 impl Panes {

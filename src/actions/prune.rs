@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::format::message::{MAX_FILE, Origin, Parsed, parse};
-use crate::journal::{self, Error, Put};
+use crate::journal::{self, Error, PrunedMessages};
 use crate::project::{Project, close_all_in, make_private_folder, read_regular};
 use crate::view::{Refused, nothing_yet};
 
@@ -61,7 +61,7 @@ pub(crate) fn prune(project: &Project, before: i64) -> Result<PruneView, Refused
 
 /// Move the files of what goes from the bus into the archive: what is no longer known
 /// must not be found there again.
-fn put_files_away(project: &Project, put: &Put, folder: &Path) -> io::Result<usize> {
+fn put_files_away(project: &Project, put: &PrunedMessages, folder: &Path) -> io::Result<usize> {
     let mut moved = 0;
     let bus = match fs::read_dir(project.messages()) {
         Ok(bus) => bus,
@@ -88,7 +88,7 @@ fn put_files_away(project: &Project, put: &Put, folder: &Path) -> io::Result<usi
 }
 
 /// What tx wrote is known by its sender and id.
-fn says_what_goes(path: &Path, name: &str, put: &Put) -> bool {
+fn says_what_goes(path: &Path, name: &str, put: &PrunedMessages) -> bool {
     let Ok((bytes, _)) = read_regular(path, MAX_FILE) else {
         return false;
     };

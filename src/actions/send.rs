@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::compose::{self, Composed};
-use crate::engine::{Judged, Unsendable, foresee};
+use crate::engine::{Judged, Unsendable, preview};
 use crate::format::message::{field_named, headline_of};
 use crate::format::report::printable;
-use crate::journal::{Error, Past};
+use crate::journal::{Error, FoldedJournal};
 use crate::model::{
     Address, Body, Code, Directory, Envelope, Kind, MsgId, Recipient, Resolved, Unresolved,
 };
@@ -179,7 +179,7 @@ impl Ready {
         let envelope = &self.composed.message.envelope;
         let answers = self.waiting.iter().find(|ask| ask.asker == self.to[0]);
         let mesh = self.catalogue.get(self.sender.mesh.as_str());
-        let foreseen = foresee(
+        let foreseen = preview(
             envelope,
             &self.to[0],
             answers.map(|ask| &ask.id),
@@ -191,7 +191,7 @@ impl Ready {
             Err(Unsendable::Never(why)) => return Err(Refused::new(why)),
             Err(Unsendable::ByTable(why)) => why,
         };
-        let past = Past::open(&project.journal())?;
+        let past = FoldedJournal::open(&project.journal())?;
         match past.map(|past| past.state.judge_message(envelope, &[])) {
             Some(Judged::To(to)) if !to.is_empty() => Ok(to[0].1),
             Some(Judged::To(_) | Judged::Refused(_)) | None => Err(Refused::no_such_thing(
@@ -423,7 +423,7 @@ fn waiting(
     if !envelope.from.is_core() || is_other || !envelope.in_reply_to.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(past) = Past::open(&project.journal())? else {
+    let Some(past) = FoldedJournal::open(&project.journal())? else {
         return Ok(Vec::new());
     };
     let mut waiting = Vec::new();

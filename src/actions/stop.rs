@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::panes::Panes;
 use crate::daemon::{
-    Control, DaemonLock, NoAnswer, NoDaemon, Reply, Request, end_leftovers, leftovers, running,
+    Control, DaemonLock, NoAnswer, NoDaemon, Reply, Request, end_orphans, orphans, running,
 };
-use crate::journal::Past;
+use crate::journal::FoldedJournal;
 use crate::model::Address;
 use crate::project::Project;
 use crate::view::{Reason, Refused};
@@ -50,7 +50,7 @@ pub(crate) fn stop(
     if !stop_daemon(project, kill_agents, waiting)? {
         match kill_agents {
             true => ended = end_agents(project)?,
-            false => left = leftovers(&project.run()).map_err(unreadable)?,
+            false => left = orphans(&project.run()).map_err(unreadable)?,
         }
         return Ok(StopView {
             stopped: false,
@@ -61,7 +61,7 @@ pub(crate) fn stop(
         });
     }
     let (mut kept, mut agents) = (0, 0);
-    if let Some(Past { state, .. }) = Past::open(&project.journal())? {
+    if let Some(FoldedJournal { state, .. }) = FoldedJournal::open(&project.journal())? {
         kept = state
             .open_messages()
             .filter(|held| !held.facts.is_over())
@@ -135,13 +135,13 @@ fn wait(project: &Project, mut waiting: impl FnMut()) -> Result<(), Refused> {
 pub(crate) fn end_agents(project: &Project) -> Result<BTreeSet<Address>, Refused> {
     let panes = Panes::of(project)?;
     let run = project.run();
-    if !panes.is_there() && leftovers(&run).map_err(unreadable)?.is_empty() {
+    if !panes.is_there() && orphans(&run).map_err(unreadable)?.is_empty() {
         return Ok(BTreeSet::new());
     }
     // So that no daemon starts meanwhile.
     let _lock = DaemonLock::take(project).map_err(|taken| Refused::new(taken.to_string()))?;
-    let ran = leftovers(&run).map_err(unreadable)?;
-    let left = end_leftovers(&run).map_err(unreadable)?;
+    let ran = orphans(&run).map_err(unreadable)?;
+    let left = end_orphans(&run).map_err(unreadable)?;
     panes.end();
     if left.is_empty() {
         return Ok(ran);

@@ -2,12 +2,12 @@
 
 use super::output::talk;
 use super::wait::Wait;
-use super::{Context, Exit, Refused, agent_here, asks, past, read_body};
-use super::{popup, typed};
+use super::{Context, Exit, Refused, agent_here, asks, open_journal, read_body};
+use super::{line_input, popup};
 use crate::actions::{self, Answered, ask_of, asks_named, nothing_open};
-use crate::daemon::{Answering, running};
+use crate::daemon::{AnswerLock, running};
 use crate::format::report::{many, printable_lines};
-use crate::view::{AskKind, AskView, Past, Reason};
+use crate::view::{AskKind, AskView, FoldedJournal, Reason};
 
 /// Answer an open question
 #[derive(clap::Args)]
@@ -41,10 +41,10 @@ pub(super) fn run(context: &Context, verb: AnswerArgs) -> Result<Exit, Refused> 
         (Some("-"), None) if verb.popup.is_none() => (None, Some("-".to_owned())),
         (id, text) => (id, text),
     };
-    let past = past(&project)?.ok_or_else(nothing_open)?;
-    let is_asked = text.is_none() && typed::is_asked() && verb.popup.is_none();
+    let past = open_journal(&project)?.ok_or_else(nothing_open)?;
+    let is_asked = text.is_none() && line_input::is_asked() && verb.popup.is_none();
     let mut answering = match is_asked {
-        true => Answering::begin(&project),
+        true => AnswerLock::begin(&project),
         false => None,
     };
     let ask = match (id, &verb.popup) {
@@ -97,12 +97,12 @@ fn as_text(answered: &Answered, is_alone: bool) -> String {
 }
 
 /// The question that is meant.
-fn choose(past: &Past, id: Option<&str>) -> Result<AskView, Refused> {
+fn choose(past: &FoldedJournal, id: Option<&str>) -> Result<AskView, Refused> {
     let mut meant = asks_named(past.all(), id)?;
     match meant.len() {
         0 => Err(nothing_open()),
         1 => Ok(meant.remove(0)),
-        _ if typed::is_asked() => pick(meant),
+        _ if line_input::is_asked() => pick(meant),
         count => {
             for ask in &meant {
                 talk(&format!("{}\n", asks::line(ask)));
@@ -119,7 +119,7 @@ fn pick(mut meant: Vec<AskView>) -> Result<AskView, Refused> {
     for (place, ask) in meant.iter().enumerate() {
         talk(&format!("{:>3}  {}\n", place + 1, asks::line(ask)));
     }
-    while let Some(line) = typed::line("which one? ")? {
+    while let Some(line) = line_input::line("which one? ")? {
         let place = line.trim().parse::<usize>().ok();
         let picked = place.and_then(|place| place.checked_sub(1));
         if let Some(picked) = picked.filter(|picked| *picked < meant.len()) {
@@ -135,7 +135,7 @@ fn body(ask: &AskView, text: Option<String>) -> Result<String, Refused> {
     let body = match text.as_deref() {
         Some("-") => read_body()?,
         Some(text) => text.to_owned(),
-        None if typed::is_asked() => asked_for(ask)?,
+        None if line_input::is_asked() => asked_for(ask)?,
         None => {
             let hint = format!("{}, or `-` to read it from standard input", ask.command());
             return Err(no_text().hint(hint).because(Reason::Usage));
@@ -149,8 +149,8 @@ fn body(ask: &AskView, text: Option<String>) -> Result<String, Refused> {
 
 fn asked_for(ask: &AskView) -> Result<String, Refused> {
     let question = show(ask);
-    match typed::line("your answer (an empty line opens an editor): ")? {
-        Some(line) if line.trim().is_empty() => typed::in_editor(&question),
+    match line_input::line("your answer (an empty line opens an editor): ")? {
+        Some(line) if line.trim().is_empty() => line_input::in_editor(&question),
         Some(line) => Ok(line),
         None => Err(no_text()),
     }
@@ -178,7 +178,7 @@ fn show(ask: &AskView) -> String {
 
 /// As much of a text as the terminal shows at once, from its beginning.
 fn as_fits(text: &str) -> String {
-    let Some((columns, rows)) = typed::size() else {
+    let Some((columns, rows)) = line_input::size() else {
         return text.into();
     };
     // A line for the prompt, one for what is left out, and two between.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::builder::styling::AnsiColor;
 
 use super::output::{ago, dim, paint, until};
-use super::{Context, Exit, Refused, past};
+use super::{Context, Exit, Refused, open_journal};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{self, AskKind, AskView};
 
@@ -15,7 +15,7 @@ use crate::view::{self, AskKind, AskView};
 pub(super) struct AsksArgs {}
 
 pub(super) fn run(context: &Context, _verb: &AsksArgs) -> Result<Exit, Refused> {
-    let past = past(&context.project()?)?;
+    let past = open_journal(&context.project()?)?;
     let asks = past.map(|past| view::asks(past.all())).transpose()?;
     let asks = asks.unwrap_or_default();
     context.output.answer(&asks, |asks| match asks.is_empty() {

@@ -11,12 +11,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::output::{findings, is_watched, read_stdin, talk, tally};
-use super::{Context, Exit, Refused, past, short};
+use super::{Context, Exit, Refused, open_journal, short};
 use crate::format::message::{MAX_FILE, Origin, Parsed, check_addresses, parse};
 use crate::format::report::{many, report};
 use crate::model::{Diagnostic, Directory, Envelope, Message};
 use crate::project::{Catalogue, Project, read_regular, unreadable};
-use crate::view::{DiagnosticView, Past};
+use crate::view::{DiagnosticView, FoldedJournal};
 
 /// Parse message files, show diagnostics with the offending line
 #[derive(clap::Args)]
@@ -101,7 +101,7 @@ struct Checker {
     /// Loaded for the first file that lies on the project's bus.
     directory: OnceLock<Directory>,
     /// Opened for the first file that says tx wrote it.
-    past: OnceLock<Mutex<Option<Past>>>,
+    past: OnceLock<Mutex<Option<FoldedJournal>>>,
 }
 
 impl Checker {
@@ -207,7 +207,7 @@ impl Checker {
         if !from.is_system() {
             return false;
         }
-        let open = || Mutex::new(past(project).ok().flatten());
+        let open = || Mutex::new(open_journal(project).ok().flatten());
         let past = self.past.get_or_init(open).lock();
         let Ok(Some(past)) = past.as_deref().map(Option::as_ref) else {
             return false;

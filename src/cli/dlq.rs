@@ -1,7 +1,7 @@
 //! `tx dlq`: the dead letters, what could not be brought to an end.
 
-use super::{Context, Exit, Refused, past, why};
-use crate::actions::{LetterDone, drop_letter, retry};
+use super::{Context, Exit, Refused, open_journal, why};
+use crate::actions::{DeadLetterDone, drop_letter, retry};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{DeadLetter, DeadLetterView, Page, dead_letters};
 
@@ -36,13 +36,13 @@ pub(super) enum DlqArgs {
 
 pub(super) fn run(context: &Context, verb: &DlqArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
-    let done = |done: LetterDone, what: &str| {
-        let text = |done: &LetterDone| format!("{} {what}\n", printable(done.message.as_str()));
+    let done = |done: DeadLetterDone, what: &str| {
+        let text = |done: &DeadLetterDone| format!("{} {what}\n", printable(done.message.as_str()));
         context.output.answer(&done, text)
     };
     match verb {
         DlqArgs::List => {
-            let past = past(&project)?;
+            let past = open_journal(&project)?;
             let letters = past.map(|past| dead_letters(past.all(), Page::default()));
             let letters = letters.transpose()?.map(|listed| listed.items);
             context
@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context, verb: &DlqArgs) -> Result<Exit, Refused> {
                 .answer(&letters.unwrap_or_default(), |letters| list(letters))
         }
         DlqArgs::Show { id } => {
-            let letter = DeadLetterView::find(past(&project)?.as_ref(), id)?;
+            let letter = DeadLetterView::find(open_journal(&project)?.as_ref(), id)?;
             context.output.answer(&letter, |letter| {
                 let ladder = why::as_text(&letter.message);
                 format!("{ladder}\n{}\n", printable_lines(&letter.text))

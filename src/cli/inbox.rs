@@ -11,12 +11,12 @@ use std::path::Path;
 use clap::builder::styling::AnsiColor;
 
 use super::output::{dim, paint, talk};
-use super::{Context, Exit, Refused, agent_here, past, short};
+use super::{Context, Exit, Refused, agent_here, open_journal, short};
 use crate::actions::{self, ended, mark_read};
 use crate::format::report::printable;
 use crate::model::Grade;
 use crate::project::Project;
-use crate::view::{self, InboxView, MessageNo, Page, Past};
+use crate::view::{self, FoldedJournal, InboxView, MessageNo, Page};
 
 /// Show what has come for you, and was not read yet
 #[derive(clap::Args)]
@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, verb: &InboxArgs) -> Result<Exit, Refused> 
     if verb.follow {
         return follow(context, &project, verb.all);
     }
-    let items = match past(&project)? {
+    let items = match open_journal(&project)? {
         Some(past) => inbox(&past, &project, verb.all)?,
         None => Vec::new(),
     };
@@ -53,14 +53,14 @@ pub(super) fn run(context: &Context, verb: &InboxArgs) -> Result<Exit, Refused> 
     Ok(exit)
 }
 
-fn inbox(past: &Past, project: &Project, all: bool) -> Result<Vec<InboxView>, Refused> {
+fn inbox(past: &FoldedJournal, project: &Project, all: bool) -> Result<Vec<InboxView>, Refused> {
     let listed = view::inbox(past.all(), &project.messages(), all, Page::default())?;
     Ok(listed.items)
 }
 
 fn follow(context: &Context, project: &Project, all: bool) -> Result<Exit, Refused> {
     let mut follow = actions::follow(project)?;
-    let mut known: Option<Past> = None;
+    let mut known: Option<FoldedJournal> = None;
     loop {
         follow.next().ok_or_else(ended)?;
         let items = match &mut known {
@@ -72,7 +72,7 @@ fn follow(context: &Context, project: &Project, all: bool) -> Result<Exit, Refus
                 items.collect::<Result<_, _>>()?
             }
             None => {
-                known = past(project)?;
+                known = open_journal(project)?;
                 let inbox = known.as_ref().map(|past| inbox(past, project, all));
                 inbox.transpose()?.unwrap_or_default()
             }

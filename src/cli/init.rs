@@ -85,7 +85,7 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
     let choice = choice.transpose()?;
     let messages = project.messages();
     std::fs::create_dir_all(&messages).map_err(|error| cannot_write(&messages, &error))?;
-    let mut written = Written::default();
+    let mut written = WrittenFiles::default();
     match &choice {
         None => written.add(&root, FILES.map(|(path, text)| (path, text.to_owned())))?,
         Some(choice) => {
@@ -123,12 +123,12 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
 
 /// The files of the project.
 #[derive(Default)]
-struct Written {
+struct WrittenFiles {
     created: Vec<PathBuf>,
     kept: Vec<PathBuf>,
 }
 
-impl Written {
+impl WrittenFiles {
     /// Write files, but none that is there already.
     fn add(
         &mut self,

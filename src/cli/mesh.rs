@@ -12,7 +12,7 @@ use super::{Context, Exit, Refused, daemon_path, short};
 use crate::format::mesh::{Drawing, draw, in_words, schema};
 use crate::format::report::{many, printable, report};
 use crate::model::{Name, did_you_mean};
-use crate::project::{Catalogue, Entry, Place, config_in};
+use crate::project::{Catalogue, MeshEntry, MeshSource, config_in};
 use crate::view::{MeshCheck, MeshLine, MeshList, MeshView};
 pub(super) use prompt::PromptView;
 
@@ -94,7 +94,7 @@ fn list(context: &Context) -> Result<Exit, Refused> {
     context.output.answer(&MeshList { meshes }, |_| {
         let width = entries.iter().map(|entry| entry.name.len()).max();
         let width = width.unwrap_or(0);
-        let line = |entry: &Entry| {
+        let line = |entry: &MeshEntry| {
             let about = match &entry.mesh {
                 None => format!("does not load: `tx mesh check {}` says why", entry.name),
                 Some(mesh) => {
@@ -106,9 +106,9 @@ fn list(context: &Context) -> Result<Exit, Refused> {
             };
             let twins = entries.iter().filter(|twin| twin.name == entry.name);
             let shipped = match &entry.place {
-                Place::BuiltIn => "  [built in]".into(),
-                Place::File(path) if twins.count() > 1 => format!("  [{}]", short(path)),
-                Place::File(_) => String::new(),
+                MeshSource::BuiltIn => "  [built in]".into(),
+                MeshSource::File(path) if twins.count() > 1 => format!("  [{}]", short(path)),
+                MeshSource::File(_) => String::new(),
             };
             let line = format!("{:width$}  {about}{shipped}", entry.name);
             printable(line.trim_end()) + "\n"
@@ -126,7 +126,7 @@ fn show(context: &Context, name: &str) -> Result<Exit, Refused> {
         .answer(&MeshView { mesh, path }, |_| as_text(entry, mesh))
 }
 
-fn as_text(entry: &Entry, mesh: &crate::model::Mesh) -> String {
+fn as_text(entry: &MeshEntry, mesh: &crate::model::Mesh) -> String {
     let off = if mesh.disabled { "disabled, " } else { "" };
     let mut text = format!(
         "{}: {}\n{off}{}\n",
@@ -171,20 +171,20 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refu
     let project = context.project().ok();
     let path = project.as_ref().map(daemon_path);
     let runtimes = catalogue.runtimes.clone();
-    let check_runnable = |entry: &mut Entry| {
+    let check_runnable = |entry: &mut MeshEntry| {
         // What was only shipped is nobody's choice yet.
-        if let (Some(project), Some(path), Place::File(_)) = (&project, &path, &entry.place) {
+        if let (Some(project), Some(path), MeshSource::File(_)) = (&project, &path, &entry.place) {
             entry.check_runnable(project, &runtimes, path);
         }
     };
     catalogue.entries.iter_mut().for_each(check_runnable);
-    let mut named: Vec<Option<Entry>>;
-    let entries: Vec<&Entry> = if names.is_empty() {
+    let mut named: Vec<Option<MeshEntry>>;
+    let entries: Vec<&MeshEntry> = if names.is_empty() {
         let own = catalogue
             .entries
             .iter()
-            .filter(|e| e.place != Place::BuiltIn);
-        let own: Vec<&Entry> = own.collect();
+            .filter(|e| e.place != MeshSource::BuiltIn);
+        let own: Vec<&MeshEntry> = own.collect();
         // Outside of a project, or in one without meshes: the shipped ones.
         if own.is_empty() {
             catalogue.entries.iter().collect()
@@ -204,9 +204,9 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refu
         entries
     };
 
-    let bad = |entry: &Entry| !entry.is_sound() || strict && !entry.diagnostics.is_empty();
+    let bad = |entry: &MeshEntry| !entry.is_sound() || strict && !entry.diagnostics.is_empty();
     let found = entries.iter().any(|entry| bad(entry));
-    let of = |entry: &&Entry| MeshCheck::of(entry, &catalogue.runtimes);
+    let of = |entry: &&MeshEntry| MeshCheck::of(entry, &catalogue.runtimes);
     let meshes = entries.iter().map(of).collect();
     let styled = context.output.styled();
     context.output.answer(&MeshList { meshes }, |list| {
@@ -229,7 +229,7 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refu
     Ok(findings(found))
 }
 
-fn verdict(entry: &Entry) -> String {
+fn verdict(entry: &MeshEntry) -> String {
     let errors = entry.diagnostics.iter().filter(|d| d.is_error()).count();
     let counts = tally(errors, entry.diagnostics.len() - errors);
     let verdict = match (entry.is_ok(), counts.as_str()) {
@@ -243,7 +243,7 @@ fn verdict(entry: &Entry) -> String {
 
 /// Those of the names that are paths of configs or of their folders: they have a
 /// slash, a dot, or an ending, which no name of a mesh that is meant would have.
-fn read_paths(names: &[String], catalogue: &Catalogue) -> Vec<Option<Entry>> {
+fn read_paths(names: &[String], catalogue: &Catalogue) -> Vec<Option<MeshEntry>> {
     let directory = catalogue.directory();
     let read = |name: &String| {
         let ending = [".yaml", ".yml", ".json"]
@@ -257,7 +257,7 @@ fn read_paths(names: &[String], catalogue: &Catalogue) -> Vec<Option<Entry>> {
             true => config_in(&path)?,
             false => path.exists().then_some(path)?,
         };
-        let mut entry = Entry::read(&config, &catalogue.runtimes);
+        let mut entry = MeshEntry::read(&config, &catalogue.runtimes);
         entry.check_targets(&directory);
         Some(entry)
     };
@@ -282,7 +282,7 @@ fn graph(context: &Context, name: &str, format: Format) -> Result<Exit, Refused>
 fn find<'c>(
     catalogue: &'c Catalogue,
     name: &str,
-) -> Result<(&'c Entry, &'c crate::model::Mesh), Refused> {
+) -> Result<(&'c MeshEntry, &'c crate::model::Mesh), Refused> {
     let entry = catalogue
         .get(name)
         .ok_or_else(|| no_such_mesh(catalogue, name))?;
@@ -302,10 +302,10 @@ fn no_such_mesh(catalogue: &Catalogue, name: &str) -> Refused {
     Refused::no_such_thing(format!("there is no {what} `{name}`")).hint(hint)
 }
 
-fn place(place: &Place) -> String {
+fn place(place: &MeshSource) -> String {
     match place {
-        Place::File(path) => short(path),
-        Place::BuiltIn => "built in".into(),
+        MeshSource::File(path) => short(path),
+        MeshSource::BuiltIn => "built in".into(),
     }
 }
 

@@ -11,6 +11,7 @@ mod exit;
 mod hook;
 mod inbox;
 mod init;
+mod line_input;
 mod mesh;
 mod output;
 mod popup;
@@ -26,7 +27,6 @@ mod status;
 mod stop;
 mod trace;
 mod turn;
-mod typed;
 mod wait;
 mod why;
 mod worker;
@@ -39,7 +39,7 @@ use clap::{Parser, Subcommand};
 use crate::daemon::running;
 use crate::format::message::MAX_FILE;
 use crate::project::{Catalogue, NotAProject, Project};
-use crate::view::{Past, Refused, nothing_yet};
+use crate::view::{FoldedJournal, Refused, nothing_yet};
 pub use exit::Exit;
 use output::Output;
 pub use schema::schema;
@@ -176,13 +176,13 @@ impl Context {
 }
 
 /// All that has happened in a project; `None`: nothing yet.
-fn past(project: &Project) -> Result<Option<Past>, Refused> {
-    Ok(Past::open(&project.journal())?)
+fn open_journal(project: &Project) -> Result<Option<FoldedJournal>, Refused> {
+    Ok(FoldedJournal::open(&project.journal())?)
 }
 
 /// All that has happened in a project, where something must have.
-fn past_of(project: &Project) -> Result<Past, Refused> {
-    past(project)?.ok_or_else(nothing_yet)
+fn require_journal(project: &Project) -> Result<FoldedJournal, Refused> {
+    open_journal(project)?.ok_or_else(nothing_yet)
 }
 
 /// The body of a message from standard input.

@@ -9,8 +9,8 @@ use rustix::termios::{
 };
 
 use super::Refused;
+use super::line_input;
 use super::output::talk;
-use super::typed;
 
 /// So long nothing may have been pressed before the key that says so: who types does not
 /// mean this.
@@ -42,23 +42,23 @@ pub(super) fn wish() -> Result<Wish, Refused> {
 
 /// A key that was pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum KeyPress {
     Answer,
     Close,
     Other,
 }
 
 fn decide(
-    mut next: impl FnMut() -> io::Result<(Key, Instant)>,
+    mut next: impl FnMut() -> io::Result<(KeyPress, Instant)>,
     opened: Instant,
 ) -> io::Result<Wish> {
     let mut last = opened;
     loop {
         let (key, at) = next()?;
         match key {
-            Key::Close => return Ok(Wish::Close),
-            Key::Answer if at.duration_since(last) >= STILL => return Ok(Wish::Answer),
-            Key::Answer | Key::Other => last = at,
+            KeyPress::Close => return Ok(Wish::Close),
+            KeyPress::Answer if at.duration_since(last) >= STILL => return Ok(Wish::Answer),
+            KeyPress::Answer | KeyPress::Other => last = at,
         }
     }
 }
@@ -81,14 +81,14 @@ impl Keys {
         Ok(Keys { before })
     }
 
-    fn next(&self) -> io::Result<Key> {
+    fn next(&self) -> io::Result<KeyPress> {
         Ok(match self.byte()? {
             // Ctrl-C, Ctrl-D, and the end of the terminal.
-            None | Some(3 | 4) => Key::Close,
-            Some(0x1b) if self.is_sequence()? => Key::Other,
-            Some(0x1b) => Key::Close,
-            Some(b'a') => Key::Answer,
-            Some(_) => Key::Other,
+            None | Some(3 | 4) => KeyPress::Close,
+            Some(0x1b) if self.is_sequence()? => KeyPress::Other,
+            Some(0x1b) => KeyPress::Close,
+            Some(b'a') => KeyPress::Answer,
+            Some(_) => KeyPress::Other,
         })
     }
 
@@ -128,8 +128,8 @@ impl Drop for Keys {
 
 /// The answer, in a line or an editor; `None`: it was closed.
 pub(super) fn answer(question: &str) -> Result<Option<String>, Refused> {
-    match typed::line_or_esc("your answer (an empty line opens an editor): ")? {
-        Some(line) if line.trim().is_empty() => typed::in_editor(question).map(Some),
+    match line_input::line_or_esc("your answer (an empty line opens an editor): ")? {
+        Some(line) if line.trim().is_empty() => line_input::in_editor(question).map(Some),
         answer => Ok(answer),
     }
 }
@@ -138,7 +138,7 @@ pub(super) fn answer(question: &str) -> Result<Option<String>, Refused> {
 mod tests {
     use super::*;
 
-    fn wish_of(keys: &[(Key, u64)]) -> Option<Wish> {
+    fn wish_of(keys: &[(KeyPress, u64)]) -> Option<Wish> {
         let opened = Instant::now();
         let mut keys = keys.iter();
         let next = || {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn text_is_taken_only_after_a_key_that_comes_by_itself() {
-        use Key::{Answer, Close, Other};
+        use KeyPress::{Answer, Close, Other};
         for (keys, expected) in [
             (&[(Answer, 1500)][..], Some(Wish::Answer)),
             (&[(Answer, 900)], None),

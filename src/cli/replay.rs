@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, NaiveDate};
 
 use super::output::{findings, is_watched, talk};
-use super::{Context, Exit, Refused, past_of, short};
+use super::{Context, Exit, Refused, require_journal, short};
 use crate::format::mesh::parse;
 use crate::format::report::{printable_lines, report};
-use crate::view::{Differences, Judgement, Past, Reason, StateView, Time, compare, state_at};
+use crate::view::{
+    Differences, FoldedJournal, Judgement, Reason, StateView, Time, compare, state_at,
+};
 
 /// Show the state at a point of the past, or what another table would have done
 #[derive(clap::Args)]
@@ -28,7 +30,7 @@ pub(super) struct ReplayArgs {
 }
 
 pub(super) fn run(context: &Context, verb: &ReplayArgs) -> Result<Exit, Refused> {
-    let past = past_of(&context.project()?)?;
+    let past = require_journal(&context.project()?)?;
     let to = match &verb.to {
         Some(to) => point(&past, to)?,
         None => past.reader.last()?,
@@ -42,7 +44,7 @@ pub(super) fn run(context: &Context, verb: &ReplayArgs) -> Result<Exit, Refused>
 }
 
 /// A record, by its place or by a time.
-fn point(past: &Past, text: &str) -> Result<u64, Refused> {
+fn point(past: &FoldedJournal, text: &str) -> Result<u64, Refused> {
     let last = past.reader.last()?;
     if let Ok(seq) = text.parse::<u64>() {
         return match seq <= last {
@@ -89,7 +91,12 @@ fn state_text(view: &StateView) -> String {
     printable_lines(&text)
 }
 
-fn run_against(context: &Context, past: &Past, to: u64, file: &Path) -> Result<Exit, Refused> {
+fn run_against(
+    context: &Context,
+    past: &FoldedJournal,
+    to: u64,
+    file: &Path,
+) -> Result<Exit, Refused> {
     let text = fs::read_to_string(file)
         .map_err(|error| Refused::new(format!("{} cannot be read: {error}", short(file))))?;
     let loaded = parse(text.as_bytes());

@@ -11,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use super::{Context, Exit, Refused, short};
-use crate::daemon::{self, Stopped, Taken};
+use crate::daemon::{self, FatalError, LockTaken};
 use crate::project::{Project, close_all_in, make_private_folder};
 use crate::tmux;
 
@@ -48,7 +48,7 @@ pub(super) fn run(context: &Context, verb: &RunArgs) -> Result<Exit, Refused> {
     daemon::run(&project, ready).map_err(|stopped| {
         tracing::error!(error = %stopped, "tx cannot run");
         match stopped {
-            Stopped::Settings(wrong) => Refused::from(wrong),
+            FatalError::Settings(wrong) => Refused::from(wrong),
             stopped => Refused::from(stopped),
         }
     })?;
@@ -133,22 +133,22 @@ impl Write for PrivateLog {
     }
 }
 
-impl From<Stopped> for Refused {
-    fn from(stopped: Stopped) -> Refused {
+impl From<FatalError> for Refused {
+    fn from(stopped: FatalError) -> Refused {
         let hint = match &stopped {
-            Stopped::Taken(Taken::By(_) | Taken::Unseen(_))
-            | Stopped::Place { .. }
-            | Stopped::Lost(_) => None,
-            Stopped::Tmux(tmux::Error::NotStarted(_)) => {
+            FatalError::Taken(LockTaken::By(_) | LockTaken::Unseen(_))
+            | FatalError::Place { .. }
+            | FatalError::Lost(_) => None,
+            FatalError::Tmux(tmux::Error::NotStarted(_)) => {
                 Some("install tmux 3.2 or newer; `tx doctor` looks at the rest")
             }
-            Stopped::Taken(_)
-            | Stopped::Journal(_)
-            | Stopped::Tmux(_)
-            | Stopped::File { .. }
-            | Stopped::Blind
-            | Stopped::Settings(_)
-            | Stopped::Machine(_) => Some("`tx doctor` looks for what is wrong"),
+            FatalError::Taken(_)
+            | FatalError::Journal(_)
+            | FatalError::Tmux(_)
+            | FatalError::File { .. }
+            | FatalError::Blind
+            | FatalError::Settings(_)
+            | FatalError::Machine(_) => Some("`tx doctor` looks for what is wrong"),
         };
         let failure = Refused::new(stopped.to_string());
         match hint {

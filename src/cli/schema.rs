@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::wait::Waited;
 use super::{check, demo, doctor, init, mesh, start, worker};
-use crate::actions::{Answered, LetterDone, PruneView, SentView, StopView, WorkerDone};
+use crate::actions::{Answered, DeadLetterDone, PruneView, SentView, StopView, WorkerDone};
 use crate::view::{
     AgentView, AskView, DeadLetter, DeadLetterView, Differences, EventView, Hop, InboxView,
     LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now, RuntimeLine, RuntimeView,
@@ -51,8 +51,8 @@ pub fn schema() -> Value {
     add("spy", one::<EventView>);
     add("dlq list", one::<Vec<DeadLetter>>);
     add("dlq show", one::<DeadLetterView>);
-    add("dlq retry", one::<LetterDone>);
-    add("dlq drop", one::<LetterDone>);
+    add("dlq retry", one::<DeadLetterDone>);
+    add("dlq drop", one::<DeadLetterDone>);
     add("replay", one::<StateView>);
     add("replay --mesh", one::<Differences>);
     add("prune", one::<PruneView>);

@@ -1,7 +1,7 @@
 //! `tx send`: write a message into the bus, whole or not at all.
 
+use super::line_input;
 use super::output::{is_watched, talk};
-use super::typed;
 use super::wait::Wait;
 use super::{Context, Exit, Refused, agent_here, daemon_path, read_body, short};
 use crate::actions::{Draft, Ready, WaitingAsk, prepare};
@@ -71,7 +71,7 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     let (agent, path) = (agent_here(), daemon_path(&project));
     let mut ready = prepare(&project, draft, agent.as_deref(), &path, body)?;
     talk(&ready.warnings.concat());
-    if !is_piped && typed::is_asked() && is_watched() {
+    if !is_piped && line_input::is_asked() && is_watched() {
         ready = choose(ready)?;
     }
     let sent = ready.send(&project)?;
@@ -108,7 +108,7 @@ fn choose(ready: Ready) -> Result<Ready, Refused> {
         return Ok(ready);
     };
     talk(&format!("{}\n", ask.in_words()));
-    let typed = typed::line("Is this the answer, or new work? [a/n] ")?;
+    let typed = line_input::line("Is this the answer, or new work? [a/n] ")?;
     match typed.unwrap_or_default().trim().to_lowercase().as_str() {
         "a" | "answer" => ready.into_answer(),
         "n" | "new" | "new work" => ready.into_new_work(),

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use clap::builder::styling::AnsiColor;
 
 use super::output::{ago, bold, dim, paint};
-use super::{Context, Exit, Refused, asks, daemon_path, past, worker};
+use super::{Context, Exit, Refused, asks, daemon_path, open_journal, worker};
 use crate::actions::{Panes, ended, follow};
 use crate::daemon::running;
 use crate::format::report::{many, printable};
 use crate::model::Severity;
 use crate::project::Project;
-use crate::view::{self, Now, Past, Queue, UsageView};
+use crate::view::{self, FoldedJournal, Now, Queue, UsageView};
 
 /// Show how things are: daemon, workers, queue, questions, refused files, dead letters
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub(super) struct StatusArgs {
 pub(super) fn run(context: &Context, verb: &StatusArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     if !verb.watch {
-        let now = now(context, &project, past(&project)?.as_ref())?;
+        let now = now(context, &project, open_journal(&project)?.as_ref())?;
         return context.output.answer(&now, as_text);
     }
     let mut follow = follow(&project)?;
@@ -45,15 +45,18 @@ pub(super) fn run(context: &Context, verb: &StatusArgs) -> Result<Exit, Refused>
 }
 
 /// All that has happened, where it is known up to some point.
-pub(super) fn caught_up(project: &Project, known: Option<Past>) -> Result<Option<Past>, Refused> {
+pub(super) fn caught_up(
+    project: &Project,
+    known: Option<FoldedJournal>,
+) -> Result<Option<FoldedJournal>, Refused> {
     let Some(mut known) = known else {
-        return past(project);
+        return open_journal(project);
     };
     known.catch_up()?;
     Ok(Some(known))
 }
 
-fn now(context: &Context, project: &Project, past: Option<&Past>) -> Result<Now, Refused> {
+fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Result<Now, Refused> {
     let problems = view::problems(project, &daemon_path(project));
     // Only scripts are told of panes.
     let panes = match (context.output.json, past) {
@@ -63,7 +66,7 @@ fn now(context: &Context, project: &Project, past: Option<&Past>) -> Result<Now,
     let pane = |agent: &_| Some(panes.as_ref()?.pane(agent)?.0.to_owned());
     let daemon = running(project);
     Ok(Now::of(
-        past.map(Past::all),
+        past.map(FoldedJournal::all),
         daemon.as_ref(),
         problems,
         pane,
@@ -125,6 +128,14 @@ fn as_text(now: &Now) -> String {
             let (path, error) = (printable(&file.path), printable(&error));
             let _ = writeln!(text, "  {cross} {path}  {error}  {}", dim(&ago(file.at)));
         }
+    }
+    if let Some(newest) = now.warned.first() {
+        let files = match now.warned.len() {
+            1 => "1 accepted file has warnings".to_owned(),
+            count => format!("{count} accepted files have warnings"),
+        };
+        let files = paint(AnsiColor::Yellow, &files);
+        let _ = writeln!(text, "\n{files}: `tx why {newest}` shows the newest");
     }
     if !now.quarantined.is_empty() {
         let records = many(now.quarantined.len(), "record");

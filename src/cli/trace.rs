@@ -1,6 +1,6 @@
 //! `tx trace`: all that follows from a message, and what it follows from, as a tree.
 
-use super::{Context, Exit, Refused, past_of};
+use super::{Context, Exit, Refused, require_journal};
 use crate::format::report::printable_lines;
 use crate::view::{self, Page, find_messages};
 
@@ -14,7 +14,7 @@ pub(super) struct TraceArgs {
 }
 
 pub(super) fn run(context: &Context, verb: &TraceArgs) -> Result<Exit, Refused> {
-    let past = past_of(&context.project()?)?;
+    let past = require_journal(&context.project()?)?;
     let newest = find_messages(past.all(), &verb.message)?.swap_remove(0);
     let trace = view::trace(past.all(), &newest.thread, Page::default())?;
     context.output.answer(&trace, as_tree)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Context, Exit, Refused, past_of};
+use super::{Context, Exit, Refused, require_journal};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
 use crate::model::Address;
@@ -19,7 +19,7 @@ pub(super) struct WhyArgs {
 
 pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
-    let past = past_of(&project)?;
+    let past = require_journal(&project)?;
     let is_agent =
         |address: &Address| past.state.worker(address).is_some() || past.state.knows(address);
     let found = match (find_messages(past.all(), &verb.what), verb.what.parse()) {
@@ -103,8 +103,8 @@ pub(super) fn as_text(message: &MessageView) -> String {
     for (to, kind, by) in &message.deliveries {
         let by = by.as_ref().map(|by| format!(" ({by})"));
         let _ = writeln!(text, "\n  to {to} as {kind}{}", by.unwrap_or_default());
-        for rung in message.ladder.0.iter().filter(|rung| rung.to == *to) {
-            let (at, step, evidence) = (rung.at, rung.step.as_str(), &rung.evidence);
+        for entry in message.ladder.0.iter().filter(|entry| entry.to == *to) {
+            let (at, step, evidence) = (entry.at, entry.step.as_str(), &entry.evidence);
             let _ = writeln!(text, "    {at}  {step:<12}  {evidence}");
         }
     }

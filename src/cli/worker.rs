@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output::{ago, dim, paint};
-use super::{Context, Exit, Refused, past, past_of};
+use super::{Context, Exit, Refused, open_journal, require_journal};
 use crate::actions::{Panes, WorkerDone, restart_worker, stop_worker};
 use crate::daemon::running;
 use crate::format::report::{printable, printable_lines};
@@ -70,7 +70,7 @@ pub(super) fn run(context: &Context, verb: &WorkerArgs) -> Result<Exit, Refused>
 }
 
 fn list(context: &Context, project: &Project) -> Result<Exit, Refused> {
-    let past = past(project)?;
+    let past = open_journal(project)?;
     let panes = match context.output.json {
         true => Some(Panes::of(project)?.agents()),
         false => None,
@@ -136,7 +136,7 @@ fn look(state: WorkerState) -> (&'static str, AnsiColor) {
 }
 
 fn peek(context: &Context, project: &Project, name: &str) -> Result<Exit, Refused> {
-    let agent = find_agent(&past_of(project)?.state, name)?;
+    let agent = find_agent(&require_journal(project)?.state, name)?;
     let panes = Panes::of(project)?;
     let agents = panes.agents();
     let (pane, _) = agents.need(&agent)?;

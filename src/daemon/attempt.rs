@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attempts::worker_folder;
 use super::signals::{all_processes, has_session, is_dead, of_session, parent_of};
-use crate::engine::{Exit, Pane};
+use crate::engine::{AttemptId, ProcessExit};
 use crate::model::Mode;
 use crate::project::{
     FileUse, create_private, make_private_folders, replace, write_new, write_private,
@@ -42,7 +42,7 @@ pub struct Attempt {
 
 /// What a process is to be.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct LaunchSpec {
     /// The program and its arguments.
     pub program: Vec<String>,
     /// Where it runs.
@@ -101,7 +101,7 @@ pub enum Ended {
 }
 
 /// What is found where the lock of an attempt should be.
-enum Lock {
+enum AttemptLock {
     Own(File),
     /// A link, or no file at all.
     Forged,
@@ -110,7 +110,7 @@ enum Lock {
 
 impl Attempt {
     /// The attempt of a pane, below the folder for what runs.
-    pub fn of(run: &Path, pane: &Pane) -> Attempt {
+    pub fn of(run: &Path, pane: &AttemptId) -> Attempt {
         Attempt {
             folder: worker_folder(run, &pane.worker).join(pane.attempt.to_string()),
         }
@@ -180,7 +180,7 @@ impl Attempt {
 
     /// Lay out what is to be run. Nothing of it runs yet: what lies there is left of a
     /// journal that is no more.
-    pub fn order(&self, order: &Order, prompt: &str) -> io::Result<()> {
+    pub fn order(&self, order: &LaunchSpec, prompt: &str) -> io::Result<()> {
         make_private_folders(&self.folder)?;
         write_private(&self.prompt(), prompt)?;
         create_private(&self.lock_file())?;
@@ -189,7 +189,7 @@ impl Attempt {
     }
 
     /// What is to be run.
-    pub(super) fn ordered(&self) -> io::Result<Order> {
+    pub(super) fn ordered(&self) -> io::Result<LaunchSpec> {
         let bytes = fs::read(self.folder.join("order.json"))?;
         serde_json::from_slice(&bytes).map_err(io::Error::other)
     }
@@ -207,11 +207,11 @@ impl Attempt {
             return Ok(Stand::Revoked);
         };
         let lock = match self.own_lock()? {
-            Lock::Own(lock) => lock,
-            Lock::Gone => return Ok(Stand::Vanished),
+            AttemptLock::Own(lock) => lock,
+            AttemptLock::Gone => return Ok(Stand::Vanished),
             // Whoever holds it may be no process of it: its session tells.
-            Lock::Forged if has_session(pid) => return Ok(Stand::Running(pid)),
-            Lock::Forged => return Ok(self.ended()?.map_or(Stand::Vanished, Stand::Ended)),
+            AttemptLock::Forged if has_session(pid) => return Ok(Stand::Running(pid)),
+            AttemptLock::Forged => return Ok(self.ended()?.map_or(Stand::Vanished, Stand::Ended)),
         };
         match lock.try_lock_shared() {
             Err(fs::TryLockError::WouldBlock) => Ok(Stand::Running(pid)),
@@ -257,20 +257,20 @@ impl Attempt {
     }
 
     /// Its end as the engine is told of it. Output that cannot be read is not taken for none.
-    pub(super) fn exit(&self, ended: Ended) -> io::Result<Exit> {
+    pub(super) fn exit(&self, ended: Ended) -> io::Result<ProcessExit> {
         Ok(match ended {
-            Ended::Code(code) => Exit::Code {
+            Ended::Code(code) => ProcessExit::Code {
                 code,
                 stdout: head(&self.stdout())?,
                 stderr: tail(&self.stderr())?,
             },
-            Ended::NotKept(why) => Exit::Lost {
+            Ended::NotKept(why) => ProcessExit::Lost {
                 why: format!("what it printed could not be written: {why}"),
             },
-            Ended::Signal(signal) => Exit::Lost {
+            Ended::Signal(signal) => ProcessExit::Lost {
                 why: format!("it was ended by signal {signal}"),
             },
-            Ended::NotStarted(why) => Exit::NotStarted { why },
+            Ended::NotStarted(why) => ProcessExit::NotStarted { why },
         })
     }
 
@@ -290,14 +290,14 @@ impl Attempt {
 
     /// The processes that hold its lock: what is left of it, wherever they went.
     pub(super) fn holders(&self) -> Vec<Pid> {
-        let lock = self.own_lock().unwrap_or(Lock::Gone);
+        let lock = self.own_lock().unwrap_or(AttemptLock::Gone);
         match (lock, self.wrapper()) {
-            (Lock::Own(lock), _) => lock.metadata().map_or_else(
+            (AttemptLock::Own(lock), _) => lock.metadata().map_or_else(
                 |_| Vec::new(),
                 |lock| processes_with(lock.dev(), lock.ino()),
             ),
-            (Lock::Forged, Some(wrapper)) => of_session(wrapper),
-            (Lock::Forged, None) | (Lock::Gone, _) => Vec::new(),
+            (AttemptLock::Forged, Some(wrapper)) => of_session(wrapper),
+            (AttemptLock::Forged, None) | (AttemptLock::Gone, _) => Vec::new(),
         }
     }
 
@@ -309,23 +309,23 @@ impl Attempt {
 
     /// Its lock, if that is a file of its own. An agent can put a link to another file in its
     /// place; whoever holds that file is not a process of this attempt.
-    fn own_lock(&self) -> io::Result<Lock> {
+    fn own_lock(&self) -> io::Result<AttemptLock> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = OpenOptions::new()
             .read(true)
             .custom_flags(flags.bits().cast_signed())
             .open(self.lock_file());
         let lock = match opened {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Lock::Gone),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(AttemptLock::Gone),
             Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-                return Ok(Lock::Forged);
+                return Ok(AttemptLock::Forged);
             }
             lock => lock?,
         };
         let found = lock.metadata()?;
         Ok(match found.is_file() && found.nlink() == 1 {
-            true => Lock::Own(lock),
-            false => Lock::Forged,
+            true => AttemptLock::Own(lock),
+            false => AttemptLock::Forged,
         })
     }
 
@@ -457,7 +457,7 @@ mod tests {
 
     fn ordered() -> (tempfile::TempDir, Attempt) {
         let (folder, attempt) = attempt();
-        let order = Order {
+        let order = LaunchSpec {
             program: vec!["true".into()],
             folder: "/".into(),
             passed: None,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Pid;
 
 use super::attempt::{Attempt, Stand};
-use crate::engine::Pane;
+use crate::engine::AttemptId;
 use crate::model::Address;
 
 /// How many old attempts of a worker are kept for people to look at.
@@ -74,7 +74,7 @@ pub(super) fn remains(run: &Path, worker: &Address) -> io::Result<Vec<Pid>> {
 }
 
 /// Remove what is left of a worker's oldest attempts. If that fails they take up room.
-pub(super) fn clear_old(run: &Path, pane: &Pane) -> io::Result<()> {
+pub(super) fn clear_old(run: &Path, pane: &AttemptId) -> io::Result<()> {
     let mut attempts = of_worker(run, &pane.worker)?;
     attempts.retain(|(number, _)| *number < pane.attempt);
     let old = attempts.len().saturating_sub(KEPT);
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn old_attempts_are_cleared_and_the_running_one_is_found() {
         let run = tempfile::tempdir().unwrap();
-        let pane = |attempt| Pane {
+        let pane = |attempt| AttemptId {
             worker: "dev/worker".parse().unwrap(),
             attempt,
         };

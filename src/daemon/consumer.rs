@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 use tokio::sync::mpsc;
 
 use super::Input;
-use super::begun::Begun;
+use super::turn_starts::TurnStarts;
 use crate::project::Project;
 pub(super) use fence::Fence;
 use hints::Shared;
@@ -38,12 +38,12 @@ pub(super) struct Consumer {
 /// The files that the journal knows, by the hash of their names.
 pub(super) struct Known {
     hasher: RandomState,
-    files: HashMap<u64, Taken>,
+    files: HashMap<u64, AcceptedFile>,
 }
 
 /// A file as the journal took it in.
 #[derive(Clone, Copy)]
-struct Taken {
+struct AcceptedFile {
     at: i64,
     /// The hash of the hash of its bytes.
     content: u64,
@@ -62,7 +62,7 @@ impl Known {
     /// What a file was, and when. The last word on it stands.
     pub(super) fn insert(&mut self, name: &str, hash: &str, at: i64, finished: bool) {
         let content = self.hasher.hash_one(hash);
-        let taken = Taken {
+        let taken = AcceptedFile {
             at,
             content,
             finished,
@@ -82,7 +82,7 @@ impl Consumer {
     pub(super) fn start(
         project: &Project,
         known: Known,
-        begun: Begun,
+        begun: TurnStarts,
         inputs: mpsc::Sender<Input>,
     ) -> io::Result<Consumer> {
         let (bus, run) = (project.messages(), project.run());

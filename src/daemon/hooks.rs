@@ -34,14 +34,14 @@ pub(super) struct Hooks {
     queued: Option<(String, u32)>,
     /// How many have waited.
     count: u32,
-    waiting: BTreeMap<u32, Waiting>,
+    waiting: BTreeMap<u32, PendingHook>,
     /// The session that was told of.
     pub(super) session: Option<String>,
     /// The file with the conversation.
     pub(super) transcript: Option<String>,
 }
 
-struct Waiting {
+struct PendingHook {
     answer: oneshot::Sender<Reply>,
     wake: bool,
 }
@@ -94,7 +94,7 @@ impl Hooks {
         // An even number is that of a dialog on the screen.
         let request = 2 * self.count + 1;
         self.count += 1;
-        self.waiting.insert(request, Waiting { answer, wake });
+        self.waiting.insert(request, PendingHook { answer, wake });
         Some(Saw::Request { request, wants })
     }
 

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::Input;
 use super::clock::{Clock, until};
-use super::notices::{Notice, Notices};
+use super::notifier::{Notification, Notifier};
 use super::signals::at_terminal_of;
 use super::terminal::Terminal;
 use crate::engine::{MessageNo, Sent};
@@ -38,7 +38,7 @@ pub(super) struct Response {
     pub(super) status: String,
     /// Its file, from the root of the project.
     pub(super) file: String,
-    pub(super) notice: Notice,
+    pub(super) notification: Notification,
 }
 
 /// Puts results into the core pane.
@@ -48,7 +48,7 @@ pub(super) struct Injector {
 }
 
 /// What it takes.
-struct Task {
+struct InjectorTask {
     client: Client,
     clock: Clock,
     pane: Pane,
@@ -59,7 +59,7 @@ struct Task {
     waiting: VecDeque<(Response, i64)>,
     /// The line that the pane was given last, by its number, and how many of those it has.
     offered: (u32, usize),
-    notices: Arc<Notices>,
+    notifier: Arc<Notifier>,
     inputs: mpsc::Sender<Input>,
 }
 
@@ -68,12 +68,12 @@ impl Injector {
         client: Client,
         clock: Clock,
         screen: ScreenRules,
-        notices: Arc<Notices>,
+        notifier: Arc<Notifier>,
         inputs: mpsc::Sender<Input>,
         tasks: &mut JoinSet<()>,
     ) -> Injector {
         let (responses, wanted) = mpsc::unbounded_channel();
-        let task = Task {
+        let task = InjectorTask {
             terminal: Terminal::new(client.clone()),
             client,
             clock,
@@ -90,7 +90,7 @@ impl Injector {
             at: None,
             waiting: VecDeque::new(),
             offered: (0, 0),
-            notices,
+            notifier,
             inputs,
         };
         tasks.spawn(task.run(wanted));
@@ -104,7 +104,7 @@ impl Injector {
     }
 }
 
-impl Task {
+impl InjectorTask {
     async fn run(mut self, mut responses: mpsc::UnboundedReceiver<Response>) {
         // Nobody looks there before there is something to say.
         let Some(first) = responses.recv().await else {
@@ -231,7 +231,7 @@ impl Task {
                 };
                 for (response, _) in self.waiting.drain(..late) {
                     tracing::info!(message = response.number.0, why, "stays in the inbox");
-                    self.notices.tell(response.notice);
+                    self.notifier.tell(response.notification);
                 }
                 true
             }
@@ -273,7 +273,7 @@ fn is_shell(program: &Path) -> bool {
 /// whatever reads it.
 fn line_for(responses: &[&Response]) -> String {
     let named = responses.iter().map(|response| {
-        let from = &response.notice.from;
+        let from = &response.notification.from;
         let status = harmless(&response.status).unwrap_or("done");
         match harmless(&response.file) {
             Some(file) => format!("{from} {status} {file}"),
@@ -303,7 +303,7 @@ mod tests {
             number: MessageNo(1),
             status: status.into(),
             file: file.into(),
-            notice: Notice {
+            notification: Notification {
                 id: String::new(),
                 from: "dev/a".into(),
                 kind: String::new(),

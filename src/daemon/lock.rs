@@ -15,6 +15,7 @@ use std::time::Duration;
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
+use crate::journal::FileId;
 use crate::model::to_the_second;
 use crate::project::{Project, make_private_folder};
 
@@ -23,7 +24,7 @@ use crate::project::{Project, make_private_folder};
 const TRIES: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(10);
 
-/// OpenMessage by the one daemon of a project.
+/// Held by the one daemon of a project.
 #[derive(Debug)]
 pub struct DaemonLock {
     file: File,
@@ -49,7 +50,7 @@ pub struct Running {
 
 /// Why the lock was not given.
 #[derive(Debug, thiserror::Error)]
-pub enum Taken {
+pub enum LockTaken {
     /// A daemon has it.
     #[error("tx runs already in this project, as process {}, since {}: `tx attach` shows its agents, `tx stop` ends it", .0.pid, to_the_second(.0.since))]
     By(Running),
@@ -74,7 +75,7 @@ pub enum Taken {
 
 impl DaemonLock {
     /// Be the daemon of this project, unless there is one.
-    pub fn take(project: &Project) -> Result<DaemonLock, Taken> {
+    pub fn take(project: &Project) -> Result<DaemonLock, LockTaken> {
         let path = project.lock();
         let running = Running {
             pid: std::process::id(),
@@ -86,11 +87,11 @@ impl DaemonLock {
             Ok(Some(file)) => file,
             Ok(None) => {
                 return Err(match look(&path) {
-                    Some(running) => Taken::By(running),
-                    None => Taken::BySomebody(path),
+                    Some(running) => LockTaken::By(running),
+                    None => LockTaken::BySomebody(path),
                 });
             }
-            Err(error) => return Err(Taken::Failed { path, error }),
+            Err(error) => return Err(LockTaken::Failed { path, error }),
         };
         let root = lock_root(&project.root)?;
         let lock = DaemonLock {
@@ -99,7 +100,7 @@ impl DaemonLock {
             running,
         };
         let said = lock.say();
-        said.map_err(|error| Taken::Failed { path, error })?;
+        said.map_err(|error| LockTaken::Failed { path, error })?;
         Ok(lock)
     }
 
@@ -138,15 +139,12 @@ pub(super) struct Ground {
     files: Vec<(PathBuf, FileId)>,
 }
 
-/// The device and inode of a file.
-type FileId = (u64, u64);
-
 /// What a daemon stood on is gone.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Lost {
     /// The folder of the project has another name.
     #[error("the project was moved from {} to {} while tx ran, so tx has ended here, and its agents too: `tx -C {} start` goes on where it was; nothing is lost", .from.display(), .to.display(), .to.display())]
-    TransitionRecord {
+    Moved {
         /// Where it was.
         from: PathBuf,
         /// Where it is.
@@ -188,7 +186,7 @@ impl Ground {
             let to = fs::read_link(opened).ok().filter(|to| is_same(to, *id));
             let from = root.clone();
             return Err(match to {
-                Some(to) => Lost::TransitionRecord { from, to },
+                Some(to) => Lost::Moved { from, to },
                 None => Lost::Removed(from),
             });
         }
@@ -214,8 +212,8 @@ fn is_same(path: &Path, id: FileId) -> bool {
 
 /// Lock the folder of the project. Anybody who may read it can lock it, so only a process
 /// of this very user counts.
-fn lock_root(root: &Path) -> Result<File, Taken> {
-    let failed = |error| Taken::Failed {
+fn lock_root(root: &Path) -> Result<File, LockTaken> {
+    let failed = |error| LockTaken::Failed {
         path: root.into(),
         error,
     };
@@ -227,7 +225,7 @@ fn lock_root(root: &Path) -> Result<File, Taken> {
             Err(TryLockError::WouldBlock) => {
                 let found = folder.metadata().map_err(failed)?;
                 match holder((found.dev(), found.ino())) {
-                    Some(pid) => return Err(Taken::Unseen(pid)),
+                    Some(pid) => return Err(LockTaken::Unseen(pid)),
                     None => break,
                 }
             }
@@ -334,7 +332,7 @@ mod tests {
         assert_eq!(found.pid, std::process::id());
         let taken = DaemonLock::take(&project).unwrap_err();
         let words = taken.to_string();
-        assert!(matches!(taken, Taken::By(by) if by == found), "{words}");
+        assert!(matches!(taken, LockTaken::By(by) if by == found), "{words}");
         assert!(words.contains("`tx stop`"), "{words}");
         drop(lock);
         assert_eq!(running(&project), None);
@@ -351,7 +349,10 @@ mod tests {
         fs::remove_dir_all(dir.path().join(".ai")).unwrap();
         let taken = DaemonLock::take(&project).unwrap_err();
         let own = std::process::id();
-        assert!(matches!(taken, Taken::Unseen(pid) if pid == own), "{taken}");
+        assert!(
+            matches!(taken, LockTaken::Unseen(pid) if pid == own),
+            "{taken}"
+        );
         // Another in its place is as bad as none.
         fs::write(project.journal(), "").unwrap();
         let lost = ground.check().unwrap_err();
@@ -376,7 +377,7 @@ mod tests {
         fs::rename(&root, &there).unwrap();
         let lost = ground.check().unwrap_err();
         assert!(
-            matches!(&lost, Lost::TransitionRecord { to, .. } if *to == there),
+            matches!(&lost, Lost::Moved { to, .. } if *to == there),
             "{lost}"
         );
         fs::remove_dir_all(&there).unwrap();

@@ -11,11 +11,11 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::Input;
-use super::aside::aside;
-use crate::engine::{Event, Loaded, Rejected, State, Traits};
+use super::blocking::run_blocking;
+use crate::engine::{Event, LoadedMesh, Rejected, State, Traits};
 use crate::format::report::report;
 use crate::model::{Agent, Diagnostic, Mode, Name};
-use crate::project::{Catalogue, Entry, Place, Project};
+use crate::project::{Catalogue, MeshEntry, MeshSource, Project};
 use crate::runtime::{Runtimes, uses_session};
 
 /// An editor writes a file in several steps: they are waited for.
@@ -25,9 +25,9 @@ const STEPS: Duration = Duration::from_millis(50);
 const UNWATCHED: Duration = Duration::from_secs(5);
 
 /// Where the meshes are, and what was said of those that are broken.
-pub(super) struct Meshes {
+pub(super) struct MeshFiles {
     root: PathBuf,
-    places: HashMap<Name, Place>,
+    places: HashMap<Name, MeshSource>,
     /// What runs their agents.
     runtimes: Runtimes,
     /// The broken configs that were told of: the last text of each place.
@@ -59,11 +59,11 @@ pub(super) struct Read {
 impl MeshReader {
     fn new(project: &Project, wanted: watch::Receiver<u64>) -> MeshReader {
         let changed = Arc::new(Notify::new());
-        let news = Arc::clone(&changed);
+        let notifier = Arc::clone(&changed);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // To be read is no change.
             if !event.is_ok_and(|event| event.kind.is_access() && !is_written(event.kind)) {
-                news.notify_one();
+                notifier.notify_one();
             }
         });
         if let Err(error) = &watcher {
@@ -90,7 +90,7 @@ impl MeshReader {
                 },
             }
             let read;
-            (self, read) = aside(move || {
+            (self, read) = run_blocking(move || {
                 let read = self.read();
                 (self, read)
             })
@@ -153,10 +153,10 @@ impl MeshReader {
     }
 }
 
-impl Meshes {
-    pub(super) fn new(project: &Project) -> (Meshes, MeshReader) {
+impl MeshFiles {
+    pub(super) fn new(project: &Project) -> (MeshFiles, MeshReader) {
         let (wanted, wants) = watch::channel(0);
-        let meshes = Meshes {
+        let meshes = MeshFiles {
             root: project.root.clone(),
             places: HashMap::new(),
             runtimes: Runtimes::builtin().clone(),
@@ -178,8 +178,9 @@ impl Meshes {
     pub(super) fn take(&mut self, read: Read, state: &State) -> Vec<Event> {
         let catalogue = read.catalogue;
         self.runtimes = catalogue.runtimes;
-        let bad =
-            |entry: &&Entry| entry.place != Place::BuiltIn && entry.problems().next().is_some();
+        let bad = |entry: &&MeshEntry| {
+            entry.place != MeshSource::BuiltIn && entry.problems().next().is_some()
+        };
         self.problems = catalogue.entries.iter().filter(bad).count();
         let mut events = Vec::new();
         let mut seen = HashSet::new();
@@ -201,7 +202,7 @@ impl Meshes {
                 continue;
             }
             self.places.insert(mesh.name.clone(), entry.place.clone());
-            let loaded = Loaded {
+            let loaded = LoadedMesh {
                 traits: mesh
                     .agents
                     .values()
@@ -233,7 +234,7 @@ impl Meshes {
     }
 
     /// Where a mesh comes from.
-    pub(super) fn place(&self, mesh: &Name) -> Option<&Place> {
+    pub(super) fn place(&self, mesh: &Name) -> Option<&MeshSource> {
         self.places.get(mesh)
     }
 
@@ -262,8 +263,8 @@ impl Meshes {
 
     /// What the human is told of a mesh of the project's that does not load, cannot work or
     /// lacks a part: as of a file that is not accepted, and once.
-    fn problems_of(&mut self, entry: &Entry) -> Option<Event> {
-        let Place::File(config) = &entry.place else {
+    fn problems_of(&mut self, entry: &MeshEntry) -> Option<Event> {
+        let MeshSource::File(config) = &entry.place else {
             return None;
         };
         let mut problems: Vec<Diagnostic> = entry.problems().cloned().collect();
@@ -291,7 +292,7 @@ impl Meshes {
         })))
     }
 
-    fn tell_broken(&mut self, entry: &Entry) {
+    fn tell_broken(&mut self, entry: &MeshEntry) {
         let place = entry.place.to_string();
         let told = self.told.insert(place.clone(), entry.text.clone());
         if told.as_ref() != Some(&entry.text) {

@@ -3,59 +3,59 @@
 //! One loop owns the state; everything else sends it events. This is the only room that
 //! waits for anything.
 
-mod answering;
-mod aside;
+mod answer_lock;
 mod attempt;
 mod attempts;
-mod bar;
-mod beginning;
-mod begun;
+mod blocking;
 mod clock;
+mod commit;
 mod consumer;
 mod control;
-mod ending;
-mod handout;
-mod handover;
+mod exit;
+mod exit_patterns;
+mod fatal;
 mod hooks;
 mod injector;
-mod last_words;
-mod leave;
-mod leftovers;
-mod letters;
+mod input_builder;
+mod launch;
 mod lock;
 mod meshes;
-mod news;
-mod notices;
-mod orders;
+mod notifier;
+mod notify;
+mod orphans;
+mod pane_tag;
 mod perform;
 mod process;
 mod processes;
 mod queue;
 mod queued;
 mod recover;
+mod requests;
 mod run;
 mod screens;
-mod settle;
+mod shutdown;
 mod signals;
-mod stopped;
+mod status_line;
 mod survivors;
-mod tag;
+mod system_messages;
 mod terminal;
 mod turn;
+mod turn_input;
+mod turn_starts;
 mod usage;
 
-pub use answering::Answering;
-pub use attempt::{Attempt, Ended, Order, Stand};
+pub use answer_lock::AnswerLock;
+pub use attempt::{Attempt, Ended, LaunchSpec, Stand};
 pub use control::{
     Asked, Control, Follow, Heard, NoAnswer, NoDaemon, Refusal, Reply, Request, command_for,
     listen, may_ask, serve, stop_listening,
 };
-pub use leftovers::{end_leftovers, leftovers};
-pub use letters::file_with;
-pub use lock::{DaemonLock, Lost, Running, Taken, running};
+pub use fatal::FatalError;
+pub use lock::{DaemonLock, LockTaken, Lost, Running, running};
+pub use orphans::{end_orphans, orphans};
+pub use pane_tag::pane_of;
 pub use run::run;
-pub use stopped::Stopped;
-pub use tag::pane_of;
+pub use system_messages::file_with;
 pub use turn::{become_program, wrap};
 
 /// What the loop is told.

@@ -1,10 +1,10 @@
 //! What the engine decides is done here. What takes time is begun, and tells by itself
 //! what came of it.
 
-use super::handover::{Handover, Wanted};
-use super::letters::file_of;
+use super::input_builder::{InputBuilder, SpawnOptions};
 use super::run::Daemon;
-use crate::engine::{Effect, Event, Pane, Sent, SystemMessage, Turn, Verdict};
+use super::system_messages::file_of;
+use crate::engine::{AttemptId, Effect, Event, Sent, SystemMessage, Turn, Verdict};
 
 impl Daemon {
     /// Do what the engine has decided, now that it is durable.
@@ -17,12 +17,12 @@ impl Daemon {
                 turn,
             } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "start");
-                let wanted = Wanted {
+                let wanted = SpawnOptions {
                     session,
                     model,
                     turn,
                 };
-                match self.handover().start(pane, wanted) {
+                match self.input_builder().start(pane, wanted) {
                     Ok(start) => self.processes.start(start),
                     Err(event) => self.queue.push(event),
                 }
@@ -30,8 +30,8 @@ impl Daemon {
             Effect::Deliver { pane, turn } => self.deliver(&pane, &turn),
             Effect::Interrupt { pane, note } => {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, note, "interrupt");
-                let handout = self.handover().handout(&pane, &[]);
-                self.processes.interrupt(&pane, handout, note);
+                let turn_input = self.input_builder().turn_input(&pane, &[]);
+                self.processes.interrupt(&pane, turn_input, note);
             }
             Effect::Look { pane } => {
                 tracing::debug!(worker = %pane.worker, attempt = pane.attempt, "look");
@@ -41,7 +41,7 @@ impl Daemon {
                 tracing::info!(worker = %pane.worker, attempt = pane.attempt, "end");
                 self.queue.extend(self.processes.kill(&pane).err());
             }
-            Effect::Write(letter) => self.write(&letter),
+            Effect::Write(system_message) => self.write(&system_message),
             Effect::NotifyHuman {
                 number,
                 kind,
@@ -74,10 +74,10 @@ impl Daemon {
         }
     }
 
-    fn deliver(&mut self, pane: &Pane, turn: &Turn) {
+    fn deliver(&mut self, pane: &AttemptId, turn: &Turn) {
         tracing::info!(worker = %pane.worker, attempt = pane.attempt, turn = turn.turn, "deliver");
-        let handout = self.handover().handout(pane, &turn.messages);
-        let why = match handout.map(|it| self.processes.deliver(pane, turn.turn, it)) {
+        let turn_input = self.input_builder().turn_input(pane, &turn.messages);
+        let why = match turn_input.map(|it| self.processes.deliver(pane, turn.turn, it)) {
             Ok(true) => return,
             Ok(false) => "its process is gone".into(),
             Err(why) => why,
@@ -90,18 +90,18 @@ impl Daemon {
         });
     }
 
-    fn handover(&self) -> Handover<'_> {
-        Handover {
+    fn input_builder(&self) -> InputBuilder<'_> {
+        InputBuilder {
             project: &self.project,
             meshes: &self.meshes,
             store: &self.store,
         }
     }
 
-    /// Have a letter written, for people to read. The journal has it: nothing waits for that.
-    pub(super) fn write(&mut self, letter: &SystemMessage) {
-        let (name, text) = file_of(letter);
+    /// Have a message of tx written, for people to read. The journal has it: nothing waits for that.
+    pub(super) fn write(&mut self, system_message: &SystemMessage) {
+        let (name, text) = file_of(system_message);
         self.consumer.expect_own(&name);
-        self.letters.write(name, text);
+        self.system_messages.write(name, text);
     }
 }

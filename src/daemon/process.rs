@@ -15,20 +15,20 @@ use rustix::process::Pid;
 use tokio::sync::mpsc;
 
 use super::Input;
-use super::aside::aside;
 use super::attempt::{Attempt, Stand};
-use super::beginning::{self, Waiting};
+use super::blocking::run_blocking;
 use super::clock::until;
-use super::ending;
-use super::handout::Handout;
+use super::exit;
+use super::exit_patterns::{ExitPatterns, utc_offset};
 use super::hooks::{Called, Hooks};
-use super::last_words::{LastWords, utc_offset};
+use super::launch::{self, BoxFuture};
 use super::processes::{Start, Survivor, World};
 use super::queued::Queued;
 use super::signals::{force, gone};
 use super::terminal::{Terminal, title};
+use super::turn_input::TurnInput;
 use super::usage::UsageFile;
-use crate::engine::{Event, Exit, Pane, Sent};
+use crate::engine::{AttemptId, Event, ProcessExit, Sent};
 use crate::model::{Argument, HookMeaning, Mode, Runtime, UsageFormat};
 use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Setup, Text};
 use crate::tmux::PaneId;
@@ -48,7 +48,7 @@ pub(super) struct Manner {
     /// The program that passes texts on to it.
     send: Vec<Argument>,
     /// What its program says when it cannot go on.
-    last_words: LastWords,
+    exit_patterns: ExitPatterns,
     /// How it reports what it uses.
     usage: Option<UsageFormat>,
 }
@@ -70,7 +70,7 @@ impl Manner {
             interrupt: runtime.interrupt.clone(),
             hooks: runtime.hooks.clone(),
             send: runtime.send.clone(),
-            last_words: LastWords::of(runtime),
+            exit_patterns: ExitPatterns::of(runtime),
             usage: runtime.usage,
         }
     }
@@ -86,38 +86,38 @@ pub(super) struct Seen {
 }
 
 /// What a task is told to do.
-pub(super) enum Order {
+pub(super) enum ProcessCommand {
     /// Take this in.
     Saw(Saw),
     /// Give its program this, as that turn.
-    Deliver(Box<Handout>, u32),
+    Deliver(Box<TurnInput>, u32),
     /// A hook of its program was called.
     Hook(Box<Called>),
-    /// Interrupt its program, and tell it why; without a handout it cannot be told.
-    Interrupt(Result<Box<Handout>, String>, String),
+    /// Interrupt its program, and tell it why; without a turn input it cannot be told.
+    Interrupt(Result<Box<TurnInput>, String>, String),
 }
 
 /// Whose process is gone, and the pane that it leaves.
-pub(super) type Left = (Pane, Option<PaneId>);
+pub(super) type Left = (AttemptId, Option<PaneId>);
 
 /// One process of a worker. Nobody else touches its pane.
 pub(super) struct Process {
     world: World,
-    pub(super) pane: Pane,
+    pub(super) pane: AttemptId,
     attempt: Attempt,
     mode: Mode,
     core: pane::Pane,
     interrupt: Vec<String>,
     hooks: Hooks,
     send: Vec<Argument>,
-    last_words: LastWords,
+    exit_patterns: ExitPatterns,
     usage: Option<UsageFile>,
     terminal: Terminal,
     /// Its pane, unless that was taken from it.
     at: Option<PaneId>,
     /// Its wrapper, and when that is gone.
     pid: Option<Pid>,
-    gone: Option<Waiting<()>>,
+    gone: Option<BoxFuture<()>>,
     session: Option<String>,
     /// The session that the engine was told of.
     told_session: Option<String>,
@@ -125,7 +125,7 @@ pub(super) struct Process {
     /// What it is started as.
     start: Option<Start>,
     /// It is waited for to begin.
-    beginning: Option<Waiting<Result<Stand, Exit>>>,
+    beginning: Option<BoxFuture<Result<Stand, ProcessExit>>>,
     /// What it is given may be in its queue.
     queued: Option<Queued>,
     /// What was decided and not done yet.
@@ -140,7 +140,7 @@ impl Process {
         let mut process = Process::of(world, pane, mode, manner);
         process.at = dead;
         // A program with hooks says itself when it has its session.
-        if process.hooks.is_silent() && process.last_words.session_in.is_none() {
+        if process.hooks.is_silent() && process.exit_patterns.session_in.is_none() {
             process.session.clone_from(&start.session);
         }
         let turn = start.turn;
@@ -173,7 +173,7 @@ impl Process {
         (process, events)
     }
 
-    fn of(world: &World, pane: Pane, mode: Mode, manner: Manner) -> Process {
+    fn of(world: &World, pane: AttemptId, mode: Mode, manner: Manner) -> Process {
         let attempt = Attempt::of(&world.run, &pane);
         let hooks = Hooks::new(manner.hooks, mode == Mode::Turn, attempt.folder());
         let usage = manner.usage;
@@ -183,7 +183,7 @@ impl Process {
             usage,
             hooks,
             send: manner.send,
-            last_words: manner.last_words,
+            exit_patterns: manner.exit_patterns,
             terminal: Terminal::new(world.client.clone()),
             core: pane::Pane::new(manner.setup),
             interrupt: manner.interrupt,
@@ -204,7 +204,10 @@ impl Process {
     }
 
     /// See it through to its end.
-    pub(super) async fn live(mut self, mut orders: mpsc::UnboundedReceiver<Order>) -> Left {
+    pub(super) async fn live(
+        mut self,
+        mut orders: mpsc::UnboundedReceiver<ProcessCommand>,
+    ) -> Left {
         let mut server = self.world.client.server();
         let mut screens = self.world.screens.watch();
         self.act().await;
@@ -214,14 +217,14 @@ impl Process {
             let is_watched = self.core.is_watched();
             let _watching = is_watched.then(|| self.world.screens.look());
             let saw = tokio::select! {
-                begun = beginning::wait(&mut self.beginning) => {
+                begun = launch::wait(&mut self.beginning) => {
                     self.beginning = None;
                     self.begun(begun).await;
                     self.act().await;
                     self.one_is_done();
                     continue;
                 }
-                () = beginning::wait(&mut self.gone) => self.ended().await,
+                () = launch::wait(&mut self.gone) => self.ended().await,
                 order = orders.recv() => match order {
                     Some(order) => {
                         self.obey(order).await;
@@ -242,7 +245,7 @@ impl Process {
                 changed = screens.changed(), if is_watched => {
                     let listed = changed.is_ok().then(|| screens.borrow_and_update().clone());
                     let listed = listed.as_deref().unwrap_or_default();
-                    let own = |found: &&crate::tmux::Found| Some(&found.id) == self.at.as_ref();
+                    let own = |found: &&crate::tmux::PaneInfo| Some(&found.id) == self.at.as_ref();
                     match listed.iter().find(own) {
                         Some(found) => title(found),
                         None => continue,
@@ -255,10 +258,10 @@ impl Process {
     }
 
     /// Do what was ordered. What is given is written first, which may take a while.
-    async fn obey(&mut self, order: Order) {
+    async fn obey(&mut self, order: ProcessCommand) {
         let saw = match order {
-            Order::Saw(saw) => saw,
-            Order::Hook(called) => {
+            ProcessCommand::Saw(saw) => saw,
+            ProcessCommand::Hook(called) => {
                 let saw = self.hooks.hear(*called);
                 if let Some(saw) = &saw {
                     self.has_taken(saw);
@@ -272,16 +275,18 @@ impl Process {
                     None => return,
                 }
             }
-            Order::Deliver(handout, turn) => match aside(move || handout.text(turn)).await {
-                Ok(text) => Saw::Deliver(text),
-                Err(why) => {
-                    let sent = Sent::Nothing;
-                    return self.tell(Report::NotDelivered { turn, sent, why }).await;
+            ProcessCommand::Deliver(turn_input, turn) => {
+                match run_blocking(move || turn_input.text(turn)).await {
+                    Ok(text) => Saw::Deliver(text),
+                    Err(why) => {
+                        let sent = Sent::Nothing;
+                        return self.tell(Report::NotDelivered { turn, sent, why }).await;
+                    }
                 }
-            },
-            Order::Interrupt(handout, note) => {
-                let written = match handout {
-                    Ok(handout) => aside(move || handout.note(&note)).await,
+            }
+            ProcessCommand::Interrupt(turn_input, note) => {
+                let written = match turn_input {
+                    Ok(turn_input) => run_blocking(move || turn_input.note(&note)).await,
                     Err(why) => Err(why),
                 };
                 let written = written.inspect_err(|error| {
@@ -326,7 +331,7 @@ impl Process {
                 self.beginning = None;
                 let why = "it was stopped before it had begun".into();
                 self.one_is_done();
-                self.begun(Err(Exit::NotStarted { why })).await;
+                self.begun(Err(ProcessExit::NotStarted { why })).await;
                 None
             }
             Act::Look => Some(match &self.at {
@@ -353,7 +358,7 @@ impl Process {
             }
             Act::Signal(step) => {
                 if let Some(pid) = self.pid {
-                    aside(move || force(pid, step)).await;
+                    run_blocking(move || force(pid, step)).await;
                 }
                 None
             }
@@ -381,11 +386,11 @@ impl Process {
             self.note_begun(turn);
         }
         let dead = self.at.take();
-        match beginning::order(&self.world, &self.attempt, start, dead.as_ref()).await {
+        match launch::order(&self.world, &self.attempt, start, dead.as_ref()).await {
             Ok(at) => {
                 let attempt = self.attempt.clone();
                 let client = self.world.client.clone();
-                self.beginning = Some(Box::pin(beginning::has_begun(attempt, client, at.clone())));
+                self.beginning = Some(Box::pin(launch::has_begun(attempt, client, at.clone())));
                 self.at = Some(at);
             }
             Err(exit) => {
@@ -398,10 +403,10 @@ impl Process {
     }
 
     /// It runs, or what became of it. What has not begun never does.
-    async fn begun(&mut self, begun: Result<Stand, Exit>) {
+    async fn begun(&mut self, begun: Result<Stand, ProcessExit>) {
         let stand = match begun {
             Ok(stand) => Ok(stand),
-            Err(exit) => match beginning::revoke(&self.attempt, &self.pane).await {
+            Err(exit) => match launch::revoke(&self.attempt, &self.pane).await {
                 true => {
                     let by_itself = true;
                     return self.decide(Saw::Exited { exit, by_itself });
@@ -409,7 +414,7 @@ impl Process {
                 // It has begun after all.
                 false => {
                     let attempt = self.attempt.clone();
-                    aside(move || attempt.stand()).await
+                    run_blocking(move || attempt.stand()).await
                 }
             },
         };
@@ -438,23 +443,23 @@ impl Process {
     /// Its wrapper is gone: how did it end?
     async fn ended(&mut self) -> Saw {
         (self.pid, self.gone) = (None, None);
-        let ended = ending::of(&self.attempt, &self.pane, self.mode).await;
+        let ended = exit::of(&self.attempt, &self.pane, self.mode).await;
         let Saw::Exited { exit, by_itself } = ended else {
             return ended;
         };
         let screen = match (&exit, &self.at) {
-            (Exit::Code { code: 1.., .. }, Some(at)) if self.mode == Mode::Pane => {
+            (ProcessExit::Code { code: 1.., .. }, Some(at)) if self.mode == Mode::Pane => {
                 self.terminal.text(at).await
             }
             (_, _) => String::new(),
         };
-        if let Some(session) = self.last_words.session(&exit) {
+        if let Some(session) = self.exit_patterns.session(&exit) {
             self.hooks.session = Some(session);
             self.tell_session().await;
         }
         self.tell_usage(true).await;
         let now = self.world.clock.now();
-        let (limited, exit) = self.last_words.read(exit, &screen, now, utc_offset());
+        let (limited, exit) = self.exit_patterns.read(exit, &screen, now, utc_offset());
         if let Some(limited) = limited {
             self.decide(Saw::Hook(limited));
         }
@@ -505,7 +510,7 @@ impl Process {
                 // If that fails its pane is gone, which is told.
                 let _ = self.world.client.press(at, keys).await;
             }
-            ([], _, Some(pid)) => aside(move || force(pid, Force::Interrupt)).await,
+            ([], _, Some(pid)) => run_blocking(move || force(pid, Force::Interrupt)).await,
             ([_, ..], None, _) | ([], _, None) => {}
         }
     }
@@ -527,7 +532,7 @@ impl Process {
     /// Is the server that its pane is in no longer there, as far as is known?
     fn has_lost_pane(&self) -> bool {
         let at = self.at.as_ref();
-        at.is_none_or(|at| beginning::is_lost(&self.world.client, at))
+        at.is_none_or(|at| launch::is_lost(&self.world.client, at))
     }
 
     async fn check_terminal(&mut self) {

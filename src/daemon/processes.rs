@@ -13,23 +13,23 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::Input;
 use super::attempt::Attempt;
-use super::begun::Begun;
 use super::clock::Clock;
 use super::consumer::Fence;
-use super::handout::Handout;
 use super::hooks::Called;
-use super::process::{Left, Manner, Order, Process, Seen};
+use super::process::{Left, Manner, Process, ProcessCommand, Seen};
 use super::queued::Queued;
 use super::screens::Screens;
-use crate::engine::{Alive, Decision, Event, Exit, Pane};
+use super::turn_input::TurnInput;
+use super::turn_starts::TurnStarts;
+use crate::engine::{Alive, AttemptId, Decision, Event, ProcessExit};
 use crate::model::{Address, Mode};
 use crate::pane::{Hook, Saw};
-use crate::tmux::{Client, Found, PaneId};
+use crate::tmux::{Client, PaneId, PaneInfo};
 
 /// A process to be started.
 pub(super) struct Start {
-    pub(super) pane: Pane,
-    pub(super) handout: Handout,
+    pub(super) pane: AttemptId,
+    pub(super) turn_input: TurnInput,
     pub(super) mode: Mode,
     /// The session it is in, if the agent has one that can be resumed.
     pub(super) session: Option<String>,
@@ -48,14 +48,14 @@ pub(super) struct Start {
 /// All processes of workers.
 pub(super) struct Processes {
     world: World,
-    live: HashMap<Pane, Live>,
+    live: HashMap<AttemptId, Live>,
     /// The panes of processes that are gone, to be used again.
     dead: HashMap<Address, PaneId>,
     tasks: JoinSet<Left>,
 }
 
 struct Live {
-    orders: mpsc::UnboundedSender<Order>,
+    orders: mpsc::UnboundedSender<ProcessCommand>,
     seen: Arc<Seen>,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct World {
     pub(super) client: Client,
     pub(super) screens: Screens,
     pub(super) fence: Fence,
-    pub(super) begun: Begun,
+    pub(super) begun: TurnStarts,
     pub(super) inputs: mpsc::Sender<Input>,
     pub(super) clock: Clock,
     /// This program.
@@ -76,11 +76,11 @@ pub(super) struct World {
 
 /// A process that was found at the start of tx.
 pub(super) struct Survivor {
-    pub(super) pane: Pane,
+    pub(super) pane: AttemptId,
     pub(super) mode: Mode,
     pub(super) manner: Manner,
     pub(super) pid: Pid,
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<PaneInfo>,
     /// The session that its worker can go on in.
     pub(super) session: Option<String>,
     /// What is known of it.
@@ -130,58 +130,63 @@ impl Processes {
     }
 
     /// Give a pane what it is handed out, as soon as it is idle. False: its process is gone.
-    pub(super) fn deliver(&mut self, pane: &Pane, turn: u32, handout: Handout) -> bool {
-        self.order(pane, Order::Deliver(Box::new(handout), turn))
+    pub(super) fn deliver(&mut self, pane: &AttemptId, turn: u32, turn_input: TurnInput) -> bool {
+        self.order(pane, ProcessCommand::Deliver(Box::new(turn_input), turn))
     }
 
     /// What a pane was given is done.
-    pub(super) fn turn_is_over(&mut self, pane: &Pane, turn: u32) {
+    pub(super) fn turn_is_over(&mut self, pane: &AttemptId, turn: u32) {
         self.tell(pane, Saw::Hook(Hook::Ended(Some(turn))));
     }
 
     /// Tell once more what a pane shows. Of one that nobody knows, its end is all that can
     /// be told.
-    pub(super) fn look(&mut self, pane: &Pane) -> Result<(), Event> {
+    pub(super) fn look(&mut self, pane: &AttemptId) -> Result<(), Event> {
         self.tell_or_exit(pane, Saw::Look)
     }
 
     /// Interrupt what a pane does, and tell it why.
-    pub(super) fn interrupt(&mut self, pane: &Pane, to: Result<Handout, String>, note: String) {
-        self.order(pane, Order::Interrupt(to.map(Box::new), note));
+    pub(super) fn interrupt(
+        &mut self,
+        pane: &AttemptId,
+        to: Result<TurnInput, String>,
+        note: String,
+    ) {
+        self.order(pane, ProcessCommand::Interrupt(to.map(Box::new), note));
     }
 
     /// A hook of a process was called. Of one that nobody knows, it is answered with nothing.
-    pub(super) fn hook(&mut self, pane: &Pane, called: Called) {
-        self.order(pane, Order::Hook(Box::new(called)));
+    pub(super) fn hook(&mut self, pane: &AttemptId, called: Called) {
+        self.order(pane, ProcessCommand::Hook(Box::new(called)));
     }
 
     /// The human has decided on a permission that a process asked for.
-    pub(super) fn decide(&mut self, pane: &Pane, request: u32, decision: Decision) {
+    pub(super) fn decide(&mut self, pane: &AttemptId, request: u32, decision: Decision) {
         self.tell(pane, Saw::Decided { request, decision });
     }
 
     /// End a process. Of one that nobody knows, its end is all that can be told.
-    pub(super) fn kill(&mut self, pane: &Pane) -> Result<(), Event> {
+    pub(super) fn kill(&mut self, pane: &AttemptId) -> Result<(), Event> {
         self.tell_or_exit(pane, Saw::End)
     }
 
-    fn tell_or_exit(&mut self, pane: &Pane, what: Saw) -> Result<(), Event> {
+    fn tell_or_exit(&mut self, pane: &AttemptId, what: Saw) -> Result<(), Event> {
         match self.tell(pane, what) {
             true => Ok(()),
             false => Err(Event::PaneExited {
                 pane: pane.clone(),
-                exit: Exit::Lost {
+                exit: ProcessExit::Lost {
                     why: "its process is gone".into(),
                 },
             }),
         }
     }
 
-    fn tell(&mut self, pane: &Pane, what: Saw) -> bool {
-        self.order(pane, Order::Saw(what))
+    fn tell(&mut self, pane: &AttemptId, what: Saw) -> bool {
+        self.order(pane, ProcessCommand::Saw(what))
     }
 
-    fn order(&mut self, pane: &Pane, order: Order) -> bool {
+    fn order(&mut self, pane: &AttemptId, order: ProcessCommand) -> bool {
         let Some(live) = self.live.get(pane) else {
             return false;
         };
@@ -247,7 +252,7 @@ impl Processes {
         for (pane, live) in &self.live {
             // Without the mark it is taken for an end of its own.
             let _ = Attempt::of(&self.world.run, pane).mark_stopped();
-            let _ = live.orders.send(Order::Saw(Saw::End));
+            let _ = live.orders.send(ProcessCommand::Saw(Saw::End));
         }
         while self.tasks.join_next().await.is_some() {}
     }

@@ -21,7 +21,7 @@ const ORDERS: usize = 16;
 const TOGETHER: usize = 1024;
 
 /// What waits for the loop.
-pub(super) struct Queue {
+pub(super) struct InputQueue {
     again: VecDeque<(i64, Event)>,
     own: VecDeque<Event>,
     orders: mpsc::Receiver<Asked>,
@@ -36,11 +36,11 @@ pub(super) struct Ends {
     pub(super) inputs: mpsc::Sender<Input>,
 }
 
-impl Queue {
-    pub(super) fn new() -> (Queue, Ends) {
+impl InputQueue {
+    pub(super) fn new() -> (InputQueue, Ends) {
         let (to_orders, orders) = mpsc::channel(ORDERS);
         let (to_inputs, inputs) = mpsc::channel(INPUTS);
-        let queue = Queue {
+        let queue = InputQueue {
             again: VecDeque::new(),
             own: VecDeque::new(),
             orders,

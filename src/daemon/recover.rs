@@ -11,7 +11,7 @@ const SOON: Duration = Duration::from_millis(1);
 
 /// What was found at the start. The engine is told of the meshes, then of the files on the
 /// bus, since agents write before they end, then of the exits, then of what is alive.
-pub(super) struct Found {
+pub(super) struct StartupEvents {
     pub(super) meshes: Vec<Event>,
     pub(super) exits: Vec<Event>,
     /// What the processes that are alive show.
@@ -21,24 +21,28 @@ pub(super) struct Found {
 impl Daemon {
     /// Take in what happened while nobody was here, and say what is alive. If it is to end
     /// before that is done: how.
-    pub(super) async fn recover(&mut self, found: Found, signals: &mut Signals) -> Option<End> {
+    pub(super) async fn recover(
+        &mut self,
+        found: StartupEvents,
+        signals: &mut Signals,
+    ) -> Option<End> {
         self.queue.extend(found.meshes);
-        self.settle();
+        self.commit_queued();
         let mut scanned = false;
         while !scanned && self.lost.is_none() {
             let stalled = self.queue.is_stalled();
             let (_, inputs) = self.queue.receivers();
             tokio::select! {
                 end = signals.end() => return Some(end),
-                () = tokio::time::sleep(TRY_AGAIN), if stalled => self.settle(),
+                () = tokio::time::sleep(TRY_AGAIN), if stalled => self.commit_queued(),
                 input = inputs.recv(), if !stalled => {
                     scanned = input.is_none_or(|input| self.hear_all(input));
-                    self.settle();
+                    self.commit_queued();
                 }
             }
         }
         self.queue.extend(found.exits);
-        self.settle();
+        self.commit_queued();
         // What came of that is done before anybody looks; what it comes to is told after.
         while !self.processes.are_at_rest() {
             let (_, inputs) = self.queue.receivers();
@@ -53,7 +57,7 @@ impl Daemon {
         self.queue.push(Event::Recovered { alive });
         self.queue.extend(found.shown);
         self.queue.extend(after);
-        self.settle();
+        self.commit_queued();
         self.written_before = HashSet::new();
         None
     }

@@ -13,21 +13,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Interval, MissedTickBehavior, timeout};
 
-use super::bar::Bar;
-use super::begun::Begun;
 use super::clock::{Clock, until};
 use super::consumer::{Consumer, Known};
 use super::control::{self, Asked, Reply};
+use super::fatal::FatalError;
 use super::injector::Injector;
-use super::letters::Letters;
 use super::lock::{DaemonLock, Ground, Lost};
-use super::meshes::Meshes;
-use super::notices::{Notices, Reach};
+use super::meshes::MeshFiles;
+use super::notifier::{Notifier, Reach};
 use super::processes::{Processes, World};
-use super::queue::Queue;
-use super::recover::Found;
+use super::queue::InputQueue;
+use super::recover::StartupEvents;
 use super::screens::Screens;
-use super::stopped::Stopped;
+use super::status_line::StatusLine;
+use super::system_messages::SystemMessageWriter;
+use super::turn_starts::TurnStarts;
 use super::{Input, survivors};
 use crate::engine::{Event, Timer};
 use crate::journal::Store;
@@ -55,9 +55,9 @@ pub(super) struct End {
 
 /// Run until somebody ends it. `ready` is called when everything that was there before
 /// is taken in.
-pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
+pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), FatalError> {
     check_place(&project.root)?;
-    let open = |(path, error)| Stopped::File { path, error };
+    let open = |(path, error)| FatalError::File { path, error };
     project.make_private().map_err(open)?;
     let mut lock = DaemonLock::take(project)?;
     make(&project.messages())?;
@@ -73,7 +73,7 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
             "a record cannot be read, and is passed over: `tx doctor` says more"
         );
     }
-    let failed = |error| Stopped::File {
+    let failed = |error| FatalError::File {
         path: project.journal(),
         error,
     };
@@ -81,12 +81,12 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), Stopped> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Stopped::Machine)?;
+        .map_err(FatalError::Machine)?;
     let served = runtime.block_on(async {
-        let (queue, ends) = Queue::new();
+        let (queue, ends) = InputQueue::new();
         let (mut daemon, found) = Daemon::new(project, store, ground, queue, ends.inputs).await?;
-        for letter in unwritten {
-            daemon.write(&letter);
+        for system_message in unwritten {
+            daemon.write(&system_message);
         }
         let served = daemon.serve(&mut lock, found, ends.orders, ready).await;
         daemon.end_tasks().await;
@@ -107,7 +107,7 @@ enum Wake {
     Due(i64, Timer),
     /// What could not be written is tried again.
     TryAgain,
-    ShowNews,
+    ShowStatus,
     ProcessGone,
     LookDown,
 }
@@ -122,28 +122,28 @@ pub(super) struct Daemon {
     pub(super) watching: bool,
     pub(super) clock: Clock,
     pub(super) store: Store,
-    pub(super) meshes: Meshes,
+    pub(super) meshes: MeshFiles,
     pub(super) consumer: Consumer,
     pub(super) processes: Processes,
     /// What tx wrote in earlier lives, which the first scan finds.
     pub(super) written_before: HashSet<(Address, MsgId)>,
     /// Messages that named a mesh that there is not, by what they named.
     pub(super) unknown: HashSet<(Name, Vec<Recipient>)>,
-    pub(super) queue: Queue,
+    pub(super) queue: InputQueue,
     /// What goes on beside the loop, and ends with it.
     pub(super) tasks: JoinSet<()>,
     /// Who is told when the meshes are read and known, and by which wish.
     pub(super) reloads: Vec<(u64, oneshot::Sender<Reply>)>,
     /// The last wish that the meshes were read by.
     pub(super) meshes_read: u64,
-    pub(super) letters: Letters,
+    pub(super) system_messages: SystemMessageWriter,
     pub(super) commits: watch::Sender<u64>,
     /// Nobody looks at files any more.
     pub(super) blind: bool,
     /// When the human is shown what has changed.
-    pub(super) news: Option<Instant>,
-    pub(super) bar: Bar,
-    pub(super) notices: Arc<Notices>,
+    pub(super) status_due: Option<Instant>,
+    pub(super) status_line: StatusLine,
+    pub(super) notifier: Arc<Notifier>,
     /// `None`: nothing is put into the core session.
     pub(super) injector: Option<Injector>,
     /// Is it a plain shell?
@@ -155,32 +155,32 @@ impl Daemon {
         project: &Project,
         store: Store,
         ground: Ground,
-        queue: Queue,
+        queue: InputQueue,
         inputs: mpsc::Sender<Input>,
-    ) -> Result<(Daemon, Found), Stopped> {
+    ) -> Result<(Daemon, StartupEvents), FatalError> {
         let settings = project.settings()?;
         let clock = Clock::start(store.state().at());
         let socket = project.tmux_socket();
         let path = project.root.clone();
-        let socket = socket.map_err(|error| Stopped::File { path, error })?;
+        let socket = socket.map_err(|error| FatalError::File { path, error })?;
         let server = Server { socket };
         let client = Client::new(server.clone());
         let found = client.panes().await?;
-        let failed = |error| Stopped::File {
+        let failed = |error| FatalError::File {
             path: project.run(),
             error,
         };
         let runtimes = Runtimes::with(&settings);
         let left = survivors::find(&project.run(), store.state(), &runtimes, found);
         let left = left.map_err(failed)?;
-        for stray in &left.strays {
-            tracing::warn!(pane = stray.as_str(), "a pane without evidence is closed");
-            client.close(stray).await?;
+        for unknown in &left.unknown_panes {
+            tracing::warn!(pane = unknown.as_str(), "a pane without evidence is closed");
+            client.close(unknown).await?;
         }
-        let program = std::env::current_exe().map_err(Stopped::Machine)?;
+        let program = std::env::current_exe().map_err(FatalError::Machine)?;
         let written_before = store.history().own_messages()?;
         // Before any file is looked at.
-        let begun = Begun::default();
+        let begun = TurnStarts::default();
         for survivor in &left.alive {
             if let Some((turn, at)) = survivor.began {
                 begun.note(&survivor.pane.worker, turn, at);
@@ -191,9 +191,9 @@ impl Daemon {
         let history = store.history();
         history.each_file(|path, hash, at, finished| known.insert(path, hash, at, finished))?;
         let consumer = Consumer::start(project, known, begun.clone(), inputs.clone());
-        let consumer = consumer.map_err(Stopped::Machine)?;
+        let consumer = consumer.map_err(FatalError::Machine)?;
         let mut tasks = JoinSet::new();
-        let bar = Bar::new(client.clone(), &mut tasks);
+        let status_line = StatusLine::new(client.clone(), &mut tasks);
         let reach = Reach {
             client: client.clone(),
             server,
@@ -201,7 +201,7 @@ impl Daemon {
             root: project.root.clone(),
             run: project.run(),
         };
-        let notices = Arc::new(Notices::new(reach, settings.notify, &mut tasks));
+        let notifier = Arc::new(Notifier::new(reach, settings.notify, &mut tasks));
         let Core { run, idle, busy } = settings.core;
         let injector = idle.map(|idle| {
             let screen = ScreenRules {
@@ -209,8 +209,8 @@ impl Daemon {
                 busy,
                 ..ScreenRules::default()
             };
-            let (client, notices) = (client.clone(), Arc::clone(&notices));
-            Injector::new(client, clock, screen, notices, inputs.clone(), &mut tasks)
+            let (client, notifier) = (client.clone(), Arc::clone(&notifier));
+            Injector::new(client, clock, screen, notifier, inputs.clone(), &mut tasks)
         });
         let mut processes = Processes::new(World {
             begun,
@@ -230,8 +230,8 @@ impl Daemon {
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
             shown.extend(processes.adopt(survivor));
         }
-        let (mut meshes, mut reader) = Meshes::new(project);
-        let found = Found {
+        let (mut meshes, mut reader) = MeshFiles::new(project);
+        let found = StartupEvents {
             meshes: meshes.take(reader.read(), store.state()),
             exits: left.exits,
             shown,
@@ -254,12 +254,12 @@ impl Daemon {
             tasks,
             reloads: Vec::new(),
             meshes_read: 0,
-            letters: Letters::new(project.messages()),
+            system_messages: SystemMessageWriter::new(project.messages()),
             commits,
             blind: false,
-            news: None,
-            bar,
-            notices,
+            status_due: None,
+            status_line,
+            notifier,
             injector,
             core_is_shell: run.is_empty(),
         };
@@ -269,18 +269,18 @@ impl Daemon {
     async fn serve(
         &mut self,
         lock: &mut DaemonLock,
-        found: Found,
+        found: StartupEvents,
         orders: mpsc::Sender<Asked>,
         ready: impl FnOnce(),
-    ) -> Result<(), Stopped> {
-        let mut signals = Signals::new().map_err(Stopped::Machine)?;
+    ) -> Result<(), FatalError> {
+        let mut signals = Signals::new().map_err(FatalError::Machine)?;
         // What comes while it recovers is told as it comes.
         let untold = self.untold();
         if let Some(end) = self.recover(found, &mut signals).await {
             self.stop(end).await;
             return Ok(());
         }
-        let failed = |error| Stopped::File {
+        let failed = |error| FatalError::File {
             path: self.project.lock(),
             error,
         };
@@ -295,12 +295,12 @@ impl Daemon {
         let mut said_watching = true;
         loop {
             if self.blind {
-                return Err(Stopped::Blind);
+                return Err(FatalError::Blind);
             }
             if let Some(lost) = self.lost.take() {
                 let lost = self.save_journal(lost);
                 self.queue.close();
-                self.leave(&lost).await;
+                self.shut_down(&lost).await;
                 return Err(lost.into());
             }
             if self.watching != said_watching {
@@ -344,7 +344,7 @@ impl Daemon {
                 Some((due, timer)) => Wake::Due(due, timer),
                 None => Wake::TryAgain,
             },
-            () = until(self.news) => Wake::ShowNews,
+            () = until(self.status_due) => Wake::ShowStatus,
             () = self.processes.one_is_gone() => Wake::ProcessGone,
             _ = looks.tick() => Wake::LookDown,
             Some(input) = inputs.recv(), if !stalled => Wake::Told(input),
@@ -364,14 +364,14 @@ impl Daemon {
             Wake::Due(due, timer) if self.clock.now() >= due => {
                 self.queue.push(Event::TimerFired { timer, due });
             }
-            Wake::ShowNews => {
-                self.news = None;
-                self.show_news();
+            Wake::ShowStatus => {
+                self.status_due = None;
+                self.show_status();
             }
             Wake::LookDown => self.look_down(),
             Wake::Due(..) | Wake::TryAgain | Wake::ProcessGone => {}
         }
-        self.settle();
+        self.commit_queued();
         ControlFlow::Continue(())
     }
 
@@ -399,7 +399,7 @@ impl Daemon {
 }
 
 /// Everything that runs is told where it is, in words and on lines.
-fn check_place(root: &Path) -> Result<(), Stopped> {
+fn check_place(root: &Path) -> Result<(), FatalError> {
     let why = match root.to_str() {
         Some(text) if text.contains(['\n', '\r']) => "has a line break in it",
         // The one thing that cannot be quoted where it reads a file.
@@ -408,11 +408,11 @@ fn check_place(root: &Path) -> Result<(), Stopped> {
         None => "is not UTF-8 text",
     };
     let path = root.into();
-    Err(Stopped::Place { path, why })
+    Err(FatalError::Place { path, why })
 }
 
-fn make(folder: &Path) -> Result<(), Stopped> {
-    fs::create_dir_all(folder).map_err(|error| Stopped::File {
+fn make(folder: &Path) -> Result<(), FatalError> {
+    fs::create_dir_all(folder).map_err(|error| FatalError::File {
         path: folder.into(),
         error,
     })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::tmux::{Client, Found};
+use crate::tmux::{Client, PaneInfo};
 
 /// How often they are looked at. An idle mesh is not looked at.
 const OFTEN: Duration = Duration::from_secs(1);
@@ -15,30 +15,30 @@ const OFTEN: Duration = Duration::from_secs(1);
 /// What the panes show.
 #[derive(Clone)]
 pub(super) struct Screens {
-    shown: watch::Receiver<Arc<[Found]>>,
-    wanted: Arc<Wanted>,
+    shown: watch::Receiver<Arc<[PaneInfo]>>,
+    wanted: Arc<Interest>,
 }
 
 #[derive(Default)]
-struct Wanted {
+struct Interest {
     by: AtomicUsize,
     now: Notify,
 }
 
 /// Somebody wants to know.
-pub(super) struct Looking(Arc<Wanted>);
+pub(super) struct Looking(Arc<Interest>);
 
 impl Screens {
     /// Look at the panes of a server, whenever somebody wants to know.
     pub(super) fn new(client: Client, tasks: &mut JoinSet<()>) -> Screens {
         let (shows, shown) = watch::channel(Arc::from([]));
-        let wanted = Arc::new(Wanted::default());
+        let wanted = Arc::new(Interest::default());
         tasks.spawn(look(client, Arc::clone(&wanted), shows));
         Screens { shown, wanted }
     }
 
     /// What they show; it changes each time they are looked at.
-    pub(super) fn watch(&self) -> watch::Receiver<Arc<[Found]>> {
+    pub(super) fn watch(&self) -> watch::Receiver<Arc<[PaneInfo]>> {
         self.shown.clone()
     }
 
@@ -57,7 +57,7 @@ impl Drop for Looking {
     }
 }
 
-async fn look(client: Client, wanted: Arc<Wanted>, shows: watch::Sender<Arc<[Found]>>) {
+async fn look(client: Client, wanted: Arc<Interest>, shows: watch::Sender<Arc<[PaneInfo]>>) {
     loop {
         tokio::time::sleep(OFTEN).await;
         if shows.is_closed() {

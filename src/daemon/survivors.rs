@@ -7,21 +7,21 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-use super::attempt::{Attempt, Ended, Order, Stand};
+use super::attempt::{Attempt, Ended, LaunchSpec, Stand};
 use super::attempts;
+use super::pane_tag::pane_of;
 use super::process::Manner;
 use super::processes::Survivor;
 use super::signals::kill_all;
-use super::tag::pane_of;
-use crate::engine::{Event, Pane, State};
+use crate::engine::{AttemptId, Event, State};
 use crate::model::{Address, Mode};
 use crate::pane::Saw;
 use crate::runtime::Runtimes;
-use crate::tmux::{Found, PaneId};
+use crate::tmux::{PaneId, PaneInfo};
 
 /// What was found.
 #[derive(Default)]
-pub(super) struct Leftovers {
+pub(super) struct Survivors {
     /// The processes that run, and can be used.
     pub(super) alive: Vec<Survivor>,
     /// How others ended, to be told before anything is asked of them.
@@ -30,7 +30,7 @@ pub(super) struct Leftovers {
     pub(super) dead: Vec<(Address, PaneId)>,
     /// Live panes whose folder tells of nothing that runs: it has not begun and never
     /// will, or somebody has removed it.
-    pub(super) strays: Vec<PaneId>,
+    pub(super) unknown_panes: Vec<PaneId>,
 }
 
 /// Look at everything that the last life of tx may have left. What has not begun by now
@@ -39,9 +39,9 @@ pub(super) fn find(
     run: &Path,
     state: &State,
     runtimes: &Runtimes,
-    panes: Vec<Found>,
-) -> io::Result<Leftovers> {
-    let mut left = Leftovers::default();
+    panes: Vec<PaneInfo>,
+) -> io::Result<Survivors> {
+    let mut left = Survivors::default();
     let mut tagged = Vec::new();
     for found in panes {
         match pane_of(&found.command) {
@@ -51,7 +51,7 @@ pub(super) fn find(
         }
     }
     for (worker, known) in state.workers().filter(|(_, known)| known.live) {
-        let current = Pane {
+        let current = AttemptId {
             worker: worker.clone(),
             attempt: known.attempt,
         };
@@ -65,7 +65,7 @@ pub(super) fn find(
         .collect();
     for worker in &workers {
         for (number, attempt, pid) in attempts::running(run, worker)? {
-            let pane = Pane {
+            let pane = AttemptId {
                 worker: worker.clone(),
                 attempt: number,
             };
@@ -75,12 +75,12 @@ pub(super) fn find(
             left.alive.extend(alive);
         }
     }
-    left.strays = tagged.into_iter().map(|(_, found)| found.id).collect();
+    left.unknown_panes = tagged.into_iter().map(|(_, found)| found.id).collect();
     Ok(left)
 }
 
 /// How the process of a pane ended, if it left a record, and was not meant to go.
-fn exit_of(run: &Path, pane: &Pane) -> io::Result<Option<Event>> {
+fn exit_of(run: &Path, pane: &AttemptId) -> io::Result<Option<Event>> {
     let attempt = Attempt::of(run, pane);
     let mut stand = attempt.stand()?;
     if stand == Stand::NotBegun && !attempt.revoke()? {
@@ -113,14 +113,14 @@ fn survivor(
     state: &State,
     runtimes: &Runtimes,
     attempt: &Attempt,
-    pane: Pane,
+    pane: AttemptId,
     pid: Pid,
-    found: Option<Found>,
+    found: Option<PaneInfo>,
 ) -> Option<Survivor> {
     // A program that stays is of no use without its pane, nor one that nobody knows.
     let order = attempt.ordered().ok();
     let order = order.filter(|order| order.mode == Mode::Turn || found.is_some());
-    let Some(Order {
+    let Some(LaunchSpec {
         mode,
         runtime,
         turn: start,

@@ -1,15 +1,15 @@
 //! One terminal of tmux, as a pane sees it and acts on it.
 
-use super::aside::aside;
-use super::notices::is_still;
+use super::blocking::run_blocking;
+use super::notifier::is_still;
 use crate::pane::{Content, Pasted, Saw, Text, View};
 use crate::runtime::screen::Screen;
-use crate::tmux::{Client, Error, Found, Mark, Moment, PaneId, Put, What};
+use crate::tmux::{Client, Error, Mark, PaneId, PaneInfo, PaneSnapshot, Paste, What};
 
 /// A pane of tmux, and how it was when it was last looked at.
 pub(super) struct Terminal {
     client: Client,
-    moment: Option<Moment>,
+    moment: Option<PaneSnapshot>,
 }
 
 impl Terminal {
@@ -32,7 +32,7 @@ impl Terminal {
         };
         let pid = moment.pid;
         let free = match is_free {
-            Some(is_free) => aside(move || is_free(pid)).await,
+            Some(is_free) => run_blocking(move || is_free(pid)).await,
             None => true,
         };
         Saw::Screen(view(moment, free))
@@ -67,7 +67,7 @@ impl Terminal {
             Content::File(_) => text.turn.map(|_| Mark::Turn(&text.mark)),
             Content::Line(_) => text.turn.map(|_| Mark::Messages(&text.mark)),
         };
-        let put = Put { what, mark };
+        let put = Paste { what, mark };
         let pasted = match (as_seen, &self.moment) {
             (false, _) => self.client.paste(at, put).await.map(|()| true),
             (true, Some(moment)) => self.client.paste_if(moment, put).await,
@@ -107,7 +107,7 @@ impl Terminal {
 }
 
 /// What a list of all panes says of one.
-pub(super) fn title(found: &Found) -> Saw {
+pub(super) fn title(found: &PaneInfo) -> Saw {
     Saw::Title {
         title: found.title.clone(),
         shown: found.active,
@@ -115,7 +115,7 @@ pub(super) fn title(found: &Found) -> Saw {
     }
 }
 
-fn view(moment: &Moment, free: bool) -> View {
+fn view(moment: &PaneSnapshot, free: bool) -> View {
     View {
         screen: Screen {
             title: moment.title.clone(),

@@ -4,23 +4,23 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use super::aside::aside;
-use crate::engine::{Event, Pane, Used};
+use super::blocking::run_blocking;
+use crate::engine::{AttemptId, Event, Used};
 use crate::model::UsageFormat;
-use crate::runtime::usage::Reader;
+use crate::runtime::usage::UsageReader;
 
 /// A file that grows, and how far it has been read.
 pub(super) struct UsageFile {
     format: UsageFormat,
     path: PathBuf,
     offset: u64,
-    reader: Reader,
+    reader: UsageReader,
 }
 
 impl UsageFile {
     pub(super) fn new(format: UsageFormat, path: PathBuf) -> UsageFile {
         UsageFile {
-            reader: Reader::new(format),
+            reader: UsageReader::new(format),
             format,
             path,
             offset: 0,
@@ -36,8 +36,8 @@ impl UsageFile {
 
     /// What was used since the last time, as the engine is told of it. `ended`: no more will
     /// come.
-    pub(super) async fn read(mut self, pane: Pane, ended: bool) -> (UsageFile, Vec<Event>) {
-        aside(move || {
+    pub(super) async fn read(mut self, pane: AttemptId, ended: bool) -> (UsageFile, Vec<Event>) {
+        run_blocking(move || {
             let mut bytes = Vec::new();
             let read = File::open(&self.path).and_then(|mut file| {
                 file.seek(SeekFrom::Start(self.offset))?;

@@ -10,11 +10,11 @@ use super::effect::Effect;
 use super::event::Arrived;
 use super::identity::{Ancestry, Named};
 use super::message_record::{MessageNo, MessageRecord, Source, Step};
-use super::notes::Refused;
+use super::notes::RejectedFile;
 use super::plan::{Plan, ends_in_spite_of_asks};
-use super::runs::Budget;
+use super::runs::BudgetCheck;
 use super::state::{OpenMessage, State};
-use super::work::{Owes, Routed, Way, Work};
+use super::work::{Forwarding, Owes, Routed, Work};
 use crate::model::{Address, Envelope, Kind, MsgId};
 
 /// How many messages may follow from each other.
@@ -116,7 +116,7 @@ impl State {
             let why = format!("the table refused its outcomes too often: {reason}");
             self.give_up(&envelope.from, why);
         }
-        self.refuse(Refused {
+        self.refuse(RejectedFile {
             path,
             hash,
             id: Some(&envelope.id),
@@ -201,12 +201,12 @@ impl State {
             self.open_run(run, mesh.filter(|_| run == number), known);
         }
         let budget = match from.is_core() {
-            true => Budget::Within,
+            true => BudgetCheck::Within,
             false if hops > HOPS => {
-                Budget::Over(format!("it follows from {HOPS} messages in a row"))
+                BudgetCheck::Over(format!("it follows from {HOPS} messages in a row"))
             }
             // What it says now was paid for by what it said before.
-            false if !costs => Budget::Within,
+            false if !costs => BudgetCheck::Within,
             false => self.spend(run, &from),
         };
         let status = envelope.status.clone();
@@ -249,9 +249,9 @@ impl State {
             self.withdraw_asks(&from);
         }
         match budget {
-            Budget::Within => {}
-            Budget::Warned(why) => self.tell_core("a limit is passed", why, Some(number)),
-            Budget::Over(why) => {
+            BudgetCheck::Within => {}
+            BudgetCheck::Warned(why) => self.tell_core("a limit is passed", why, Some(number)),
+            BudgetCheck::Over(why) => {
                 self.park_over_budget(number, &from, way, &answers, &why);
                 return self.answered_late(&from, &late);
             }
@@ -280,7 +280,7 @@ impl State {
     }
 
     /// An outcome that goes nowhere finishes the work all the same.
-    fn pay(&mut self, from: &Address, number: MessageNo, way: Option<Way>) {
+    fn pay(&mut self, from: &Address, number: MessageNo, way: Option<Forwarding>) {
         let given = self.given(from).is_some_and(Work::owes);
         let work = self.workers.get_mut(from).and_then(|w| w.status.work_mut());
         if let (Some(work), Some(way)) = (work.filter(|_| given), way) {
@@ -361,7 +361,7 @@ impl State {
         }
     }
 
-    /// Give somebody news.
+    /// Give somebody an update.
     pub(super) fn inform(&mut self, number: MessageNo, to: &Address, kind: Kind) {
         match to.is_core() {
             true => self.reach_core(number, kind),
@@ -406,7 +406,7 @@ impl State {
         &mut self,
         number: MessageNo,
         from: &Address,
-        way: Option<Way>,
+        way: Option<Forwarding>,
         answers: &[MessageNo],
         why: &str,
     ) {

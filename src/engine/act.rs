@@ -1,12 +1,12 @@
 //! What the table says, done.
 
+use super::dispatch::SILENCE;
 use super::effect::Effect;
-use super::event::{Exit, Sent, Timer, Verdict};
-use super::give::SILENCE;
-use super::holds::guessed_wait;
+use super::event::{ProcessExit, Sent, Timer, Verdict};
 use super::message_record::Step;
 use super::signal_data::SignalData;
 use super::state::State;
+use super::suspended::guessed_wait;
 use super::transitions::{Signal, Transition};
 use super::work::Work;
 use super::worker::{Giving, Phase, WaitingOn, WorkerState};
@@ -200,15 +200,17 @@ impl State {
         };
         match (one_turn, exit) {
             // So quick that its exit has overtaken the news that it had its work.
-            (true, exit @ Exit::Code { .. }) => {
+            (true, exit @ ProcessExit::Code { .. }) => {
                 self.taken_up(who, work);
                 self.turn_ended(who, SignalData::Exited(exit));
             }
-            (_, Exit::Lost { why } | Exit::NotStarted { why }) => self.fail(who, work, why),
-            (_, Exit::CutOff { why }) => self.cut_off(who, work, why),
-            (_, Exit::SessionGone { why }) => self.session_gone(who, work, &why),
-            (_, Exit::Unstartable { why }) => self.park(who, *work, &why),
-            (false, Exit::Code { code, .. }) => {
+            (_, ProcessExit::Lost { why } | ProcessExit::NotStarted { why }) => {
+                self.fail(who, work, why);
+            }
+            (_, ProcessExit::CutOff { why }) => self.cut_off(who, work, why),
+            (_, ProcessExit::SessionGone { why }) => self.session_gone(who, work, &why),
+            (_, ProcessExit::Unstartable { why }) => self.park(who, *work, &why),
+            (false, ProcessExit::Code { code, .. }) => {
                 let why = format!("it exited with {code} before it had its work");
                 self.fail(who, work, why);
             }

@@ -289,7 +289,7 @@ impl State {
             return;
         };
         // It is written first: it follows from the ask.
-        let note = self.letter(&Note {
+        let note = self.write_message(&Note {
             to: &ask.asker,
             kind: Kind::AskResponse,
             headline,

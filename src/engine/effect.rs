@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{Decision, Pane};
+use super::event::{AttemptId, Decision};
 use super::message_record::{MessageNo, MessageRecord};
 use crate::model::{Address, Kind, MsgId, OutcomeWord};
 
@@ -14,7 +14,7 @@ pub enum Effect {
     /// Start the process of a worker.
     Spawn {
         /// Whose, and which.
-        pane: Pane,
+        pane: AttemptId,
         /// The session to go on in; `None`: a new one.
         session: Option<String>,
         /// The model, if not the agent's own.
@@ -25,26 +25,26 @@ pub enum Effect {
     /// Give a pane something, as soon as it is known to be idle.
     Deliver {
         /// To whom.
-        pane: Pane,
+        pane: AttemptId,
         /// What.
         turn: Turn,
     },
     /// Interrupt a busy pane, and tell it why.
     Interrupt {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
         /// What it is told.
         note: String,
     },
     /// End the process of a worker, by all means. Its exit comes back as an event.
     Kill {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
     },
     /// Look at a pane, and tell once more what it shows.
     Look {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
     },
     /// Write a message file, if it is not there.
     Write(Box<SystemMessage>),
@@ -65,7 +65,7 @@ pub enum Effect {
     /// Pass the decision of the human to the hook that waits for it.
     Decide {
         /// The process whose agent asks.
-        pane: Pane,
+        pane: AttemptId,
         /// The number of the request.
         request: u32,
         /// The decision.
@@ -75,7 +75,7 @@ pub enum Effect {
     /// has ended its turn.
     EndTurn {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
         /// Which.
         turn: u32,
     },

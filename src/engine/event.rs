@@ -21,7 +21,7 @@ pub enum Event {
     /// The process of a worker runs.
     PaneStarted {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
         /// The session to resume it in, where nothing else will tell (see
         /// [`Event::PaneSession`]).
         session: Option<String>,
@@ -29,14 +29,14 @@ pub enum Event {
     /// The agent really has this session: it can be resumed there.
     PaneSession {
         /// The process.
-        pane: Pane,
+        pane: AttemptId,
         /// The session.
         session: String,
     },
     /// It can be given something.
     PaneReady {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
         /// Which of all that is told of what this process shows: the newest counts. From 1;
         /// 0 is of a time when nobody counted.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -45,7 +45,7 @@ pub enum Event {
     /// It stands idle, or has ended its turn.
     PaneIdle {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
         /// The last turn that was delivered to it.
         turn: u32,
         /// As above.
@@ -55,7 +55,7 @@ pub enum Event {
     /// It is at work, or goes on showing that it is.
     PaneBusy {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
         /// With which turn, if that is known: a person may have begun something there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<u32>,
@@ -69,7 +69,7 @@ pub enum Event {
     /// It shows a dialog that only a person can answer.
     PaneAsked {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
         /// The dialog.
         dialog: Dialog,
         /// As above.
@@ -79,7 +79,7 @@ pub enum Event {
     /// Its account has no room until then.
     PaneLimited {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
         /// In milliseconds since 1970.
         until: i64,
         /// Its program does not say until when: that is a guess.
@@ -92,23 +92,23 @@ pub enum Event {
     /// Its process is gone, or never came.
     PaneExited {
         /// Whose.
-        pane: Pane,
+        pane: AttemptId,
         /// How.
-        exit: Exit,
+        exit: ProcessExit,
     },
     /// Its program has said what it has used so far, before the turn's end is told.
     PaneUsed(Box<Used>),
     /// What was to be delivered is there.
     Delivered {
         /// To whom.
-        pane: Pane,
+        pane: AttemptId,
         /// Which turn.
         turn: u32,
     },
     /// What was to be delivered is not there, or nobody knows.
     DeliveryFailed {
         /// To whom.
-        pane: Pane,
+        pane: AttemptId,
         /// Which turn.
         turn: u32,
         /// How much of it may have arrived.
@@ -133,7 +133,7 @@ pub enum Event {
         verdict: Verdict,
     },
     /// A mesh was loaded, for the first time or again.
-    MeshLoaded(Box<Loaded>),
+    MeshLoaded(Box<LoadedMesh>),
     /// A mesh is no longer there.
     MeshRemoved {
         /// Its name.
@@ -221,7 +221,7 @@ pub struct Unsigned {
 
 /// One life of a worker's process. Whatever comes of an older one is late.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Pane {
+pub struct AttemptId {
     /// The worker.
     pub worker: Address,
     /// Its processes are counted from 1.
@@ -233,7 +233,7 @@ pub struct Pane {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Used {
     /// Whose.
-    pub pane: Pane,
+    pub pane: AttemptId,
     /// The counter.
     pub id: String,
     /// The session that it belongs to, over all processes that go on in it; `None`: this process.
@@ -285,7 +285,7 @@ pub enum Decision {
 /// How a process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Exit {
+pub enum ProcessExit {
     /// By itself.
     Code {
         /// Its exit code.
@@ -374,7 +374,7 @@ pub enum Timer {
 
 /// A mesh as it was loaded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Loaded {
+pub struct LoadedMesh {
     /// What it says.
     pub mesh: Mesh,
     /// The full text of its config.
@@ -438,7 +438,7 @@ pub enum Command {
     /// Decide on a permission request that waits.
     Decide {
         /// The process whose agent asks.
-        pane: Pane,
+        pane: AttemptId,
         /// The number of the request.
         request: u32,
         /// What the human decided.
@@ -455,7 +455,7 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alive {
     /// Whose.
-    pub pane: Pane,
+    pub pane: AttemptId,
     /// The last turn that is known to have been delivered to it; 0 if none.
     pub turn: u32,
 }

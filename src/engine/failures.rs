@@ -1,7 +1,7 @@
 //! What follows when an attempt has failed, or its work is given up.
 
 use super::effect::Effect;
-use super::event::Exit;
+use super::event::ProcessExit;
 use super::signal_data::SignalData;
 use super::state::State;
 use super::transitions::{Signal, Transition};
@@ -102,7 +102,7 @@ impl State {
         let status = &self.worker_mut(who).status;
         let unfinished = |work: &Work| work.owes() && !work.is_done() && !asks;
         let waits = status.in_turn() && status.work().is_some_and(unfinished);
-        let never = matches!(told, SignalData::Exited(Exit::Unstartable { .. }));
+        let never = matches!(told, SignalData::Exited(ProcessExit::Unstartable { .. }));
         if !waits || never {
             self.as_before(who, told);
         }

@@ -181,7 +181,7 @@ impl State {
                 true => "There are no results.".to_owned(),
                 false => format!("These members gave no result:\n\n{}", failures.join("\n")),
             };
-            messages.push(self.letter(&Note {
+            messages.push(self.write_message(&Note {
                 to: &join,
                 kind: Kind::TaskComplete,
                 headline: "not all members of the fan-out have a result",
@@ -217,7 +217,7 @@ impl State {
             return;
         };
         progress.open += 1;
-        let why = parked.and_then(|rung| rung.why.as_deref());
+        let why = parked.and_then(|entry| entry.why.as_deref());
         let mut failures = progress.failures.iter();
         if let Some(said) = failures.position(|failure| Some(failure.as_str()) == why) {
             progress.failures.remove(said);

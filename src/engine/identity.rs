@@ -127,7 +127,7 @@ impl State {
         let (id, from) = (envelope.id.clone(), envelope.from.clone());
         let why = format!("it says again what `{of}` said");
         let facts = MessageRecord::of_refused(number, id, from, source, self.at, why);
-        self.remember(facts);
+        self.archive(facts);
     }
 
     /// What a message follows from: what it answers, else what its author has or had in hand.

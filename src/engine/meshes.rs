@@ -3,21 +3,21 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::event::{Loaded, Traits};
+use super::event::{LoadedMesh, Traits};
 use crate::model::{Address, Agent, Directory, Mesh, Mode, Name};
 
 /// The meshes, in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(super) struct Meshes {
-    all: IndexMap<Name, Loaded>,
+    all: IndexMap<Name, LoadedMesh>,
     #[serde(skip)]
     directory: Directory,
 }
 
 impl Meshes {
     /// Put a mesh in the place of the one of its name, which is given back.
-    pub(super) fn insert(&mut self, loaded: Loaded) -> Option<Loaded> {
+    pub(super) fn insert(&mut self, loaded: LoadedMesh) -> Option<LoadedMesh> {
         let before = self.all.insert(loaded.mesh.name.clone(), loaded);
         self.list();
         before
@@ -28,7 +28,7 @@ impl Meshes {
         self.list();
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Loaded> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &LoadedMesh> {
         self.all.values()
     }
 

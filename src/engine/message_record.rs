@@ -10,8 +10,8 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::work::{Member, Way};
-use super::{Row, Rule};
+use super::work::{Forwarding, Member};
+use super::{KindRow, Rule};
 use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Spent};
 
 /// The place of a message in the order in which messages were accepted, from 1.
@@ -62,7 +62,7 @@ pub struct MessageRecord {
     pub refused: Option<String>,
     /// The way that it would have gone, had it not been parked before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub way: Option<Way>,
+    pub way: Option<Forwarding>,
     /// What its run has come to, if it began one that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
@@ -113,7 +113,7 @@ pub struct Delivery {
     pub kind: Kind,
     /// The row of the table of kinds that decided; `None` for what tx itself wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub row: Option<Row>,
+    pub row: Option<KindRow>,
     /// The rule that routed it, if it is an outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<Rule>,
@@ -265,7 +265,7 @@ impl MessageRecord {
     pub fn reached_core(&self) -> Option<&DeliveryStep> {
         let delivery = self.delivery(&Address::core())?;
         let mut ladder = delivery.ladder.iter();
-        ladder.find(|rung| match rung.step {
+        ladder.find(|entry| match entry.step {
             Step::Finished => true,
             Step::Queued => delivery.is_ask(),
             Step::Accepted
@@ -306,7 +306,9 @@ impl MessageRecord {
 impl Delivery {
     /// The last step reached.
     pub fn step(&self) -> Step {
-        self.ladder.last().map_or(Step::Accepted, |rung| rung.step)
+        self.ladder
+            .last()
+            .map_or(Step::Accepted, |entry| entry.step)
     }
 
     /// Has it ended?

@@ -7,14 +7,12 @@
 mod accept;
 mod act;
 mod asks;
+mod dispatch;
 mod effect;
 mod event;
 mod explain;
 mod failures;
 mod fanout;
-mod foresee;
-mod give;
-mod holds;
 mod identity;
 mod infer;
 mod meshes;
@@ -23,6 +21,7 @@ mod notes;
 mod open_messages;
 mod outcomes;
 mod plan;
+mod preview;
 mod promises;
 mod queue;
 mod recovery;
@@ -34,6 +33,7 @@ mod runs;
 mod signal_data;
 mod signals;
 mod state;
+mod suspended;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -48,21 +48,24 @@ mod workers;
 pub use asks::Ask;
 pub use effect::{Effect, SystemMessage, Turn};
 pub use event::{
-    Alive, Arrived, Command, Decision, Dialog, DialogKind, Event, Exit, Loaded, Pane, Rejected,
-    Sent, Timer, Traits, Unsigned, Used, Verdict, exited_with,
+    Alive, Arrived, AttemptId, Command, Decision, Dialog, DialogKind, Event, LoadedMesh,
+    ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, Verdict, exited_with,
 };
-pub use foresee::{Unsendable, foresee};
-pub use holds::{LIMITED, MOST_LIMITED};
-pub use infer::{Context, Inferred, NotAccepted, Reply, Row, Work, infer, kind_of_outcome};
+pub use infer::{
+    InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,
+};
 pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
+pub use preview::{Unsendable, preview};
 pub use promises::Broken;
 pub use replay::Judged;
-pub use route::{Outcome, Refusal, Route, Rule, Wanted, route};
+pub use route::{Addressee, Outcome, Route, Rule, Unroutable, route};
 pub use state::{Counts, OpenMessage, State, Touched, TransitionRecord};
+pub use suspended::{LIMITED, MOST_LIMITED};
 pub use table::decide;
+pub use timers::PAUSED;
 pub use transitions::{Signal, Transition};
-pub use work::{Item, Last, Member, Owes, Routed, Way, Work as InHand};
-pub use worker::{Giving, Phase, Place, Shows, WaitingOn, Worker, WorkerState};
+pub use work::{Forwarding, Item, Last, Member, Owes, Routed, Work};
+pub use worker::{Giving, Phase, QueuePosition, Shows, WaitingOn, Worker, WorkerState};
 
 /// The version of the rules that this engine decides by.
 pub const RULES: u32 = 2;

@@ -1,4 +1,4 @@
-//! What tx itself writes: repair notes, reminders, news for core.
+//! What tx itself writes: repair notes, reminders, notifications for core.
 //!
 //! Such a message is accepted in the step that decides it. Its id comes from the
 //! event that made tx write it, so that a fold writes the same one again.
@@ -28,7 +28,7 @@ pub(super) struct Note<'a> {
 }
 
 /// A file that is not accepted.
-pub(super) struct Refused<'a> {
+pub(super) struct RejectedFile<'a> {
     pub(super) path: &'a str,
     pub(super) hash: &'a str,
     pub(super) id: Option<&'a MsgId>,
@@ -37,20 +37,20 @@ pub(super) struct Refused<'a> {
     pub(super) reason: String,
 }
 
-/// What news are to the human.
+/// How the human is told.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum News {
-    /// They are new.
+enum CoreNotification {
+    /// It is new.
     Plain,
-    /// They are wanted in the core session.
+    /// It is wanted in the core session.
     Wanted,
-    /// They are in the inbox, and as good as read.
+    /// It is in the inbox, and as good as read.
     Known,
 }
 
 impl State {
     /// Write a message as tx itself, and hold it. The caller gives it to its recipient.
-    pub(super) fn letter(&mut self, note: &Note) -> MessageNo {
+    pub(super) fn write_message(&mut self, note: &Note) -> MessageNo {
         let number = self.next_number();
         let id = self.own_id();
         let from = system("dispatcher");
@@ -128,8 +128,8 @@ impl State {
     }
 
     fn own_id(&mut self) -> MsgId {
-        self.output.letters += 1;
-        let id = format!("tx-{}-{}", self.seq, self.output.letters);
+        self.output.own_messages += 1;
+        let id = format!("tx-{}-{}", self.seq, self.output.own_messages);
         id.parse().expect("letters and digits are an id")
     }
 
@@ -181,7 +181,7 @@ impl State {
 
     /// Tell the human something.
     pub(super) fn tell_core(&mut self, headline: &str, body: String, about: Option<MessageNo>) {
-        self.inform_core(headline, body, about, News::Plain);
+        self.inform_core(headline, body, about, CoreNotification::Plain);
     }
 
     /// Tell the human what a message of another has told already.
@@ -191,7 +191,7 @@ impl State {
         body: String,
         about: Option<MessageNo>,
     ) {
-        self.inform_core(headline, body, about, News::Known);
+        self.inform_core(headline, body, about, CoreNotification::Known);
     }
 
     /// Tell the human that nothing will come of a message, where a result was wanted too.
@@ -201,17 +201,23 @@ impl State {
         body: String,
         about: Option<MessageNo>,
     ) {
-        let news = match about.is_some_and(|about| self.is_wanted_in_core(about)) {
-            true => News::Wanted,
-            false => News::Plain,
+        let notification = match about.is_some_and(|about| self.is_wanted_in_core(about)) {
+            true => CoreNotification::Wanted,
+            false => CoreNotification::Plain,
         };
-        self.inform_core(headline, body, about, news);
+        self.inform_core(headline, body, about, notification);
     }
 
-    fn inform_core(&mut self, headline: &str, body: String, about: Option<MessageNo>, news: News) {
+    fn inform_core(
+        &mut self,
+        headline: &str,
+        body: String,
+        about: Option<MessageNo>,
+        notification: CoreNotification,
+    ) {
         let core = Address::core();
         let kind = Kind::Lifecycle;
-        let number = self.letter(&Note {
+        let number = self.write_message(&Note {
             to: &core,
             kind,
             headline,
@@ -220,14 +226,14 @@ impl State {
             hops: 0,
         });
         if let Some(held) = self.messages.get_mut(number) {
-            held.facts.wanted = news == News::Wanted;
-            held.facts.read = (news == News::Known).then_some(self.at);
+            held.facts.wanted = notification == CoreNotification::Wanted;
+            held.facts.read = (notification == CoreNotification::Known).then_some(self.at);
         }
         self.end(number, &core, Step::Finished, None);
         self.effect(Effect::NotifyHuman {
             number,
             kind,
-            inject: news == News::Wanted,
+            inject: notification == CoreNotification::Wanted,
         });
     }
 
@@ -251,7 +257,7 @@ impl State {
         body: String,
         about: Option<MessageNo>,
     ) {
-        let number = self.letter(&Note {
+        let number = self.write_message(&Note {
             to,
             kind: Kind::Lifecycle,
             headline,
@@ -263,7 +269,7 @@ impl State {
     }
 
     /// A file is not accepted: keep that, and answer it with a repair note.
-    pub(super) fn refuse(&mut self, refused: Refused) {
+    pub(super) fn refuse(&mut self, refused: RejectedFile) {
         let number = self.next_number();
         self.counts.refused += 1;
         let name = refused.path.rsplit('/').next().unwrap_or(refused.path);
@@ -282,7 +288,7 @@ impl State {
         let from = from.unwrap_or_else(|| system("consumer"));
         let why = refused.reason.clone();
         let facts = MessageRecord::of_refused(number, id.clone(), from, source, self.at, why);
-        self.remember(facts);
+        self.archive(facts);
         self.output.touched.messages.push((number, id));
         let body = format!("{}: {}", refused.path, refused.reason);
         match author {
@@ -304,7 +310,7 @@ impl State {
         let owes = work.is_some_and(Work::owes);
         let chain_ends = hops >= HOPS;
         if !chain_ends && notes <= NOTES {
-            let number = self.letter(&Note {
+            let number = self.write_message(&Note {
                 to: author,
                 kind: Kind::Lifecycle,
                 headline,
@@ -367,7 +373,7 @@ impl State {
         let delivery = held.and_then(|held| held.facts.delivery(author));
         delivery.is_some_and(|delivery| {
             let mut ladder = delivery.ladder.iter();
-            !delivery.is_over() && ladder.all(|rung| rung.step < Step::Delivered)
+            !delivery.is_over() && ladder.all(|entry| entry.step < Step::Delivered)
         })
     }
 
@@ -380,7 +386,7 @@ impl State {
         let author = rejected
             .author
             .filter(|author| self.meshes.directory().knows(author));
-        self.refuse(Refused {
+        self.refuse(RejectedFile {
             path: &rejected.path,
             hash: &rejected.hash,
             id: None,

@@ -3,7 +3,7 @@
 use super::message_record::{MessageNo, MessageRecord};
 use super::state::State;
 use super::transitions::{Signal, Transition};
-use super::work::{Owes, Routed, Way, Work};
+use super::work::{Forwarding, Owes, Routed, Work};
 use super::worker::{Phase, WorkerState};
 use crate::model::{Address, Kind};
 
@@ -14,7 +14,7 @@ impl State {
         &mut self,
         number: MessageNo,
         from: &Address,
-        way: Way,
+        way: Forwarding,
         known: &[MessageRecord],
     ) {
         let routed = Routed { number, way };
@@ -139,13 +139,13 @@ impl State {
             return;
         }
         match way {
-            Way::On => {
+            Forwarding::On => {
                 for to in to {
                     self.hand_on(number, from, &to);
                 }
             }
-            Way::FanOut { join } => self.fan_out(number, run, &to, join),
-            Way::Join(member) => self.result(from, &member, number),
+            Forwarding::FanOut { join } => self.fan_out(number, run, &to, join),
+            Forwarding::Join(member) => self.result(from, &member, number),
         }
     }
 

@@ -4,11 +4,11 @@
 use indexmap::IndexSet;
 
 use super::identity::Ancestry;
-use super::infer::{Context, Inferred, NotAccepted, Row, infer, kind_of_outcome};
+use super::infer::{InferContext, Inferred, KindRow, NotAccepted, infer, kind_of_outcome};
 use super::message_record::{Delivery, MessageNo, MessageRecord};
-use super::route::{Outcome, Route, Rule, Wanted, route};
+use super::route::{Addressee, Outcome, Route, Rule, route};
 use super::state::State;
-use super::work::{Way, Work};
+use super::work::{Forwarding, Work};
 use crate::model::{Address, Code, Envelope, Kind, MsgId, OutcomeWord, Resolved, Target};
 
 /// How long an ask to the human is open at least.
@@ -25,7 +25,7 @@ pub(super) struct Plan {
     /// The asks in its author's hand that it answers too late.
     pub(super) late: Vec<MessageNo>,
     /// It is an outcome, and goes this way.
-    pub(super) way: Option<Way>,
+    pub(super) way: Option<Forwarding>,
     /// What its author is told, though it is accepted.
     pub(super) warnings: Vec<String>,
     /// The table refused it, and the mesh's fallback took it.
@@ -41,7 +41,7 @@ impl Plan {
     }
 
     /// An outcome goes one way.
-    fn go(&mut self, way: Way) -> Result<(), String> {
+    fn go(&mut self, way: Forwarding) -> Result<(), String> {
         match &self.way {
             Some(other) if *other != way => Err(
                 "it cannot go to a fan-out and elsewhere at once: leave `to` out, or name one"
@@ -76,7 +76,7 @@ impl State {
         plan.ancestry = self.ancestry(envelope, &plan.answers, known);
         let named = plan.answers.len();
         for (to, reply) in recipients {
-            let context = Context {
+            let context = InferContext {
                 from,
                 to: to.as_ref(),
                 explicit: envelope.kind,
@@ -101,23 +101,25 @@ impl State {
                 }
                 Inferred::Kind { kind, row, answers } => {
                     let asker = match row {
-                        Row::LateAnswer | Row::WorkIsAsk => self.asker(envelope, known),
-                        Row::Explicit if kind == Kind::AskResponse => self.asker(envelope, known),
-                        Row::Explicit
-                        | Row::Answer
-                        | Row::CoreAnswers
-                        | Row::Status
-                        | Row::ToCore
-                        | Row::FromCore
-                        | Row::BetweenAgents => None,
+                        KindRow::LateAnswer | KindRow::WorkIsAsk => self.asker(envelope, known),
+                        KindRow::Explicit if kind == Kind::AskResponse => {
+                            self.asker(envelope, known)
+                        }
+                        KindRow::Explicit
+                        | KindRow::Answer
+                        | KindRow::CoreAnswers
+                        | KindRow::Status
+                        | KindRow::ToCore
+                        | KindRow::FromCore
+                        | KindRow::BetweenAgents => None,
                     };
                     let to = self.plan_kind(&mut plan, from, to.or(asker), kind, answers)?;
                     let late = kind == Kind::AskResponse && plan.answers.is_empty();
                     let (kind, row) = match late {
-                        true => (Kind::Update, Row::LateAnswer),
+                        true => (Kind::Update, KindRow::LateAnswer),
                         false => (kind, row),
                     };
-                    if row == Row::CoreAnswers
+                    if row == KindRow::CoreAnswers
                         && let Some(ask) = plan.answers.last().and_then(|n| self.messages.get(*n))
                     {
                         plan.warnings.push(format!(
@@ -125,7 +127,7 @@ impl State {
                             ask.facts.id
                         ));
                     }
-                    if row == Row::LateAnswer {
+                    if row == KindRow::LateAnswer {
                         plan.late.extend(self.late_asks(envelope));
                         plan.warnings.push(format!(
                             "the ask that you answered is closed: {to} gets your answer as news"
@@ -247,7 +249,7 @@ impl State {
         plan: &mut Plan,
         envelope: &Envelope,
         to: Option<&Address>,
-        row: Row,
+        row: KindRow,
         known: &[MessageRecord],
     ) -> Result<(), String> {
         let from = &envelope.from;
@@ -269,7 +271,7 @@ impl State {
         let route_to = match &envelope.route_to {
             None => None,
             Some(written) => match self.meshes.directory().resolve(written, from, None) {
-                Ok(Resolved::To(address)) => Some(Wanted::from(&address)),
+                Ok(Resolved::To(address)) => Some(Addressee::from(&address)),
                 Ok(Resolved::Dispatch) => None,
                 Err(why) => return Err(format!("route_to: {why}; {}", why.hint())),
             },
@@ -277,7 +279,7 @@ impl State {
         let outcome = Outcome {
             sender: &from.agent,
             status,
-            to: to.map_or(Wanted::Routing, Wanted::from),
+            to: to.map_or(Addressee::Routing, Addressee::from),
             route_to,
         };
         let routed = route(mesh, &outcome);
@@ -297,7 +299,7 @@ impl State {
                     ..self.accepted(&join, Kind::TaskComplete)
                 };
                 plan.deliver(delivery);
-                return plan.go(Way::Join(member.clone()));
+                return plan.go(Forwarding::Join(member.clone()));
             }
             if blocked {
                 return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
@@ -331,7 +333,7 @@ impl State {
                         ..self.accepted(&member, Kind::TaskComplete)
                     });
                 }
-                plan.go(Way::FanOut { join })
+                plan.go(Forwarding::FanOut { join })
             }
             Route::Refused(why) => {
                 let rails = &mesh.guardrails.routing_error;
@@ -355,7 +357,7 @@ impl State {
         plan: &mut Plan,
         target: &Target,
         status: Option<&OutcomeWord>,
-        row: Row,
+        row: KindRow,
         rule: Rule,
     ) -> Result<(), String> {
         let kind = kind_of_outcome(target, status, rule);
@@ -368,7 +370,7 @@ impl State {
         // What asks the human is a question, and finishes nothing.
         match kind == Kind::AskHuman {
             true => Ok(()),
-            false => plan.go(Way::On),
+            false => plan.go(Forwarding::On),
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::event::Pane;
+use super::event::AttemptId;
 use super::message_record::{MessageNo, Step};
 use super::state::State;
 use super::work::{Item, Member, Owes};
-use super::worker::Place;
+use super::worker::QueuePosition;
 use crate::model::{Address, Kind, Priority};
 
-/// The news that wait for a worker that never has a turn.
+/// The updates that wait for a worker that never has a turn.
 const UPDATES: usize = 100;
 
 impl State {
@@ -88,7 +88,7 @@ impl State {
         }
     }
 
-    /// News wait for the next turn, and wake nobody.
+    /// Updates wait for the next turn, and wake nobody.
     pub(super) fn keep_update(&mut self, to: &Address, number: MessageNo) {
         if self.agent(to).is_none() {
             let why = Cow::Borrowed("never read: its recipient is no longer there");
@@ -119,7 +119,7 @@ impl State {
         }
     }
 
-    fn pull(&mut self, from: &Address, number: MessageNo) -> Option<Place> {
+    fn pull(&mut self, from: &Address, number: MessageNo) -> Option<QueuePosition> {
         let worker = self.workers.get_mut(from)?;
         let mut items = worker.inbox.iter();
         let (place, _) = items.find(|(_, item)| item.messages == [number])?;
@@ -145,7 +145,7 @@ impl State {
             let to = &delivery.to;
             let mut ladder = delivery.ladder.iter();
             // What a person has retried was given once.
-            let given = ladder.any(|rung| rung.step == Step::Leased);
+            let given = ladder.any(|entry| entry.step == Step::Leased);
             delivery.step() <= Step::Queued
                 && !given
                 && match delivery.kind {
@@ -217,8 +217,8 @@ impl State {
 
 impl super::worker::Worker {
     /// Its process.
-    pub fn pane(&self, address: &Address) -> Pane {
-        Pane {
+    pub fn pane(&self, address: &Address) -> AttemptId {
+        AttemptId {
             worker: address.clone(),
             attempt: self.attempt,
         }

@@ -6,7 +6,7 @@
 
 use super::accept::HOPS;
 use super::effect::Effect;
-use super::event::{Alive, Command, Decision, Exit, Pane};
+use super::event::{Alive, AttemptId, Command, Decision, ProcessExit};
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
 use super::signal_data::SignalData;
 use super::state::{OpenMessage, State};
@@ -113,7 +113,7 @@ impl State {
             status @ WorkerState::Limited { .. } => {
                 let why = "its process was gone after a restart".into();
                 self.worker_mut(who).status = status;
-                self.keep_work(who, SignalData::Exited(Exit::Lost { why }));
+                self.keep_work(who, SignalData::Exited(ProcessExit::Lost { why }));
             }
             WorkerState::Checking {
                 work,
@@ -176,7 +176,7 @@ impl State {
 
     /// The human has decided. It counts for the request that is shown, and for no other: it may
     /// have been answered in the pane meanwhile.
-    fn decide_request(&mut self, pane: Pane, request: u32, decision: Decision) {
+    fn decide_request(&mut self, pane: AttemptId, request: u32, decision: Decision) {
         let Some(worker) = self.workers.get(&pane.worker) else {
             return;
         };
@@ -404,7 +404,7 @@ impl State {
                 });
             }
         }
-        self.remember(facts);
+        self.archive(facts);
     }
 
     /// The human has read a message: of what is held that is noted here, of what has left
@@ -420,7 +420,7 @@ impl State {
         }
         known.read = Some(at);
         if !is_held {
-            self.remember(facts);
+            self.archive(facts);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a message refers to: what it answers, what its author has in hand, and which fan-out
 //! it belongs to.
 
-use super::infer::{Reply, Work as InHand};
+use super::infer::{ReplyTarget, WorkKind};
 use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::state::State;
 use super::work::{Member, Work};
@@ -28,9 +28,9 @@ impl State {
         to: Option<&Address>,
         known: &[MessageRecord],
         answers: &mut Vec<MessageNo>,
-    ) -> Reply {
+    ) -> ReplyTarget {
         let from = &envelope.from;
-        let mut reply: Option<Reply> = None;
+        let mut reply: Option<ReplyTarget> = None;
         for id in &envelope.in_reply_to {
             for facts in self.named(id, known) {
                 if facts.refused.is_some() {
@@ -48,25 +48,27 @@ impl State {
                         if !answers.contains(&facts.number) {
                             answers.push(facts.number);
                         }
-                        Reply::Open(id.clone())
+                        ReplyTarget::Open(id.clone())
                     }
-                    _ if by_recipient && facts.asked(from) => Reply::Closed(id.clone()),
+                    _ if by_recipient && facts.asked(from) => ReplyTarget::Closed(id.clone()),
                     // What another asked of core is not this one's to be answered.
-                    _ if from.is_core() && facts.asked(from) => Reply::SomebodyElses(id.clone()),
+                    _ if from.is_core() && facts.asked(from) => {
+                        ReplyTarget::SomebodyElses(id.clone())
+                    }
                     // Ids are their authors' own: what was given to this sender is meant.
                     _ if facts.delivery(from).is_some() || facts.from == *from => {
-                        Reply::Cause(id.clone())
+                        ReplyTarget::Cause(id.clone())
                     }
                     _ if facts.deliveries.iter().any(Delivery::is_ask) => {
-                        Reply::SomebodyElses(id.clone())
+                        ReplyTarget::SomebodyElses(id.clone())
                     }
-                    Some(_) | None => Reply::Unknown(id.clone()),
+                    Some(_) | None => ReplyTarget::Unknown(id.clone()),
                 };
                 reply = Some(likelier(reply, found));
             }
-            reply = Some(likelier(reply, Reply::Unknown(id.clone())));
+            reply = Some(likelier(reply, ReplyTarget::Unknown(id.clone())));
         }
-        reply.unwrap_or(Reply::NoAsk)
+        reply.unwrap_or(ReplyTarget::NoAsk)
     }
 
     /// What the author of a wrong `in-reply-to` could have meant.
@@ -95,8 +97,8 @@ impl State {
             asks.next().map(|facts| facts.from.clone())
         });
         named.or_else(|| match self.in_hand(from) {
-            InHand::Ask { asker, .. } => Some(asker),
-            InHand::Nothing | InHand::Task => None,
+            WorkKind::Ask { asker, .. } => Some(asker),
+            WorkKind::Nothing | WorkKind::Task => None,
         })
     }
 
@@ -124,14 +126,14 @@ impl State {
         Some(self.messages.get(*oldest)?.facts.id.clone())
     }
 
-    pub(super) fn in_hand(&self, agent: &Address) -> InHand {
+    pub(super) fn in_hand(&self, agent: &Address) -> WorkKind {
         let Some(work) = self.given(agent).filter(|work| work.owes()) else {
-            return InHand::Nothing;
+            return WorkKind::Nothing;
         };
         let Some(ask) = work.only_ask().and_then(|ask| self.messages.get(ask)) else {
-            return InHand::Task;
+            return WorkKind::Task;
         };
-        InHand::Ask {
+        WorkKind::Ask {
             id: ask.facts.id.clone(),
             asker: ask.facts.from.clone(),
         }
@@ -216,14 +218,14 @@ impl State {
 }
 
 /// What a message rather answers, if it names several.
-fn likelier(best: Option<Reply>, found: Reply) -> Reply {
-    let likely = |reply: &Reply| match reply {
-        Reply::Open(_) => 5,
-        Reply::Closed(_) => 4,
-        Reply::Cause(_) => 3,
-        Reply::SomebodyElses(_) => 2,
-        Reply::Unknown(_) => 1,
-        Reply::NoAsk => 0,
+fn likelier(best: Option<ReplyTarget>, found: ReplyTarget) -> ReplyTarget {
+    let likely = |reply: &ReplyTarget| match reply {
+        ReplyTarget::Open(_) => 5,
+        ReplyTarget::Closed(_) => 4,
+        ReplyTarget::Cause(_) => 3,
+        ReplyTarget::SomebodyElses(_) => 2,
+        ReplyTarget::Unknown(_) => 1,
+        ReplyTarget::NoAsk => 0,
     };
     match best {
         Some(best) if likely(&best) >= likely(&found) => best,

@@ -2,7 +2,7 @@
 //! everything after it was loaded.
 
 use super::effect::Effect;
-use super::event::Loaded;
+use super::event::LoadedMesh;
 use super::message_record::Step;
 use super::state::State;
 use super::work::Work;
@@ -10,7 +10,7 @@ use super::worker::WorkerState;
 use crate::model::{Address, Name};
 
 impl State {
-    pub(super) fn mesh_loaded(&mut self, loaded: Loaded) {
+    pub(super) fn mesh_loaded(&mut self, loaded: LoadedMesh) {
         let name = loaded.mesh.name.clone();
         self.meshes.insert(loaded);
         self.after_reload(&name);

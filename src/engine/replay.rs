@@ -1,6 +1,6 @@
 //! The past, judged again: what would have become of a message under another table.
 
-use super::event::Loaded;
+use super::event::LoadedMesh;
 use super::message_record::{MessageNo, MessageRecord};
 use super::state::State;
 use crate::model::{Address, Envelope, Kind, Name, Recipient};
@@ -61,7 +61,7 @@ impl State {
 
     /// Put a mesh in the place of the one of its name, for judging alone: nothing that
     /// a reload would do is done. Gives back the one that was there.
-    pub fn exchange_mesh(&mut self, loaded: Loaded) -> Option<Loaded> {
+    pub fn exchange_mesh(&mut self, loaded: LoadedMesh) -> Option<LoadedMesh> {
         self.meshes.insert(loaded)
     }
 }

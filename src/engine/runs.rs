@@ -37,7 +37,7 @@ struct Run {
 }
 
 /// What a message costs its run.
-pub(super) enum Budget {
+pub(super) enum BudgetCheck {
     /// It is within all limits.
     Within,
     /// It is over a limit that only warns, for the first time.
@@ -47,7 +47,7 @@ pub(super) enum Budget {
 }
 
 /// What a run and an agent have sent.
-struct Sent {
+struct MessageCounts {
     messages: u32,
     by_agent: u32,
 }
@@ -124,12 +124,12 @@ impl Runs {
     }
 
     /// Count a message of an agent.
-    fn count(&mut self, number: MessageNo, from: &Address) -> Option<Sent> {
+    fn count(&mut self, number: MessageNo, from: &Address) -> Option<MessageCounts> {
         let run = self.0.get_mut(&number)?;
         run.messages += 1;
         let by_agent = run.by_agent.entry(from.clone()).or_default();
         *by_agent += 1;
-        Some(Sent {
+        Some(MessageCounts {
             messages: run.messages,
             by_agent: *by_agent,
         })
@@ -169,19 +169,19 @@ impl State {
     }
 
     /// Count a message of an agent.
-    pub(super) fn spend(&mut self, run: Option<MessageNo>, from: &Address) -> Budget {
+    pub(super) fn spend(&mut self, run: Option<MessageNo>, from: &Address) -> BudgetCheck {
         let own = self.mesh(&from.mesh).map(|mesh| {
             let agent = mesh.agents.get(&from.agent);
             let own = agent.and_then(|agent| agent.max_messages);
             (own.or(mesh.guardrails.max_messages), mesh.guardrails.strict)
         });
         let Some((run, sent)) = run.and_then(|run| Some((run, self.runs.count(run, from)?))) else {
-            return Budget::Within;
+            return BudgetCheck::Within;
         };
         let mesh = self.runs.mesh_of(run).and_then(|mesh| self.mesh(mesh));
         let all = mesh.and_then(|mesh| mesh.max_mesh_messages);
         if let Some(limit) = all.filter(|limit| sent.messages > *limit) {
-            return Budget::Over(format!(
+            return BudgetCheck::Over(format!(
                 "the run has its {limit} messages (max_mesh_messages)"
             ));
         }
@@ -190,12 +190,12 @@ impl State {
                 let why =
                     format!("{from} has sent its {limit} messages of this run (max_messages)");
                 match strict {
-                    true => Budget::Over(why),
-                    false if sent.by_agent == limit + 1 => Budget::Warned(why),
-                    false => Budget::Within,
+                    true => BudgetCheck::Over(why),
+                    false if sent.by_agent == limit + 1 => BudgetCheck::Warned(why),
+                    false => BudgetCheck::Within,
                 }
             }
-            Some(_) | None => Budget::Within,
+            Some(_) | None => BudgetCheck::Within,
         }
     }
 
@@ -276,7 +276,7 @@ impl State {
                 let totals = self.run_over(number);
                 if let Some(mut first) = first {
                     first.totals = totals;
-                    self.remember(*first);
+                    self.archive(*first);
                 }
             }
             1 => self.leave_if_over(number),

@@ -1,6 +1,6 @@
 //! What is told of a worker, and what that is to it.
 
-use super::event::{Dialog, Exit, Sent, Verdict};
+use super::event::{Dialog, ProcessExit, Sent, Verdict};
 use super::transitions::Signal;
 use super::worker::{Shows, Worker, WorkerState};
 
@@ -17,7 +17,7 @@ pub(super) enum SignalData {
         until: i64,
         guessed: bool,
     },
-    Exited(Exit),
+    Exited(ProcessExit),
     /// Its status has lasted long enough.
     Due,
     Checked(Verdict),
@@ -25,7 +25,7 @@ pub(super) enum SignalData {
 
 impl SignalData {
     /// What that is to a worker, by the turn that it has in hand.
-    pub(super) fn happened(&self, worker: &Worker) -> Signal {
+    pub(super) fn signal(&self, worker: &Worker) -> Signal {
         match self {
             SignalData::Started(_) => Signal::Started,
             SignalData::Ready => Signal::Ready,

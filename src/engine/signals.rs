@@ -2,7 +2,7 @@
 //! something that was told before, of an older check or of a time that is over does nothing.
 //! What is heard is acted on by the table.
 
-use super::event::{Event, Pane, Verdict};
+use super::event::{AttemptId, Event, Verdict};
 use super::signal_data::SignalData;
 use super::state::{State, TransitionRecord};
 use super::table::decide;
@@ -52,7 +52,7 @@ impl State {
             | Event::Command(_)
             | Event::Recovered { .. } => return,
         };
-        let Pane { worker, attempt } = pane;
+        let AttemptId { worker, attempt } = pane;
         let Some(known) = self.workers.get(&worker) else {
             return;
         };
@@ -61,8 +61,8 @@ impl State {
             *turn = Some(known.turn);
         }
         let from = known.status.is();
-        let happened = told.happened(known);
-        let idle = matches!(happened, Signal::Ready | Signal::Idle | Signal::IdleBefore);
+        let signal = told.signal(known);
+        let idle = matches!(signal, Signal::Ready | Signal::Idle | Signal::IdleBefore);
         let heard = if attempt != known.attempt {
             Err(Transition::OldAttempt)
         } else if !known.live {
@@ -74,11 +74,11 @@ impl State {
         } else if idle && self.process(&worker).mode == Mode::Turn {
             // A process that lives for one turn begins with it, and ends it by its exit.
             Err(Transition::NotOurs)
-        } else if known.silent && (from, happened) == (Phase::Working, Signal::IdleBefore) {
+        } else if known.silent && (from, signal) == (Phase::Working, Signal::IdleBefore) {
             // It was looked at, and does not have what it is thought to work on.
             Ok(Transition::NotTakenUp)
         } else {
-            Ok(decide(from, happened))
+            Ok(decide(from, signal))
         };
         let by = match heard {
             Ok(by) => {
@@ -93,12 +93,12 @@ impl State {
             }
             Err(nothing) => nothing,
         };
-        self.moved(worker, from, happened, by);
+        self.record_transition(worker, from, signal, by);
     }
 
     /// Its agent has this session. A session that was only chosen for it is none yet: an agent
     /// that is killed in its first moments has nothing to resume.
-    pub(super) fn session_known(&mut self, pane: &Pane, session: String) {
+    pub(super) fn session_known(&mut self, pane: &AttemptId, session: String) {
         let Some(worker) = self.workers.get_mut(&pane.worker) else {
             return;
         };
@@ -111,13 +111,19 @@ impl State {
         }
     }
 
-    pub(super) fn moved(&mut self, worker: Address, from: Phase, happened: Signal, by: Transition) {
+    pub(super) fn record_transition(
+        &mut self,
+        worker: Address,
+        from: Phase,
+        signal: Signal,
+        by: Transition,
+    ) {
         self.touch_agent(&worker);
         let to = self.worker_mut(&worker).status.is();
-        self.output.moves.push(TransitionRecord {
+        self.output.transitions.push(TransitionRecord {
             worker,
             from,
-            happened,
+            signal,
             by,
             to,
         });
@@ -134,7 +140,7 @@ impl State {
             false => Transition::NotDue,
         };
         self.act(who, by, SignalData::Due);
-        self.moved(who.clone(), from, Signal::Due, by);
+        self.record_transition(who.clone(), from, Signal::Due, by);
     }
 
     pub(super) fn hook_finished(&mut self, who: &Address, check: u32, verdict: Verdict) {
@@ -148,7 +154,7 @@ impl State {
             false => Transition::OldCheck,
         };
         self.act(who, by, SignalData::Checked(verdict));
-        self.moved(who.clone(), from, Signal::Checked, by);
+        self.record_transition(who.clone(), from, Signal::Checked, by);
     }
 
     /// Something that a message, a person or a start of tx brings about. `act` does what the
@@ -156,12 +162,12 @@ impl State {
     pub(super) fn happens(
         &mut self,
         who: &Address,
-        happened: Signal,
+        signal: Signal,
         act: impl FnOnce(&mut State, Transition),
     ) {
         let from = self.worker_mut(who).status.is();
-        let by = decide(from, happened);
+        let by = decide(from, signal);
         act(self, by);
-        self.moved(who.clone(), from, happened, by);
+        self.record_transition(who.clone(), from, signal, by);
     }
 }

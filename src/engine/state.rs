@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::asks::{Ask, Asks};
 use super::effect::Effect;
-use super::event::{Event, Loaded, Timer, Traits};
+use super::event::{Event, LoadedMesh, Timer, Traits};
 use super::fanout::FanOuts;
 use super::meshes::Meshes;
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
@@ -20,7 +20,7 @@ use super::runs::Runs;
 use super::timers::Timers;
 use super::transitions::{Signal, Transition};
 use super::work::Work;
-use super::worker::{Phase, Place, Worker, WorkerState};
+use super::worker::{Phase, QueuePosition, Worker, WorkerState};
 use super::workers::Workers;
 use crate::model::{Address, Agent, Envelope, Mesh, MsgId, Name};
 
@@ -84,18 +84,18 @@ pub struct Counts {
 pub(super) struct StepOutput {
     pub(super) effects: Vec<Effect>,
     pub(super) touched: Touched,
-    pub(super) moves: Vec<TransitionRecord>,
+    pub(super) transitions: Vec<TransitionRecord>,
     /// Workers that may take what waits for them.
     pub(super) ready: BTreeSet<Address>,
     /// What tx has written in this step.
-    pub(super) letters: u32,
+    pub(super) own_messages: u32,
     /// The last turn that the author of the message under way had begun to be given when
     /// it wrote it.
     pub(super) written: Option<u32>,
     /// Whose message this is, if it cannot be of the work that its author has in hand.
     pub(super) outside: Option<Address>,
     /// The places in inboxes that a changed message keeps.
-    pub(super) kept: BTreeMap<Address, Place>,
+    pub(super) kept: BTreeMap<Address, QueuePosition>,
 }
 
 /// What a step did is no part of what the state is.
@@ -124,7 +124,7 @@ pub struct TransitionRecord {
     /// What it did.
     pub from: Phase,
     /// What happened.
-    pub happened: Signal,
+    pub signal: Signal,
     /// What came of it.
     pub by: Transition,
     /// What it does now.
@@ -162,7 +162,7 @@ impl State {
             Event::Command(command) => self.command(command),
             Event::Recovered { alive } => self.recovered(&alive),
         }
-        self.give_what_waits();
+        self.dispatch_all();
         self.end_turns();
         debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
         std::mem::take(&mut self.output.effects)
@@ -208,8 +208,8 @@ impl State {
     }
 
     /// The moves of workers in the last step.
-    pub fn moves(&self) -> &[TransitionRecord] {
-        &self.output.moves
+    pub fn transitions(&self) -> &[TransitionRecord] {
+        &self.output.transitions
     }
 
     /// The unfinished messages, in the order of their numbers.
@@ -233,7 +233,7 @@ impl State {
     }
 
     /// The meshes.
-    pub fn meshes(&self) -> impl Iterator<Item = &Loaded> {
+    pub fn meshes(&self) -> impl Iterator<Item = &LoadedMesh> {
         self.meshes.iter()
     }
 
@@ -425,10 +425,10 @@ impl State {
             Some(run) => self.run_lost_one(run),
             None => {}
         }
-        self.remember(facts);
+        self.archive(facts);
     }
 
-    pub(super) fn remember(&mut self, facts: MessageRecord) {
+    pub(super) fn archive(&mut self, facts: MessageRecord) {
         self.output.effects.push(Effect::Archive(Box::new(facts)));
     }
 

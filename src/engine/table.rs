@@ -8,10 +8,10 @@ use super::worker::Phase;
 /// The table. It speaks of the process that the worker has now, of the newest that was
 /// told of it, of the time that was set last, and of the check that is under way: what is
 /// older does nothing.
-pub fn decide(is: Phase, happened: Signal) -> Transition {
+pub fn decide(is: Phase, signal: Signal) -> Transition {
     use Signal as H;
     match is {
-        Phase::Idle => match happened {
+        Phase::Idle => match signal {
             H::Busy | H::BusyBefore => Transition::OwnTurn,
             H::Asked => Transition::DialogOpened,
             H::Limited => Transition::LimitReached,
@@ -28,7 +28,7 @@ pub fn decide(is: Phase, happened: Signal) -> Transition {
             H::RestartedByPerson => Transition::Restarted,
             H::Found => Transition::Adopted,
         },
-        Phase::Starting => match happened {
+        Phase::Starting => match signal {
             H::Started => Transition::Began,
             H::Ready | H::IdleBefore => Transition::HandOver,
             // A message of its own proves it only where it names what it was given.
@@ -49,7 +49,7 @@ pub fn decide(is: Phase, happened: Signal) -> Transition {
             H::Found => Transition::Adopted,
             H::NotFound => Transition::StartedOver,
         },
-        Phase::Working => match happened {
+        Phase::Working => match signal {
             H::Busy => Transition::Acknowledged,
             H::BusyBefore | H::Spoke => Transition::SignOfLife,
             H::Idle | H::Exited => Transition::TurnEnded,
@@ -68,7 +68,7 @@ pub fn decide(is: Phase, happened: Signal) -> Transition {
             H::Found => Transition::Adopted,
             H::NotFound => Transition::StartedOver,
         },
-        Phase::Awaiting => match happened {
+        Phase::Awaiting => match signal {
             H::Busy | H::BusyBefore => Transition::OwnTurn,
             H::Asked => Transition::DialogOpened,
             H::Limited => Transition::LimitReached,
@@ -88,7 +88,7 @@ pub fn decide(is: Phase, happened: Signal) -> Transition {
             H::RestartedByPerson => Transition::Restarted,
             H::Found => Transition::Adopted,
         },
-        Phase::AwaitingHuman => match happened {
+        Phase::AwaitingHuman => match signal {
             H::Ready
             | H::Busy
             | H::BusyBefore
@@ -111,7 +111,7 @@ pub fn decide(is: Phase, happened: Signal) -> Transition {
             H::Retried => Transition::AlreadyKnown,
             H::Found => Transition::Adopted,
         },
-        Phase::Limited => match happened {
+        Phase::Limited => match signal {
             H::Busy | H::BusyBefore => Transition::AsBefore,
             H::Exited | H::NotFound => Transition::KeepsWork,
             H::Started | H::Delivered | H::DeliveryFailed | H::Idle | H::Checked | H::Asks => {
@@ -129,7 +129,7 @@ pub fn decide(is: Phase, happened: Signal) -> Transition {
             H::Retried => Transition::AlreadyKnown,
             H::Found => Transition::Adopted,
         },
-        Phase::Checking => match happened {
+        Phase::Checking => match signal {
             H::Busy | H::BusyBefore => Transition::NotOurs,
             H::Asked => Transition::DialogOpened,
             H::Limited => Transition::LimitReached,
@@ -149,7 +149,7 @@ pub fn decide(is: Phase, happened: Signal) -> Transition {
             H::RestartedByPerson => Transition::Restarted,
             H::Found => Transition::Adopted,
         },
-        Phase::Backoff => match happened {
+        Phase::Backoff => match signal {
             H::Due => Transition::TryAgain,
             H::Started
             | H::Ready
@@ -175,7 +175,7 @@ pub fn decide(is: Phase, happened: Signal) -> Transition {
             H::RestartedByPerson => Transition::Restarted,
             H::Retried => Transition::NotAlone,
         },
-        Phase::Stopping => match happened {
+        Phase::Stopping => match signal {
             H::Exited | H::NotFound => Transition::Stopped,
             H::Due | H::Found => Transition::KillAgain,
             H::Started

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::dispatch::SILENCE;
 use super::effect::Effect;
 use super::event::Timer;
-use super::give::SILENCE;
 use super::message_record::Step;
 use super::notes::Note;
 use super::state::State;
@@ -34,6 +34,10 @@ impl Timers {
         self.0.is_empty()
     }
 }
+
+/// What an agent is told that stays busy after it has asked.
+pub const PAUSED: &str =
+    "You have asked, and are paused: end your turn. You go on when you are answered.";
 
 impl State {
     pub(super) fn timer_fired(&mut self, timer: Timer, due: i64) {
@@ -71,7 +75,7 @@ impl State {
             }
             WorkerState::Working { mut work } => {
                 self.read(who, &mut work);
-                let note = self.letter(&Note {
+                let note = self.write_message(&Note {
                     to: who,
                     kind: Kind::Lifecycle,
                     headline: "the limit is over",
@@ -109,11 +113,9 @@ impl State {
         self.timers
             .change(Timer::Pause(who.clone()), Some(due), None);
         if asks {
-            let note =
-                "You have asked, and are paused: end your turn. You go on when you are answered.";
             self.effect(Effect::Interrupt {
                 pane,
-                note: note.into(),
+                note: PAUSED.into(),
             });
         }
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use indexmap::IndexSet;
 
 use super::effect::Effect;
-use super::event::{Exit, Traits, Verdict, exited_with};
+use super::event::{ProcessExit, Traits, Verdict, exited_with};
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::notes::Note;
 use super::state::State;
 use super::work::{Last, Owes, Work};
-use super::worker::{Place, WorkerState};
+use super::worker::{QueuePosition, WorkerState};
 use crate::model::{Address, Envelope, Kind, Line, Mode, OnFail, OutcomeWord, utc};
 
 /// Checks that could not tell before work is parked.
@@ -19,17 +19,22 @@ const CHECK_ERRORS: u32 = 3;
 impl State {
     /// A turn has ended: what it was given besides its work has been read, unless its
     /// process did not come to its end.
-    pub(super) fn end_turn(&mut self, who: &Address, mut work: Box<Work>, exit: Option<Exit>) {
+    pub(super) fn end_turn(
+        &mut self,
+        who: &Address,
+        mut work: Box<Work>,
+        exit: Option<ProcessExit>,
+    ) {
         let Traits { mode, prints, .. } = self.process(who);
         let whole = match &exit {
             None => true,
-            Some(Exit::Code { code, .. }) => mode == Mode::Turn && (prints || *code == 0),
+            Some(ProcessExit::Code { code, .. }) => mode == Mode::Turn && (prints || *code == 0),
             Some(
-                Exit::Lost { .. }
-                | Exit::CutOff { .. }
-                | Exit::NotStarted { .. }
-                | Exit::SessionGone { .. }
-                | Exit::Unstartable { .. },
+                ProcessExit::Lost { .. }
+                | ProcessExit::CutOff { .. }
+                | ProcessExit::NotStarted { .. }
+                | ProcessExit::SessionGone { .. }
+                | ProcessExit::Unstartable { .. },
             ) => false,
         };
         if whole {
@@ -38,7 +43,7 @@ impl State {
         }
         let ran = !matches!(
             exit,
-            Some(Exit::NotStarted { .. } | Exit::Unstartable { .. })
+            Some(ProcessExit::NotStarted { .. } | ProcessExit::Unstartable { .. })
         );
         if ran {
             self.turn_counted(who, &work);
@@ -74,7 +79,7 @@ impl State {
     }
 
     /// What follows, the first that fits.
-    pub(super) fn settle(&mut self, who: &Address, mut work: Box<Work>, exit: Option<Exit>) {
+    pub(super) fn settle(&mut self, who: &Address, mut work: Box<Work>, exit: Option<ProcessExit>) {
         if !self.worker_mut(who).asking.is_empty() {
             return self.wait(who, work);
         }
@@ -94,7 +99,7 @@ impl State {
         let prints = self.process(who).prints;
         let one_turn = self.process(who).mode == Mode::Turn;
         match exit {
-            Some(Exit::Code {
+            Some(ProcessExit::Code {
                 code,
                 stdout,
                 stderr,
@@ -108,20 +113,20 @@ impl State {
                     }
                 };
             }
-            Some(Exit::Code { code: 0, .. }) if one_turn => {}
-            Some(Exit::Code { code, .. }) => {
+            Some(ProcessExit::Code { code: 0, .. }) if one_turn => {}
+            Some(ProcessExit::Code { code, .. }) => {
                 return self.fail(
                     who,
                     work,
                     format!("it exited with {code} and gave no outcome"),
                 );
             }
-            Some(Exit::Lost { why } | Exit::NotStarted { why }) => {
+            Some(ProcessExit::Lost { why } | ProcessExit::NotStarted { why }) => {
                 return self.fail(who, work, why);
             }
-            Some(Exit::CutOff { why }) => return self.cut_off(who, work, why),
-            Some(Exit::SessionGone { why }) => return self.session_gone(who, work, &why),
-            Some(Exit::Unstartable { why }) => return self.park(who, *work, &why),
+            Some(ProcessExit::CutOff { why }) => return self.cut_off(who, work, why),
+            Some(ProcessExit::SessionGone { why }) => return self.session_gone(who, work, &why),
+            Some(ProcessExit::Unstartable { why }) => return self.park(who, *work, &why),
             None => {}
         }
         if work.reminded {
@@ -165,7 +170,7 @@ impl State {
             about: work.messages().next(),
             hops: 0,
         };
-        let number = self.letter(&note);
+        let number = self.write_message(&note);
         self.record_step(number, who, Step::Queued, None);
         self.next_turn(who, work, vec![number], None);
     }
@@ -249,7 +254,7 @@ impl State {
                     let why = format!("its outcome failed its checks: {findings}");
                     return self.park(who, *work, &why);
                 }
-                let note = self.letter(&Note {
+                let note = self.write_message(&Note {
                     to: who,
                     kind: Kind::Lifecycle,
                     headline: "your outcome failed its checks",
@@ -299,7 +304,7 @@ impl State {
         }
         let items = work.items.iter();
         let unpaid = items.filter(|(_, item)| !work.is_paid(item));
-        let unpaid: Vec<Place> = unpaid.map(|(place, _)| *place).collect();
+        let unpaid: Vec<QueuePosition> = unpaid.map(|(place, _)| *place).collect();
         let ended = self.in_words(&work);
         for outcome in std::mem::take(&mut work.outcomes) {
             self.release(who, outcome);
@@ -325,7 +330,14 @@ impl State {
     }
 
     /// The end of work, and of each item in it: those in `unpaid` are parked.
-    fn over(&mut self, who: &Address, work: &Work, ended: &str, unpaid: &[Place], why: &str) {
+    fn over(
+        &mut self,
+        who: &Address,
+        work: &Work,
+        ended: &str,
+        unpaid: &[QueuePosition],
+        why: &str,
+    ) {
         self.remember_last(who, work, !unpaid.is_empty());
         let runs = self.runs_of(work);
         for (place, item) in &work.items {
@@ -423,7 +435,7 @@ impl State {
             });
         }
         self.runs.update_first(&facts);
-        self.remember(facts);
+        self.archive(facts);
         true
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::message_record::MessageNo;
-use super::worker::{Place, is_false, is_none};
+use super::worker::{QueuePosition, is_false, is_none};
 use crate::model::{Feature, Target};
 
 /// Something that waits for a worker: a message, or the results of a fan-out.
@@ -45,7 +45,7 @@ pub struct Member {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     /// The items with their places in the inbox; none if it began by itself.
-    pub items: Vec<(Place, Item)>,
+    pub items: Vec<(QueuePosition, Item)>,
     /// The asks among them that are answered.
     pub answered: Vec<MessageNo>,
     /// Its outcomes, routed when the work is finished.
@@ -91,13 +91,13 @@ pub struct Routed {
     /// The outcome.
     pub number: MessageNo,
     /// Where it goes.
-    pub way: Way,
+    pub way: Forwarding,
 }
 
 /// Where an outcome goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum Forwarding {
     /// To each recipient of its deliveries.
     On,
     /// To all members of a fan-out that it opens.

@@ -19,10 +19,10 @@ pub struct Worker {
     pub since: i64,
     /// What waits for it, in order.
     #[serde(with = "in_order")]
-    pub inbox: BTreeMap<Place, Item>,
-    /// News that it gets with its next turn.
+    pub inbox: BTreeMap<QueuePosition, Item>,
+    /// Updates that it gets with its next turn.
     pub updates: Vec<MessageNo>,
-    /// News had to be parked since its last turn, and core was told.
+    /// Updates had to be parked since its last turn, and core was told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub flooded: bool,
     /// The asks it has open: the message, and who was asked.
@@ -117,7 +117,7 @@ impl Shows {
 }
 
 /// The place of an item in an inbox: by priority, then by arrival.
-pub type Place = (Priority, u64);
+pub type QueuePosition = (Priority, u64);
 
 /// What a worker does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

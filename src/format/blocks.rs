@@ -145,13 +145,13 @@ fn outside_fences(text: &str, lines: &[Range<usize>]) -> (Vec<usize>, Option<Ran
     let mut at = 0;
     while at < lines.len() {
         let line = &text[lines[at].clone()];
-        match Fence::of(line).filter(|fence| fence.opens) {
+        match CodeFence::of(line).filter(|fence| fence.opens) {
             None => outside.push(at),
             Some(fence) => {
                 let longest_after = longest_after.get_or_insert_with(|| closers(text, lines));
                 if longest_after[at + 1][fence.sort()] >= fence.length {
                     let closes = |line: &Range<usize>| {
-                        Fence::of(&text[line.clone()]).is_some_and(|f| f.closes(&fence))
+                        CodeFence::of(&text[line.clone()]).is_some_and(|f| f.closes(&fence))
                     };
                     let close = lines[at + 1..].iter().position(closes);
                     at += 1 + close.expect("a closing fence of that length follows");
@@ -169,7 +169,7 @@ fn closers(text: &str, lines: &[Range<usize>]) -> Vec<[usize; 2]> {
     let mut longest = vec![[0, 0]; lines.len() + 1];
     for at in (0..lines.len()).rev() {
         longest[at] = longest[at + 1];
-        if let Some(fence) = Fence::of(&text[lines[at].clone()]).filter(|f| f.bare) {
+        if let Some(fence) = CodeFence::of(&text[lines[at].clone()]).filter(|f| f.bare) {
             let slot = &mut longest[at][fence.sort()];
             *slot = fence.length.max(*slot);
         }
@@ -178,7 +178,7 @@ fn closers(text: &str, lines: &[Range<usize>]) -> Vec<[usize; 2]> {
 }
 
 /// A line that opens or closes fenced code, by the rules of CommonMark.
-pub(super) struct Fence {
+pub(super) struct CodeFence {
     mark: u8,
     length: usize,
     /// Nothing follows the marks.
@@ -186,8 +186,8 @@ pub(super) struct Fence {
     pub(super) opens: bool,
 }
 
-impl Fence {
-    pub(super) fn of(line: &str) -> Option<Fence> {
+impl CodeFence {
+    pub(super) fn of(line: &str) -> Option<CodeFence> {
         let marks = line.trim_start_matches(' ');
         if line.len() - marks.len() > 3 {
             return None;
@@ -198,7 +198,7 @@ impl Fence {
         }
         let length = marks.bytes().take_while(|&b| b == mark).count();
         let info = &marks[length..];
-        (length >= 3).then(|| Fence {
+        (length >= 3).then(|| CodeFence {
             mark,
             length,
             bare: info.trim().is_empty(),
@@ -210,7 +210,7 @@ impl Fence {
         usize::from(self.mark == b'~')
     }
 
-    pub(super) fn closes(&self, open: &Fence) -> bool {
+    pub(super) fn closes(&self, open: &CodeFence) -> bool {
         self.bare && self.mark == open.mark && self.length >= open.length
     }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::Text;
-use super::yaml::{Cause, Fault, Step};
+use super::SourceText;
+use super::yaml::{Cause, Fault, PathSegment};
 use crate::model::{Code, Diagnostic};
 
 /// After so many, further findings are only counted: a file of ten thousand
@@ -14,7 +14,7 @@ const MOST: usize = 50;
 
 /// The findings about a text, in the order they were made.
 pub(super) struct Findings<'a> {
-    text: Text<'a>,
+    text: SourceText<'a>,
     list: Vec<Diagnostic>,
     left_out: usize,
 }
@@ -22,7 +22,7 @@ pub(super) struct Findings<'a> {
 impl<'a> Findings<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Findings {
-            text: Text(text),
+            text: SourceText(text),
             list: Vec::new(),
             left_out: 0,
         }
@@ -92,7 +92,7 @@ impl<'a> Findings<'a> {
 
 /// The diagnostic for a file over its limit.
 pub(crate) fn too_large(limit: usize) -> Diagnostic {
-    Text("").diagnose(
+    SourceText("").diagnose(
         Code::FileTooLarge,
         0..0,
         format!("the file has more than {limit} bytes"),
@@ -114,13 +114,13 @@ pub(super) fn found(value: &Value) -> String {
 }
 
 /// `sources[1].type`.
-pub(super) fn path_name(path: &[Step]) -> String {
+pub(super) fn path_name(path: &[PathSegment]) -> String {
     let mut name = String::new();
     for step in path {
         match step {
-            Step::Key(key) if name.is_empty() => name.push_str(key),
-            Step::Key(key) => name.extend([".", key]),
-            Step::Index(at) => name.push_str(&format!("[{at}]")),
+            PathSegment::Key(key) if name.is_empty() => name.push_str(key),
+            PathSegment::Key(key) => name.extend([".", key]),
+            PathSegment::Index(at) => name.push_str(&format!("[{at}]")),
         }
     }
     name

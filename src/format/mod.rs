@@ -19,4 +19,4 @@ mod text;
 mod yaml;
 
 pub(crate) use findings::too_large;
-pub use text::Text;
+pub use text::SourceText;

@@ -3,14 +3,14 @@
 
 use serde_json::Value;
 
-use super::Text;
-use super::yaml::{self, Places, Step};
+use super::SourceText;
+use super::yaml::{self, PathSegment, Places};
 use crate::model::{Code, Diagnostic, Settings, did_you_mean};
 use crate::runtime::Runtimes;
 
 /// The settings that a text says, or what is wrong with it.
 pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
-    let at = Text(text);
+    let at = SourceText(text);
     let mut value = yaml::parse(text).map_err(|fault| {
         let hint = fault.hint.unwrap_or("settings are YAML, `key: value`");
         at.diagnose(Code::NotYaml, at.line_at(fault.at), fault.message, hint)
@@ -18,14 +18,14 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
     if value == Value::Null {
         return Ok(Settings::default());
     }
-    let wrong = |path: &[Step], message, hint| {
+    let wrong = |path: &[PathSegment], message, hint| {
         let place = Places::of(text).key(path);
         at.diagnose(Code::WrongSetting, place, message, hint)
     };
     complete_runtimes(&mut value);
     let read: Result<Settings, _> = serde_path_to_error::deserialize(&value);
     let settings = read.map_err(|error| {
-        let path: Vec<Step> = error.path().iter().filter_map(step).collect();
+        let path: Vec<PathSegment> = error.path().iter().filter_map(step).collect();
         let message = format!("{}: {}", error.path(), error.inner());
         wrong(&path, message, "docs/operations.md lists the settings")
     })?;
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
         ),
     ] {
         if needs {
-            let path = ["core", key].map(|key| Step::Key(key.into()));
+            let path = ["core", key].map(|key| PathSegment::Key(key.into()));
             let hint = "docs/human.md tells what each is for";
             return Err(wrong(&path, message.into(), hint));
         }
@@ -56,7 +56,7 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
             "`tx runtime list` lists them".into()
         });
         let message = format!("runtime: there is no runtime `{name}`");
-        return Err(wrong(&[Step::Key("runtime".into())], message, &hint));
+        return Err(wrong(&[PathSegment::Key("runtime".into())], message, &hint));
     }
     Ok(settings)
 }
@@ -89,11 +89,11 @@ fn add_missing(own: &mut Value, from: Value) {
     }
 }
 
-fn step(segment: &serde_path_to_error::Segment) -> Option<Step> {
+fn step(segment: &serde_path_to_error::Segment) -> Option<PathSegment> {
     use serde_path_to_error::Segment;
     match segment {
-        Segment::Seq { index } => Some(Step::Index(*index)),
-        Segment::Map { key } => Some(Step::Key(key.clone())),
+        Segment::Seq { index } => Some(PathSegment::Index(*index)),
+        Segment::Map { key } => Some(PathSegment::Key(key.clone())),
         Segment::Enum { .. } | Segment::Unknown => None,
     }
 }

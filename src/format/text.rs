@@ -2,21 +2,21 @@
 
 use std::ops::Range;
 
-use crate::model::{Code, Diagnostic, Place};
+use crate::model::{Code, Diagnostic, Location};
 
 /// A file's text: turns byte ranges into places that people can find.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'a>(pub &'a str);
+pub struct SourceText<'a>(pub &'a str);
 
-impl Text<'_> {
+impl SourceText<'_> {
     /// The place of a byte range. A range past the end is cut to it.
-    pub fn place(&self, span: Range<usize>) -> Place {
+    pub fn place(&self, span: Range<usize>) -> Location {
         let text = self.0;
         let start = text.floor_char_boundary(span.start);
         let end = text.floor_char_boundary(span.end).max(start);
         let before = &text[..start];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        Place {
+        Location {
             start,
             end,
             line: before.matches('\n').count() + 1,
@@ -59,7 +59,7 @@ pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, (Diagnostic, bool)> {
     std::str::from_utf8(bytes).map_err(|error| {
         let good = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();
         let byte = bytes[error.valid_up_to()];
-        let diagnostic = Text(good).diagnose(
+        let diagnostic = SourceText(good).diagnose(
             Code::NotText,
             good.len()..good.len(),
             format!("expected UTF-8 text, found the byte 0x{byte:02X}"),
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn columns_count_characters_from_one() {
-        let text = Text("a\n😀é: x\n");
+        let text = SourceText("a\n😀é: x\n");
         let at = |span| {
             let place = text.place(span);
             (place.line, place.column)

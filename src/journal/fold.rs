@@ -14,8 +14,8 @@ pub(super) struct Folded {
     pub(super) state: State,
     /// The place of the snapshot that the fold began with; 0 if with none.
     pub(super) snapshot: u64,
-    /// The letters since that snapshot.
-    pub(super) letters: Vec<SystemMessage>,
+    /// The messages of tx since that snapshot.
+    pub(super) system_messages: Vec<SystemMessage>,
     pub(super) unreadable: Vec<Quarantined>,
     /// Some records since that snapshot were decided by older rules.
     pub(super) older_rules: bool,
@@ -35,7 +35,7 @@ pub(super) fn fold(reader: &Reader, up_to: u64) -> Result<Folded, Error> {
         }
         let begun = folded.state.clone();
         folded.go_on(reader, up_to)?;
-        // Today's rules may write more or fewer letters than those that numbered what is
+        // Today's rules may write more or fewer messages of tx than those that numbered what is
         // remembered: then what is folded is numbered apart from that.
         if folded.older_rules && !folded.is_remembered(reader)? {
             folded = Folded::at(begun);
@@ -51,7 +51,7 @@ impl Folded {
         Folded {
             snapshot: state.seq(),
             state,
-            letters: Vec::new(),
+            system_messages: Vec::new(),
             unreadable: Vec::new(),
             older_rules: false,
             finished: Vec::new(),
@@ -79,7 +79,7 @@ impl Folded {
         };
         for effect in self.state.step(record.at, event) {
             match effect {
-                Effect::Write(letter) => self.letters.push(*letter),
+                Effect::Write(system_message) => self.system_messages.push(*system_message),
                 Effect::Archive(facts) if older => self.finished.push(*facts),
                 Effect::Spawn { .. }
                 | Effect::Deliver { .. }

@@ -16,7 +16,7 @@ const NAMED: u32 = 8;
 
 /// A journal folded up to some record.
 #[derive(Debug)]
-pub struct Past {
+pub struct FoldedJournal {
     /// What can be looked up.
     pub reader: Reader,
     /// The state after that record.
@@ -32,15 +32,15 @@ pub struct History<'h> {
     pub reader: &'h Reader,
 }
 
-impl Past {
+impl FoldedJournal {
     /// All of a journal; `None` if there is none yet.
-    pub fn open(path: &Path) -> Result<Option<Past>, Error> {
+    pub fn open(path: &Path) -> Result<Option<FoldedJournal>, Error> {
         let reader = match Reader::open(path) {
             Err(Error::Missing(_)) => return Ok(None),
             opened => opened?,
         };
         let state = Store::fold_to(&reader, reader.last()?)?;
-        Ok(Some(Past { reader, state }))
+        Ok(Some(FoldedJournal { reader, state }))
     }
 
     /// Fold what was appended since.
@@ -149,7 +149,7 @@ impl History<'_> {
             true => self.reader.inbox()?,
             false => self.reader.unread()?,
         }));
-        let came = |facts: &MessageRecord| facts.reached_core().map(|rung| rung.record);
+        let came = |facts: &MessageRecord| facts.reached_core().map(|entry| entry.record);
         found.sort_by_key(|facts| (came(facts), facts.number));
         Ok(found)
     }

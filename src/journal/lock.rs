@@ -8,14 +8,14 @@ use std::path::Path;
 
 use super::Error;
 
-/// OpenMessage by the one that writes.
+/// Held by the one that writes.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct WriterLock {
     file: File,
 }
 
-impl Lock {
-    pub(super) fn take(journal: &Path) -> Result<Lock, Error> {
+impl WriterLock {
+    pub(super) fn take(journal: &Path) -> Result<WriterLock, Error> {
         let mut path = journal.as_os_str().to_owned();
         path.push("-lock");
         let file = OpenOptions::new()
@@ -25,14 +25,14 @@ impl Lock {
             .open(&path)
             .map_err(|error| Error::from_io(path.as_ref(), &error))?;
         match file.try_lock() {
-            Ok(()) => Ok(Lock { file }),
+            Ok(()) => Ok(WriterLock { file }),
             Err(TryLockError::WouldBlock) => Err(Error::Busy(journal.into())),
             Err(TryLockError::Error(error)) => Err(Error::from_io(path.as_ref(), &error)),
         }
     }
 }
 
-impl Drop for Lock {
+impl Drop for WriterLock {
     fn drop(&mut self) {
         // To close it is not enough: a child process that is just being started has it
         // open too. If this fails, the lock goes when that one begins.

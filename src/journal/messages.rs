@@ -8,7 +8,8 @@ use super::codec::{Decoded, decode};
 use super::versions::MESSAGE;
 use super::{Error, Reader};
 use crate::engine::{
-    Arrived, Delivery, Event, Exit, MessageNo, MessageRecord, Source, State, Step, exited_with,
+    Arrived, Delivery, Event, MessageNo, MessageRecord, ProcessExit, Source, State, Step,
+    exited_with,
 };
 use crate::model::{Address, MsgId};
 
@@ -189,7 +190,7 @@ impl Reader {
                 Source::Output { .. },
                 Some(Event::PaneExited {
                     exit:
-                        Exit::Code {
+                        ProcessExit::Code {
                             code,
                             stdout,
                             stderr,

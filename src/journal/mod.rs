@@ -37,11 +37,12 @@ use crate::engine::MessageRecord;
 
 pub use codec::KINDS;
 pub use error::Error;
-pub use history::{History, Past};
+pub use history::{FoldedJournal, History};
 pub use messages::StoredMessage;
-pub use prune::{Pruned, Put, prune};
+pub use prune::{Pruned, PrunedMessages, prune};
 pub use quarantine::Quarantined;
 pub use reader::Reader;
+pub use schema::FileId;
 pub use store::{AppendFailed, Store};
 pub use writer::Journal;
 

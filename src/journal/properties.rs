@@ -6,13 +6,15 @@ use proptest::test_runner::TestRunner;
 use super::Record;
 use super::codec::{Decoded, decode, encode};
 use crate::engine::{
-    Alive, Arrived, Command, Decision, Delivery, DeliveryStep, Dialog, DialogKind, Event, Exit,
-    Loaded, Member, MessageNo, MessageRecord, Pane, Rejected, Row, Rule, Sent, Source, Step, Timer,
-    Totals, Used, Verdict, Way,
+    Alive, Arrived, AttemptId, Command, Decision, Delivery, DeliveryStep, Dialog, DialogKind,
+    Event, Forwarding, KindRow, LoadedMesh, Member, MessageNo, MessageRecord, ProcessExit,
+    Rejected, Rule, Sent, Source, Step, Timer, Totals, Used, Verdict,
 };
 use crate::format::mesh::parse;
 use crate::format::properties::{cases, message, text};
-use crate::model::{Address, Code, Diagnostic, Envelope, Kind, Line, Mesh, Place, Target, Usage};
+use crate::model::{
+    Address, Code, Diagnostic, Envelope, Kind, Line, Location, Mesh, Target, Usage,
+};
 
 fn address() -> impl Strategy<Value = Address> {
     prop::sample::select(vec!["core/core", "dev/worker", "a.b/c-d_9", "system/tx"])
@@ -23,8 +25,8 @@ fn number() -> impl Strategy<Value = MessageNo> {
     any::<u64>().prop_map(MessageNo)
 }
 
-fn pane() -> impl Strategy<Value = Pane> {
-    (address(), any::<u32>()).prop_map(|(worker, attempt)| Pane { worker, attempt })
+fn pane() -> impl Strategy<Value = AttemptId> {
+    (address(), any::<u32>()).prop_map(|(worker, attempt)| AttemptId { worker, attempt })
 }
 
 fn envelope() -> impl Strategy<Value = Envelope> {
@@ -71,7 +73,7 @@ fn delivery() -> impl Strategy<Value = Delivery> {
     (
         address(),
         prop::sample::select(&Kind::ALL),
-        prop::option::of(prop::sample::select(&Row::ALL)),
+        prop::option::of(prop::sample::select(&KindRow::ALL)),
         prop::option::of(prop::sample::select(&Rule::ALL)),
         prop::option::of(member()),
         prop::collection::vec(delivery_step(), 0..4),
@@ -126,11 +128,11 @@ prop_compose! {
     }
 }
 
-fn way() -> impl Strategy<Value = Way> {
+fn way() -> impl Strategy<Value = Forwarding> {
     prop_oneof![
-        Just(Way::On),
-        target().prop_map(|join| Way::FanOut { join }),
-        member().prop_map(Way::Join),
+        Just(Forwarding::On),
+        target().prop_map(|join| Forwarding::FanOut { join }),
+        member().prop_map(Forwarding::Join),
     ]
 }
 
@@ -179,7 +181,7 @@ fn warning() -> impl Strategy<Value = Diagnostic> {
             code,
             message,
             hint,
-            place: Place {
+            place: Location {
                 start: start.into(),
                 end: end.into(),
                 line: line.into(),
@@ -222,17 +224,17 @@ prop_compose! {
     }
 }
 
-fn exit() -> impl Strategy<Value = Exit> {
+fn exit() -> impl Strategy<Value = ProcessExit> {
     prop_oneof![
-        (any::<i32>(), text(), text()).prop_map(|(code, stdout, stderr)| Exit::Code {
+        (any::<i32>(), text(), text()).prop_map(|(code, stdout, stderr)| ProcessExit::Code {
             code,
             stdout,
             stderr
         }),
-        text().prop_map(|why| Exit::Lost { why }),
-        text().prop_map(|why| Exit::CutOff { why }),
-        text().prop_map(|why| Exit::NotStarted { why }),
-        text().prop_map(|why| Exit::Unstartable { why }),
+        text().prop_map(|why| ProcessExit::Lost { why }),
+        text().prop_map(|why| ProcessExit::CutOff { why }),
+        text().prop_map(|why| ProcessExit::NotStarted { why }),
+        text().prop_map(|why| ProcessExit::Unstartable { why }),
     ]
 }
 
@@ -255,7 +257,7 @@ fn verdict() -> impl Strategy<Value = Verdict> {
 }
 
 /// A mesh that tx ships, described in any words.
-fn loaded() -> impl Strategy<Value = Loaded> {
+fn loaded() -> impl Strategy<Value = LoadedMesh> {
     let texts = [
         include_str!("../../meshes/council/config.yaml"),
         include_str!("../../meshes/dev-review/config.yaml"),
@@ -265,7 +267,7 @@ fn loaded() -> impl Strategy<Value = Loaded> {
     let meshes: Vec<Mesh> = texts.into_iter().map(load).collect();
     (prop::sample::select(meshes), text(), any::<bool>()).prop_map(|(mut mesh, text, gates)| {
         mesh.description.clone_from(&text);
-        Loaded {
+        LoadedMesh {
             mesh,
             text,
             traits: Vec::new(),

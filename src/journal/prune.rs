@@ -34,7 +34,7 @@ pub struct Pruned {
 
 /// The messages that are put away, by what their files are known by.
 #[derive(Debug, Default)]
-pub struct Put {
+pub struct PrunedMessages {
     /// The names of files: all that they ever said goes with them.
     pub paths: BTreeSet<String>,
     /// What tx wrote: sender and id.
@@ -49,12 +49,12 @@ pub struct Put {
 /// Once the archive is durable, and before anything is removed, the files of what goes
 /// are to be put away by the caller: what is no longer known here would be new again.
 ///
-/// The time is to lie back far enough that the letters of tx from before it are written.
+/// The time is to lie back far enough that the messages of tx from before it are written.
 pub fn prune(
     path: &Path,
     before: i64,
     archive: &Path,
-    put_away: impl FnOnce(&Put) -> io::Result<()>,
+    put_away: impl FnOnce(&PrunedMessages) -> io::Result<()>,
 ) -> Result<Pruned, Error> {
     // It holds the journal's lock until all is done.
     let (store, _letters) = Store::open(path)?;
@@ -148,8 +148,8 @@ fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Resu
 }
 
 /// What the files of the messages that go are known by.
-fn files_to_go(connection: &Connection) -> rusqlite::Result<Put> {
-    let mut put = Put::default();
+fn files_to_go(connection: &Connection) -> rusqlite::Result<PrunedMessages> {
+    let mut put = PrunedMessages::default();
     let mut paths = connection.prepare(
         "SELECT DISTINCT path FROM messages
          WHERE number IN (SELECT number FROM temp.messages_to_go) AND path IS NOT NULL",
@@ -176,7 +176,7 @@ fn files_to_go(connection: &Connection) -> rusqlite::Result<Put> {
 /// A line of an archive.
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Line {
+enum ArchiveLine {
     Record {
         seq: u64,
         at: i64,
@@ -203,7 +203,7 @@ fn write_lines(
         .tempfile_in(folder_of(archive))
         .map_err(unwritten)?;
     let mut lines = BufWriter::new(file.as_file_mut());
-    let mut write_all = |question, read: fn(&Row) -> rusqlite::Result<Line>| {
+    let mut write_all = |question, read: fn(&Row) -> rusqlite::Result<ArchiveLine>| {
         let mut count = 0;
         let mut statement = connection.prepare(question).map_err(unread)?;
         let rows = statement.query_map([], read).map_err(unread)?;
@@ -220,7 +220,7 @@ fn write_lines(
             "SELECT seq, at, rules, version, kind, body FROM events
              WHERE seq IN (SELECT seq FROM temp.records_to_go) ORDER BY seq",
             |row| {
-                Ok(Line::Record {
+                Ok(ArchiveLine::Record {
                     seq: row.get(0)?,
                     at: row.get(1)?,
                     rules: row.get(2)?,
@@ -233,7 +233,7 @@ fn write_lines(
         messages: write_all(
             "SELECT body FROM messages
              WHERE number IN (SELECT number FROM temp.messages_to_go) ORDER BY number",
-            |row| Ok(Line::Message(json(row.get(0)?))),
+            |row| Ok(ArchiveLine::Message(json(row.get(0)?))),
         )?,
         not_compacted: None,
     };

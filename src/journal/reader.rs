@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
-use super::schema::{self, Found, HeldFile};
+use super::schema::{self, HeldFile, JournalFile};
 use super::{Error, Journal, Key, Record, Snapshot};
 
 /// A journal open for reading.
@@ -21,8 +21,8 @@ impl Reader {
     /// Open a journal that is there.
     pub fn open(path: &Path) -> Result<Reader, Error> {
         let held = match schema::look_at(path)? {
-            Found::Nothing => return Err(Error::Missing(path.into())),
-            Found::Journal(held) => held,
+            JournalFile::Nothing => return Err(Error::Missing(path.into())),
+            JournalFile::Journal(held) => held,
         };
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)

@@ -92,7 +92,7 @@ pub(super) const LAST: &str = "
 /// What a file turned out to be, judged by its first bytes alone: nothing is
 /// written, not even a lock.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum JournalFile {
     /// Nothing.
     Nothing,
     /// A journal of this format.
@@ -109,20 +109,20 @@ pub(super) struct HeldFile {
     file: FileId,
 }
 
-/// Its device and inode.
-type FileId = (u64, u64);
+/// The device and inode of a file.
+pub type FileId = (u64, u64);
 
 /// The files that are held, and how often.
 static HELD: Mutex<BTreeMap<FileId, (File, usize)>> = Mutex::new(BTreeMap::new());
 
-pub(super) fn look_at(path: &Path) -> Result<Found, Error> {
+pub(super) fn look_at(path: &Path) -> Result<JournalFile, Error> {
     let failed = |error: &io::Error| Error::from_io(path, error);
     let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let found = match fs::metadata(path) {
         // One that has just begun is never empty: this one has lost all it had.
         Ok(found) if found.len() == 0 => return Err(Error::Empty(path.into())),
         Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(JournalFile::Nothing),
         Err(error) => return Err(failed(&error)),
     };
     let mut id = (found.dev(), found.ino());
@@ -136,7 +136,7 @@ pub(super) fn look_at(path: &Path) -> Result<Found, Error> {
         id = (opened.dev(), opened.ino());
         all.insert(id, (file, 1));
     }
-    Ok(Found::Journal(HeldFile { file: id }))
+    Ok(JournalFile::Journal(HeldFile { file: id }))
 }
 
 impl Drop for HeldFile {

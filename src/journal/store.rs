@@ -56,7 +56,7 @@ pub struct AppendFailed {
 }
 
 impl Store {
-    /// Open a journal or begin one, and fold it to the state it tells of. The letters
+    /// Open a journal or begin one, and fold it to the state it tells of. The messages of tx
     /// are those that may not have been written: all since the last snapshot.
     pub fn open(path: &Path) -> Result<(Store, Vec<SystemMessage>), Error> {
         let mut journal = Journal::open(path)?;
@@ -76,7 +76,7 @@ impl Store {
             snapshot_due: folded.older_rules,
             may_snapshot: true,
         };
-        Ok((store, folded.letters))
+        Ok((store, folded.system_messages))
     }
 
     /// The state as the journal told of it after a record. It needs no writer, and
@@ -144,7 +144,7 @@ impl Store {
 
     /// Take an event in, with what is known of the messages it speaks of. What comes
     /// of it is told by the next [`Store::commit`]; whoever takes in again after that
-    /// has written the letters it told of.
+    /// has written the messages of tx it told of.
     pub fn apply(&mut self, at: i64, mut event: Event) -> Result<(), AppendFailed> {
         if let Err(error) = self.prepare(&mut event) {
             let events = vec![(at, event)];
@@ -193,7 +193,7 @@ impl Store {
         }
     }
 
-    /// May a snapshot be taken by itself? Not while a letter is unwritten that only a fold
+    /// May a snapshot be taken by itself? Not while a message of tx is unwritten that only a fold
     /// tells of.
     pub fn may_snapshot(&mut self, may: bool) {
         self.may_snapshot = may;
@@ -227,7 +227,7 @@ impl Store {
     /// Everything that can go wrong before an event is taken in.
     fn prepare(&mut self, event: &mut Event) -> Result<(), Error> {
         self.reload()?;
-        // Before an event and not after the last: by now its letters are written.
+        // Before an event and not after the last: by now its messages of tx are written.
         let far = self.state.seq() >= self.snapshot + BETWEEN_SNAPSHOTS;
         if self.may_snapshot && (far || self.snapshot_due) {
             // Without it a start takes longer; it is tried again with the next event.

@@ -189,7 +189,7 @@ fn finished_messages_are_found_by_what_is_said_of_them() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
     let mut journal = Journal::open(&path).unwrap();
-    let mut remember = |all: &[MessageRecord]| {
+    let mut archive = |all: &[MessageRecord]| {
         let facts = all.to_vec();
         let one = Entry {
             facts,
@@ -204,8 +204,8 @@ fn finished_messages_are_found_by_what_is_said_of_them() {
     elsewhere.thread = vec![MessageNo(2), MessageNo(4)];
     let half = facts(5, "a", &[Step::Finished, Step::Parked]);
     let refused = facts(6, "f", &[]);
-    remember(&[done(1, "a"), done(2, "b"), renamed.clone()]);
-    remember(&[elsewhere, half, refused]);
+    archive(&[done(1, "a"), done(2, "b"), renamed.clone()]);
+    archive(&[elsewhere, half, refused]);
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.message(MessageNo(3)).unwrap(), Some(renamed));
     assert_eq!(reader.message(MessageNo(9)).unwrap(), None);
@@ -221,7 +221,7 @@ fn finished_messages_are_found_by_what_is_said_of_them() {
         (ended(Step::Parked), ended(Step::Refused)),
         (vec![5], vec![6])
     );
-    remember(&[done(5, "a")]);
+    archive(&[done(5, "a")]);
     assert_eq!(ended(Step::Parked), [0; 0], "the last word stands");
     assert_eq!(ended(Step::Finished), [1, 2, 3, 4, 5]);
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, params};
 
-use super::lock::Lock;
-use super::schema::{self, Found};
+use super::lock::WriterLock;
+use super::schema::{self, JournalFile};
 use super::{Appended, Entry, Error, Quarantined, Snapshot, messages, quarantine};
 
 /// How many snapshots are kept: the newest, and one to fall back on.
@@ -25,8 +25,8 @@ pub struct Journal {
     /// The place of the last entry that is durable.
     last: u64,
     /// After the connection, so that they go last.
-    _held: Found,
-    _lock: Lock,
+    _held: JournalFile,
+    _lock: WriterLock,
 }
 
 impl Journal {
@@ -34,14 +34,14 @@ impl Journal {
     pub fn open(path: &Path) -> Result<Journal, Error> {
         // Whatever is no journal stays as it is, without a lock beside it.
         schema::look_at(path)?;
-        let lock = Lock::take(path)?;
+        let lock = WriterLock::take(path)?;
         let failed = |error| Error::from_sqlite(path, &error);
         let held = match schema::look_at(path)? {
-            Found::Nothing => {
+            JournalFile::Nothing => {
                 begin(path)?;
                 schema::look_at(path)?
             }
-            found @ Found::Journal(_) => found,
+            found @ JournalFile::Journal(_) => found,
         };
         let connection = Connection::open(path).map_err(failed)?;
         connection.busy_timeout(PATIENCE).map_err(failed)?;

@@ -13,12 +13,12 @@ pub struct Diagnostic {
     /// What to do about it. Never empty.
     pub hint: String,
     /// Where.
-    pub place: Place,
+    pub place: Location,
 }
 
 /// A place in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct Location {
     /// First byte.
     pub start: usize,
     /// The byte after the last.

@@ -20,7 +20,7 @@ pub enum Kind {
     AskResponse,
     /// A question to the human; its sender waits.
     AskHuman,
-    /// News that wakes nobody.
+    /// An update: it wakes nobody.
     Update,
     /// tx's own notes.
     Lifecycle,

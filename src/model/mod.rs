@@ -17,7 +17,7 @@ mod time;
 mod usage;
 
 pub use address::{Address, BadName, Name, Recipient};
-pub use diagnostic::{Code, Diagnostic, Place, Severity};
+pub use diagnostic::{Code, Diagnostic, Location, Severity};
 pub use directory::{Directory, Resolved, Unresolved};
 pub use kind::{BadWord, Kind, OutcomeWord};
 pub use mesh::{

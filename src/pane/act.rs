@@ -1,7 +1,7 @@
 //! What is to be done with a pane, and what is told of it.
 
 use super::saw::Text;
-use crate::engine::{self, Decision, Dialog, Event, Exit, Sent};
+use crate::engine::{self, Decision, Dialog, Event, ProcessExit, Sent};
 
 /// Something to do. What comes of it is seen.
 #[must_use]
@@ -126,12 +126,12 @@ pub enum Report {
         why: String,
     },
     /// Its process is gone, or never came.
-    Exited(Exit),
+    Exited(ProcessExit),
 }
 
 impl Report {
     /// The same as the engine hears of it.
-    pub fn event(self, pane: engine::Pane, session: Option<String>) -> Event {
+    pub fn event(self, pane: engine::AttemptId, session: Option<String>) -> Event {
         match self {
             Report::Started => Event::PaneStarted { pane, session },
             Report::Ready { no } => Event::PaneReady { pane, no },

@@ -7,7 +7,7 @@
 
 use super::act::Act;
 use super::saw::{Content, Text, View};
-use super::step::{Pane, State};
+use super::step::{Pane, PaneState};
 use crate::engine::{Decision, Dialog, DialogKind};
 use crate::model::AnswerKeys;
 
@@ -30,16 +30,16 @@ impl Pane {
     /// that of any hook: those are odd.
     pub(super) fn shown_dialog(&self, kind: DialogKind, text: String) -> Dialog {
         let known = match &self.state {
-            State::Dialog(shown) if shown.kind == kind && shown.text == text => shown.request,
-            State::Dialog(_)
-            | State::Starting { .. }
-            | State::Ready
-            | State::Delivering(_)
-            | State::Submitted(_)
-            | State::Busy
-            | State::Limited { .. }
-            | State::Ending { .. }
-            | State::Gone { .. } => None,
+            PaneState::Dialog(shown) if shown.kind == kind && shown.text == text => shown.request,
+            PaneState::Dialog(_)
+            | PaneState::Starting { .. }
+            | PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Busy
+            | PaneState::Limited { .. }
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => None,
         };
         let is_ours = kind == DialogKind::Permission && self.keys_for(&text).is_some();
         let next = is_ours.then(|| 2 * (self.told + 1));
@@ -59,7 +59,7 @@ impl Pane {
 
     /// The human has decided on the dialog that is shown.
     pub(super) fn answer_by_keys(&mut self, request: u32, decision: Decision, acts: &mut Vec<Act>) {
-        let State::Dialog(shown) = &self.state else {
+        let PaneState::Dialog(shown) = &self.state else {
             return;
         };
         if shown.request != Some(request) || self.answering.is_some() {
@@ -115,7 +115,7 @@ impl Pane {
             self.wanted.get_or_insert(note);
         }
         self.answering = None;
-        self.state = State::Busy;
+        self.state = PaneState::Busy;
         self.tell_level(true, acts);
         self.look_soon();
     }

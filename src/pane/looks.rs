@@ -2,7 +2,7 @@
 
 use super::act::{Act, Report};
 use super::saw::{Hook, Saw};
-use super::step::{Pane, State};
+use super::step::{Pane, PaneState};
 use super::texts::{Delivering, TAKES};
 use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
 use crate::runtime::reset;
@@ -21,13 +21,13 @@ impl Pane {
     /// Somebody wants to know what it shows.
     pub(super) fn tell_again(&mut self, acts: &mut Vec<Act>) {
         let looks = match &self.state {
-            State::Starting { runs } => *runs,
+            PaneState::Starting { runs } => *runs,
             // What a hook has said of these may be over, and nobody have said so.
-            State::Busy | State::Dialog(_) | State::Limited { .. } => true,
-            State::Ready => self.is_typed_to(),
+            PaneState::Busy | PaneState::Dialog(_) | PaneState::Limited { .. } => true,
+            PaneState::Ready => self.is_typed_to(),
             // The next look at the text tells.
-            State::Delivering(_) | State::Submitted(_) => false,
-            State::Ending { .. } | State::Gone { .. } => false,
+            PaneState::Delivering(_) | PaneState::Submitted(_) => false,
+            PaneState::Ending { .. } | PaneState::Gone { .. } => false,
         };
         match looks {
             true => {
@@ -72,14 +72,15 @@ impl Pane {
             return;
         }
         let looks = match &self.state {
-            State::Starting { runs } => *runs,
-            State::Delivering(Delivering::Looking | Delivering::FindingOut { .. })
-            | State::Submitted(_) => due,
-            State::Delivering(Delivering::Pasting { .. }) => false,
-            State::Ready | State::Busy | State::Dialog(_) | State::Limited { .. } => {
-                due || !self.is_unchanged(saw)
-            }
-            State::Ending { .. } | State::Gone { .. } => false,
+            PaneState::Starting { runs } => *runs,
+            PaneState::Delivering(Delivering::Looking | Delivering::FindingOut { .. })
+            | PaneState::Submitted(_) => due,
+            PaneState::Delivering(Delivering::Pasting { .. }) => false,
+            PaneState::Ready
+            | PaneState::Busy
+            | PaneState::Dialog(_)
+            | PaneState::Limited { .. } => due || !self.is_unchanged(saw),
+            PaneState::Ending { .. } | PaneState::Gone { .. } => false,
         };
         if looks {
             self.next_look = None;
@@ -99,12 +100,12 @@ impl Pane {
                 return self.look_soon();
             }
             let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
-            let known = matches!(self.state, State::Ready);
+            let known = matches!(self.state, PaneState::Ready);
             // Words that are gone may come again, and mean it then.
             let look = classify(&self.setup.screen, &view.screen);
-            let was_limited = self.limit_is_old || matches!(self.state, State::Limited { .. });
+            let was_limited = self.limit_is_old || matches!(self.state, PaneState::Limited { .. });
             self.limit_is_old = was_limited && matches!(look, Look::Limited { .. });
-            self.state = State::Ready;
+            self.state = PaneState::Ready;
             // Who was interrupted is told why before anybody is told that it has stopped.
             if !known && !note {
                 self.ours = false;
@@ -120,7 +121,7 @@ impl Pane {
     /// Has it taken up what it was started with, as far as can be told? A program without hooks
     /// may wait for a moment before it does, and after a while has ended that turn.
     fn has_launched(&mut self, acts: &mut Vec<Act>) -> bool {
-        let waits = matches!(self.state, State::Starting { .. }) && !self.setup.has_hooks;
+        let waits = matches!(self.state, PaneState::Starting { .. }) && !self.setup.has_hooks;
         let Some(turn) = self.launched.filter(|_| waits) else {
             return true;
         };
@@ -149,7 +150,7 @@ impl Pane {
         // Nobody knows what became of a text that was put there in an earlier life: it may not
         // show yet.
         let is_unsure = view.mark.parse().is_ok_and(|mark: u32| mark > self.turn);
-        let apart = match is_unsure && matches!(self.state, State::Starting { .. }) {
+        let apart = match is_unsure && matches!(self.state, PaneState::Starting { .. }) {
             true => TAKES,
             false => self.setup.apart,
         };
@@ -162,7 +163,7 @@ impl Pane {
         let perhaps = self.perhaps.take();
         if let Some(proven) = turn.filter(|turn| Some(*turn) == perhaps) {
             self.turn = proven;
-            if matches!(self.state, State::Ready) {
+            if matches!(self.state, PaneState::Ready) {
                 self.tell_level(true, acts);
             }
         }
@@ -171,15 +172,15 @@ impl Pane {
 
     pub(super) fn turn_is_over(&mut self, fence: bool, acts: &mut Vec<Act>) {
         match &self.state {
-            State::Busy | State::Dialog(_) | State::Limited { .. } => {}
-            State::Starting { .. }
-            | State::Ready
-            | State::Delivering(_)
-            | State::Submitted(_)
-            | State::Ending { .. }
-            | State::Gone { .. } => return,
+            PaneState::Busy | PaneState::Dialog(_) | PaneState::Limited { .. } => {}
+            PaneState::Starting { .. }
+            | PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => return,
         }
-        (self.state, self.ours) = (State::Ready, false);
+        (self.state, self.ours) = (PaneState::Ready, false);
         if fence {
             acts.push(Act::Fence);
         }
@@ -194,11 +195,11 @@ impl Pane {
         if let Some(turn) = self.launched {
             self.launch(turn, acts);
         }
-        if matches!(self.state, State::Busy) {
+        if matches!(self.state, PaneState::Busy) {
             self.sign_of_life(saw, acts);
             self.say_held(acts);
         } else {
-            self.state = State::Busy;
+            self.state = PaneState::Busy;
             self.tell_level(true, acts);
         }
         self.look_if_wanted();
@@ -223,10 +224,10 @@ impl Pane {
         } else {
             return;
         };
-        let known = matches!(&self.state, State::Dialog(shown) if *shown == dialog);
+        let known = matches!(&self.state, PaneState::Dialog(shown) if *shown == dialog);
         if !known {
             self.answering = None;
-            self.state = State::Dialog(dialog);
+            self.state = PaneState::Dialog(dialog);
             self.tell_level(true, acts);
         } else if let Saw::Screen(view) = &saw {
             self.press_answer(view, acts);
@@ -243,15 +244,15 @@ impl Pane {
             self.launch(turn, acts);
         }
         let (until, wait) = match self.state {
-            State::Limited { until, wait, .. } => (until, wait),
-            State::Starting { .. }
-            | State::Ready
-            | State::Delivering(_)
-            | State::Submitted(_)
-            | State::Busy
-            | State::Dialog(_)
-            | State::Ending { .. }
-            | State::Gone { .. } => (0, LIMITED / 2),
+            PaneState::Limited { until, wait, .. } => (until, wait),
+            PaneState::Starting { .. }
+            | PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Busy
+            | PaneState::Dialog(_)
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => (0, LIMITED / 2),
         };
         let shown = match saw {
             Saw::Hook(Hook::Limited(until)) => *until,
@@ -268,7 +269,7 @@ impl Pane {
         };
         if now != until {
             let guessed = shown.is_none();
-            self.state = State::Limited {
+            self.state = PaneState::Limited {
                 until: now,
                 wait,
                 guessed,
@@ -284,18 +285,18 @@ impl Pane {
         let beneath = || classify(&self.setup.screen.without_limits(), &view.screen);
         match self.state {
             _ if self.limit_is_old => Some(beneath()),
-            State::Limited { until, .. } if self.at >= until && self.wanted.is_some() => {
+            PaneState::Limited { until, .. } if self.at >= until && self.wanted.is_some() => {
                 Some(beneath()).filter(|look| *look == Look::Idle)
             }
-            State::Limited { .. }
-            | State::Starting { .. }
-            | State::Ready
-            | State::Delivering(_)
-            | State::Submitted(_)
-            | State::Busy
-            | State::Dialog(_)
-            | State::Ending { .. }
-            | State::Gone { .. } => None,
+            PaneState::Limited { .. }
+            | PaneState::Starting { .. }
+            | PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Busy
+            | PaneState::Dialog(_)
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => None,
         }
     }
 
@@ -306,15 +307,15 @@ impl Pane {
             return None;
         };
         match self.state {
-            State::Limited { until, .. } => Some(until),
-            State::Starting { .. }
-            | State::Ready
-            | State::Delivering(_)
-            | State::Submitted(_)
-            | State::Busy
-            | State::Dialog(_)
-            | State::Ending { .. }
-            | State::Gone { .. } => {
+            PaneState::Limited { until, .. } => Some(until),
+            PaneState::Starting { .. }
+            | PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Busy
+            | PaneState::Dialog(_)
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => {
                 let reset = reset(&text, self.at, self.setup.utc_offset)?;
                 Some(reset + self.setup.limit_grace)
             }
@@ -324,8 +325,11 @@ impl Pane {
     /// Nobody can tell.
     pub(super) fn hold(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
+        if self.sends_note_off(saw) {
+            return;
+        }
         self.say_why(saw);
-        if matches!(self.state, State::Busy) {
+        if matches!(self.state, PaneState::Busy) {
             self.sign_of_life(saw, acts);
         }
         self.look_if_wanted();

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use super::act::{Act, HookAnswer};
 use super::saw::{HookWants, Saw};
-use super::step::{Pane, State};
+use super::step::{Pane, PaneState};
 use crate::engine::{Decision, Dialog};
 
 /// How long the end of a turn is held up for what may follow, in milliseconds.
@@ -94,10 +94,10 @@ impl Pane {
             request,
             answer: HookAnswer::Decision(decision),
         });
-        if let State::Dialog(_) = self.state {
+        if let PaneState::Dialog(_) = self.state {
             match self.requests.asks().cloned() {
-                Some(next) => self.state = State::Dialog(next),
-                None => self.state = State::Busy,
+                Some(next) => self.state = PaneState::Dialog(next),
+                None => self.state = PaneState::Busy,
             }
             self.tell_level(true, acts);
             self.look_if_wanted();
@@ -111,7 +111,7 @@ impl Pane {
             self.turn = turn;
             self.perhaps = None;
             acts.push(Act::Tell(super::Report::Delivered { turn }));
-            self.state = State::Busy;
+            self.state = PaneState::Busy;
         }
         self.turn_is_over(true, acts);
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::engine::{Decision, Dialog, Exit};
+use crate::engine::{Decision, Dialog, ProcessExit};
 use crate::runtime::screen::Screen;
 
 /// Something that was seen, or is wanted.
@@ -76,7 +76,7 @@ pub enum Saw {
     /// Its process is gone, or never came.
     Exited {
         /// As its record says, or as is to be assumed without one.
-        exit: Exit,
+        exit: ProcessExit,
         /// That cannot have come of losing its terminal.
         by_itself: bool,
     },
@@ -189,6 +189,19 @@ pub struct Text {
     pub last_line: String,
     /// When it is given up, if it could not be given until then.
     pub until: Option<i64>,
+}
+
+impl Text {
+    /// A note of one line.
+    pub(super) fn note(line: &str) -> Text {
+        Text {
+            turn: None,
+            mark: String::new(),
+            content: Content::Line(line.into()),
+            last_line: line.into(),
+            until: None,
+        }
+    }
 }
 
 /// What is given.

@@ -7,7 +7,7 @@ use super::requests::Requests;
 use super::saw::{Hook, HookWants, Pasted, Saw, Text, View};
 use super::table::{PanePhase, PaneSignal, PaneTransition, decide};
 use super::texts::{Delivering, SENT};
-use crate::engine::{Dialog, Exit};
+use crate::engine::{Dialog, ProcessExit};
 use crate::model::{AnswerKeys, ScreenRules};
 use crate::runtime::screen::{Look, classify};
 
@@ -46,7 +46,7 @@ pub struct Setup {
 #[derive(Clone, Debug)]
 pub struct Pane {
     pub(super) setup: Setup,
-    pub(super) state: State,
+    pub(super) state: PaneState,
     pub(super) at: i64,
     /// The last turn that it was given; 0 if none.
     pub(super) turn: u32,
@@ -76,6 +76,8 @@ pub struct Pane {
     pub(super) settled: i64,
     /// The limit that its screen shows is over: the words stay until it has something to do.
     pub(super) limit_is_old: bool,
+    /// A tx that was killed may have typed a note, and not sent it off.
+    pub(super) may_hold_note: bool,
     /// Somebody wants to know what the next look finds.
     pub(super) asked: bool,
     /// When it is looked at again.
@@ -92,7 +94,7 @@ pub struct Pane {
 
 /// A phase, with what belongs to it.
 #[derive(Clone, Debug)]
-pub(super) enum State {
+pub(super) enum PaneState {
     Starting {
         runs: bool,
     },
@@ -111,7 +113,7 @@ pub(super) enum State {
         due: Option<i64>,
     },
     Gone {
-        untold: Option<Exit>,
+        untold: Option<ProcessExit>,
     },
 }
 
@@ -120,7 +122,7 @@ impl Pane {
     pub fn new(setup: Setup) -> Pane {
         Pane {
             setup,
-            state: State::Starting { runs: false },
+            state: PaneState::Starting { runs: false },
             at: 0,
             turn: 0,
             perhaps: None,
@@ -136,6 +138,7 @@ impl Pane {
             held: 0,
             settled: 0,
             limit_is_old: false,
+            may_hold_note: false,
             asked: false,
             next_look: None,
             why: "it was never seen to wait",
@@ -166,13 +169,13 @@ impl Pane {
             self.settled = self.at + SENT;
         }
         self.act(by, seen, saw, &mut acts);
-        if !matches!(self.state, State::Dialog(_)) {
+        if !matches!(self.state, PaneState::Dialog(_)) {
             // It was answered, or is gone.
             self.answering = None;
         }
         // A title of one that is typed to is only a reason to look.
         if looked && seen != PaneSignal::Changed {
-            match is_hidden && self.asked && matches!(self.state, State::Ready) {
+            match is_hidden && self.asked && matches!(self.state, PaneState::Ready) {
                 true => self.look_soon(),
                 false => self.answer(shown.unwrap_or(0), &mut acts),
             }
@@ -184,15 +187,15 @@ impl Pane {
     /// Its phase.
     pub fn phase(&self) -> PanePhase {
         match &self.state {
-            State::Starting { .. } => PanePhase::Starting,
-            State::Ready => PanePhase::Ready,
-            State::Delivering(_) => PanePhase::Delivering,
-            State::Submitted(_) => PanePhase::Submitted,
-            State::Busy => PanePhase::Busy,
-            State::Dialog(_) => PanePhase::Dialog,
-            State::Limited { .. } => PanePhase::Limited,
-            State::Ending { .. } => PanePhase::Ending,
-            State::Gone { .. } => PanePhase::Gone,
+            PaneState::Starting { .. } => PanePhase::Starting,
+            PaneState::Ready => PanePhase::Ready,
+            PaneState::Delivering(_) => PanePhase::Delivering,
+            PaneState::Submitted(_) => PanePhase::Submitted,
+            PaneState::Busy => PanePhase::Busy,
+            PaneState::Dialog(_) => PanePhase::Dialog,
+            PaneState::Limited { .. } => PanePhase::Limited,
+            PaneState::Ending { .. } => PanePhase::Ending,
+            PaneState::Gone { .. } => PanePhase::Gone,
         }
     }
 
@@ -209,15 +212,15 @@ impl Pane {
     /// When [`Saw::Due`] is to be seen.
     pub fn due(&self) -> Option<i64> {
         match &self.state {
-            State::Ending { due, .. } => *due,
-            State::Gone { .. } => None,
-            State::Starting { .. }
-            | State::Ready
-            | State::Delivering(_)
-            | State::Submitted(_)
-            | State::Busy
-            | State::Dialog(_)
-            | State::Limited { .. } => {
+            PaneState::Ending { due, .. } => *due,
+            PaneState::Gone { .. } => None,
+            PaneState::Starting { .. }
+            | PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Busy
+            | PaneState::Dialog(_)
+            | PaneState::Limited { .. } => {
                 let due = [self.next_look, self.requests.due()];
                 due.into_iter().flatten().min()
             }
@@ -232,16 +235,16 @@ impl Pane {
     /// Does it want its title to be told once a second?
     pub fn is_watched(&self) -> bool {
         match &self.state {
-            State::Busy => true,
-            State::Starting { runs: true } | State::Dialog(_) | State::Limited { .. } => {
-                self.is_typed_to()
-            }
-            State::Starting { runs: false }
-            | State::Ready
-            | State::Delivering(_)
-            | State::Submitted(_)
-            | State::Ending { .. }
-            | State::Gone { .. } => false,
+            PaneState::Busy => true,
+            PaneState::Starting { runs: true }
+            | PaneState::Dialog(_)
+            | PaneState::Limited { .. } => self.is_typed_to(),
+            PaneState::Starting { runs: false }
+            | PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => false,
         }
     }
 
@@ -415,7 +418,7 @@ impl Pane {
 
     /// It runs, and has what it was started with.
     fn run(&mut self, acts: &mut Vec<Act>) {
-        if let State::Ending { due: Some(_), .. } = self.state {
+        if let PaneState::Ending { due: Some(_), .. } = self.state {
             // That is known.
             return;
         }
@@ -425,23 +428,23 @@ impl Pane {
             (self.turn, self.ours) = (turn, true);
             acts.push(Act::Tell(Report::Delivered { turn }));
         }
-        if let State::Ending { due, .. } = &mut self.state {
+        if let PaneState::Ending { due, .. } = &mut self.state {
             *due = Some(self.at);
             return;
         }
         if one_turn.is_some() {
-            self.state = State::Busy;
+            self.state = PaneState::Busy;
         } else if self.start.is_some() {
             // It takes the text up by itself, and shows or says so.
             (self.launched, self.perhaps) = (self.start, self.start);
-            self.state = State::Starting { runs: true };
+            self.state = PaneState::Starting { runs: true };
             acts.push(Act::Look);
         } else if self.is_typed_to() {
-            self.state = State::Starting { runs: true };
+            self.state = PaneState::Starting { runs: true };
             acts.push(Act::Look);
         } else {
             // A program that reads lines is idle when it has started.
-            self.state = State::Ready;
+            self.state = PaneState::Ready;
             self.tell_level(true, acts);
             self.deliver(None, acts);
         }
@@ -451,14 +454,15 @@ impl Pane {
         (self.turn, self.told, self.ours) = (turn, told, busy);
         if self.is_typed_to() {
             // What it shows counts, and not what was known of it.
-            self.state = State::Starting { runs: true };
+            self.state = PaneState::Starting { runs: true };
             self.asked = true;
+            self.may_hold_note = true;
             acts.push(Act::Look);
             return;
         }
         self.state = match busy || self.setup.one_turn {
-            true => State::Busy,
-            false => State::Ready,
+            true => PaneState::Busy,
+            false => PaneState::Ready,
         };
         // Whether it has shown anything since, nobody knows.
         self.tell_level(false, acts);
@@ -482,9 +486,9 @@ impl Pane {
     }
 
     fn begin_ending(&mut self, acts: &mut Vec<Act>) {
-        let begins = matches!(self.state, State::Starting { runs: false });
+        let begins = matches!(self.state, PaneState::Starting { runs: false });
         let due = (!begins).then_some(self.at);
-        self.state = State::Ending { step: 0, due };
+        self.state = PaneState::Ending { step: 0, due };
         match begins {
             true => acts.push(Act::Revoke),
             false => self.next_signal(acts),
@@ -493,7 +497,7 @@ impl Pane {
 
     /// The next step to its end.
     fn next_signal(&mut self, acts: &mut Vec<Act>) {
-        let State::Ending { step, due } = &mut self.state else {
+        let PaneState::Ending { step, due } = &mut self.state else {
             return;
         };
         let (force, patience) = STEPS.get(*step).map_or((Force::KillWrapper, AGAIN), |s| *s);
@@ -506,43 +510,43 @@ impl Pane {
     fn lose_terminal(&mut self, acts: &mut Vec<Act>) {
         self.has_terminal = false;
         let ends = match &self.state {
-            State::Starting { runs } => *runs,
-            State::Ending { .. } | State::Gone { .. } => false,
-            State::Ready
-            | State::Delivering(_)
-            | State::Submitted(_)
-            | State::Busy
-            | State::Dialog(_)
-            | State::Limited { .. } => true,
+            PaneState::Starting { runs } => *runs,
+            PaneState::Ending { .. } | PaneState::Gone { .. } => false,
+            PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Busy
+            | PaneState::Dialog(_)
+            | PaneState::Limited { .. } => true,
         };
         if ends && !self.setup.one_turn {
             let due = Some(self.at);
-            self.state = State::Ending { step: 1, due };
+            self.state = PaneState::Ending { step: 1, due };
             self.next_signal(acts);
         }
     }
 
     /// It is gone. What went with its terminal is no failure of its own.
-    fn exit(&mut self, exit: Exit, by_itself: bool, acts: &mut Vec<Act>) {
+    fn exit(&mut self, exit: ProcessExit, by_itself: bool, acts: &mut Vec<Act>) {
         // One that tx has ended itself need not ask for the terminal, which may be what is wrong.
-        let was_ended = matches!(self.state, State::Ending { .. }) && self.has_terminal;
+        let was_ended = matches!(self.state, PaneState::Ending { .. }) && self.has_terminal;
         if by_itself || was_ended {
-            self.state = State::Gone { untold: None };
+            self.state = PaneState::Gone { untold: None };
             acts.extend([Act::Fence, Act::Tell(Report::Exited(exit))]);
         } else {
-            self.state = State::Gone { untold: Some(exit) };
+            self.state = PaneState::Gone { untold: Some(exit) };
             acts.push(Act::FindTerminal);
         }
     }
 
     fn tell_exit(&mut self, has_terminal: bool, acts: &mut Vec<Act>) {
-        let State::Gone { untold } = &mut self.state else {
+        let PaneState::Gone { untold } = &mut self.state else {
             return;
         };
         let Some(exit) = untold.take() else { return };
         let exit = match has_terminal {
             true => exit,
-            false => Exit::CutOff {
+            false => ProcessExit::CutOff {
                 why: "the tmux server went away".into(),
             },
         };
@@ -554,23 +558,25 @@ impl Pane {
     pub(super) fn tell_level(&mut self, lives: bool, acts: &mut Vec<Act>) {
         let (no, turn) = (self.told + 1, self.turn);
         let report = match &self.state {
-            State::Ready | State::Delivering(_) if turn == 0 => Report::Ready { no },
-            State::Ready | State::Delivering(_) => Report::Idle { turn, no },
-            State::Submitted(_) | State::Busy => Report::Busy {
+            PaneState::Ready | PaneState::Delivering(_) if turn == 0 => Report::Ready { no },
+            PaneState::Ready | PaneState::Delivering(_) => Report::Idle { turn, no },
+            PaneState::Submitted(_) | PaneState::Busy => Report::Busy {
                 turn: (turn > 0 && self.ours).then_some(turn),
                 unchanged: !lives,
                 no,
             },
-            State::Dialog(dialog) => Report::Asked {
+            PaneState::Dialog(dialog) => Report::Asked {
                 dialog: dialog.clone(),
                 no,
             },
-            State::Limited { until, guessed, .. } => Report::Limited {
+            PaneState::Limited { until, guessed, .. } => Report::Limited {
                 until: *until,
                 guessed: *guessed,
                 no,
             },
-            State::Starting { .. } | State::Ending { .. } | State::Gone { .. } => return,
+            PaneState::Starting { .. } | PaneState::Ending { .. } | PaneState::Gone { .. } => {
+                return;
+            }
         };
         self.told = no;
         acts.push(Act::Tell(report));

@@ -6,9 +6,9 @@
 
 use super::act::{Act, HookAnswer, Report};
 use super::saw::{Hook, Pasted, Saw, Text, View, is_marked};
-use super::step::{Pane, State};
+use super::step::{Pane, PaneState};
 use super::table::PaneSignal;
-use crate::engine::Sent;
+use crate::engine::{PAUSED, Sent};
 
 /// Programs lose an Enter that comes sooner after a paste, or take it for a part of it. In
 /// milliseconds.
@@ -27,14 +27,14 @@ pub(super) enum Delivering {
     /// The moment is looked for.
     Looking,
     /// It is being given.
-    Pasting { text: Text, way: Way },
+    Pasting { text: Text, way: DeliveryMethod },
     /// It may be there.
     FindingOut { text: Text },
 }
 
 /// How a text is given.
 #[derive(Clone, Debug)]
-pub(super) enum Way {
+pub(super) enum DeliveryMethod {
     /// Typed, where the screen was like this.
     Typed(Box<View>),
     /// As lines that the program reads.
@@ -70,22 +70,24 @@ impl Pane {
         self.wanted = Some(text);
         self.held = self.at;
         match &self.state {
-            State::Ready => self.deliver(None, acts),
-            State::Delivering(_) | State::Submitted(_) => {}
+            PaneState::Ready => self.deliver(None, acts),
+            PaneState::Delivering(_) | PaneState::Submitted(_) => {}
             // A limit that is over may stay on the screen until there is something to do.
-            State::Limited { until, .. } if self.at >= *until && self.has_way_in() => {
-                self.state = State::Ready;
+            PaneState::Limited { until, .. } if self.at >= *until && self.has_way_in() => {
+                self.state = PaneState::Ready;
                 self.deliver(None, acts);
             }
-            State::Starting { runs: true }
-            | State::Busy
-            | State::Dialog(_)
-            | State::Limited { .. } => {
+            PaneState::Starting { runs: true }
+            | PaneState::Busy
+            | PaneState::Dialog(_)
+            | PaneState::Limited { .. } => {
                 if self.is_typed_to() && self.next_look.is_none() {
                     acts.push(Act::Look);
                 }
             }
-            State::Starting { runs: false } | State::Ending { .. } | State::Gone { .. } => {}
+            PaneState::Starting { runs: false }
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => {}
         }
     }
 
@@ -100,12 +102,12 @@ impl Pane {
         }
         match seen {
             _ if self.setup.sends => self.send(acts),
-            Some(view) => self.paste(Way::Typed(Box::new(view)), acts),
+            Some(view) => self.paste(DeliveryMethod::Typed(Box::new(view)), acts),
             None if self.is_typed_to() => {
-                self.state = State::Delivering(Delivering::Looking);
+                self.state = PaneState::Delivering(Delivering::Looking);
                 acts.push(Act::Look);
             }
-            None => self.paste(Way::Lines, acts),
+            None => self.paste(DeliveryMethod::Lines, acts),
         }
     }
 
@@ -120,21 +122,21 @@ impl Pane {
         let text = self.wanted.take()?;
         (self.idle, self.next_look) = (None, None);
         if is_seen && is_marked(&self.mark, &text.mark) {
-            self.state = State::Starting { runs: true };
+            self.state = PaneState::Starting { runs: true };
             self.tell_unsure(&text, acts);
             return None;
         }
         Some(text)
     }
 
-    fn paste(&mut self, way: Way, acts: &mut Vec<Act>) {
-        let as_seen = matches!(way, Way::Typed(_));
+    fn paste(&mut self, way: DeliveryMethod, acts: &mut Vec<Act>) {
+        let as_seen = matches!(way, DeliveryMethod::Typed(_));
         if let Some(text) = self.take_wanted(as_seen, acts) {
             acts.push(Act::Paste {
                 text: text.clone(),
                 as_seen,
             });
-            self.state = State::Delivering(Delivering::Pasting { text, way });
+            self.state = PaneState::Delivering(Delivering::Pasting { text, way });
         }
     }
 
@@ -146,26 +148,28 @@ impl Pane {
                 answer: HookAnswer::Text(text.clone()),
             });
             let way = match ends_turn {
-                true => Way::EndOfTurn,
-                false => Way::Sent,
+                true => DeliveryMethod::EndOfTurn,
+                false => DeliveryMethod::Sent,
             };
-            self.state = State::Delivering(Delivering::Pasting { text, way });
+            self.state = PaneState::Delivering(Delivering::Pasting { text, way });
         }
     }
 
     fn send(&mut self, acts: &mut Vec<Act>) {
         if let Some(text) = self.take_wanted(true, acts) {
             acts.push(Act::Send(text.clone()));
-            let way = Way::Sent;
-            self.state = State::Delivering(Delivering::Pasting { text, way });
+            let way = DeliveryMethod::Sent;
+            self.state = PaneState::Delivering(Delivering::Pasting { text, way });
         }
     }
 
     /// Is it the moment for the text that waits?
     pub(super) fn judge(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
-        match std::mem::replace(&mut self.state, State::Ready) {
-            State::Delivering(Delivering::FindingOut { text }) => self.found_out(text, &saw, acts),
-            State::Delivering(Delivering::Looking) => match seen {
+        match std::mem::replace(&mut self.state, PaneState::Ready) {
+            PaneState::Delivering(Delivering::FindingOut { text }) => {
+                self.found_out(text, &saw, acts);
+            }
+            PaneState::Delivering(Delivering::Looking) => match seen {
                 PaneSignal::Busy => self.goes_on(&saw, acts),
                 PaneSignal::Dialog => self.ask(saw, acts),
                 PaneSignal::Limited => self.limit(&saw, acts),
@@ -208,18 +212,18 @@ impl Pane {
 
     /// Unless something has come of it.
     fn go_on_looking(&mut self) {
-        if matches!(self.state, State::Ready) && self.wanted.is_some() {
-            self.state = State::Delivering(Delivering::Looking);
+        if matches!(self.state, PaneState::Ready) && self.wanted.is_some() {
+            self.state = PaneState::Delivering(Delivering::Looking);
         }
     }
 
     /// The text is there. A program that reads lines has it then.
     pub(super) fn given(&mut self, acts: &mut Vec<Act>) {
-        match std::mem::replace(&mut self.state, State::Busy) {
-            State::Delivering(Delivering::Pasting { text, way }) => match way {
-                Way::Typed(then) => {
+        match std::mem::replace(&mut self.state, PaneState::Busy) {
+            PaneState::Delivering(Delivering::Pasting { text, way }) => match way {
+                DeliveryMethod::Typed(then) => {
                     self.next_look = Some(self.at + BEFORE_ENTER);
-                    self.state = State::Submitted(Box::new(Submitted {
+                    self.state = PaneState::Submitted(Box::new(Submitted {
                         text,
                         typed: Some(Typed {
                             then: *then,
@@ -229,24 +233,46 @@ impl Pane {
                         until: self.at + TAKES,
                     }));
                 }
-                Way::Sent => {
+                DeliveryMethod::Sent => {
                     let until = self.at + SENT;
                     self.next_look = Some(until);
-                    self.state = State::Submitted(Box::new(Submitted {
+                    self.state = PaneState::Submitted(Box::new(Submitted {
                         text,
                         typed: None,
                         until,
                     }));
                 }
-                Way::Lines | Way::EndOfTurn => self.has(&text, acts),
+                DeliveryMethod::Lines | DeliveryMethod::EndOfTurn => self.has(&text, acts),
             },
             state => self.state = state,
         }
     }
 
+    /// The note of a tx that was killed stands in the prompt, and nobody else will send it off:
+    /// it goes on from there, once.
+    pub(super) fn sends_note_off(&mut self, saw: &Saw) -> bool {
+        let Saw::Screen(view) = saw else { return false };
+        let starts = matches!(self.state, PaneState::Starting { runs: true });
+        let is_note = view.quiet && view.free && view.screen.ends_with(PAUSED);
+        if !(starts && is_note && std::mem::take(&mut self.may_hold_note)) {
+            return false;
+        }
+        self.next_look = Some(self.at + BEFORE_ENTER);
+        self.state = PaneState::Submitted(Box::new(Submitted {
+            text: Text::note(PAUSED),
+            typed: Some(Typed {
+                then: view.clone(),
+                pressed: None,
+                enters: 0,
+            }),
+            until: self.at + TAKES,
+        }));
+        true
+    }
+
     /// It has a text.
     fn has(&mut self, text: &Text, acts: &mut Vec<Act>) {
-        (self.state, self.ours, self.shown, self.idle) = (State::Busy, true, 0, None);
+        (self.state, self.ours, self.shown, self.idle) = (PaneState::Busy, true, 0, None);
         (self.perhaps, self.limit_is_old) = (None, false);
         if let Some(turn) = text.turn {
             self.turn = turn;
@@ -257,21 +283,21 @@ impl Pane {
 
     /// Nothing was touched.
     pub(super) fn not_given(&mut self, pasted: Pasted, acts: &mut Vec<Act>) {
-        let state = std::mem::replace(&mut self.state, State::Ready);
-        let State::Delivering(Delivering::Pasting { text, way }) = state else {
+        let state = std::mem::replace(&mut self.state, PaneState::Ready);
+        let PaneState::Delivering(Delivering::Pasting { text, way }) = state else {
             self.state = state;
             return;
         };
         match pasted {
             // Its end is told soon.
             Pasted::NoPane => {}
-            Pasted::Refused(why) if !matches!(way, Way::Typed(_)) => {
+            Pasted::Refused(why) if !matches!(way, DeliveryMethod::Typed(_)) => {
                 self.tell_failed(&text, Sent::Nothing, why, acts);
             }
             Pasted::Changed | Pasted::Refused(_) | Pasted::There | Pasted::Unknown => {
                 self.why = "it changed in the last moment";
                 self.wanted.get_or_insert(text);
-                self.state = State::Delivering(Delivering::Looking);
+                self.state = PaneState::Delivering(Delivering::Looking);
                 self.look_soon();
             }
         }
@@ -279,16 +305,16 @@ impl Pane {
 
     /// Nobody can tell whether the text is there. Of a program that reads lines its pane can.
     pub(super) fn find_out(&mut self, acts: &mut Vec<Act>) {
-        match std::mem::replace(&mut self.state, State::Ready) {
-            State::Delivering(Delivering::Pasting {
+        match std::mem::replace(&mut self.state, PaneState::Ready) {
+            PaneState::Delivering(Delivering::Pasting {
                 text,
-                way: Way::Lines,
+                way: DeliveryMethod::Lines,
             }) => {
-                self.state = State::Delivering(Delivering::FindingOut { text });
+                self.state = PaneState::Delivering(Delivering::FindingOut { text });
                 acts.push(Act::Look);
             }
-            State::Delivering(Delivering::Pasting { text, .. }) => {
-                self.state = State::Starting { runs: true };
+            PaneState::Delivering(Delivering::Pasting { text, .. }) => {
+                self.state = PaneState::Starting { runs: true };
                 self.tell_unsure(&text, acts);
             }
             state => self.state = state,
@@ -301,11 +327,11 @@ impl Pane {
                 return self.has(&text, acts);
             }
             self.wanted.get_or_insert(text);
-            return self.paste(Way::Lines, acts);
+            return self.paste(DeliveryMethod::Lines, acts);
         }
         // If there is no pane, its end is told soon.
         if !matches!(saw, Saw::NotSeen(None)) {
-            self.state = State::Delivering(Delivering::FindingOut { text });
+            self.state = PaneState::Delivering(Delivering::FindingOut { text });
             self.look_soon();
         }
     }
@@ -315,7 +341,7 @@ impl Pane {
     /// one that it takes for something else.
     pub(super) fn confirm(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         let at = self.at;
-        let State::Submitted(submitted) = &mut self.state else {
+        let PaneState::Submitted(submitted) = &mut self.state else {
             return;
         };
         let Submitted { text, typed, until } = &mut **submitted;
@@ -369,7 +395,7 @@ impl Pane {
     /// A text that was sent is taken up by itself, after a dialog too: only its program can
     /// tell.
     fn await_sent(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
-        let State::Submitted(submitted) = &self.state else {
+        let PaneState::Submitted(submitted) = &self.state else {
             return;
         };
         let until = submitted.until;
@@ -397,7 +423,7 @@ impl Pane {
     /// Enter was pressed.
     pub(super) fn entered(&mut self) {
         let at = self.at;
-        if let State::Submitted(submitted) = &mut self.state {
+        if let PaneState::Submitted(submitted) = &mut self.state {
             if let Some(typed) = &mut submitted.typed {
                 typed.enters += 1;
             }
@@ -413,15 +439,15 @@ impl Pane {
             return;
         };
         let submitted = match &self.state {
-            State::Submitted(submitted) => submitted.text.turn == Some(*turn),
-            State::Starting { .. }
-            | State::Ready
-            | State::Delivering(_)
-            | State::Busy
-            | State::Dialog(_)
-            | State::Limited { .. }
-            | State::Ending { .. }
-            | State::Gone { .. } => false,
+            PaneState::Submitted(submitted) => submitted.text.turn == Some(*turn),
+            PaneState::Starting { .. }
+            | PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Busy
+            | PaneState::Dialog(_)
+            | PaneState::Limited { .. }
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => false,
         };
         // Its screen may show what it did before for a moment.
         let settled = self.at + TAKES;
@@ -430,7 +456,7 @@ impl Pane {
             self.settled = settled;
         } else if self.perhaps == Some(*turn) {
             self.settled = settled;
-            (self.state, self.turn, self.ours) = (State::Busy, *turn, true);
+            (self.state, self.turn, self.ours) = (PaneState::Busy, *turn, true);
             (self.perhaps, self.idle, self.shown) = (None, None, 0);
             self.launched = None;
             acts.push(Act::Tell(Report::Delivered { turn: *turn }));
@@ -440,16 +466,16 @@ impl Pane {
 
     /// It has taken the text.
     fn take_up(&mut self, acts: &mut Vec<Act>) {
-        match std::mem::replace(&mut self.state, State::Busy) {
-            State::Submitted(submitted) => self.has(&submitted.text, acts),
+        match std::mem::replace(&mut self.state, PaneState::Busy) {
+            PaneState::Submitted(submitted) => self.has(&submitted.text, acts),
             state => self.state = state,
         }
     }
 
     /// The text is in the line of a person, or was: nobody knows.
     pub(super) fn unsure(&mut self, acts: &mut Vec<Act>) {
-        match std::mem::replace(&mut self.state, State::Starting { runs: true }) {
-            State::Submitted(submitted) => {
+        match std::mem::replace(&mut self.state, PaneState::Starting { runs: true }) {
+            PaneState::Submitted(submitted) => {
                 self.look_if_wanted();
                 self.tell_unsure(&submitted.text, acts);
             }
@@ -476,8 +502,8 @@ impl Pane {
         let Some(text) = self.wanted.take_if(late) else {
             return;
         };
-        if matches!(self.state, State::Delivering(Delivering::Looking)) {
-            self.state = State::Ready;
+        if matches!(self.state, PaneState::Delivering(Delivering::Looking)) {
+            self.state = PaneState::Ready;
         }
         self.next_look = None;
         match is_marked(&self.mark, &text.mark) {

@@ -6,8 +6,8 @@
 use std::io;
 use std::path::Path;
 
-use super::{BUILTIN, Place, Project, read_regular};
-use crate::format::prompt::{Briefing, Loaded, brief, system, with_feature};
+use super::{BUILTIN, MeshSource, Project, read_regular};
+use crate::format::prompt::{Briefing, PromptFile, brief, system, with_feature};
 use crate::model::{Agent, Code, Feature, Mesh, Prompt};
 
 /// The largest file that is put into a prompt, in bytes.
@@ -29,7 +29,7 @@ pub struct BadPrompt {
 /// it prints is its outcome.
 pub fn briefing(
     project: &Project,
-    place: &Place,
+    place: &MeshSource,
     mesh: &Mesh,
     agent: &Agent,
     prints: bool,
@@ -44,7 +44,7 @@ pub fn briefing(
 /// The same for an agent CLI, at system level.
 pub fn system_text(
     project: &Project,
-    place: &Place,
+    place: &MeshSource,
     mesh: &Mesh,
     agent: &Agent,
     feature: Option<&Feature>,
@@ -58,7 +58,7 @@ pub fn system_text(
 #[expect(clippy::too_many_arguments, reason = "all that a briefing is made of")]
 fn made(
     project: &Project,
-    place: &Place,
+    place: &MeshSource,
     mesh: &Mesh,
     agent: &Agent,
     prints: bool,
@@ -68,13 +68,13 @@ fn made(
 ) -> Result<String, BadPrompt> {
     let workspace = workspace.map(Path::to_string_lossy);
     let prompt = prompt(project, place, mesh, agent, feature)?;
-    let loaded: Vec<Loaded> = agent
+    let loaded: Vec<PromptFile> = agent
         .load
         .iter()
         .map(|path| {
             let path = with_feature(path, feature);
             let text = read_within(&project.root, &project.root.join(&path));
-            Loaded { path, text }
+            PromptFile { path, text }
         })
         .collect();
     Ok(make(&Briefing {
@@ -92,7 +92,7 @@ fn made(
 
 fn prompt(
     project: &Project,
-    place: &Place,
+    place: &MeshSource,
     mesh: &Mesh,
     agent: &Agent,
     feature: Option<&Feature>,
@@ -103,11 +103,11 @@ fn prompt(
         Some(Prompt::File(file)) => with_feature(file, feature),
     };
     let text = match place {
-        Place::File(config) => {
+        MeshSource::File(config) => {
             let folder = config.parent().unwrap_or(Path::new("."));
             read_within(&project.root, &folder.join(&file))
         }
-        Place::BuiltIn => {
+        MeshSource::BuiltIn => {
             let path = format!("{}/{file}", mesh.name);
             let found = BUILTIN.iter().find(|(name, _)| *name == path);
             found

@@ -9,7 +9,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::format::{Text, too_large};
+use crate::format::{SourceText, too_large};
 use crate::model::{Code, Diagnostic};
 
 /// The bytes of a file, and when it was written.
@@ -111,7 +111,7 @@ fn not_a_file(found: fs::FileType) -> Diagnostic {
     } else {
         ("a pipe, socket or device", "write a regular file")
     };
-    Text("").diagnose(
+    SourceText("").diagnose(
         Code::NotAFile,
         0..0,
         format!("expected a file, found {what}"),
@@ -126,7 +126,7 @@ pub fn unreadable(error: &io::Error) -> Diagnostic {
         io::ErrorKind::PermissionDenied => "give read permission: chmod +r",
         _ => "see that the disk is well, then try again",
     };
-    Text("").diagnose(
+    SourceText("").diagnose(
         Code::Unreadable,
         0..0,
         format!("cannot be read: {error}"),

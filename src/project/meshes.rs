@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::runnable::missing_prompt;
 use super::{BUILTIN, Project, cannot_run, read_regular, unreadable};
-use crate::format::mesh::{self, Loaded, MAX_FILE, Part, Remark};
+use crate::format::mesh::{self, MAX_FILE, ParsedMesh, Part, Remark};
 use crate::model::{Address, Agent, Code, Diagnostic, Directory, Mesh, Recipient};
 use crate::runtime::Runtimes;
 
@@ -20,18 +20,18 @@ const CONFIGS: [&str; 3] = ["config.yaml", "config.yml", "config.json"];
 #[derive(Debug)]
 pub struct Catalogue {
     /// The configs.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<MeshEntry>,
     /// What runs their agents.
     pub runtimes: Runtimes,
 }
 
 /// One mesh config.
 #[derive(Debug)]
-pub struct Entry {
+pub struct MeshEntry {
     /// Its name: the mesh's, or its folder's if it does not load.
     pub name: String,
     /// Where it comes from.
-    pub place: Place,
+    pub place: MeshSource,
     /// Its text, for reports.
     pub text: String,
     /// The mesh, if it loads.
@@ -44,7 +44,7 @@ pub struct Entry {
 
 /// Where a mesh config comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum MeshSource {
     /// This file.
     File(PathBuf),
     /// Built into the program.
@@ -61,10 +61,10 @@ impl Catalogue {
         };
         for (path, text) in BUILTIN {
             if let Some(folder) = path.strip_suffix("/config.yaml")
-                && !entries.iter().any(|entry: &Entry| entry.name == folder)
+                && !entries.iter().any(|entry: &MeshEntry| entry.name == folder)
             {
-                let place = Place::BuiltIn;
-                entries.push(Entry::parse(folder, place, text.as_bytes(), &runtimes));
+                let place = MeshSource::BuiltIn;
+                entries.push(MeshEntry::parse(folder, place, text.as_bytes(), &runtimes));
             }
         }
         // Of two that have one name, one that loads, and whose folder has that name
@@ -86,7 +86,7 @@ impl Catalogue {
     }
 
     /// The entry of this name; of two, the one that is used.
-    pub fn get(&self, name: &str) -> Option<&Entry> {
+    pub fn get(&self, name: &str) -> Option<&MeshEntry> {
         let name = name.to_ascii_lowercase();
         self.entries.iter().find(|entry| entry.name == name)
     }
@@ -112,17 +112,17 @@ impl Catalogue {
     }
 }
 
-impl Entry {
+impl MeshEntry {
     /// Read a config file.
-    pub fn read(path: &Path, runtimes: &Runtimes) -> Entry {
-        let place = Place::File(path.into());
+    pub fn read(path: &Path, runtimes: &Runtimes) -> MeshEntry {
+        let place = MeshSource::File(path.into());
         // A link to a config is its author's choice: what it leads to is read.
         let real = path.canonicalize().unwrap_or_else(|_| path.into());
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
         let folder = folder.to_string_lossy().to_ascii_lowercase();
         let mut entry = match read_regular(&real, MAX_FILE) {
-            Ok((bytes, _)) => Entry::parse(&folder, place, &bytes, runtimes),
-            Err(diagnostic) => Entry::unreadable(folder.clone(), place, diagnostic),
+            Ok((bytes, _)) => MeshEntry::parse(&folder, place, &bytes, runtimes),
+            Err(diagnostic) => MeshEntry::unreadable(folder.clone(), place, diagnostic),
         };
         // Only a config in its place has a folder that is its own.
         if path.file_stem().is_some_and(|stem| stem == "config") {
@@ -132,15 +132,15 @@ impl Entry {
         entry
     }
 
-    fn parse(folder: &str, place: Place, bytes: &[u8], runtimes: &Runtimes) -> Entry {
-        let Loaded {
+    fn parse(folder: &str, place: MeshSource, bytes: &[u8], runtimes: &Runtimes) -> MeshEntry {
+        let ParsedMesh {
             mesh,
             diagnostics,
             elsewhere,
         } = mesh::parse_with(bytes, runtimes);
         let name = mesh.as_ref().map(|mesh| mesh.name.to_string());
         let text = String::from_utf8_lossy(bytes);
-        Entry {
+        MeshEntry {
             name: name.unwrap_or_else(|| folder.into()),
             place,
             text: text.trim_start_matches('\u{feff}').into(),
@@ -150,8 +150,8 @@ impl Entry {
         }
     }
 
-    fn unreadable(name: String, place: Place, diagnostic: Diagnostic) -> Entry {
-        Entry {
+    fn unreadable(name: String, place: MeshSource, diagnostic: Diagnostic) -> MeshEntry {
+        MeshEntry {
             name,
             place,
             text: String::new(),
@@ -274,11 +274,11 @@ impl Entry {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for MeshSource {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         match self {
-            Place::File(path) => path.display().fmt(f),
-            Place::BuiltIn => f.write_str("built in"),
+            MeshSource::File(path) => path.display().fmt(f),
+            MeshSource::BuiltIn => f.write_str("built in"),
         }
     }
 }
@@ -292,15 +292,15 @@ fn runtimes_of(project: Option<&Project>) -> Runtimes {
 
 /// The configs below `meshes/`: `name/config.yaml`, or `category/name/config.yaml`.
 /// A folder that cannot be read is an entry that says so.
-fn own_entries(meshes: &Path, runtimes: &Runtimes) -> Vec<Entry> {
+fn own_entries(meshes: &Path, runtimes: &Runtimes) -> Vec<MeshEntry> {
     let mut entries = Vec::new();
     for folder in folders(meshes, &mut entries) {
         match config_in(&folder) {
-            Some(config) => entries.push(Entry::read(&config, runtimes)),
+            Some(config) => entries.push(MeshEntry::read(&config, runtimes)),
             None => {
                 let within = folders(&folder, &mut entries);
                 let configs = within.iter().filter_map(|folder| config_in(folder));
-                entries.extend(configs.map(|config| Entry::read(&config, runtimes)));
+                entries.extend(configs.map(|config| MeshEntry::read(&config, runtimes)));
             }
         }
     }
@@ -315,14 +315,18 @@ pub fn config_in(folder: &Path) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-fn folders(path: &Path, entries: &mut Vec<Entry>) -> Vec<PathBuf> {
+fn folders(path: &Path, entries: &mut Vec<MeshEntry>) -> Vec<PathBuf> {
     let listed = match fs::read_dir(path) {
         Ok(listed) => listed,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let place = Place::File(path.into());
-            entries.push(Entry::unreadable(name.into(), place, unreadable(&error)));
+            let place = MeshSource::File(path.into());
+            entries.push(MeshEntry::unreadable(
+                name.into(),
+                place,
+                unreadable(&error),
+            ));
             return Vec::new();
         }
     };

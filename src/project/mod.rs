@@ -3,6 +3,7 @@
 //! This room knows paths and the file system, and nothing of processes, clocks
 //! or decisions. It never edits, moves or deletes what somebody else wrote.
 
+mod atomic_file;
 mod briefing;
 mod builtin;
 mod files;
@@ -10,17 +11,16 @@ mod meshes;
 mod private;
 mod root;
 mod runnable;
-mod whole;
 mod workspace;
 
+pub use atomic_file::{FileUse, replace, write_new, write_numbered, write_with_folders};
 pub use briefing::{BadPrompt, briefing, system_text};
 pub use builtin::BUILTIN;
 pub use files::{Contents, is_passing, read_regular, try_read_regular, unreadable};
-pub use meshes::{Catalogue, Entry, Place, config_in};
+pub use meshes::{Catalogue, MeshEntry, MeshSource, config_in};
 pub use private::{
     close_all_in, create_private, make_private_folder, make_private_folders, write_private,
 };
 pub use root::{BadSettings, NotAProject, Project};
 pub use runnable::{cannot_run, find_program, is_program};
-pub use whole::{FileUse, replace, write_new, write_numbered, write_with_folders};
 pub use workspace::{Task, make_workspace, workspace};

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Place, Project};
+use super::{MeshSource, Project};
 use crate::model::{Agent, Prompt, Runtime};
 
 /// Why an agent cannot be run, by the PATH of the daemon; `None` if nothing is known to be
@@ -13,13 +13,13 @@ use crate::model::{Agent, Prompt, Runtime};
 pub fn cannot_run(
     project: &Project,
     runtime: Option<&Runtime>,
-    place: &Place,
+    place: &MeshSource,
     agent: &Agent,
     path: &OsStr,
 ) -> Option<String> {
     let folder = match place {
-        Place::File(config) => config.parent(),
-        Place::BuiltIn => None,
+        MeshSource::File(config) => config.parent(),
+        MeshSource::BuiltIn => None,
     };
     if let Some(file) = folder.and_then(|folder| missing_prompt(folder, agent)) {
         return Some(format!("its prompt file {file} is not there"));

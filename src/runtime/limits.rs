@@ -2,7 +2,7 @@
 //! say the same.
 
 use super::template::uses_session;
-use crate::model::{Argument, HookMeaning, Mode, Piece, Runtime, pieces};
+use crate::model::{Argument, HookMeaning, Mode, Piece, Runtime, UsageFormat, pieces};
 
 /// Does an agent of this runtime ask the human for permissions through `tx asks`?
 pub fn asks(runtime: &Runtime, mode: Mode) -> bool {
@@ -33,7 +33,7 @@ pub fn cannot(runtime: &Runtime, mode: Mode) -> Option<Vec<&'static str>> {
     let usage = runtime
         .usage
         .filter(|_| mode == Mode::Turn || !runtime.hooks.is_empty());
-    let cost = usage.map(|usage| usage.has_cost());
+    let cost = usage.map(UsageFormat::has_cost);
     let missing = [
         (!asks(runtime, mode), "ask you for a permission"),
         (

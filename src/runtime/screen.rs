@@ -79,7 +79,7 @@ pub enum Wants {
 
 /// What does this screen say? The first that holds, in the order of [`Look`].
 pub fn classify(rules: &ScreenRules, screen: &Screen) -> Look {
-    let shown = Shown::of(rules, screen);
+    let shown = ScreenText::of(rules, screen);
     let title = |rule: &Option<Pattern>| has(rule, &screen.title);
     if screen.dead || shown.has_ended() {
         return Look::Dead;
@@ -149,7 +149,7 @@ fn limit(rules: &ScreenRules, text: &str) -> Option<Option<String>> {
 }
 
 /// The text of a screen, with its composer found.
-struct Shown {
+struct ScreenText {
     /// Its lines down to the last that has something in it.
     text: String,
     composer: Option<Composer>,
@@ -163,8 +163,8 @@ struct Composer {
     typed: Range<usize>,
 }
 
-impl Shown {
-    fn of(rules: &ScreenRules, screen: &Screen) -> Shown {
+impl ScreenText {
+    fn of(rules: &ScreenRules, screen: &Screen) -> ScreenText {
         let lines: Vec<&str> = screen.lines.iter().map(|line| line.trim_end()).collect();
         let filled = lines.iter().rposition(|line| !line.is_empty());
         let text = lines[..filled.map_or(0, |at| at + 1)].join("\n");
@@ -177,7 +177,7 @@ impl Shown {
             let start = all.start + usize::from(text[all.start..].starts_with('\n'));
             Some(Composer { start, typed })
         });
-        Shown { text, composer }
+        ScreenText { text, composer }
     }
 
     /// Where the last lines begin: those above the composer, or of the screen.
@@ -255,6 +255,15 @@ impl Screen {
         let line = self.line().trim_matches(is_frame);
         // A long text is wrapped, and the last line of it may be short.
         !line.is_empty() && (line.contains(&text[from..]) || text.ends_with(line))
+    }
+
+    /// Does a text stand right before the cursor, all of it, however it is wrapped?
+    pub fn ends_with(&self, text: &str) -> bool {
+        let Some(cursor) = self.cursor else {
+            return false;
+        };
+        let bare = |text: &str| text.chars().filter(|c| !is_frame(*c)).collect::<String>();
+        bare(&self.around(cursor).0).ends_with(&bare(text))
     }
 
     /// Is this right before the cursor, and nothing behind it in its line? If nobody knows

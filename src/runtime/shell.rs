@@ -52,14 +52,14 @@ pub fn shell(author: &str, values: &Values) -> Result<Vec<String>, Unfilled> {
 /// Which quotes of a shell's text are open.
 #[derive(Default)]
 struct Quotes {
-    open: Vec<Open>,
+    open: Vec<Quoting>,
     /// A backslash came before.
     escaped: bool,
     before: Option<char>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum Quoting {
     Single,
     Double,
     Parenthesis,
@@ -82,11 +82,11 @@ impl Quotes {
     fn step(&mut self, c: char) {
         let open = self.open.last().copied();
         let ends = match open {
-            Some(Open::Single) => c == '\'',
-            Some(Open::Double) => c == '"',
-            Some(Open::Parenthesis) => c == ')',
-            Some(Open::Backquote) => c == '`',
-            Some(Open::Comment) => c == '\n',
+            Some(Quoting::Single) => c == '\'',
+            Some(Quoting::Double) => c == '"',
+            Some(Quoting::Parenthesis) => c == ')',
+            Some(Quoting::Backquote) => c == '`',
+            Some(Quoting::Comment) => c == '\n',
             None => false,
         };
         if ends {
@@ -94,17 +94,17 @@ impl Quotes {
             return;
         }
         let quoted = match open {
-            Some(Open::Single | Open::Comment) => return,
-            Some(Open::Double) => true,
-            Some(Open::Parenthesis | Open::Backquote) | None => false,
+            Some(Quoting::Single | Quoting::Comment) => return,
+            Some(Quoting::Double) => true,
+            Some(Quoting::Parenthesis | Quoting::Backquote) | None => false,
         };
         match c {
             '\\' => self.escaped = true,
-            '`' => self.open.push(Open::Backquote),
-            '(' if !quoted || self.before == Some('$') => self.open.push(Open::Parenthesis),
-            '"' => self.open.push(Open::Double),
-            '\'' if !quoted => self.open.push(Open::Single),
-            '#' if !quoted && self.begins_word() => self.open.push(Open::Comment),
+            '`' => self.open.push(Quoting::Backquote),
+            '(' if !quoted || self.before == Some('$') => self.open.push(Quoting::Parenthesis),
+            '"' => self.open.push(Quoting::Double),
+            '\'' if !quoted => self.open.push(Quoting::Single),
+            '#' if !quoted && self.begins_word() => self.open.push(Quoting::Comment),
             _ => {}
         }
     }
@@ -117,12 +117,12 @@ impl Quotes {
     /// A variable as one word here.
     fn variable(&self, number: usize) -> String {
         match self.open.last() {
-            Some(Open::Single) => format!("'\"${{TX_ARG_{number}}}\"'"),
-            Some(Open::Double) => format!("${{TX_ARG_{number}}}"),
-            Some(Open::Parenthesis | Open::Backquote) | None => {
+            Some(Quoting::Single) => format!("'\"${{TX_ARG_{number}}}\"'"),
+            Some(Quoting::Double) => format!("${{TX_ARG_{number}}}"),
+            Some(Quoting::Parenthesis | Quoting::Backquote) | None => {
                 format!("\"${{TX_ARG_{number}}}\"")
             }
-            Some(Open::Comment) => String::new(),
+            Some(Quoting::Comment) => String::new(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! read from what the program prints in a turn (its JSON stream, or its text) and from the
 //! transcript that it keeps, whichever there is.
 //!
-//! To read one: make a [`Reader`] for each file or stream, and feed it all of it, in pieces of any
+//! To read one: make a [`UsageReader`] for each file or stream, and feed it all of it, in pieces of any
 //! size, from the first byte on. Each call tells the counters that have gone up; each of these is
 //! an `Event::PaneUsed` for the engine, to be told before the end of the turn is. A last line may
 //! lack its end: feed a `\n` when the process is gone.
@@ -29,7 +29,7 @@ const RECENT: usize = 64;
 
 /// What a counter has come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct UsageReport {
     /// The counter. Of two reports with the same id the greater one counts.
     pub id: String,
     /// The session that it belongs to; `None`: the process that was read.
@@ -42,19 +42,19 @@ pub struct Report {
 
 /// Reads one stream or file from its beginning.
 #[derive(Clone, Debug)]
-pub struct Reader {
+pub struct UsageReader {
     format: UsageFormat,
     /// A line whose end has not come yet.
     rest: Vec<u8>,
     /// The session and the model that an earlier line named.
     session: Option<String>,
     model: Option<String>,
-    counters: BTreeMap<Key, Counter>,
+    counters: BTreeMap<CounterKey, Counter>,
 }
 
 /// What tells counters apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct CounterKey {
     session: Option<String>,
     /// Empty where a program has one counter for all models.
     model: String,
@@ -69,10 +69,10 @@ struct Counter {
     told: Usage,
 }
 
-impl Reader {
+impl UsageReader {
     /// A reader of a stream that has not begun.
-    pub fn new(format: UsageFormat) -> Reader {
-        Reader {
+    pub fn new(format: UsageFormat) -> UsageReader {
+        UsageReader {
             format,
             rest: Vec::new(),
             session: None,
@@ -82,7 +82,7 @@ impl Reader {
     }
 
     /// Read on. What the reports of this piece come to: one for each counter that has gone up.
-    pub fn read(&mut self, bytes: &[u8]) -> Vec<Report> {
+    pub fn read(&mut self, bytes: &[u8]) -> Vec<UsageReport> {
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
         for piece in &mut lines {
             self.rest.extend_from_slice(piece);
@@ -91,11 +91,11 @@ impl Reader {
                 self.line(&String::from_utf8_lossy(&line));
             }
         }
-        let gone_up = |(key, counter): (&Key, &mut Counter)| {
+        let gone_up = |(key, counter): (&CounterKey, &mut Counter)| {
             let total = counter.total();
             let more = !total.since(&counter.told).is_nothing();
             counter.told = total;
-            more.then(|| Report {
+            more.then(|| UsageReport {
                 id: key.to_string(),
                 session: key.session.clone(),
                 model: counter.model.clone(),
@@ -129,7 +129,7 @@ impl Reader {
 
     /// A counter for each model.
     fn of_model(&mut self, session: Option<&str>, model: Option<&str>) -> &mut Counter {
-        let key = Key {
+        let key = CounterKey {
             session: session.map(ToOwned::to_owned),
             model: model.unwrap_or_default().to_owned(),
         };
@@ -178,7 +178,7 @@ impl Counter {
     }
 }
 
-impl std::fmt::Display for Key {
+impl std::fmt::Display for CounterKey {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str(self.session.as_deref().unwrap_or("process"))?;
         match self.model.is_empty() {

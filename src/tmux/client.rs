@@ -22,14 +22,14 @@ const LAST_WORD: Duration = Duration::from_secs(3);
 /// What can be asked of tmux.
 #[derive(Clone, Debug)]
 pub struct Client {
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<CommandBatch>,
     server: watch::Receiver<Option<ServerId>>,
     at: Server,
     patience: Duration,
 }
 
 /// What tmux answers: lines, as bytes.
-pub type Reply = Vec<Vec<u8>>;
+pub type OutputLines = Vec<Vec<u8>>;
 
 /// Why tmux did not do it.
 #[derive(Debug, thiserror::Error)]
@@ -56,14 +56,14 @@ pub enum Error {
 }
 
 /// Commands that are run one after the other, in one step for a crash of ours.
-struct Request {
+struct CommandBatch {
     line: String,
     commands: usize,
     /// The only server that this may be said to.
     server: Option<ServerId>,
     /// Nothing more is said after it.
     last: bool,
-    answer: oneshot::Sender<Result<Vec<Reply>, Error>>,
+    answer: oneshot::Sender<Result<Vec<OutputLines>, Error>>,
 }
 
 impl Client {
@@ -111,7 +111,7 @@ impl Client {
     }
 
     /// Run one command.
-    pub async fn run<S: AsRef<str>>(&self, arguments: &[S]) -> Result<Reply, Error> {
+    pub async fn run<S: AsRef<str>>(&self, arguments: &[S]) -> Result<OutputLines, Error> {
         let line = line(arguments).ok_or(Error::LineBreak)?;
         let mut replies = self.ask(line, 1, None, false).await?;
         replies.pop().ok_or(Error::Gone)
@@ -129,7 +129,7 @@ impl Client {
         &self,
         server: &ServerId,
         commands: &[Vec<String>],
-    ) -> Result<Vec<Reply>, Error> {
+    ) -> Result<Vec<OutputLines>, Error> {
         self.ask(join(commands)?, commands.len(), Some(server.clone()), false)
             .await
     }
@@ -164,9 +164,9 @@ impl Client {
         commands: usize,
         server: Option<ServerId>,
         last: bool,
-    ) -> Result<Vec<Reply>, Error> {
+    ) -> Result<Vec<OutputLines>, Error> {
         let (answer, answered) = oneshot::channel();
-        let request = Request {
+        let request = CommandBatch {
             line,
             commands,
             server,
@@ -192,22 +192,22 @@ struct Connection {
     output: BufReader<ChildStdout>,
     server: ServerId,
     parser: Parser,
-    open: VecDeque<Open>,
+    open: VecDeque<PendingRequest>,
 }
 
 /// A request under way.
-struct Open {
+struct PendingRequest {
     commands: usize,
-    replies: Vec<Reply>,
+    replies: Vec<OutputLines>,
     /// When it is no longer waited for.
     until: Instant,
-    answer: oneshot::Sender<Result<Vec<Reply>, Error>>,
+    answer: oneshot::Sender<Result<Vec<OutputLines>, Error>>,
 }
 
 async fn serve(
     server: Server,
     patience: Duration,
-    mut orders: mpsc::Receiver<Request>,
+    mut orders: mpsc::Receiver<CommandBatch>,
     lives: watch::Sender<Option<ServerId>>,
 ) {
     let mut connection: Option<Connection> = None;
@@ -262,7 +262,7 @@ async fn serve(
             continue;
         }
         let line = format!("{}\n", request.line);
-        live.open.push_back(Open {
+        live.open.push_back(PendingRequest {
             commands: request.commands,
             replies: Vec::new(),
             until: Instant::now() + patience,
@@ -282,7 +282,7 @@ async fn serve(
 }
 
 /// Wait until the oldest request should have been answered.
-async fn is_overdue(open: &VecDeque<Open>) {
+async fn is_overdue(open: &VecDeque<PendingRequest>) {
     match open.front() {
         Some(oldest) => tokio::time::sleep_until(oldest.until.into()).await,
         None => std::future::pending().await,
@@ -319,7 +319,7 @@ impl Connection {
         })
     }
 
-    fn reply(&mut self, ok: bool, lines: Reply) {
+    fn reply(&mut self, ok: bool, lines: OutputLines) {
         let Some(mut open) = self.open.pop_front() else {
             return;
         };

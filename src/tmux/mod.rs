@@ -11,9 +11,9 @@ mod quote;
 mod server;
 mod typing;
 
-pub use client::{Client, Error, Reply};
+pub use client::{Client, Error, OutputLines};
 pub use environment::is_of_tx;
-pub use panes::{Found, PaneId, Person, Window, session_name};
+pub use panes::{PaneId, PaneInfo, Person, Window, session_name};
 pub use quote::literal;
 pub use server::{Server, ServerId};
-pub use typing::{CORE, Mark, Moment, Put, What};
+pub use typing::{CORE, Mark, PaneSnapshot, Paste, What};

@@ -4,7 +4,7 @@ use tmux_interface::{
     KillPane, ListPanes, NewSession, NewWindow, RespawnPane, SetOption, TmuxCommand,
 };
 
-use super::client::{Client, Error, Reply};
+use super::client::{Client, Error, OutputLines};
 use super::quote::literal;
 use super::server::ServerId;
 use super::typing::Mark;
@@ -29,7 +29,7 @@ pub struct Window<'a> {
 
 /// A pane that there is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct PaneInfo {
     /// Its id.
     pub id: PaneId,
     /// Is its process gone?
@@ -107,7 +107,7 @@ impl Client {
     }
 
     /// All panes of the server.
-    pub async fn panes(&self) -> Result<Vec<Found>, Error> {
+    pub async fn panes(&self) -> Result<Vec<PaneInfo>, Error> {
         let fields = [
             ServerId::FORMAT,
             "#{pane_id}",
@@ -188,7 +188,7 @@ fn with_command(command: &TmuxCommand, program: &[String]) -> Vec<String> {
     words
 }
 
-fn pane_id(reply: &Reply) -> Result<PaneId, Error> {
+fn pane_id(reply: &OutputLines) -> Result<PaneId, Error> {
     let printed = reply.first().map(|line| String::from_utf8_lossy(line));
     let named = printed.as_deref().and_then(|line| line.split_once(' '));
     match named {
@@ -197,11 +197,11 @@ fn pane_id(reply: &Reply) -> Result<PaneId, Error> {
     }
 }
 
-fn found(line: &[u8]) -> Option<Found> {
+fn found(line: &[u8]) -> Option<PaneInfo> {
     let line = String::from_utf8_lossy(line);
     let mut fields = line.splitn(7, '\t');
     let mut next = || fields.next();
-    Some(Found {
+    Some(PaneInfo {
         id: PaneId::new(next()?, next()?),
         dead: next()? == "1",
         turn: next()?.parse().unwrap_or(0),

@@ -19,12 +19,12 @@ pub(super) enum Came {
 /// Reads line by line.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
-    block: Option<Block>,
+    block: Option<OutputBlock>,
 }
 
 /// A block that is open.
 #[derive(Debug)]
-struct Block {
+struct OutputBlock {
     /// Its time, number and flags, as its beginning and its end say them.
     guard: Vec<u8>,
     /// Does it answer a command of this client?
@@ -43,7 +43,7 @@ impl Parser {
             if first == b"%begin" {
                 // Only blocks with the flag 1 answer a command of this client.
                 let flags = guard.rsplit(|byte| *byte == b' ').next();
-                self.block = Some(Block {
+                self.block = Some(OutputBlock {
                     guard: guard.to_vec(),
                     ours: flags == Some(b"1"),
                     lines: Vec::new(),
@@ -55,7 +55,7 @@ impl Parser {
             block.lines.push(line.to_vec());
             return None;
         }
-        let Block { ours, lines, .. } = self.block.take()?;
+        let OutputBlock { ours, lines, .. } = self.block.take()?;
         ours.then_some(Came::Reply {
             ok: first == b"%end",
             lines,

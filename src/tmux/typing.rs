@@ -17,7 +17,7 @@ pub const CORE: &str = "@tx-core";
 
 /// A pane at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct PaneSnapshot {
     pane: PaneId,
     /// Somebody reads back in it.
     pub scrolled: bool,
@@ -41,7 +41,7 @@ pub struct Moment {
 
 /// A text, and the mark that is set with it.
 #[derive(Clone, Copy, Debug)]
-pub struct Put<'a> {
+pub struct Paste<'a> {
     /// What is put.
     pub what: What<'a>,
     /// Noted on the pane in one step with it.
@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// Look at a pane; `None` if there is none.
-    pub async fn look(&self, pane: &PaneId) -> Result<Option<Moment>, Error> {
+    pub async fn look(&self, pane: &PaneId) -> Result<Option<PaneSnapshot>, Error> {
         let fields = [
             ServerId::FORMAT,
             "#{pane_in_mode}",
@@ -119,7 +119,7 @@ impl Client {
 
     /// Put a text into a pane, and note what it was: both or neither, whatever becomes of tx
     /// meanwhile. What its program called the pane before is over.
-    pub async fn paste(&self, pane: &PaneId, put: Put<'_>) -> Result<(), Error> {
+    pub async fn paste(&self, pane: &PaneId, put: Paste<'_>) -> Result<(), Error> {
         let target = pane.as_str();
         // A person may have scrolled up.
         let leave = ["copy-mode", "-q", "-t", target].map(String::from);
@@ -130,13 +130,13 @@ impl Client {
     }
 
     /// The same if all is as it was at that moment, and nothing else is touched. Was it?
-    pub async fn paste_if(&self, then: &Moment, put: Put<'_>) -> Result<bool, Error> {
+    pub async fn paste_if(&self, then: &PaneSnapshot, put: Paste<'_>) -> Result<bool, Error> {
         let commands = commands(&then.pane, put)?;
         self.run_if(&then.pane, &then.is_now(), &commands).await
     }
 
     /// Press Enter, if all is as it was at that moment. Was it?
-    pub async fn enter(&self, then: &Moment) -> Result<bool, Error> {
+    pub async fn enter(&self, then: &PaneSnapshot) -> Result<bool, Error> {
         let press = SendKeys::new().target_pane(then.pane.as_str()).key("Enter");
         let commands = [words(&press.build())];
         self.run_if(&then.pane, &then.is_now(), &commands).await
@@ -150,7 +150,7 @@ impl Client {
     }
 
     /// Press keys, if the pane has shown nothing new since that moment, too. Has it not?
-    pub async fn press_if(&self, then: &Moment, keys: &[String]) -> Result<bool, Error> {
+    pub async fn press_if(&self, then: &PaneSnapshot, keys: &[String]) -> Result<bool, Error> {
         let rests = format!("#{{==:#{{window_activity}},{}}}", then.shown);
         let same = format!("#{{&&:{},{rests}}}", then.is_now());
         self.run_if(&then.pane, &same, &presses(&then.pane, keys))
@@ -158,7 +158,7 @@ impl Client {
     }
 }
 
-impl Moment {
+impl PaneSnapshot {
     /// The same program has the cursor where it was, and nobody has typed since, as tmux
     /// can tell it. It notes a key before it passes it on, in whole seconds: it cannot be
     /// told of keys in the second of that moment itself.
@@ -180,7 +180,7 @@ fn presses(pane: &PaneId, keys: &[String]) -> Vec<Vec<String>> {
 }
 
 /// The commands that put a text into a pane, and its mark on it.
-fn commands(pane: &PaneId, put: Put) -> Result<Vec<Vec<String>>, Error> {
+fn commands(pane: &PaneId, put: Paste) -> Result<Vec<Vec<String>>, Error> {
     let target = pane.as_str();
     let buffer = format!("tx-{}", target.trim_start_matches('%'));
     let load = match put.what {
@@ -202,7 +202,7 @@ fn commands(pane: &PaneId, put: Put) -> Result<Vec<Vec<String>>, Error> {
     Ok(commands)
 }
 
-fn moment(pane: &PaneId, looked: &[u8]) -> Option<Moment> {
+fn moment(pane: &PaneId, looked: &[u8]) -> Option<PaneSnapshot> {
     let looked = String::from_utf8_lossy(looked);
     let mut lines = looked.lines();
     let fields: Vec<&str> = lines.next()?.splitn(10, '\t').collect();
@@ -213,7 +213,7 @@ fn moment(pane: &PaneId, looked: &[u8]) -> Option<Moment> {
     if ServerId::new(server) != *pane.server() {
         return None;
     }
-    Some(Moment {
+    Some(PaneSnapshot {
         pane: pane.clone(),
         scrolled: scrolled == "1",
         dead: dead == "1",

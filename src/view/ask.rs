@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Time, content};
-use crate::engine::{InHand, MessageNo, Pane, State, WorkerState};
+use crate::engine::{AttemptId, MessageNo, State, Work, WorkerState};
 use crate::journal::{Error, History};
 use crate::model::Address;
 
@@ -26,7 +26,7 @@ pub(crate) struct AskView {
     pub(crate) about: Vec<MessageNo>,
     /// The permission request that waits for a decision, and the process that made it.
     #[serde(skip)]
-    pub(crate) request: Option<(Pane, u32)>,
+    pub(crate) request: Option<(AttemptId, u32)>,
 }
 
 /// What is needed of the human.
@@ -119,7 +119,7 @@ fn of_workers(state: &State) -> impl Iterator<Item = AskView> {
             since: Time(worker.since),
             default: None,
             expires,
-            about: work.flat_map(InHand::messages).collect(),
+            about: work.flat_map(Work::messages).collect(),
             request,
         })
     })

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::ladder::ARCHIVED;
 use super::{Listed, MessageView, Page, Refused, Time, nothing_yet};
 use crate::engine::{MessageRecord, Step};
-use crate::journal::{Error, History, Past};
+use crate::journal::{Error, FoldedJournal, History};
 use crate::model::{Address, MsgId};
 
 /// A delivery that was parked.
@@ -42,7 +42,10 @@ pub(crate) fn dead_letters(history: History, page: Page) -> Result<Listed<DeadLe
 }
 
 /// The message of a dead letter, by its number or its id.
-pub(crate) fn find_dead_letter(past: Option<&Past>, id: &str) -> Result<MessageRecord, Refused> {
+pub(crate) fn find_dead_letter(
+    past: Option<&FoldedJournal>,
+    id: &str,
+) -> Result<MessageRecord, Refused> {
     let letters = past.map(|past| past.all().dead_letters()).transpose()?;
     let is_meant =
         |facts: &MessageRecord| facts.number.0.to_string() == id || facts.id.as_str() == id;
@@ -55,7 +58,7 @@ pub(crate) fn find_dead_letter(past: Option<&Past>, id: &str) -> Result<MessageR
 
 impl DeadLetterView {
     /// The one of this number or id.
-    pub(crate) fn find(past: Option<&Past>, id: &str) -> Result<DeadLetterView, Refused> {
+    pub(crate) fn find(past: Option<&FoldedJournal>, id: &str) -> Result<DeadLetterView, Refused> {
         let facts = &find_dead_letter(past, id)?;
         let history = past.ok_or_else(nothing_yet)?.all();
         let text = history.reader.text_of(facts)?;
@@ -73,14 +76,14 @@ impl DeadLetter {
         let parked = deliveries.filter(|delivery| delivery.step() == Step::Parked);
         parked.map(|delivery| {
             let ladder = &delivery.ladder;
-            let why = ladder.last().and_then(|rung| rung.why.as_deref());
+            let why = ladder.last().and_then(|entry| entry.why.as_deref());
             DeadLetter {
                 id: facts.number.0.to_string(),
                 agent: delivery.to.clone(),
                 message: facts.id.clone(),
                 reason: why.map(ToOwned::to_owned),
                 attempts: ladder.iter().filter(|r| r.step == Step::Leased).count(),
-                at: ladder.last().map(|rung| Time(rung.at)),
+                at: ladder.last().map(|entry| Time(entry.at)),
             }
         })
     }

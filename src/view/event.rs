@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::usage::usage_in_words;
 use super::{Refused, Time, nothing_yet};
 use crate::engine::{
-    Command, Decision, Effect, Event, Exit as Ended, MessageNo, Sent, State, Timer, Verdict,
+    Command, Decision, Effect, Event, MessageNo, ProcessExit as Ended, Sent, State, Timer, Verdict,
 };
 use crate::format::report::many;
-use crate::journal::{Error, KINDS, Past, Record, Store};
+use crate::journal::{Error, FoldedJournal, KINDS, Record, Store};
 use crate::model::{Address, Name, did_you_mean};
 
 /// A record, and what it called for.
@@ -43,7 +43,7 @@ pub(crate) struct EventFilter {
 
 /// The events of a journal, from some record on.
 pub(crate) struct Events {
-    past: Past,
+    past: FoldedJournal,
     filter: EventFilter,
 }
 
@@ -57,7 +57,7 @@ impl Events {
         last: usize,
         filter: impl FnOnce(&State) -> Result<EventFilter, Refused>,
     ) -> Result<Events, Refused> {
-        let mut past = Past::open(journal)?.ok_or_else(nothing_yet)?;
+        let mut past = FoldedJournal::open(journal)?.ok_or_else(nothing_yet)?;
         let filter = filter(&past.state)?;
         let back = match filter.is_open() {
             true => last as u64,
@@ -78,7 +78,7 @@ impl Events {
         mut show: impl FnMut(&EventView) -> String,
     ) -> Result<String, Refused> {
         let (filter, mut shown) = (&self.filter, VecDeque::new());
-        let Past { reader, state } = &mut self.past;
+        let FoldedJournal { reader, state } = &mut self.past;
         let end = reader.last()?;
         Store::fold_on(reader, state, end, |state, record, event, effects| {
             if filter.passes(state, record, event, effects) {
@@ -195,7 +195,7 @@ fn agent(effect: &Effect) -> Option<&Address> {
         | Effect::Decide { pane, .. }
         | Effect::EndTurn { pane, .. } => Some(&pane.worker),
         Effect::RunHook { worker, .. } | Effect::NotifyHeld { worker } => Some(worker),
-        Effect::Write(letter) => letter.to.as_ref(),
+        Effect::Write(system_message) => system_message.to.as_ref(),
         Effect::NotifyHuman { .. } | Effect::Archive(_) => None,
     }
 }
@@ -324,10 +324,13 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
         }
         Effect::Look { pane } => format!("look at {} attempt {}", pane.worker, pane.attempt),
         Effect::Kill { pane } => format!("kill {} attempt {}", pane.worker, pane.attempt),
-        Effect::Write(letter) => {
-            let to = letter.to.as_ref().map(|to| format!(" to {to}"));
+        Effect::Write(system_message) => {
+            let to = system_message.to.as_ref().map(|to| format!(" to {to}"));
             let to = to.unwrap_or_default();
-            format!("write {}{to}: {}", letter.id, letter.headline)
+            format!(
+                "write {}{to}: {}",
+                system_message.id, system_message.headline
+            )
         }
         Effect::NotifyHuman { number, kind, .. } => {
             format!("tell the human of {}: {kind}", id(number))

@@ -57,7 +57,7 @@ impl InboxView {
             kind: delivery.map(|delivery| delivery.kind),
             status: facts.status.clone(),
             headline: facts.headline.clone(),
-            at: Time(facts.reached_core().map_or(facts.at, |rung| rung.at)),
+            at: Time(facts.reached_core().map_or(facts.at, |entry| entry.at)),
             path: bus.join(file_with(facts)).to_string_lossy().into(),
             read: facts.read.is_some(),
             grade: rearmatter.grade(),

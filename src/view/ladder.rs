@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::event::in_words;
 use super::{DiagnosticView, Refused, RunUsage, Time};
-use crate::engine::{Delivery, MessageRecord, Row, Rule, State, Step};
+use crate::engine::{Delivery, KindRow, MessageRecord, Rule, State, Step};
 use crate::journal::{Error, History, StoredMessage};
 use crate::model::{Address, Kind, Line, MsgId, OutcomeWord, Rearmatter, nearest};
 
@@ -87,14 +87,14 @@ impl MessageView {
         let warnings = history.warnings(facts)?;
         let mut ladder = Vec::new();
         for delivery in &facts.deliveries {
-            for rung in &delivery.ladder {
-                let why = rung.why.as_ref().map(|why| format!("; {why}"));
+            for entry in &delivery.ladder {
+                let why = entry.why.as_ref().map(|why| format!("; {why}"));
                 ladder.push(LadderStep {
                     to: delivery.to.clone(),
-                    step: rung.step,
-                    at: Time(rung.at),
-                    record: rung.record,
-                    evidence: evidence(history, rung.record)? + &why.unwrap_or_default(),
+                    step: entry.step,
+                    at: Time(entry.at),
+                    record: entry.record,
+                    evidence: evidence(history, entry.record)? + &why.unwrap_or_default(),
                 });
             }
         }
@@ -177,15 +177,15 @@ fn joined<S: Serializer>(lines: &[String], serializer: S) -> Result<S::Ok, S::Er
 /// The row and the rule that decided, in words.
 fn decided_by(delivery: &Delivery) -> Option<String> {
     let row = match delivery.row? {
-        Row::Explicit => "its author said so",
-        Row::Answer => "it answers an open ask",
-        Row::LateAnswer => "it answers an ask that is closed",
-        Row::CoreAnswers => "core writes to somebody who has asked core",
-        Row::WorkIsAsk => "its author's work is an ask",
-        Row::Status => "an agent gives a status",
-        Row::ToCore => "the recipient is core",
-        Row::FromCore => "the sender is core",
-        Row::BetweenAgents => "agent to agent",
+        KindRow::Explicit => "its author said so",
+        KindRow::Answer => "it answers an open ask",
+        KindRow::LateAnswer => "it answers an ask that is closed",
+        KindRow::CoreAnswers => "core writes to somebody who has asked core",
+        KindRow::WorkIsAsk => "its author's work is an ask",
+        KindRow::Status => "an agent gives a status",
+        KindRow::ToCore => "the recipient is core",
+        KindRow::FromCore => "the sender is core",
+        KindRow::BetweenAgents => "agent to agent",
     };
     let rule = delivery.rule.map(|rule| match rule {
         Rule::BlockedToCore => "`blocked` always reaches core",

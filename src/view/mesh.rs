@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::CannotView;
 use crate::model::{Diagnostic, Mesh, Mode, Name, Severity};
-use crate::project::{Catalogue, Entry, Place, Project};
+use crate::project::{Catalogue, MeshEntry, MeshSource, Project};
 use crate::runtime::Runtimes;
 
 /// A finding in a file.
@@ -89,7 +89,7 @@ impl DiagnosticView {
 }
 
 impl MeshLine {
-    pub(crate) fn of(entry: &Entry) -> MeshLine {
+    pub(crate) fn of(entry: &MeshEntry) -> MeshLine {
         let mesh = entry.mesh.as_ref();
         let agents = mesh.into_iter().flat_map(|mesh| mesh.agents.keys());
         MeshLine {
@@ -98,14 +98,14 @@ impl MeshLine {
             agents: agents.cloned().collect(),
             entry_point: mesh.and_then(|mesh| mesh.entry_point.clone()),
             path: entry.place.to_string(),
-            built_in: entry.place == Place::BuiltIn,
+            built_in: entry.place == MeshSource::BuiltIn,
             ok: entry.is_ok(),
         }
     }
 }
 
 impl MeshCheck {
-    pub(crate) fn of(entry: &Entry, runtimes: &Runtimes) -> MeshCheck {
+    pub(crate) fn of(entry: &MeshEntry, runtimes: &Runtimes) -> MeshCheck {
         let path = entry.place.to_string();
         let agents = entry.mesh.iter().flat_map(|mesh| mesh.agents.values());
         let mut used: Vec<(&str, Mode)> = Vec::new();
@@ -133,7 +133,7 @@ pub(crate) fn problems(project: &Project, path: &OsStr) -> Vec<MeshProblems> {
     let Catalogue { entries, runtimes } = Catalogue::load(Some(project));
     let own = entries
         .into_iter()
-        .filter(|entry| entry.place != Place::BuiltIn);
+        .filter(|entry| entry.place != MeshSource::BuiltIn);
     let checked = own.map(|mut entry| {
         entry.check_runnable(project, &runtimes, path);
         MeshProblems {

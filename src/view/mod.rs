@@ -7,7 +7,7 @@
 mod ask;
 mod dead_letter;
 mod event;
-mod hop;
+mod feed;
 mod inbox;
 mod ladder;
 mod mesh;
@@ -23,11 +23,11 @@ mod usage;
 mod worker;
 
 pub(crate) use crate::engine::{MessageNo, Phase as WorkerState};
-pub(crate) use crate::journal::Past;
+pub(crate) use crate::journal::FoldedJournal;
 pub(crate) use ask::{AskKind, AskView, asks, word as shell_word};
 pub(crate) use dead_letter::{DeadLetter, DeadLetterView, dead_letters, find_dead_letter};
 pub(crate) use event::{EventFilter, EventView, Events};
-pub(crate) use hop::{Hop, Hops};
+pub(crate) use feed::{Hop, MessageFeed};
 pub(crate) use inbox::{InboxView, inbox};
 pub(crate) use ladder::{MessageView, content, find_messages};
 pub(crate) use mesh::{

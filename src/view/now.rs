@@ -1,5 +1,7 @@
 //! How things are, on one screen.
 
+use std::cmp::Reverse;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,6 +16,9 @@ use crate::model::{Address, Severity};
 /// How many refused files are looked at, and how many of them are shown.
 const REFUSED: (usize, usize) = (100, 10);
 
+/// How many of the newest unfinished messages are looked at for warnings.
+const WARNED: usize = 1000;
+
 /// How things are.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Now {
@@ -27,6 +32,8 @@ pub(crate) struct Now {
     pub(crate) asks: Vec<AskView>,
     /// The newest refused files that were not fixed since.
     pub(crate) rejections: Vec<RefusedFile>,
+    /// The unfinished messages that were accepted with warnings, by id, the newest first.
+    pub(crate) warned: Vec<String>,
     pub(crate) problems: Vec<MeshProblems>,
     pub(crate) quarantined: Vec<UnreadableRecord>,
 }
@@ -94,6 +101,7 @@ impl Now {
             now.queue = Queue::of(history)?;
             now.asks = asks(history)?;
             now.rejections = refused_files(history, Page::first(REFUSED.1))?.items;
+            now.warned = warned(history)?;
             let unreadable = history.reader.quarantined()?.into_iter();
             now.quarantined = unreadable.map(UnreadableRecord::from).collect();
         }
@@ -106,6 +114,18 @@ pub(crate) fn refused_files(history: History, page: Page) -> Result<Listed<Refus
     let open = history.reader.open_rejections(history.state, REFUSED.0)?;
     let page = page.of(open, |facts| facts.number);
     page.try_map(|facts| Ok(RefusedFile::of(&facts)))
+}
+
+fn warned(history: History) -> Result<Vec<String>, Error> {
+    let mut open: Vec<&MessageRecord> = history.state.open_messages().map(|m| &m.facts).collect();
+    open.sort_unstable_by_key(|facts| Reverse(facts.number));
+    let mut ids = Vec::new();
+    for facts in open.into_iter().take(WARNED) {
+        if !history.warnings(facts)?.is_empty() {
+            ids.push(facts.id.to_string());
+        }
+    }
+    Ok(ids)
 }
 
 impl Queue {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Refused;
-use crate::engine::{Arrived, Event, Judged, Loaded, MessageNo, State};
+use crate::engine::{Arrived, Event, Judged, LoadedMesh, MessageNo, State};
 use crate::journal::{Error, Reader, Store};
 use crate::model::{Address, Kind, Mesh, MsgId, Name};
 
@@ -116,7 +116,7 @@ impl Differences {
         };
         self.judged += 1;
         let was = state.judge_message(&arrived.envelope, &arrived.known);
-        let loaded = Loaded {
+        let loaded = LoadedMesh {
             mesh: mesh.clone(),
             ..before.clone()
         };

@@ -139,15 +139,15 @@ fn last_outcome<'f>(
 ) -> Option<&'f MessageRecord> {
     let reached = |facts: &MessageRecord| {
         let delivery = facts.delivery(&Address::core())?;
-        let rung = delivery.ladder.last()?;
-        let is_outcome = delivery.kind == Kind::TaskComplete && rung.step == Step::Finished;
-        is_outcome.then_some((agents.contains(&facts.from.agent), rung.record))
+        let entry = delivery.ladder.last()?;
+        let is_outcome = delivery.kind == Kind::TaskComplete && entry.step == Step::Finished;
+        is_outcome.then_some((agents.contains(&facts.from.agent), entry.record))
     };
     let reached = messages.filter_map(|facts| Some((reached(facts)?, facts)));
     reached.max_by_key(|(key, _)| *key).map(|(_, facts)| facts)
 }
 
-/// Is something still to be done with it? News that wake nobody may wait for ever.
+/// Is something still to be done with it? Updates that wake nobody may wait for ever.
 pub(crate) fn is_under_way(history: History, facts: &MessageRecord) -> bool {
     let Some(held) = history.state.message(facts.number) else {
         return false;
@@ -204,7 +204,7 @@ fn over(facts: &MessageRecord, step: &'static str, why: String) -> RunView {
 }
 
 fn said(delivery: &Delivery) -> String {
-    let why = delivery.ladder.last().and_then(|rung| rung.why.as_ref());
+    let why = delivery.ladder.last().and_then(|entry| entry.why.as_ref());
     let why = why.map(|why| format!(", {why}")).unwrap_or_default();
     format!("at {}{why}", delivery.to)
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Refused, Time, UsageView};
-use crate::engine::{InHand, Phase, State, Worker};
+use crate::engine::{Phase, State, Work, Worker};
 use crate::journal::{Error, History};
 use crate::model::{Address, did_you_mean};
 
@@ -60,7 +60,7 @@ pub(crate) fn workers(
             agent: address.clone(),
             state: worker.status.is(),
             since: Time(worker.since),
-            work: history.ids(work.flat_map(InHand::messages))?,
+            work: history.ids(work.flat_map(Work::messages))?,
             queue: worker.inbox.len(),
             attempt: worker.attempt,
             session: worker.session.clone(),
@@ -87,7 +87,7 @@ pub(crate) fn agent(
         agent: agent.clone(),
         state,
         since: worker.map(|worker| Time(worker.since)),
-        work: history.ids(work.flat_map(InHand::messages))?,
+        work: history.ids(work.flat_map(Work::messages))?,
         queue: history.ids(queue.flat_map(|item| item.messages.iter().copied()))?,
         waiting_for: history.state.worker_waits_for(agent),
         usage: worker.and_then(|worker| UsageView::of(&worker.spent)),

@@ -15,17 +15,14 @@ fn name(is: Phase) -> String {
 fn edges() -> BTreeMap<(Phase, Phase), Vec<&'static str>> {
     let mut edges: BTreeMap<(Phase, Phase), Vec<&str>> = BTreeMap::new();
     for from in Phase::ALL {
-        for happened in Signal::ALL {
-            let by = decide(from, happened);
+        for signal in Signal::ALL {
+            let by = decide(from, signal);
             // What holds a worker is over: that is its own line of text.
             if by == Transition::AsBefore {
                 continue;
             }
             for to in by.leads_to(from).iter().filter(|to| **to != from) {
-                edges
-                    .entry((from, *to))
-                    .or_default()
-                    .push(happened.as_str());
+                edges.entry((from, *to)).or_default().push(signal.as_str());
             }
         }
     }
@@ -48,10 +45,10 @@ fn drawn() -> String {
         let _ = write!(text, " {} |", name(is));
     }
     text += "\n|---|---|---|---|---|---|---|---|---|---|\n";
-    for happened in Signal::ALL {
-        let _ = write!(text, "| {} |", happened.as_str());
+    for signal in Signal::ALL {
+        let _ = write!(text, "| {} |", signal.as_str());
         for is in Phase::ALL {
-            let by = decide(is, happened);
+            let by = decide(is, signal);
             let word = words(by);
             let _ = match by.is_nothing() {
                 true => write!(text, " ({word}) |"),

@@ -298,6 +298,7 @@ fn a_journal_that_is_none_is_refused_by_every_verb() {
 #[test]
 fn what_was_odd_about_an_accepted_file_is_remembered() {
     let mut story = Story::begin();
+    story.drop("plain.md", "to: dev\nfrom: core\nmsg-id: plain\n", "Plain");
     let text = "---\nto: dev\nfrom: core\nmsg-id: odd\nrevision: 3\nheadline: Odd\n\
                 timestamp: 2026-11-15T10:00:00Z\n---\n\nOdd.\n";
     story.take_in("odd.md", text.into());
@@ -310,4 +311,9 @@ fn what_was_odd_about_an_accepted_file_is_remembered() {
         (&warning["code"], &warning["line"]),
         (&"TX0110".into(), &5.into())
     );
+    let status = sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(status["warned"], serde_json::json!(["odd"]));
+    let shown = sandbox.tx(["status"]).ok().stdout;
+    let line = "1 accepted file has warnings: `tx why odd` shows the newest\n";
+    assert!(shown.contains(line), "{shown}");
 }

@@ -1,5 +1,6 @@
 //! The rule of the rooms: who may import whom.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -50,9 +51,9 @@ const OF_DAEMON: &[&str] = &[
     "Reply",
     "Request",
     "Running",
-    "end_leftovers",
+    "end_orphans",
     "file_with",
-    "leftovers",
+    "orphans",
     "pane_of",
     "running",
 ];
@@ -88,12 +89,12 @@ const IMPURE: &[&str] = &[
 
 /// The files of the daemon that run on the loop from end to end.
 const ON_THE_LOOP: &[&str] = &[
-    "handover.rs",
-    "news.rs",
-    "orders.rs",
+    "input_builder.rs",
+    "notify.rs",
+    "requests.rs",
     "perform.rs",
     "queue.rs",
-    "settle.rs",
+    "commit.rs",
 ];
 
 /// What would make the loop wait for something other than a commit.
@@ -111,17 +112,24 @@ const WAITS: &[&str] = &[
     "write_private",
 ];
 
+/// The sources below a folder, without those of unit tests.
 fn sources(folder: &Path) -> Vec<PathBuf> {
+    let is_test = |path: &Path| {
+        path.iter()
+            .any(|part| part == "tests" || part == "tests.rs")
+    };
+    let mut found = all_sources(folder);
+    found.retain(|path| !is_test(path.strip_prefix(folder).unwrap()));
+    found
+}
+
+fn all_sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() && path.file_name().is_some_and(|n| n == "tests") {
-            continue;
-        } else if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|e| e == "rs")
-            && path.file_name().is_some_and(|n| n != "tests.rs")
-        {
+        if path.is_dir() {
+            found.extend(all_sources(&path));
+        } else if path.extension().is_some_and(|e| e == "rs") {
             found.push(path);
         }
     }
@@ -258,16 +266,60 @@ fn the_loop_waits_for_nothing_but_a_commit() {
     }
 }
 
+/// The name of the type that this line defines. A type that belongs to a trait or a module's own
+/// `Error` may have the name of another.
+fn type_defined(line: &str) -> Option<&str> {
+    let item = line.trim_start();
+    let item = match item.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.trim_start(),
+        None => item,
+    };
+    let (keyword, rest) = item.split_once(' ')?;
+    let associated = keyword == "type" && line.starts_with(' ');
+    let defines = ["struct", "enum", "trait", "type", "union"].contains(&keyword) && !associated;
+    let name = rest.split(|c: char| !c.is_alphanumeric()).next()?;
+    let is_name = name.starts_with(|c: char| c.is_ascii_uppercase());
+    (defines && is_name && name != "Error").then_some(name)
+}
+
+#[test]
+fn a_type_name_exists_once() {
+    let defined = [
+        ("pub(super) struct One<'a> {", Some("One")),
+        ("        enum Two {", Some("Two")),
+        ("pub type Three = u8;", Some("Three")),
+        ("    type Item = u8;", None),
+        ("pub enum Error {", None),
+        ("structure of Things", None),
+    ];
+    for (line, name) in defined {
+        assert_eq!(type_defined(line), name, "{line}");
+    }
+    let mut places = BTreeMap::<String, Vec<String>>::new();
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for path in all_sources(&src) {
+        let text = fs::read_to_string(&path).unwrap();
+        for name in text.lines().filter_map(type_defined) {
+            let place = path.strip_prefix(&src).unwrap().display().to_string();
+            places.entry(name.to_owned()).or_default().push(place);
+        }
+    }
+    assert!(places.len() > 300, "only {} types were found", places.len());
+    places.retain(|_, places| places.len() > 1);
+    assert!(places.is_empty(), "one name, several types: {places:#?}");
+}
+
 #[test]
 fn every_task_of_the_daemon_is_joined() {
     let daemon = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/daemon");
     for path in sources(&daemon) {
         let code = code(&path);
-        // A task belongs to a `JoinSet`, and work for another thread is waited for in `aside`.
-        let is_aside = path.file_name().is_some_and(|name| name == "aside.rs");
+        // A task belongs to a `JoinSet`, and work for another thread is waited for in `blocking`.
+        let is_blocking = path.file_name().is_some_and(|name| name == "blocking.rs");
         let spawns = code.contains("tokio::spawn") || code.contains("task::spawn");
         assert!(
-            is_aside || !(spawns || code.contains("spawn_blocking")),
+            is_blocking || !(spawns || code.contains("spawn_blocking")),
             "{}: a task that nobody joins",
             path.display()
         );

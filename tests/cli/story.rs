@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chrono::DateTime;
-use tx::engine::{Arrived, Effect, Event, Exit, Loaded, Pane, Rejected, Timer, Traits};
+use tx::engine::{
+    Arrived, AttemptId, Effect, Event, LoadedMesh, ProcessExit, Rejected, Timer, Traits,
+};
 use tx::format::mesh;
 use tx::format::message::{Origin, Parsed, parse};
 use tx::format::report::report;
@@ -59,7 +61,7 @@ impl Story {
             resumes: true,
             starts_with_turn: false,
         };
-        self.happens(Event::MeshLoaded(Box::new(Loaded {
+        self.happens(Event::MeshLoaded(Box::new(LoadedMesh {
             mesh,
             text: text.into(),
             traits: vec![pane; 2],
@@ -121,7 +123,7 @@ impl Story {
         };
     }
 
-    pub(crate) fn pane(&self, agent: &str) -> (Pane, u32) {
+    pub(crate) fn pane(&self, agent: &str) -> (AttemptId, u32) {
         let worker: Address = agent.parse().unwrap();
         let known = self
             .store
@@ -130,7 +132,7 @@ impl Story {
             .state()
             .worker(&worker)
             .unwrap();
-        let pane = Pane {
+        let pane = AttemptId {
             attempt: known.attempt,
             worker,
         };
@@ -170,7 +172,7 @@ impl Story {
         let why = "killed by signal 9".into();
         self.happens(Event::PaneExited {
             pane,
-            exit: Exit::Lost { why },
+            exit: ProcessExit::Lost { why },
         });
     }
 

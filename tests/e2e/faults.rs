@@ -85,7 +85,7 @@ fn check_finished(project: &Project, count: usize) {
     for facts in finished.iter().filter(is_task) {
         let number = &facts.id;
         let ladder = &facts.deliveries[0].ladder;
-        let ends = ladder.iter().filter(|rung| rung.step.is_end()).count();
+        let ends = ladder.iter().filter(|entry| entry.step.is_end()).count();
         assert_eq!(ends, 1, "{number}: {ladder:?}");
         assert_eq!(
             outcomes.get(&facts.number.0),

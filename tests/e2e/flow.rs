@@ -42,7 +42,7 @@ fn a_dropped_file_goes_through_both_modes_to_the_human() {
     let ladder: Vec<Step> = task.deliveries[0]
         .ladder
         .iter()
-        .map(|rung| rung.step)
+        .map(|entry| entry.step)
         .collect();
     let expected = [Step::Accepted, Step::Queued, Step::Leased, Step::Delivered];
     assert_eq!(ladder[..4], expected, "{ladder:?}");

@@ -82,8 +82,9 @@ fn agents_without_a_daemon_are_told_of_and_ended() {
     project.start();
     let done = project.wait_for_step("m0", Step::Finished);
     let ladder = &done.deliveries[0].ladder;
-    let failed = ladder.iter().find(|rung| {
-        rung.why
+    let failed = ladder.iter().find(|entry| {
+        entry
+            .why
             .as_deref()
             .is_some_and(|why| why.contains("signal"))
     });

@@ -49,7 +49,7 @@ fn what_cannot_be_run_is_parked_at_once() {
         project.drop_file(&format!("{agent}.md"), &text);
         let parked = project.wait_for_step(agent, Step::Parked);
         let ladder = &parked.deliveries[0].ladder;
-        let leased = ladder.iter().filter(|rung| rung.step == Step::Leased);
+        let leased = ladder.iter().filter(|entry| entry.step == Step::Leased);
         assert_eq!(leased.count(), 1, "{ladder:?}");
     }
 }

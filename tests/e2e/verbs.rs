@@ -60,10 +60,10 @@ fn a_turn_that_takes_too_long_is_ended_though_it_does_not_want_to() {
     let leased = wait_for("a second attempt", || {
         let facts = project.message("m")?;
         let ladder = facts.deliveries[0].ladder.clone();
-        let leased = ladder.iter().filter(|rung| rung.step == Step::Leased);
+        let leased = ladder.iter().filter(|entry| entry.step == Step::Leased);
         (leased.count() > 1).then_some(ladder)
     });
-    let why = leased.iter().find_map(|rung| rung.why.as_deref());
+    let why = leased.iter().find_map(|entry| entry.why.as_deref());
     assert!(why.is_some(), "{leased:?}");
 }
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tx::daemon::{Attempt, Order, Stand};
-use tx::engine::Pane;
+use tx::daemon::{Attempt, LaunchSpec, Stand};
+use tx::engine::AttemptId;
 use tx::model::Mode;
-use tx::tmux::{Client, Mark, Put, Server, What, Window};
+use tx::tmux::{Client, Mark, Paste, Server, What, Window};
 
 use crate::stage::{Stage, TX, tmux, wait_for};
 
@@ -290,7 +290,7 @@ async fn tell_turns(client: Client, folder: PathBuf) {
         let text = folder.join("text");
         fs::write(&text, format!("{turn}\n")).unwrap();
         let turn = turn.to_string();
-        let put = Put {
+        let put = Paste {
             what: What::File(&text),
             mark: Some(Mark::Turn(&turn)),
         };
@@ -310,7 +310,7 @@ async fn open(
     let attempt = attempt_of(folder, name, number);
     let mut program: Vec<String> = ["sh", "-c", script, "sh"].map(Into::into).into();
     program.extend(arguments.iter().map(ToString::to_string));
-    let order = Order {
+    let order = LaunchSpec {
         passed: None,
         program,
         folder: folder.into(),
@@ -343,7 +343,7 @@ fn turn_of(folder: &Path, worker: u32, number: u32) -> Attempt {
 
 fn attempt_of(folder: &Path, name: &str, attempt: u32) -> Attempt {
     let worker = format!("mesh/{name}").parse().unwrap();
-    Attempt::of(&folder.join("run"), &Pane { worker, attempt })
+    Attempt::of(&folder.join("run"), &AttemptId { worker, attempt })
 }
 
 /// The number of the last attempt that there was.

@@ -258,7 +258,7 @@ fn others_are_given_a_text_as_it_is() {
         let file = team.lab.path("body");
         fs::write(&file, &body).unwrap();
         // No argument of a program is that long.
-        let message = format!("---\nto: team\nheadline: {headline:?}\n---\n\n{body}\n");
+        let message = format!("---\nfrom: core\nto: team\nheadline: {headline:?}\n---\n\n{body}\n");
         fs::write(team.messages().join("long.md"), message).unwrap();
         team.wrote("one");
         team.idle("team/builder");

@@ -1,6 +1,6 @@
 //! What agents do that they need not do, or should not: one arm an act.
 
-use tx::engine::Pane;
+use tx::engine::AttemptId;
 use tx::model::{Address, Envelope, Kind, MsgId, Recipient};
 
 use crate::files::Written;
@@ -9,7 +9,7 @@ use crate::world::World;
 
 impl World {
     #[expect(clippy::too_many_lines, reason = "one arm an act")]
-    pub(crate) fn misbehave(&mut self, pane: &Pane, act: Act) {
+    pub(crate) fn misbehave(&mut self, pane: &AttemptId, act: Act) {
         self.seen.act(act);
         let who = &pane.worker;
         let somebody = self.somebody(Some(who)).unwrap_or_else(Address::core);
@@ -306,7 +306,7 @@ impl World {
     }
 
     /// It knows what it has written.
-    fn remember_own(&mut self, pane: &Pane, it: &Envelope) {
+    fn remember_own(&mut self, pane: &AttemptId, it: &Envelope) {
         let outcome = it.status.is_some() || it.kind == Some(Kind::TaskComplete);
         let news = matches!(it.kind, Some(Kind::Update | Kind::Lifecycle)) || it.headless;
         if outcome && it.status.as_ref().is_none_or(|s| s.as_str() != "blocked") {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use tx::engine::Pane;
+use tx::engine::AttemptId;
 use tx::model::{Address, Envelope, Feature, Name, Priority, Recipient, RoutingMode, Row};
 
 use crate::files::envelope;
@@ -74,7 +74,7 @@ impl World {
     }
 
     /// An agent decides what to write, by what it was given.
-    pub(crate) fn think(&mut self, pane: &Pane) {
+    pub(crate) fn think(&mut self, pane: &AttemptId) {
         let wild = !self.calm && self.files.count() < self.settings.files;
         if !wild || self.rng.percent(40) {
             return self.behave(pane);
@@ -90,7 +90,7 @@ impl World {
     }
 
     /// As it should.
-    pub(crate) fn behave(&mut self, pane: &Pane) {
+    pub(crate) fn behave(&mut self, pane: &AttemptId) {
         let who = &pane.worker;
         if self.memory(pane).asked {
             return;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use tx::engine::{Effect, Event, MessageNo, MessageRecord, State, Step, SystemMessage};
-use tx::journal::{AppendFailed, Put, Reader, Store};
+use tx::journal::{AppendFailed, PrunedMessages, Reader, Store};
 
 /// A store that can be killed.
 #[derive(Debug)]
@@ -83,18 +83,18 @@ impl Book {
     /// Killed, and started again: what was not committed is gone.
     pub(crate) fn reopen(&mut self) -> Vec<SystemMessage> {
         self.store = None;
-        let (store, letters) = Store::open(&self.path).unwrap();
+        let (store, system_messages) = Store::open(&self.path).unwrap();
         self.store = Some(store);
-        letters
+        system_messages
     }
 
     /// Put away what was finished before a time: what its files are known by, and the
     /// messages as the archive has them.
-    pub(crate) fn prune(&mut self, before: i64) -> (Put, Vec<MessageRecord>) {
+    pub(crate) fn prune(&mut self, before: i64) -> (PrunedMessages, Vec<MessageRecord>) {
         self.store = None;
         self.archives += 1;
         let archive = self.path.with_file_name(format!("{}.jsonl", self.archives));
-        let mut put = Put::default();
+        let mut put = PrunedMessages::default();
         let pruned = tx::journal::prune(&self.path, before, &archive, |chosen| {
             put.paths.clone_from(&chosen.paths);
             put.own.clone_from(&chosen.own);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 use std::time::Duration;
 
-use tx::engine::{MessageRecord, Phase, Row, Rule, Signal, Transition, TransitionRecord};
+use tx::engine::{KindRow, MessageRecord, Phase, Rule, Signal, Transition, TransitionRecord};
 use tx::pane;
 
 use crate::settings::{Act, Fault};
@@ -46,11 +46,11 @@ pub(crate) struct Seen {
     pub(crate) crashes: u64,
     /// What the human has read.
     pub(crate) read: u64,
-    rows: BTreeMap<Row, u64>,
+    rows: BTreeMap<KindRow, u64>,
     rules: BTreeMap<Rule, u64>,
     refusals: BTreeMap<&'static str, u64>,
     pairs: BTreeMap<(Phase, Signal), u64>,
-    moves: BTreeMap<Transition, u64>,
+    transitions: BTreeMap<Transition, u64>,
     led: BTreeMap<(Transition, Phase, Phase), u64>,
     faults: BTreeMap<Fault, u64>,
     acts: BTreeMap<Act, u64>,
@@ -83,22 +83,22 @@ impl Seen {
     }
 
     /// Count moves, and hold them against what the table says of them.
-    pub(crate) fn moves(&mut self, moves: &[TransitionRecord]) {
-        for moved in moves {
+    pub(crate) fn transitions(&mut self, transitions: &[TransitionRecord]) {
+        for moved in transitions {
             let TransitionRecord {
                 from,
-                happened,
+                signal,
                 by,
                 to,
                 ..
             } = *moved;
-            *self.pairs.entry((from, happened)).or_default() += 1;
-            *self.moves.entry(by).or_default() += 1;
+            *self.pairs.entry((from, signal)).or_default() += 1;
+            *self.transitions.entry(by).or_default() += 1;
             if from != to {
                 *self.led.entry((by, from, to)).or_default() += 1;
                 assert!(
                     by.leads_to(from).contains(&to),
-                    "{by:?} leads from {from:?} to {to:?} by {happened:?}"
+                    "{by:?} leads from {from:?} to {to:?} by {signal:?}"
                 );
             }
         }
@@ -137,7 +137,7 @@ impl Seen {
         join(&mut self.rules, &other.rules);
         join(&mut self.refusals, &other.refusals);
         join(&mut self.pairs, &other.pairs);
-        join(&mut self.moves, &other.moves);
+        join(&mut self.transitions, &other.transitions);
         join(&mut self.led, &other.led);
         join(&mut self.faults, &other.faults);
         join(&mut self.acts, &other.acts);
@@ -162,10 +162,10 @@ impl Seen {
     /// What was never seen. Rare pairs are only wanted where there were many lives.
     pub(crate) fn missing(&self, many: bool) -> Vec<String> {
         let mut missing = Vec::new();
-        none_of("row", &self.rows, &Row::ALL, &mut missing);
+        none_of("row", &self.rows, &KindRow::ALL, &mut missing);
         none_of("rule", &self.rules, &Rule::ALL, &mut missing);
         none_of("refusal", &self.refusals, &REFUSALS, &mut missing);
-        none_of("move", &self.moves, &Transition::ALL, &mut missing);
+        none_of("move", &self.transitions, &Transition::ALL, &mut missing);
         none_of("fault", &self.faults, Fault::ALL, &mut missing);
         none_of("act", &self.acts, Act::ALL, &mut missing);
         // Every pair of them is wanted of the lives of one pane.
@@ -187,7 +187,7 @@ impl Seen {
         none_of("sight of a pane", &seen.collect(), &wanted, &mut missing);
         let pairs = Phase::ALL
             .iter()
-            .flat_map(|is| Signal::ALL.iter().map(|happened| (*is, *happened)));
+            .flat_map(|is| Signal::ALL.iter().map(|signal| (*is, *signal)));
         // Who is idle owes nothing, and who waits to be tried again has no process.
         let never = [
             (Phase::Idle, Signal::Paid),
@@ -213,7 +213,7 @@ impl Seen {
         rows(&mut text, "rows", &self.rows);
         rows(&mut text, "rules", &self.rules);
         rows(&mut text, "refusals", &self.refusals);
-        rows(&mut text, "moves", &self.moves);
+        rows(&mut text, "moves", &self.transitions);
         rows(&mut text, "what panes have seen", &self.panes);
         let all = pane::PanePhase::ALL.len() * pane::PaneSignal::ALL.len();
         let pairs = self.panes.len();

@@ -1,7 +1,7 @@
 //! What tx decides is done here, once it is durable: at once, or late for one pane while
 //! others go on.
 
-use tx::engine::{Effect, Pane};
+use tx::engine::{AttemptId, Effect};
 use tx::pane::Saw;
 
 use crate::record::Given;
@@ -90,7 +90,7 @@ impl World {
             Effect::Interrupt { pane, note } => self.order(pane, Order::Interrupt(note)),
             Effect::Look { pane } => self.order(pane, Order::Look),
             Effect::Kill { pane } => self.order(pane, Order::Kill),
-            Effect::Write(letter) => self.write_letter(*letter),
+            Effect::Write(system_message) => self.write_system_message(*system_message),
             Effect::NotifyHeld { .. } | Effect::Decide { .. } => {}
             Effect::NotifyHuman {
                 number,
@@ -108,7 +108,7 @@ impl World {
     }
 
     /// Now, or late. What comes after it for the same pane comes later still.
-    fn order(&mut self, pane: Pane, order: Order) {
+    fn order(&mut self, pane: AttemptId, order: Order) {
         let behind = self.late.get(&pane).is_some_and(|queue| !queue.is_empty());
         if !behind && !self.fault(Fault::LateEffect, 5) {
             return self.obey(pane, order);
@@ -121,7 +121,7 @@ impl World {
     }
 
     /// The first thing that is late for a pane is done.
-    pub(crate) fn obey_late(&mut self, pane: &Pane) {
+    pub(crate) fn obey_late(&mut self, pane: &AttemptId) {
         let Some(queue) = self.late.get_mut(pane) else {
             return;
         };
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    fn obey(&mut self, pane: Pane, order: Order) {
+    fn obey(&mut self, pane: AttemptId, order: Order) {
         match order {
             Order::Spawn { session, turn } => self.spawn(pane, session, turn),
             Order::Deliver(turn) => self.deliver(&pane, turn),

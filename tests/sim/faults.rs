@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tx::engine::{Command, Dialog, DialogKind, Event, Exit, Loaded, Pane, Phase, Timer, Verdict};
+use tx::engine::{
+    AttemptId, Command, Dialog, DialogKind, Event, LoadedMesh, Phase, ProcessExit, Timer, Verdict,
+};
 use tx::model::{Address, Name};
 
 use crate::files::envelope;
@@ -140,7 +142,7 @@ impl World {
         true
     }
 
-    fn alive(&self, those: fn(&Process) -> bool) -> Vec<Pane> {
+    fn alive(&self, those: fn(&Process) -> bool) -> Vec<AttemptId> {
         let alive = self.panes.iter();
         let alive = alive.filter(|(_, process)| process.alive && those(process));
         alive.map(|(pane, _)| pane.clone()).collect()
@@ -174,7 +176,7 @@ impl World {
             Fault::OldAttempt => attempt - 1,
             _ => attempt,
         };
-        let pane = Pane { worker, attempt };
+        let pane = AttemptId { worker, attempt };
         let old = fault == Fault::OldAttempt;
         if live && !old && seen == 0 {
             return false;
@@ -207,7 +209,7 @@ impl World {
             4 if old => Event::Delivered { pane, turn },
             5 if old => Event::PaneExited {
                 pane,
-                exit: Exit::Lost { why: "late".into() },
+                exit: ProcessExit::Lost { why: "late".into() },
             },
             6 => Event::PaneLimited {
                 pane,
@@ -310,7 +312,7 @@ impl World {
         for name in names {
             let others: Vec<String> = Vec::new();
             let loaded = self.meshes.get(&name).cloned().flatten();
-            let mut loaded: Loaded = loaded.unwrap_or_else(|| {
+            let mut loaded: LoadedMesh = loaded.unwrap_or_else(|| {
                 meshes::make(&mut self.rng, name.as_str(), self.settings.agents, &others)
             });
             loaded.mesh.disabled = false;

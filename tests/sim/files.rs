@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tx::engine::{Arrived, Event, Rejected, SystemMessage};
-use tx::journal::Put;
+use tx::journal::PrunedMessages;
 use tx::model::{Address, Envelope, Line, MsgId, Rearmatter};
 
 use crate::coverage::CIRCLE;
@@ -57,7 +57,7 @@ impl Files {
     }
 
     /// The files of what is put away leave the bus.
-    pub(crate) fn put_away(&mut self, put: &Put) {
+    pub(crate) fn put_away(&mut self, put: &PrunedMessages) {
         self.now.retain(|path, written| {
             let own = match written {
                 Written::Good { envelope, .. } => {
@@ -189,25 +189,26 @@ impl World {
         self.take(event);
     }
 
-    pub(crate) fn write_letter(&mut self, letter: SystemMessage) {
+    pub(crate) fn write_system_message(&mut self, system_message: SystemMessage) {
         if self.fault(Fault::OwnFile, 10) {
-            let mut envelope = crate::files::envelope(&letter.from, letter.id.as_str(), self.now);
-            envelope.to = letter
+            let mut envelope =
+                crate::files::envelope(&system_message.from, system_message.id.as_str(), self.now);
+            envelope.to = system_message
                 .to
                 .clone()
                 .map(tx::model::Recipient::Full)
                 .into_iter()
                 .collect();
-            envelope.kind = Some(letter.kind);
-            let text = format!("letter {}", letter.id);
+            envelope.kind = Some(system_message.kind);
+            let text = format!("letter {}", system_message.id);
             self.write(envelope, text);
         }
-        let circle = letter.headline == "a circle of asks was broken";
-        if circle && letter.body.matches('/').count() > 2 {
+        let circle = system_message.headline == "a circle of asks was broken";
+        if circle && system_message.body.matches('/').count() > 2 {
             self.seen.met(CIRCLE);
         }
-        self.letters.insert(letter.id.clone());
-        self.record.letter(letter);
+        self.system_messages.insert(system_message.id.clone());
+        self.record.system_message(system_message);
     }
 }
 

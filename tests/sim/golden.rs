@@ -145,7 +145,7 @@ fn copy(version: u32, sql: &str) -> (TempDir, PathBuf) {
 }
 
 /// What newer rules note, and the snapshot of an older one cannot know: the first turn of
-/// what is in hand, which letters are repair notes, the feature of a process.
+/// what is in hand, which messages of tx are repair notes, the feature of a process.
 fn without_newer(value: &mut Value) {
     match value {
         Value::Object(fields) => {

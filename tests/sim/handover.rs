@@ -1,6 +1,6 @@
 //! What is given to processes, held against what they may be given.
 
-use tx::engine::Pane;
+use tx::engine::AttemptId;
 use tx::model::{Feature, Kind};
 
 use crate::coverage::{NEWS_OF_FEATURE, TWO_ASKS};
@@ -11,7 +11,7 @@ use crate::world::World;
 
 impl World {
     /// A process has a turn: its agent may read it whenever it wants to.
-    pub(crate) fn give(&mut self, pane: &Pane, turn: &Given) {
+    pub(crate) fn give(&mut self, pane: &AttemptId, turn: &Given) {
         self.check_given(pane, turn);
         self.check_features(pane, turn);
         let process = self.panes.get_mut(pane).expect("it is alive");
@@ -23,7 +23,7 @@ impl World {
     }
 
     /// Its agent begins with a turn that it has read.
-    pub(crate) fn begin(&mut self, pane: &Pane, turn: &Given) {
+    pub(crate) fn begin(&mut self, pane: &AttemptId, turn: &Given) {
         self.memory(pane).hand(&turn.messages);
         let asks = turn.messages.iter().filter(|m| m.kind == Kind::Ask);
         if asks.count() > 1 {
@@ -40,7 +40,7 @@ impl World {
     }
 
     /// What the agent in a pane remembers.
-    pub(crate) fn memory(&mut self, pane: &Pane) -> &mut Memory {
+    pub(crate) fn memory(&mut self, pane: &AttemptId) -> &mut Memory {
         let session = self.panes.get(pane).map(|process| process.session.clone());
         let session = session.unwrap_or_default();
         self.memories
@@ -51,7 +51,7 @@ impl World {
     /// The same message is never handed twice to a live process, unless a person has retried
     /// it: what a process was told it knows, whatever became of its turn. What may have
     /// arrived is not given again to the process that may have it.
-    fn check_given(&self, pane: &Pane, turn: &Given) {
+    fn check_given(&self, pane: &AttemptId, turn: &Given) {
         let process = &self.panes[pane];
         let numbers = turn.messages.iter().map(|m| m.number);
         for number in numbers.filter(|n| process.given.contains(n)) {
@@ -65,7 +65,7 @@ impl World {
 
     /// A process works for one feature: that of all its work, and of the news that it gets.
     /// The results of a fan-out come together, whatever they are for.
-    fn check_features(&mut self, pane: &Pane, turn: &Given) {
+    fn check_features(&mut self, pane: &AttemptId, turn: &Given) {
         let process = &self.panes[pane];
         let works = |kind: Kind| matches!(kind, Kind::Task | Kind::TaskComplete | Kind::Ask);
         let plain = |m: &&Handed| works(m.kind) && !self.watch.is_result(m.number);

@@ -1,6 +1,6 @@
 //! Hooks that are wrong: a program says that it does something else than it shows.
 
-use tx::engine::{Dialog, DialogKind, Pane};
+use tx::engine::{AttemptId, Dialog, DialogKind};
 use tx::pane::Hook;
 
 use crate::settings::Fault;
@@ -10,7 +10,7 @@ use crate::world::{Thing, World};
 impl World {
     /// A hook and the screen may disagree about a change: what the hook says is not so, and
     /// the screen or another hook corrects it some seconds later.
-    pub(crate) fn contradict(&mut self, pane: &Pane) {
+    pub(crate) fn contradict(&mut self, pane: &AttemptId) {
         let process = self.panes.get(pane).filter(|process| process.has_hooks);
         let Some(does) = process.map(|process| process.terminal.does.clone()) else {
             return;
@@ -41,7 +41,7 @@ impl World {
     }
 
     /// A hook says what the program does.
-    pub(crate) fn correct(&mut self, pane: &Pane) {
+    pub(crate) fn correct(&mut self, pane: &AttemptId) {
         let process = self.panes.get(pane).filter(|process| process.alive);
         let Some(does) = process.map(|process| process.terminal.does.clone()) else {
             return;

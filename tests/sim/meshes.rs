@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tx::engine::{Loaded, Traits};
+use tx::engine::{LoadedMesh, Traits};
 use tx::format;
 use tx::model::Mode;
 
@@ -12,7 +12,7 @@ use crate::rng::Rng;
 pub(crate) const WORDS: [&str; 5] = ["complete", "approved", "needs-work", "blocked", "error"];
 
 /// A mesh of chance. The other meshes are those before it.
-pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) -> Loaded {
+pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) -> LoadedMesh {
     let agents = usize::try_from(rng.within(2.min(most as i64), most as i64)).unwrap();
     let names: Vec<String> = (0..agents).map(|n| format!("a{n}")).collect();
     let mut text = format!("mesh: {name}\ndescription: made up\n");
@@ -69,7 +69,7 @@ pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) ->
     let loaded = format::mesh::parse(text.as_bytes());
     let mesh = loaded.mesh;
     let mesh = mesh.unwrap_or_else(|| panic!("{text}\n{:?}", loaded.diagnostics));
-    Loaded {
+    LoadedMesh {
         mesh,
         text,
         traits,

@@ -139,7 +139,7 @@ impl World {
             );
             match &facts.source {
                 Source::Own { .. } | Source::Output { .. } => assert!(
-                    self.letters.contains(id),
+                    self.system_messages.contains(id),
                     "`{id}` is a letter of tx that was never written"
                 ),
                 Source::File { .. } => {}
@@ -148,8 +148,8 @@ impl World {
             let untold = facts.deliveries.iter().any(|delivery| {
                 let end = delivery.ladder.last();
                 let mut ladder = delivery.ladder.iter();
-                end.is_some_and(|rung| rung.why.as_deref() == Some(over))
-                    && !ladder.any(|rung| rung.step == Step::Delivered)
+                end.is_some_and(|entry| entry.why.as_deref() == Some(over))
+                    && !ladder.any(|entry| entry.step == Step::Delivered)
             });
             let repair = facts.headline.as_str() == "a message of yours was refused";
             assert!(

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Event, Exit, MessageNo, Pane, Sent};
+use tx::engine::{AttemptId, Event, MessageNo, ProcessExit, Sent};
 use tx::model::Feature;
 use tx::pane::{self, Act, Force, PanePhase, Pasted, Saw, Setup, Text, View};
 
@@ -62,7 +62,7 @@ pub(crate) struct Process {
     /// When it does the next of it, and not before.
     pub(crate) due: i64,
     /// How it ended, if it left a record.
-    pub(crate) record: Option<Exit>,
+    pub(crate) record: Option<ProcessExit>,
     /// Its terminal is gone.
     pub(crate) cut_off: bool,
     /// How it was when it was looked at last.
@@ -111,7 +111,7 @@ impl Process {
 }
 
 impl World {
-    pub(crate) fn spawn(&mut self, pane: Pane, session: Option<String>, turn: Option<Given>) {
+    pub(crate) fn spawn(&mut self, pane: AttemptId, session: Option<String>, turn: Option<Given>) {
         let mut others = self.panes.iter();
         let other = others.find(|(other, process)| other.worker == pane.worker && process.alive);
         if let Some((other, _)) = other {
@@ -159,13 +159,13 @@ impl World {
     }
 
     /// Is there a pane that could see something?
-    fn has_pane(&self, pane: &Pane) -> bool {
+    fn has_pane(&self, pane: &AttemptId) -> bool {
         let process = self.panes.get(pane);
         process.is_some_and(|process| process.core.phase() != PanePhase::Gone)
     }
 
     /// tx gives a pane something, as soon as it is idle.
-    pub(crate) fn deliver(&mut self, pane: &Pane, turn: Given) {
+    pub(crate) fn deliver(&mut self, pane: &AttemptId, turn: Given) {
         let number = turn.turn;
         if !self.has_pane(pane) {
             let failed = Event::DeliveryFailed {
@@ -187,7 +187,7 @@ impl World {
     }
 
     /// tx interrupts an agent, and tells it why.
-    pub(crate) fn interrupt(&mut self, pane: &Pane, note: &str) {
+    pub(crate) fn interrupt(&mut self, pane: &AttemptId, note: &str) {
         if self.has_pane(pane) {
             let note = text(None, note.lines().last().unwrap_or_default().to_owned());
             self.see(pane, Saw::Interrupt(Some(note)));
@@ -195,22 +195,22 @@ impl World {
     }
 
     /// tx wants this of a pane. Of one that is not there, its end is all that can be told.
-    pub(crate) fn want(&mut self, pane: Pane, what: Saw) {
+    pub(crate) fn want(&mut self, pane: AttemptId, what: Saw) {
         if self.has_pane(&pane) {
             return self.see(&pane, what);
         }
         let why = "its process is gone".into();
-        let exit = Exit::Lost { why };
+        let exit = ProcessExit::Lost { why };
         self.tell(0, Event::PaneExited { pane, exit });
     }
 
     /// What a pane was given is done, as its outcome says.
-    pub(crate) fn turn_is_over(&mut self, pane: &Pane, turn: u32) {
+    pub(crate) fn turn_is_over(&mut self, pane: &AttemptId, turn: u32) {
         self.hook(pane, pane::Hook::Ended(Some(turn)));
     }
 
     /// Somebody tells tx what a program does.
-    pub(crate) fn hook(&mut self, pane: &Pane, hook: pane::Hook) {
+    pub(crate) fn hook(&mut self, pane: &AttemptId, hook: pane::Hook) {
         if self.has_pane(pane) {
             self.see(pane, Saw::Hook(hook));
         }
@@ -218,7 +218,7 @@ impl World {
 
     /// A pane sees something, and what it decides is done. What comes of each act is seen
     /// before the next is done.
-    pub(crate) fn see(&mut self, pane: &Pane, saw: Saw) {
+    pub(crate) fn see(&mut self, pane: &AttemptId, saw: Saw) {
         // What it shows may be told after something newer.
         let mut delay = match self.fault(Fault::LateNews, 5) {
             true => self.rng.within(0, 5_000),
@@ -237,7 +237,7 @@ impl World {
                 let (phase, seen, by) = process.core.moved().expect("it has seen something");
                 self.seen.pane(phase, seen);
                 if let Some(saw) = logged {
-                    let Pane { worker, attempt } = pane;
+                    let AttemptId { worker, attempt } = pane;
                     self.note(format!(
                         "            .. {worker} {attempt}: {phase:?} {by:?} {saw} {decided:?}"
                     ));
@@ -253,7 +253,7 @@ impl World {
         self.look_after(pane);
     }
 
-    pub(crate) fn carry_out(&mut self, pane: &Pane, act: Act, delay: &mut i64) -> Option<Saw> {
+    pub(crate) fn carry_out(&mut self, pane: &AttemptId, act: Act, delay: &mut i64) -> Option<Saw> {
         let process = self.panes.get_mut(pane)?;
         match act {
             Act::Start => {
@@ -293,7 +293,7 @@ impl World {
     }
 
     /// What has not begun never does; or it has begun at this very moment.
-    fn revoke(&mut self, pane: &Pane) -> Saw {
+    fn revoke(&mut self, pane: &AttemptId) -> Saw {
         let begins = self.rng.percent(50);
         let process = self.panes.get_mut(pane).expect("it is there");
         if begins && matches!(process.script.front(), Some((_, Doing::Start))) {
@@ -305,13 +305,13 @@ impl World {
         process.alive = false;
         process.script.clear();
         let why = "it was stopped before it had begun".into();
-        let exit = Exit::NotStarted { why };
+        let exit = ProcessExit::NotStarted { why };
         let by_itself = true;
         Saw::Exited { exit, by_itself }
     }
 
     /// What tmux shows of it.
-    fn look_at(&mut self, pane: &Pane) -> Saw {
+    fn look_at(&mut self, pane: &AttemptId) -> Saw {
         let unseen = self.fault(Fault::Misread, 1);
         let lives = self.rng.percent(50);
         let process = self.panes.get_mut(pane).expect("it is there");
@@ -334,7 +334,7 @@ impl World {
         process.title()
     }
 
-    fn paste(&mut self, pane: &Pane, text: &Text, as_seen: bool) -> Pasted {
+    fn paste(&mut self, pane: &AttemptId, text: &Text, as_seen: bool) -> Pasted {
         let process = &self.panes[pane];
         let way = process.way;
         if !process.alive || process.cut_off {
@@ -374,7 +374,7 @@ impl World {
         }
     }
 
-    fn enter(&mut self, pane: &Pane) -> bool {
+    fn enter(&mut self, pane: &AttemptId) -> bool {
         self.worst_moment(pane);
         let (now, process) = (self.now, self.panes.get_mut(pane).expect("it is there"));
         let Some(then) = process.view.clone().filter(|_| process.alive) else {
@@ -385,7 +385,7 @@ impl World {
     }
 
     /// A signal for a process, of which some take no notice.
-    fn signal(&mut self, pane: &Pane, force: Force) {
+    fn signal(&mut self, pane: &AttemptId, force: Force) {
         let ignored = match force {
             Force::Interrupt | Force::Terminate => self.rng.percent(40),
             Force::Kill => self.fault(Fault::KillIgnored, 20),
@@ -398,7 +398,7 @@ impl World {
     }
 
     /// See to it that a pane is looked after when it wants to be.
-    pub(crate) fn look_after(&mut self, pane: &Pane) {
+    pub(crate) fn look_after(&mut self, pane: &AttemptId) {
         let now = self.now;
         let Some(process) = self.panes.get_mut(pane) else {
             return;
@@ -424,7 +424,7 @@ impl World {
     }
 
     /// The time of a pane has come, or a second has gone by.
-    pub(crate) fn wake(&mut self, pane: &Pane, number: u64) {
+    pub(crate) fn wake(&mut self, pane: &AttemptId, number: u64) {
         let now = self.now;
         let Some(process) = self.panes.get_mut(pane) else {
             return;

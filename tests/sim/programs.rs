@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use tx::engine::{Dialog, DialogKind, Exit, Pane, Verdict};
+use tx::engine::{AttemptId, Dialog, DialogKind, ProcessExit, Verdict};
 use tx::model::Address;
 use tx::pane::{Hook, Saw};
 
@@ -67,7 +67,7 @@ impl World {
     }
 
     /// Schedule the next thing of a script.
-    pub(crate) fn go_on(&mut self, pane: &Pane) {
+    pub(crate) fn go_on(&mut self, pane: &AttemptId) {
         let Some(process) = self.panes.get_mut(pane) else {
             return;
         };
@@ -79,7 +79,7 @@ impl World {
     }
 
     /// An agent does the next thing of its script.
-    pub(crate) fn act_on(&mut self, pane: &Pane) {
+    pub(crate) fn act_on(&mut self, pane: &AttemptId) {
         let now = self.now;
         let process = self.panes.get_mut(pane);
         let process = process.filter(|process| process.alive && process.due <= now);
@@ -104,7 +104,7 @@ impl World {
         self.go_on(pane);
     }
 
-    fn do_it(&mut self, pane: &Pane, doing: Doing) {
+    fn do_it(&mut self, pane: &AttemptId, doing: Doing) {
         match doing {
             Doing::Start => {
                 self.begins(pane);
@@ -112,7 +112,7 @@ impl World {
             }
             Doing::NotStart => {
                 let why = "no such program".into();
-                self.end(pane, Exit::NotStarted { why }, true);
+                self.end(pane, ProcessExit::NotStarted { why }, true);
             }
             Doing::Ready | Doing::Idle => {
                 self.shows(pane, Does::Waits);
@@ -160,7 +160,7 @@ impl World {
                 process.terminal.flickers(now, long);
             }
             Doing::Exit(code) => {
-                let exit = Exit::Code {
+                let exit = ProcessExit::Code {
                     code,
                     stdout: "Done.\n".into(),
                     stderr: "No.\n".into(),
@@ -175,7 +175,7 @@ impl World {
     }
 
     /// A process has begun: one that lives for one turn has it.
-    pub(crate) fn begins(&mut self, pane: &Pane) {
+    pub(crate) fn begins(&mut self, pane: &AttemptId) {
         let process = self.panes.get_mut(pane).expect("it is alive");
         process.runs = true;
         if let Some(turn) = process.one_turn.clone() {
@@ -184,7 +184,7 @@ impl World {
         }
     }
 
-    fn shows(&mut self, pane: &Pane, does: Does) {
+    fn shows(&mut self, pane: &AttemptId, does: Does) {
         let now = self.now;
         let process = self.panes.get_mut(pane).expect("it is alive");
         // It may seem to work for longer than it does, and never to wait while it works.
@@ -196,7 +196,7 @@ impl World {
     }
 
     /// A program that has hooks says something of itself, as a rule.
-    pub(crate) fn says(&mut self, pane: &Pane, late: i64, hook: Hook, percent: u64) {
+    pub(crate) fn says(&mut self, pane: &AttemptId, late: i64, hook: Hook, percent: u64) {
         let has_hooks = self.panes.get(pane).is_some_and(|p| p.has_hooks);
         if has_hooks && self.rng.percent(percent) {
             let delay = late + self.rng.within(0, 100);
@@ -205,7 +205,7 @@ impl World {
     }
 
     /// The agent begins with what its program has read.
-    pub(crate) fn begin_read(&mut self, pane: &Pane) {
+    pub(crate) fn begin_read(&mut self, pane: &AttemptId) {
         let Some(process) = self.panes.get_mut(pane) else {
             return;
         };
@@ -247,7 +247,7 @@ impl World {
     }
 
     /// A process ends, with this.
-    fn end(&mut self, pane: &Pane, exit: Exit, by_itself: bool) {
+    fn end(&mut self, pane: &AttemptId, exit: ProcessExit, by_itself: bool) {
         if let Some(process) = self.panes.get_mut(pane).filter(|p| p.alive) {
             process.alive = false;
             process.script.clear();
@@ -256,18 +256,18 @@ impl World {
     }
 
     /// A process is gone, perhaps because its terminal is.
-    pub(crate) fn die(&mut self, pane: &Pane, why: &str) {
+    pub(crate) fn die(&mut self, pane: &AttemptId, why: &str) {
         let cut_off = self.rng.percent(30);
         let by_itself = !cut_off && self.rng.percent(50);
         if let Some(process) = self.panes.get_mut(pane) {
             process.cut_off |= cut_off;
         }
         let why = why.to_owned();
-        self.end(pane, Exit::Lost { why }, by_itself);
+        self.end(pane, ProcessExit::Lost { why }, by_itself);
     }
 
     /// A process is shot, or its terminal is taken away.
-    pub(crate) fn shoot(&mut self, pane: &Pane) {
+    pub(crate) fn shoot(&mut self, pane: &AttemptId) {
         if self.rng.percent(70) {
             return self.die(pane, "it was shot");
         }
@@ -278,7 +278,7 @@ impl World {
     }
 
     /// What it does is interrupted.
-    pub(crate) fn stop_work(&mut self, pane: &Pane) {
+    pub(crate) fn stop_work(&mut self, pane: &AttemptId) {
         let delay = self.rng.within(100, 5_000);
         let Some(process) = self.panes.get_mut(pane) else {
             return;
@@ -294,14 +294,14 @@ impl World {
     }
 
     /// Between a look and what follows from it, somebody may be at the terminal.
-    pub(crate) fn worst_moment(&mut self, pane: &Pane) {
+    pub(crate) fn worst_moment(&mut self, pane: &AttemptId) {
         if self.panes[pane].way == Way::Typed && self.fault(Fault::Draft, 5) {
             self.use_terminal(pane, Hand::Types);
         }
     }
 
     /// A person uses the terminal of a program that shows a prompt, and leaves it as it was.
-    pub(crate) fn use_terminal(&mut self, pane: &Pane, hand: Hand) {
+    pub(crate) fn use_terminal(&mut self, pane: &AttemptId, hand: Hand) {
         let now = self.now;
         let process = self.panes.get_mut(pane);
         let Some(process) = process.filter(|p| p.alive && p.runs && !p.cut_off) else {

@@ -13,8 +13,8 @@ use crate::world::World;
 pub(crate) struct Record {
     /// What every file ever said, by its path and the hash of its text.
     files: BTreeMap<(String, String), Envelope>,
-    /// The letters of tx that were written.
-    letters: BTreeMap<MessageNo, SystemMessage>,
+    /// The messages of tx that were written.
+    system_messages: BTreeMap<MessageNo, SystemMessage>,
     /// What was put into the hands of a worker's process, each time with the last record
     /// that was durable then.
     given: BTreeMap<(MessageNo, Address), Vec<u64>>,
@@ -58,8 +58,9 @@ impl Record {
         }
     }
 
-    pub(crate) fn letter(&mut self, letter: SystemMessage) {
-        self.letters.insert(letter.number, letter);
+    pub(crate) fn system_message(&mut self, system_message: SystemMessage) {
+        self.system_messages
+            .insert(system_message.number, system_message);
     }
 
     pub(crate) fn give(&mut self, number: MessageNo, to: &Address) {
@@ -102,15 +103,16 @@ impl Record {
                 }
             }
             Source::Own { .. } | Source::Output { .. } => {
-                let letter = self.letters.get(&number);
-                let letter = letter.unwrap_or_else(|| panic!("it was never written: {facts:?}"));
+                let system_message = self.system_messages.get(&number);
+                let system_message =
+                    system_message.unwrap_or_else(|| panic!("it was never written: {facts:?}"));
                 Handed {
                     number,
-                    id: letter.id.clone(),
-                    from: letter.from.clone(),
+                    id: system_message.id.clone(),
+                    from: system_message.from.clone(),
                     kind,
-                    headline: letter.headline.clone(),
-                    body: letter.body.clone(),
+                    headline: system_message.headline.clone(),
+                    body: system_message.body.clone(),
                     feature: None,
                 }
             }
@@ -124,16 +126,16 @@ impl Record {
             let none = Vec::new();
             let key = (facts.number, delivery.to.clone());
             let given = self.given.get(&key).unwrap_or(&none);
-            let rungs = delivery.ladder.iter();
-            let delivered = rungs.filter(|rung| rung.step == Step::Delivered);
-            for (times, rung) in delivered.enumerate() {
-                let before = given.iter().filter(|durable| **durable < rung.record);
+            let entries = delivery.ladder.iter();
+            let delivered = entries.filter(|entry| entry.step == Step::Delivered);
+            for (times, entry) in delivered.enumerate() {
+                let before = given.iter().filter(|durable| **durable < entry.record);
                 assert!(
                     before.count() > times,
                     "promise 2 is broken: `{}` is called delivered to {} in record {}, and was given to it at {given:?}: {:?}",
                     facts.id,
                     delivery.to,
-                    rung.record,
+                    entry.record,
                     delivery.ladder,
                 );
             }

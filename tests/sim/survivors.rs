@@ -1,6 +1,6 @@
 //! tx is killed and started again: what is left of its processes is found as the daemon does.
 
-use tx::engine::{Event, Exit, Pane};
+use tx::engine::{AttemptId, Event, ProcessExit};
 use tx::pane::{Act, PanePhase, Saw};
 
 use crate::panes::{Process, Way};
@@ -10,7 +10,7 @@ use crate::world::World;
 impl World {
     /// tx is started again: what has ended is told, and what is alive is found.
     pub(crate) fn recover(&mut self) {
-        let panes: Vec<Pane> = self.panes.keys().cloned().collect();
+        let panes: Vec<AttemptId> = self.panes.keys().cloned().collect();
         let mut shown = Vec::new();
         for pane in &panes {
             shown.extend(self.adopt(pane));
@@ -43,7 +43,7 @@ impl World {
     }
 
     /// Another tx finds a process, with what is known of it: what there is to tell at once.
-    fn adopt(&mut self, pane: &Pane) -> Vec<Event> {
+    fn adopt(&mut self, pane: &AttemptId) -> Vec<Event> {
         let begins = self.rng.percent(50);
         let process = self.panes.get_mut(pane).expect("it is there");
         process.forget();
@@ -65,7 +65,7 @@ impl World {
             self.gone(pane);
             let core = &mut self.panes.get_mut(pane).expect("it is there").core;
             let why = "it is not there".into();
-            let (exit, by_itself) = (Exit::Lost { why }, true);
+            let (exit, by_itself) = (ProcessExit::Lost { why }, true);
             let _ = core.step(self.now, Saw::Exited { exit, by_itself });
             return Vec::new();
         }
@@ -97,7 +97,7 @@ impl World {
     }
 
     /// A process is no more, and nobody is told.
-    fn gone(&mut self, pane: &Pane) {
+    fn gone(&mut self, pane: &AttemptId) {
         if let Some(process) = self.panes.get_mut(pane) {
             process.alive = false;
             process.script.clear();

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Decision, Dialog, DialogKind, Exit, Sent};
+use tx::engine::{Decision, Dialog, DialogKind, ProcessExit, Sent};
 use tx::pane::{
     Act, Content, Hook, Pane, PanePhase, PaneSignal, Pasted, Report, Saw, Setup, Text, View,
 };
@@ -208,7 +208,7 @@ impl Life {
         match self.rng.below(64) {
             0 if self.exits => {
                 self.alive = false;
-                let exit = Exit::Lost {
+                let exit = ProcessExit::Lost {
                     why: "it was killed".into(),
                 };
                 let by_itself = self.rng.percent(50);
@@ -345,7 +345,7 @@ impl Life {
             Act::Start => {
                 if self.rng.percent(5) {
                     let why = "no such program".into();
-                    let (exit, by_itself) = (Exit::NotStarted { why }, true);
+                    let (exit, by_itself) = (ProcessExit::NotStarted { why }, true);
                     return Some(Saw::Exited { exit, by_itself });
                 }
                 if self.exits && self.rng.percent(5) {
@@ -361,7 +361,7 @@ impl Life {
                 }
                 false => {
                     let why = "stopped".into();
-                    let (exit, by_itself) = (Exit::NotStarted { why }, true);
+                    let (exit, by_itself) = (ProcessExit::NotStarted { why }, true);
                     Saw::Exited { exit, by_itself }
                 }
             }),
@@ -397,7 +397,7 @@ impl Life {
                 if self.rng.percent(40) {
                     self.alive = false;
                     let why = "it was ended".into();
-                    let (exit, by_itself) = (Exit::Lost { why }, false);
+                    let (exit, by_itself) = (ProcessExit::Lost { why }, false);
                     return Some(Saw::Exited { exit, by_itself });
                 }
                 None

@@ -1,6 +1,6 @@
 //! What the programs in panes say they have used: late, twice, and of processes that are gone.
 
-use tx::engine::{Event, Pane, State, Used};
+use tx::engine::{AttemptId, Event, State, Used};
 use tx::model::Usage;
 
 use crate::world::{Thing, World};
@@ -11,7 +11,7 @@ const COUNTERS: usize = 32;
 impl World {
     /// A counter of a pane's program is read, and told twice. No dice are thrown, so that
     /// what else a seed brings stays the same.
-    pub(crate) fn tell_usage(&mut self, delay: i64, pane: &Pane) {
+    pub(crate) fn tell_usage(&mut self, delay: i64, pane: &AttemptId) {
         let Some(fake) = self.panes.get(pane) else {
             return;
         };

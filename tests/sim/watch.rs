@@ -85,14 +85,14 @@ impl Watch {
             }
             for delivery in &facts.deliveries {
                 let seen = known.steps.entry(delivery.to.clone()).or_default();
-                for rung in delivery.ladder.iter().skip(*seen) {
+                for entry in delivery.ladder.iter().skip(*seen) {
                     let stepped = Stepped {
                         number: facts.number.0,
                         to: delivery.to.clone(),
-                        step: step(rung.step),
-                        record: rung.record,
+                        step: step(entry.step),
+                        record: entry.record,
                     };
-                    news.steps.entry(rung.record).or_default().push(stepped);
+                    news.steps.entry(entry.record).or_default().push(stepped);
                 }
                 *seen = delivery.ladder.len();
             }
@@ -190,7 +190,7 @@ impl World {
                 .status
                 .work()
                 .into_iter()
-                .flat_map(tx::engine::InHand::messages);
+                .flat_map(tx::engine::Work::messages);
             let items: BTreeSet<Message> = items.map(|number| number.0).collect();
             let before = self.watch.taken.get(who);
             let new = items
@@ -210,8 +210,11 @@ impl World {
 fn of(facts: &MessageRecord) -> Made {
     let record = facts.record();
     let parked = facts.deliveries.iter().all(|delivery| {
-        let mut first = delivery.ladder.iter().filter(|rung| rung.record == record);
-        first.any(|rung| rung.step == Step::Parked)
+        let mut first = delivery
+            .ladder
+            .iter()
+            .filter(|entry| entry.record == record);
+        first.any(|entry| entry.step == Step::Parked)
     });
     Made {
         number: facts.number.0,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Event, Loaded, MessageNo, MessageRecord, Pane, Phase, State};
+use tx::engine::{AttemptId, Event, LoadedMesh, MessageNo, MessageRecord, Phase, State};
 use tx::model::{Address, MsgId, Name};
 use tx::pane::Hook;
 
@@ -34,19 +34,19 @@ pub(crate) enum Thing {
     /// The consumer notices a file.
     File(String),
     /// A pane does the next thing of its script.
-    Script(Pane),
+    Script(AttemptId),
     /// A pane wants to be looked after.
-    Wake(Pane),
+    Wake(AttemptId),
     /// A program says something of itself.
-    Hook(Pane, Hook),
+    Hook(AttemptId, Hook),
     /// A person uses the terminal of a program.
-    Person(Pane, Hand),
+    Person(AttemptId, Hand),
     /// A process ends because it was killed.
-    Die(Pane),
+    Die(AttemptId),
     /// What is late for a pane is done.
-    Obey(Pane),
+    Obey(AttemptId),
     /// What a pane shows is told as it is.
-    Correct(Pane),
+    Correct(AttemptId),
     /// The human gives a task.
     Task,
     /// The human looks at what there is to answer.
@@ -63,7 +63,7 @@ pub(crate) struct World {
     pub(crate) rng: Rng,
     pub(crate) now: i64,
     pub(crate) book: Book,
-    pub(crate) panes: BTreeMap<Pane, Process>,
+    pub(crate) panes: BTreeMap<AttemptId, Process>,
     pub(crate) files: Files,
     pub(crate) record: Record,
     pub(crate) watch: Watch,
@@ -71,9 +71,9 @@ pub(crate) struct World {
     pub(crate) memories: BTreeMap<(Address, String), Memory>,
     pub(crate) human: Human,
     /// The meshes as they are on disk; `None`: removed.
-    pub(crate) meshes: BTreeMap<Name, Option<Loaded>>,
-    /// The letters of tx that were written.
-    pub(crate) letters: BTreeSet<MsgId>,
+    pub(crate) meshes: BTreeMap<Name, Option<LoadedMesh>>,
+    /// The messages of tx that were written.
+    pub(crate) system_messages: BTreeSet<MsgId>,
     /// Faults are over, and everybody does what they should.
     pub(crate) calm: bool,
     pub(crate) seen: Seen,
@@ -83,7 +83,7 @@ pub(crate) struct World {
     /// How much of that was looking after panes.
     looked_after: u64,
     /// What is to be done with a pane, and is late.
-    pub(crate) late: BTreeMap<Pane, VecDeque<Order>>,
+    pub(crate) late: BTreeMap<AttemptId, VecDeque<Order>>,
     /// The disk is full.
     pub(crate) full: bool,
     /// What could not be remembered, with its times.
@@ -130,7 +130,7 @@ impl World {
             memories: BTreeMap::new(),
             human: Human::default(),
             meshes: all,
-            letters: BTreeSet::new(),
+            system_messages: BTreeSet::new(),
             calm: false,
             seen: Seen::default(),
             log: logged.then(VecDeque::new),
@@ -153,7 +153,7 @@ impl World {
 
     /// Live it to its end.
     pub(crate) fn live(&mut self) {
-        let meshes: Vec<Loaded> = self.meshes.values().flatten().cloned().collect();
+        let meshes: Vec<LoadedMesh> = self.meshes.values().flatten().cloned().collect();
         for loaded in meshes {
             self.take(Event::MeshLoaded(Box::new(loaded)));
         }
@@ -327,7 +327,7 @@ impl World {
         if self.seen.events.is_multiple_of(often) {
             crate::oracle::check_asks(state);
         }
-        self.seen.moves(state.moves());
+        self.seen.transitions(state.transitions());
         if self.log.is_some() {
             let state = self.book.state();
             let touched = state.touched().messages.iter();
@@ -368,7 +368,7 @@ impl World {
         self.make_room();
         self.watch.forget();
         let durable = (!pending).then(|| self.book.state().snapshot());
-        let letters = self.book.reopen();
+        let system_messages = self.book.reopen();
         if let Some(durable) = durable {
             assert!(
                 self.book.state().snapshot() == durable,
@@ -391,9 +391,9 @@ impl World {
             | Thing::Room
             | Thing::Chaos => true,
         });
-        for letter in letters {
-            self.letters.insert(letter.id.clone());
-            self.record.letter(letter);
+        for system_message in system_messages {
+            self.system_messages.insert(system_message.id.clone());
+            self.record.system_message(system_message);
         }
         for path in self.files.uncommitted() {
             let delay = self.rng.within(0, 2_000);

@@ -12,10 +12,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::panes::Panes;
-use crate::daemon::{Control, leftovers as live_agents, running};
+use crate::daemon::{Control, orphans as live_agents, running};
 use crate::format::report::many;
-use crate::journal::{Error, Past, Quarantined, Reader};
-use crate::project::{Catalogue, Entry, Place, Project, is_program};
+use crate::journal::{Error, FoldedJournal, Quarantined, Reader};
+use crate::project::{Catalogue, MeshEntry, MeshSource, Project, is_program};
 use crate::view::{Refused, Time};
 
 /// The oldest tmux that does what tx needs.
@@ -206,7 +206,7 @@ fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
         Err(error) => Err(error),
         Ok(reader) => reader.check().and_then(|()| reader.last()),
     };
-    let folded = |last: u64| match Past::open(&project.journal()) {
+    let folded = |last: u64| match FoldedJournal::open(&project.journal()) {
         Ok(_) => Ok(last),
         Err(error) => Err(error.to_string()),
     };
@@ -283,7 +283,7 @@ fn tmux_server(project: &Project) -> Option<CheckView> {
 }
 
 fn meshes(catalogue: &Catalogue) -> CheckView {
-    let broken: Vec<&Entry> = catalogue.entries.iter().filter(|e| !e.is_ok()).collect();
+    let broken: Vec<&MeshEntry> = catalogue.entries.iter().filter(|e| !e.is_ok()).collect();
     match broken.first() {
         None => {
             let count = catalogue.entries.len();
@@ -301,7 +301,7 @@ fn meshes(catalogue: &Catalogue) -> CheckView {
 
 /// Meshes that load, with parts that cannot work or are left out.
 fn parts_left_out(catalogue: &Catalogue) -> Vec<CheckView> {
-    let own = |entry: &&Entry| entry.is_ok() && entry.place != Place::BuiltIn;
+    let own = |entry: &&MeshEntry| entry.is_ok() && entry.place != MeshSource::BuiltIn;
     let checks = catalogue.entries.iter().filter(own).filter_map(|entry| {
         let mut problems: Vec<_> = entry.problems().collect();
         problems.sort_by_key(|problem| !problem.is_error());

@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use super::CheckView;
 use crate::actions::programs::{ProgramState, program_state, program_version};
 use crate::model::{Mode, ProgramInfo};
-use crate::project::{Catalogue, Place, Project, find_program};
+use crate::project::{Catalogue, MeshSource, Project, find_program};
 use crate::runtime::cannot;
 
 /// Can the agents be run, and are their programs there? For a mesh that was only shipped,
@@ -32,8 +32,8 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
             }
             let (own, shipped) = needed.entry(need).or_default();
             let agents = match entry.place {
-                Place::File(_) => own,
-                Place::BuiltIn => shipped,
+                MeshSource::File(_) => own,
+                MeshSource::BuiltIn => shipped,
             };
             agents.push(format!("{}/{}", mesh.name, agent.name));
         }

@@ -3,7 +3,7 @@
 //! Nothing in it is pretended: a daemon of its own, real panes, files on a bus. Only the
 //! agents are shell scripts, and the human is this verb.
 
-mod place;
+mod project;
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output::{bold, dim, findings, paint, talk};
-use super::{Context, Exit, Refused, past_of, start, trace};
+use super::{Context, Exit, Refused, require_journal, start, trace};
 use crate::actions::follow;
 use crate::daemon::{Follow, Heard};
 use crate::format::report::{many, printable};
 use crate::model::{Address, Kind};
-use crate::view::{Hop, Hops};
-use place::{Interrupted, Place};
+use crate::view::{Hop, MessageFeed};
+use project::{DemoProject, Interrupted};
 
 /// How long one waits before one looks whether to go on at all.
 const A_WHILE: Duration = Duration::from_millis(100);
@@ -103,7 +103,7 @@ Next:
 
 pub(super) fn run(context: &Context, _: &DemoArgs) -> Result<Exit, Refused> {
     let interrupted = Interrupted::watch()?;
-    let place = Place::new()?;
+    let place = DemoProject::new()?;
     let played = Show::new(context, &place, &interrupted).play();
     // Whatever came of it, nothing is left behind.
     match (played, place.end()) {
@@ -119,7 +119,7 @@ pub(super) fn run(context: &Context, _: &DemoArgs) -> Result<Exit, Refused> {
 /// The demo as it goes.
 struct Show<'a> {
     context: &'a Context,
-    place: &'a Place,
+    place: &'a DemoProject,
     interrupted: &'a Interrupted,
     begun: Instant,
     hops: Vec<Hop>,
@@ -127,7 +127,7 @@ struct Show<'a> {
 }
 
 impl<'a> Show<'a> {
-    fn new(context: &'a Context, place: &'a Place, interrupted: &'a Interrupted) -> Self {
+    fn new(context: &'a Context, place: &'a DemoProject, interrupted: &'a Interrupted) -> Self {
         Show {
             context,
             place,
@@ -147,7 +147,7 @@ impl<'a> Show<'a> {
         ));
         // First the ear, then the eye: nothing is missed in between.
         let mut follow = follow(project)?;
-        let mut hops = Hops::after(past_of(project)?);
+        let mut hops = MessageFeed::after(require_journal(project)?);
         for scene in &SCENES {
             self.say(&format!("\n{}: {}\n", bold(scene.to), scene.about))?;
             self.run(scene, &mut follow, &mut hops)?;
@@ -156,7 +156,12 @@ impl<'a> Show<'a> {
     }
 
     /// Give the task, and see it through.
-    fn run(&mut self, scene: &Scene, follow: &mut Follow, hops: &mut Hops) -> Result<(), Refused> {
+    fn run(
+        &mut self,
+        scene: &Scene,
+        follow: &mut Follow,
+        hops: &mut MessageFeed,
+    ) -> Result<(), Refused> {
         let before = self.hops.len();
         let task = self
             .place
@@ -220,7 +225,7 @@ impl<'a> Show<'a> {
     }
 
     /// What it came to.
-    fn end(&self, seen: &Hops) -> Result<Exit, Refused> {
+    fn end(&self, seen: &MessageFeed) -> Result<Exit, Refused> {
         let seconds = self.begun.elapsed().as_secs_f64();
         let (hops, processes) = (self.hops.len(), seen.processes());
         let messages = seen.messages();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::hints::Shared;
-use crate::daemon::aside::aside;
+use crate::daemon::blocking::run_blocking;
 
 /// How long the watcher may take before the folder is scanned instead.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -31,7 +31,7 @@ impl Fence {
         let (number, mut passes) = self.shared.raise();
         let file = self.folder.join(format!("{PREFIX}{number}"));
         let is_watching = self.shared.is_watching();
-        let raised = aside(move || {
+        let raised = run_blocking(move || {
             let raised = is_watching && fs::File::create(&file).is_ok();
             let _ = fs::remove_file(&file);
             raised

@@ -36,7 +36,7 @@ pub(super) enum Hint {
 pub(super) struct Shared {
     hasher: RandomState,
     noted: Mutex<Noted>,
-    news: Condvar,
+    changed: Condvar,
     /// Does the watcher work?
     watching: AtomicBool,
 }
@@ -56,7 +56,7 @@ impl Shared {
         Shared {
             hasher,
             noted: Mutex::default(),
-            news: Condvar::new(),
+            changed: Condvar::new(),
             watching: AtomicBool::new(true),
         }
     }
@@ -91,7 +91,7 @@ impl Shared {
             }
         }
         if noted.hints.len() > before {
-            self.news.notify_one();
+            self.changed.notify_one();
         }
     }
 
@@ -104,7 +104,7 @@ impl Shared {
             if noted.stop || !noted.hints.is_empty() || left.is_zero() {
                 return (std::mem::take(&mut noted.hints), noted.stop);
             }
-            let woken = self.news.wait_timeout(noted, left);
+            let woken = self.changed.wait_timeout(noted, left);
             (noted, _) = woken.unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -114,7 +114,7 @@ impl Shared {
         noted.stop = true;
         // Nobody will pass them.
         noted.waiting.clear();
-        self.news.notify_one();
+        self.changed.notify_one();
     }
 
     pub(super) fn expect_own(&self, name: &OsStr) {
@@ -157,7 +157,7 @@ impl Shared {
 
     fn note(&self, hint: Hint) {
         self.lock().hints.push(hint);
-        self.news.notify_one();
+        self.changed.notify_one();
     }
 
     fn lock(&self) -> MutexGuard<'_, Noted> {

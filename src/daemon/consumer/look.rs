@@ -12,7 +12,7 @@ use chrono::{DateTime, FixedOffset};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 
-use crate::daemon::begun::Begun;
+use crate::daemon::turn_starts::TurnStarts;
 use crate::engine::{Arrived, Event, Rejected, Unsigned};
 use crate::format::message::{MAX_FILE, Origin, Parsed, ReadMessage, Rejection, parse, parse_of};
 use crate::format::report::report;
@@ -35,7 +35,7 @@ pub(super) enum Looked {
 
 /// Look at a file. Once its rest has been waited for, what it is now is what it is. Nor is
 /// a disk that goes on failing a reason that passes, once it has been tried for long.
-pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &Begun) -> Looked {
+pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &TurnStarts) -> Looked {
     let name: String = path
         .file_name()
         .unwrap_or_default()

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant, SystemTime};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc;
 
-use super::Taken;
+use super::AcceptedFile;
 use super::hints::{Hint, Shared};
 use super::look::{Looked, look};
 use crate::daemon::Input;
-use crate::daemon::begun::Begun;
 use crate::daemon::clock::wall;
+use crate::daemon::turn_starts::TurnStarts;
 use crate::engine::Event;
 use crate::project::is_passing;
 
@@ -68,7 +68,7 @@ pub(super) struct Looker {
     /// When the folder had changed last, as of the last scan.
     scanned: Option<SystemTime>,
     /// What the journal knew at the start, until the first scan is over.
-    known: HashMap<u64, Taken>,
+    known: HashMap<u64, AcceptedFile>,
     /// The files that were taken: the hash of the name, and that of the stamp.
     seen: HashMap<u64, u64>,
     /// Files that have to stand for a while, and until when.
@@ -84,7 +84,7 @@ pub(super) struct Looker {
     fences: Vec<(u64, Instant)>,
     /// What was found and not yet told.
     found: Vec<Event>,
-    begun: Begun,
+    begun: TurnStarts,
     inputs: mpsc::Sender<Input>,
 }
 
@@ -92,8 +92,8 @@ impl Looker {
     pub(super) fn new(
         shared: Arc<Shared>,
         [bus, run]: [PathBuf; 2],
-        known: HashMap<u64, Taken>,
-        begun: Begun,
+        known: HashMap<u64, AcceptedFile>,
+        begun: TurnStarts,
         inputs: mpsc::Sender<Input>,
     ) -> Looker {
         Looker {
@@ -292,7 +292,7 @@ impl Looker {
             };
             let taken = self.known_as(&name);
             // A time that lies ahead was written by a clock that was wrong.
-            let is_known = |t: &Taken| t.finished && t.at <= now && stamp.is_before(t.at);
+            let is_known = |t: &AcceptedFile| t.finished && t.at <= now && stamp.is_before(t.at);
             if self.is_seen(&name, &stamp) || taken.is_some_and(is_known) {
                 there.insert(hash, self.shared.hash(&stamp));
             } else {
@@ -434,7 +434,7 @@ impl Looker {
     }
 
     /// The file as the journal knew it at the start, which writes its name as text.
-    fn known_as(&self, name: &OsStr) -> Option<&Taken> {
+    fn known_as(&self, name: &OsStr) -> Option<&AcceptedFile> {
         let name = name.to_string_lossy();
         self.known.get(&self.shared.hash(&*name))
     }

@@ -5,19 +5,19 @@
 //! the newest alone.
 
 mod client;
-mod orders;
+mod commands;
 mod server;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Decision, Pane};
+use crate::engine::{AttemptId, Decision};
 use crate::model::Address;
 use crate::runtime::hook::{HookCall, HookOutput};
 
 pub use client::{Control, Follow, Heard, NoAnswer, NoDaemon};
-pub use orders::{Refusal, command_for};
+pub use commands::{Refusal, command_for};
 pub use server::{Asked, listen, may_ask, serve, stop_listening};
 
 /// The name of the socket.
@@ -59,7 +59,7 @@ pub enum Request {
     /// Decide on a permission request.
     Decide {
         /// The process whose agent asks.
-        pane: Pane,
+        pane: AttemptId,
         /// The number of the request.
         request: u32,
         /// The decision.
@@ -73,7 +73,7 @@ pub enum Request {
     /// A hook of an agent CLI was called.
     Hook {
         /// The process of the agent.
-        pane: Pane,
+        pane: AttemptId,
         /// What it was called with.
         call: Box<HookCall>,
         /// It waits for a text that wakes the agent.

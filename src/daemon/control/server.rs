@@ -15,8 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::{LINE, Reply, Request, SOCKET};
-use crate::daemon::aside::aside;
 use crate::daemon::attempt::is_of_an_attempt;
+use crate::daemon::blocking::run_blocking;
 use crate::project::Project;
 
 /// How long somebody may be connected without asking anything.
@@ -163,7 +163,7 @@ async fn attend(
 /// Does an agent ask this? Of one that cannot be told, nobody knows, so that it may be.
 async fn is_agent(pid: Option<i32>) -> bool {
     match pid.and_then(Pid::from_raw) {
-        Some(pid) => aside(move || is_of_an_attempt(pid)).await,
+        Some(pid) => run_blocking(move || is_of_an_attempt(pid)).await,
         None => true,
     }
 }

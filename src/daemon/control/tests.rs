@@ -14,7 +14,8 @@ use super::{
 };
 use crate::daemon::DaemonLock;
 use crate::engine::{
-    Command, Event, Exit, Loaded, MessageNo, Pane, Source, State, Step, Timer, Traits,
+    AttemptId, Command, Event, LoadedMesh, MessageNo, ProcessExit, Source, State, Step, Timer,
+    Traits,
 };
 use crate::journal::Store;
 use crate::model::{Address, Mode};
@@ -246,7 +247,7 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Store {
         resumes: true,
         starts_with_turn: false,
     };
-    let loaded = Loaded {
+    let loaded = LoadedMesh {
         mesh,
         text: MESH.into(),
         traits: vec![traits],
@@ -278,12 +279,12 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Store {
     let worker: Address = "dev/worker".parse().unwrap();
     let attempt = |state: &State| state.worker(&worker).unwrap().attempt;
     for _ in 0..3 {
-        let pane = Pane {
+        let pane = AttemptId {
             worker: worker.clone(),
             attempt: attempt(store.state()),
         };
         let why = "killed".into();
-        let exit = Exit::Lost { why };
+        let exit = ProcessExit::Lost { why };
         happens(&mut store, Event::PaneExited { pane, exit });
         let (due, timer) = store.state().next_timer().unwrap();
         assert_eq!(timer, Timer::State(worker.clone()));

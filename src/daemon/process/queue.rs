@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use super::Process;
-use crate::daemon::aside::aside;
+use crate::daemon::blocking::run_blocking;
 use crate::daemon::hooks::content;
 use crate::daemon::processes::Start;
 use crate::daemon::queued::Queued;
@@ -66,7 +66,7 @@ impl Process {
         };
         let (run, worker) = (self.world.run.clone(), self.pane.worker.clone());
         let session = start.session.clone();
-        let queued = aside(move || {
+        let queued = run_blocking(move || {
             let mut queued = Queued::read(&run, &worker, session.as_deref())?;
             queued.awaited_as(turn);
             queued.note(&run, &worker);

@@ -14,7 +14,7 @@ use crate::model::{Address, Kind, MsgId, OutcomeWord, Target};
 
 /// What is known when the kind of a message is decided, for one recipient.
 #[derive(Clone, Debug)]
-pub struct Context<'a> {
+pub struct InferContext<'a> {
     /// The sender.
     pub from: &'a Address,
     /// The recipient; `None` where `to` is absent or the sentinel.
@@ -24,18 +24,18 @@ pub struct Context<'a> {
     /// The outcome word.
     pub status: Option<&'a OutcomeWord>,
     /// What `in-reply-to` names.
-    pub reply: Reply,
+    pub reply: ReplyTarget,
     /// The oldest ask to core that the recipient has open.
     pub recipient_asks_core: Option<MsgId>,
     /// What the sender has in hand.
-    pub work: Work,
+    pub work: WorkKind,
     /// tx wrote it, from the standard output of a `command` agent.
     pub is_stdout: bool,
 }
 
 /// What `in-reply-to` names, seen from the recipient and this sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum ReplyTarget {
     /// Nothing: the field is absent.
     NoAsk,
     /// Something that is known and no ask of the recipient's: it only tells the cause.
@@ -52,7 +52,7 @@ pub enum Reply {
 
 /// What an agent has in hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum WorkKind {
     /// Nothing, or core is the sender.
     Nothing,
     /// A task, or an outcome handed over.
@@ -74,12 +74,12 @@ pub enum Inferred {
         /// The kind.
         kind: Kind,
         /// The row that decided.
-        row: Row,
+        row: KindRow,
         /// The ask that it answers.
         answers: Option<MsgId>,
     },
     /// An outcome: the table says where it goes, then [`kind_of_outcome`] what it is there.
-    Outcome(Row),
+    Outcome(KindRow),
     /// Not to be accepted.
     Refused(NotAccepted),
 }
@@ -87,7 +87,7 @@ pub enum Inferred {
 /// The row of the table that decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Row {
+pub enum KindRow {
     /// Its author said so.
     Explicit,
     /// 1: it answers an open ask of the recipient's.
@@ -108,18 +108,18 @@ pub enum Row {
     BetweenAgents,
 }
 
-impl Row {
+impl KindRow {
     /// Every row, in the order of the table.
-    pub const ALL: [Row; 9] = [
-        Row::Explicit,
-        Row::Answer,
-        Row::LateAnswer,
-        Row::CoreAnswers,
-        Row::WorkIsAsk,
-        Row::Status,
-        Row::ToCore,
-        Row::FromCore,
-        Row::BetweenAgents,
+    pub const ALL: [KindRow; 9] = [
+        KindRow::Explicit,
+        KindRow::Answer,
+        KindRow::LateAnswer,
+        KindRow::CoreAnswers,
+        KindRow::WorkIsAsk,
+        KindRow::Status,
+        KindRow::ToCore,
+        KindRow::FromCore,
+        KindRow::BetweenAgents,
     ];
 }
 
@@ -152,7 +152,7 @@ pub enum NotAccepted {
 }
 
 /// Decide what a message is to one recipient.
-pub fn infer(context: &Context) -> Inferred {
+pub fn infer(context: &InferContext) -> Inferred {
     if let Err(why) = acceptable(context) {
         return Inferred::Refused(why);
     }
@@ -160,22 +160,25 @@ pub fn infer(context: &Context) -> Inferred {
         return explicit(context, kind);
     }
     match &context.reply {
-        Reply::Open(ask) => return answer(Row::Answer, ask),
-        Reply::Closed(_) => return plain(Kind::Update, Row::LateAnswer),
-        Reply::SomebodyElses(_) | Reply::Unknown(_) | Reply::Cause(_) | Reply::NoAsk => {}
+        ReplyTarget::Open(ask) => return answer(KindRow::Answer, ask),
+        ReplyTarget::Closed(_) => return plain(Kind::Update, KindRow::LateAnswer),
+        ReplyTarget::SomebodyElses(_)
+        | ReplyTarget::Unknown(_)
+        | ReplyTarget::Cause(_)
+        | ReplyTarget::NoAsk => {}
     }
     if let Some((row, ask)) = implied_ask(context) {
         return answer(row, ask);
     }
     let from_core = context.from.is_core();
     match (context.to, context.status) {
-        (_, Some(_)) if !from_core => Inferred::Outcome(Row::Status),
-        (Some(to), _) if to.is_core() => plain(Kind::AskHuman, Row::ToCore),
-        (_, _) if from_core => plain(Kind::Task, Row::FromCore),
-        (Some(_), None) => plain(Kind::Ask, Row::BetweenAgents),
+        (_, Some(_)) if !from_core => Inferred::Outcome(KindRow::Status),
+        (Some(to), _) if to.is_core() => plain(Kind::AskHuman, KindRow::ToCore),
+        (_, _) if from_core => plain(Kind::Task, KindRow::FromCore),
+        (Some(_), None) => plain(Kind::Ask, KindRow::BetweenAgents),
         // Without a status only a dispatcher table can tell: it is asked.
-        (None, None) => Inferred::Outcome(Row::Status),
-        (Some(_) | None, Some(_)) => plain(Kind::Task, Row::FromCore),
+        (None, None) => Inferred::Outcome(KindRow::Status),
+        (Some(_) | None, Some(_)) => plain(Kind::Task, KindRow::FromCore),
     }
 }
 
@@ -188,8 +191,8 @@ pub fn kind_of_outcome(target: &Target, status: Option<&OutcomeWord>, rule: Rule
     }
 }
 
-fn acceptable(context: &Context) -> Result<(), NotAccepted> {
-    let Context {
+fn acceptable(context: &InferContext) -> Result<(), NotAccepted> {
+    let InferContext {
         from,
         to,
         explicit,
@@ -207,64 +210,74 @@ fn acceptable(context: &Context) -> Result<(), NotAccepted> {
         Some(_) | None => {}
     }
     match reply {
-        Reply::SomebodyElses(ask) => Err(NotAccepted::SomebodyElsesAsk(ask.clone())),
-        Reply::Unknown(id) => Err(NotAccepted::NothingKnown(id.clone())),
+        ReplyTarget::SomebodyElses(ask) => Err(NotAccepted::SomebodyElsesAsk(ask.clone())),
+        ReplyTarget::Unknown(id) => Err(NotAccepted::NothingKnown(id.clone())),
         // Which ask is meant is never a guess where something else is named.
-        Reply::Cause(id)
+        ReplyTarget::Cause(id)
             if from.is_core()
                 && recipient_asks_core.is_some()
                 && explicit.is_none_or(|kind| kind == Kind::AskResponse) =>
         {
             Err(NotAccepted::NoOpenAsk(id.clone()))
         }
-        Reply::NoAsk | Reply::Cause(_) | Reply::Open(_) | Reply::Closed(_) => Ok(()),
+        ReplyTarget::NoAsk
+        | ReplyTarget::Cause(_)
+        | ReplyTarget::Open(_)
+        | ReplyTarget::Closed(_) => Ok(()),
     }
 }
 
 /// The ask that a message answers without naming it: rows 2 and 3.
-fn implied_ask<'c>(context: &'c Context) -> Option<(Row, &'c MsgId)> {
+fn implied_ask<'c>(context: &'c InferContext) -> Option<(KindRow, &'c MsgId)> {
     if context.from.is_core() {
         let ask = context.recipient_asks_core.as_ref()?;
-        return Some((Row::CoreAnswers, ask));
+        return Some((KindRow::CoreAnswers, ask));
     }
     match &context.work {
-        Work::Ask { id, asker } => {
+        WorkKind::Ask { id, asker } => {
             let to_asker = context.to.is_none_or(|to| to == asker);
-            (to_asker || context.is_stdout).then_some((Row::WorkIsAsk, id))
+            (to_asker || context.is_stdout).then_some((KindRow::WorkIsAsk, id))
         }
-        Work::Nothing | Work::Task => None,
+        WorkKind::Nothing | WorkKind::Task => None,
     }
 }
 
 /// An explicit kind is honoured, as far as it can be so.
-fn explicit(context: &Context, kind: Kind) -> Inferred {
+fn explicit(context: &InferContext, kind: Kind) -> Inferred {
     let to_core = context.to.is_some_and(Address::is_core);
     match kind {
-        Kind::TaskComplete if !context.from.is_core() => Inferred::Outcome(Row::Explicit),
+        Kind::TaskComplete if !context.from.is_core() => Inferred::Outcome(KindRow::Explicit),
         // The human waits for nobody: what core asks of an agent is work.
-        Kind::Ask | Kind::AskHuman if context.from.is_core() => plain(Kind::Task, Row::Explicit),
-        Kind::Ask if to_core => plain(Kind::AskHuman, Row::Explicit),
+        Kind::Ask | Kind::AskHuman if context.from.is_core() => {
+            plain(Kind::Task, KindRow::Explicit)
+        }
+        Kind::Ask if to_core => plain(Kind::AskHuman, KindRow::Explicit),
         Kind::AskResponse => match (&context.reply, implied_ask(context)) {
-            (Reply::Open(ask), _) | (Reply::NoAsk | Reply::Cause(_), Some((_, ask))) => {
-                answer(Row::Explicit, ask)
+            (ReplyTarget::Open(ask), _)
+            | (ReplyTarget::NoAsk | ReplyTarget::Cause(_), Some((_, ask))) => {
+                answer(KindRow::Explicit, ask)
             }
-            (Reply::Closed(_), _) => plain(Kind::Update, Row::LateAnswer),
-            (Reply::NoAsk | Reply::Cause(_) | Reply::SomebodyElses(_) | Reply::Unknown(_), _) => {
-                plain(Kind::Update, Row::Explicit)
-            }
+            (ReplyTarget::Closed(_), _) => plain(Kind::Update, KindRow::LateAnswer),
+            (
+                ReplyTarget::NoAsk
+                | ReplyTarget::Cause(_)
+                | ReplyTarget::SomebodyElses(_)
+                | ReplyTarget::Unknown(_),
+                _,
+            ) => plain(Kind::Update, KindRow::Explicit),
         },
         // An ask to the human is one only where the human gets it.
-        Kind::AskHuman if !to_core => plain(Kind::Ask, Row::Explicit),
+        Kind::AskHuman if !to_core => plain(Kind::Ask, KindRow::Explicit),
         Kind::Task
         | Kind::TaskComplete
         | Kind::Ask
         | Kind::AskHuman
         | Kind::Update
-        | Kind::Lifecycle => plain(kind, Row::Explicit),
+        | Kind::Lifecycle => plain(kind, KindRow::Explicit),
     }
 }
 
-fn answer(row: Row, ask: &MsgId) -> Inferred {
+fn answer(row: KindRow, ask: &MsgId) -> Inferred {
     Inferred::Kind {
         kind: Kind::AskResponse,
         row,
@@ -272,7 +285,7 @@ fn answer(row: Row, ask: &MsgId) -> Inferred {
     }
 }
 
-fn plain(kind: Kind, row: Row) -> Inferred {
+fn plain(kind: Kind, row: KindRow) -> Inferred {
     Inferred::Kind {
         kind,
         row,

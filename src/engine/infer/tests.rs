@@ -13,25 +13,25 @@ fn inferred(words: &str) -> String {
     let from = address(from).unwrap();
     let to = address(to).ok();
     let status = (status != "-").then(|| status.parse::<OutcomeWord>().unwrap());
-    let context = Context {
+    let context = InferContext {
         from: &from,
         to: to.as_ref(),
         explicit: explicit.parse().ok(),
         status: status.as_ref(),
         reply: match reply.split_once(':') {
-            Some(("open", ask)) => Reply::Open(id(ask)),
-            Some(("closed", ask)) => Reply::Closed(id(ask)),
-            Some(("other", ask)) => Reply::SomebodyElses(id(ask)),
-            _ => Reply::NoAsk,
+            Some(("open", ask)) => ReplyTarget::Open(id(ask)),
+            Some(("closed", ask)) => ReplyTarget::Closed(id(ask)),
+            Some(("other", ask)) => ReplyTarget::SomebodyElses(id(ask)),
+            _ => ReplyTarget::NoAsk,
         },
         recipient_asks_core: (asks_core != "-").then(|| id(asks_core)),
         work: match work.split_once(':') {
-            Some((ask, asker)) => Work::Ask {
+            Some((ask, asker)) => WorkKind::Ask {
                 id: id(ask),
                 asker: address(asker).unwrap(),
             },
-            None if work == "task" => Work::Task,
-            None => Work::Nothing,
+            None if work == "task" => WorkKind::Task,
+            None => WorkKind::Nothing,
         },
         is_stdout: stdout == "stdout",
     };

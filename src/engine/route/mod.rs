@@ -13,7 +13,7 @@ use crate::model::{Address, Mesh, Name, OutcomeWord, RoutingMode, Row, Target};
 
 /// What the author of an outcome named as its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum Addressee {
     /// Nothing, the sentinel, or the sender's own mesh: "route this for me".
     Routing,
     /// The human.
@@ -22,12 +22,12 @@ pub enum Wanted {
     Agent(Address),
 }
 
-impl From<&Address> for Wanted {
-    fn from(address: &Address) -> Wanted {
+impl From<&Address> for Addressee {
+    fn from(address: &Address) -> Addressee {
         match address {
-            address if address.is_core() => Wanted::Core,
-            address if address.is_dispatch() => Wanted::Routing,
-            address => Wanted::Agent(address.clone()),
+            address if address.is_core() => Addressee::Core,
+            address if address.is_dispatch() => Addressee::Routing,
+            address => Addressee::Agent(address.clone()),
         }
     }
 }
@@ -40,9 +40,9 @@ pub struct Outcome<'a> {
     /// Its word; `None` only for what a dispatcher table routes without one.
     pub status: Option<&'a OutcomeWord>,
     /// Its `to`.
-    pub to: Wanted,
+    pub to: Addressee,
     /// Its `route_to`.
-    pub route_to: Option<Wanted>,
+    pub route_to: Option<Addressee>,
 }
 
 /// Where an outcome goes.
@@ -63,7 +63,7 @@ pub enum Route {
         join: Target,
     },
     /// Nowhere; the sender is told why.
-    Refused(Refusal),
+    Refused(Unroutable),
 }
 
 /// The rule that sent an outcome to its target.
@@ -116,7 +116,7 @@ impl Rule {
 
 /// Why an outcome goes nowhere.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum Unroutable {
     /// Several targets are listed, and none was named.
     #[error(
         "`{status}` has several targets; name one of them in `to`: {}",
@@ -191,24 +191,26 @@ impl Table<'_> {
         let Some(status) = outcome.status else {
             return self.without_status(outcome);
         };
-        if status.as_str() == "blocked" && outcome.to == Wanted::Core {
+        if status.as_str() == "blocked" && outcome.to == Addressee::Core {
             return to(Target::Core, Rule::BlockedToCore);
         }
         let listed = self.listed(status);
         let wanted = [Some(&outcome.to), outcome.route_to.as_ref()];
-        for target in wanted.into_iter().flatten().filter_map(Wanted::target) {
+        for target in wanted.into_iter().flatten().filter_map(Addressee::target) {
             if listed.contains(&&target) {
                 return to(target, Rule::Listed);
             }
         }
         match (
-            outcome.route_to.as_ref().and_then(Wanted::target),
+            outcome.route_to.as_ref().and_then(Addressee::target),
             &outcome.to,
         ) {
             (Some(target), _) if self.dispatcher => to(target, Rule::Overridden),
-            (_, Wanted::Agent(address)) => self.unlisted_target(status, address),
+            (_, Addressee::Agent(address)) => self.unlisted_target(status, address),
             (Some(Target::Agent(address)), _) => self.unlisted_target(status, &address),
-            (Some(Target::Core) | None, Wanted::Routing | Wanted::Core) => self.by_table(status),
+            (Some(Target::Core) | None, Addressee::Routing | Addressee::Core) => {
+                self.by_table(status)
+            }
         }
     }
 
@@ -242,7 +244,7 @@ impl Table<'_> {
     fn one_of(&self, status: &OutcomeWord, targets: &IndexMap<Target, String>) -> Route {
         match targets.keys().next() {
             Some(only) if targets.len() == 1 => to(only.clone(), Rule::OnlyTarget),
-            _ => Route::Refused(Refusal::SeveralTargets {
+            _ => Route::Refused(Unroutable::SeveralTargets {
                 status: status.clone(),
                 targets: self.as_written(targets),
             }),
@@ -253,7 +255,7 @@ impl Table<'_> {
         if status.as_str() == "complete" && !self.dispatcher {
             return to(Target::Core, Rule::CompleteUnlisted);
         }
-        Route::Refused(Refusal::UnknownWord {
+        Route::Refused(Unroutable::UnknownWord {
             status: status.clone(),
             words: self.words(),
         })
@@ -269,7 +271,7 @@ impl Table<'_> {
             Some(Row::ByStatus { words, .. }) => words.get(status).unwrap_or(&none),
             Some(Row::Always(_) | Row::FanOut { .. }) | None => &none,
         };
-        Route::Refused(Refusal::NotListed {
+        Route::Refused(Unroutable::NotListed {
             status: status.clone(),
             target: target.within(&self.mesh.name),
             targets: self.as_written(targets),
@@ -278,7 +280,7 @@ impl Table<'_> {
 
     /// Only a dispatcher table can route what has no word.
     fn without_status(&self, outcome: &Outcome) -> Route {
-        if let Some(target) = outcome.route_to.as_ref().and_then(Wanted::target)
+        if let Some(target) = outcome.route_to.as_ref().and_then(Addressee::target)
             && self.dispatcher
         {
             return to(target, Rule::Overridden);
@@ -290,7 +292,7 @@ impl Table<'_> {
                 ..
             }) if self.dispatcher => to(target.clone(), Rule::Default),
             Some(Row::Always(_) | Row::ByStatus { .. } | Row::FanOut { .. }) | None => {
-                Route::Refused(Refusal::NoStatus {
+                Route::Refused(Unroutable::NoStatus {
                     words: self.words(),
                 })
             }
@@ -336,12 +338,12 @@ impl Table<'_> {
     }
 }
 
-impl Wanted {
+impl Addressee {
     fn target(&self) -> Option<Target> {
         match self {
-            Wanted::Routing => None,
-            Wanted::Core => Some(Target::Core),
-            Wanted::Agent(address) => Some(address.clone().into()),
+            Addressee::Routing => None,
+            Addressee::Core => Some(Target::Core),
+            Addressee::Agent(address) => Some(address.clone().into()),
         }
     }
 }

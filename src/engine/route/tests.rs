@@ -96,9 +96,9 @@ fn routed(mesh: &Mesh, outcome: &str) -> String {
         panic!("{outcome:?} has not three words");
     };
     let wanted = |name: &str| match name {
-        "-" => Wanted::Routing,
-        "core" => Wanted::Core,
-        name => Wanted::Agent(format!("m/{name}").parse().unwrap()),
+        "-" => Addressee::Routing,
+        "core" => Addressee::Core,
+        name => Addressee::Agent(format!("m/{name}").parse().unwrap()),
     };
     let sender: Name = "a".parse().unwrap();
     let status = (status != "-").then(|| status.parse::<OutcomeWord>().unwrap());

@@ -1,7 +1,7 @@
 //! What is accepted: addresses, ids, edits, duplicates, refusals.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Phase, Row, Step};
+use crate::engine::{KindRow, Phase, Step};
 use crate::model::Kind;
 
 #[test]
@@ -255,7 +255,7 @@ fn what_tx_wrote_is_known_by_its_id_when_its_file_is_seen() {
     play.task("dev/p", "t");
     play.take_up("dev/p");
     play.exit("dev/p", 0, "done");
-    let id = play.letters()[0].id.to_string();
+    let id = play.system_messages()[0].id.to_string();
     let effects = play.drop(from("dev/p").id(&id).status("complete"));
     assert!(effects.is_empty(), "{effects:?}");
 }
@@ -309,9 +309,9 @@ fn the_row_that_decided_is_kept() {
     play.drop(from("dev/a").to("dev/b").id("q"));
     play.drop(from("dev/a").to("core").id("h"));
     let row = |id: &str, to: &str| play.facts(id).delivery(&who(to)).unwrap().row;
-    assert_eq!(row("t", "dev/a"), Some(Row::FromCore));
-    assert_eq!(row("q", "dev/b"), Some(Row::BetweenAgents));
-    assert_eq!(row("h", "core/core"), Some(Row::ToCore));
+    assert_eq!(row("t", "dev/a"), Some(KindRow::FromCore));
+    assert_eq!(row("q", "dev/b"), Some(KindRow::BetweenAgents));
+    assert_eq!(row("h", "core/core"), Some(KindRow::ToCore));
 }
 
 #[test]

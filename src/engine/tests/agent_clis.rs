@@ -2,7 +2,7 @@
 
 use super::play::{Play, from, who};
 use crate::engine::{
-    Command, Decision, Dialog, DialogKind, Effect, Event, Exit, Pane, Phase, Step,
+    AttemptId, Command, Decision, Dialog, DialogKind, Effect, Event, Phase, ProcessExit, Step,
 };
 
 /// A worker that has its first task, and whose session nobody has told of yet.
@@ -28,7 +28,7 @@ fn spawned(effects: &[Effect]) -> Option<Option<&str>> {
     })
 }
 
-fn session_known(play: &mut Play, pane: Pane, session: &str) {
+fn session_known(play: &mut Play, pane: AttemptId, session: &str) {
     let session = session.into();
     play.happen(Event::PaneSession { pane, session });
 }
@@ -77,11 +77,11 @@ fn a_session_that_is_lost_is_begun_again_with_everything_and_costs_no_attempt() 
     let why = "No conversation found".to_owned();
     let effects = play.happen(Event::PaneExited {
         pane,
-        exit: Exit::SessionGone { why },
+        exit: ProcessExit::SessionGone { why },
     });
     assert_eq!(spawned(&effects), Some(None));
     let told = effects.iter().any(
-        |effect| matches!(effect, Effect::Write(letter) if letter.headline == "a session was lost"),
+        |effect| matches!(effect, Effect::Write(system_message) if system_message.headline == "a session was lost"),
     );
     assert!(told, "{effects:?}");
     let worker = play.state.worker(&who("dev/worker")).unwrap();
@@ -166,7 +166,7 @@ fn asks(play: &mut Play, request: u32) -> Vec<Effect> {
     play.happen(Event::PaneAsked { pane, dialog, no })
 }
 
-fn decide(play: &mut Play, pane: Pane, request: u32) -> Vec<Effect> {
+fn decide(play: &mut Play, pane: AttemptId, request: u32) -> Vec<Effect> {
     play.happen(Event::Command(Command::Decide {
         pane,
         request,
@@ -188,7 +188,7 @@ fn a_decision_reaches_the_request_that_is_shown_and_no_other() {
     play.busy("dev/worker");
     asks(&mut play, 2);
     assert_eq!(decide(&mut play, pane.clone(), 1), []);
-    let older = Pane { attempt: 0, ..pane };
+    let older = AttemptId { attempt: 0, ..pane };
     assert_eq!(decide(&mut play, older, 2), []);
     play.busy("dev/worker");
     let pane = play.pane("dev/worker");

@@ -201,8 +201,8 @@ fn a_note_instead_of_an_answer_belongs_to_the_run_of_the_asker() {
         play.drop(from("dev/a").to("dev/b").id("q"));
         play.idle("dev/a");
         play.until(|timer| matches!(timer, Timer::Ask(..)));
-        let letters = play.letters();
-        let note = letters
+        let system_messages = play.system_messages();
+        let note = system_messages
             .iter()
             .rfind(|l| l.to == Some(who("dev/a")))
             .unwrap();

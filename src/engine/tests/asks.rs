@@ -1,10 +1,10 @@
 //! Asks: who waits for whom, and until when.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Phase, Row, Step, Timer};
+use crate::engine::{Effect, KindRow, Phase, Step, Timer};
 use crate::model::Kind;
 
-fn row(play: &Play, id: &str, to: &str) -> Option<Row> {
+fn row(play: &Play, id: &str, to: &str) -> Option<KindRow> {
     play.facts(id).delivery(&who(to)).unwrap().row
 }
 
@@ -25,7 +25,7 @@ fn an_answer_with_a_status_is_an_answer() {
     play.take_up("dev/b");
     play.drop(from("dev/b").id("r").status("complete"));
     assert_eq!(play.kind("r", "dev/a"), Kind::AskResponse);
-    assert_eq!(row(&play, "r", "dev/a"), Some(Row::WorkIsAsk));
+    assert_eq!(row(&play, "r", "dev/a"), Some(KindRow::WorkIsAsk));
     assert_eq!(play.is("dev/a"), Phase::Starting, "it goes on at once");
     play.idle("dev/b");
     assert_eq!(play.step("q", "dev/b"), Step::Finished);
@@ -50,8 +50,11 @@ fn a_command_agent_answers_by_its_output() {
     play.take_up("dev/p");
     play.exit("dev/p", 0, "forty-two");
     play.take_up("dev/a");
-    let letters = play.letters();
-    let answer = letters.iter().find(|l| l.from == who("dev/p")).unwrap();
+    let system_messages = play.system_messages();
+    let answer = system_messages
+        .iter()
+        .find(|l| l.from == who("dev/p"))
+        .unwrap();
     assert_eq!(play.given("dev/a"), [answer.id.to_string()]);
     assert_eq!(play.kind(answer.id.as_str(), "dev/a"), Kind::AskResponse);
 }
@@ -70,7 +73,7 @@ fn the_first_of_two_asks_is_answered_twice_and_the_second_answer_is_news() {
     play.drop(from("dev/b").to("dev/a").id("r1b").reply("q1"));
     assert_eq!(
         (play.kind("r1b", "dev/a"), row(&play, "r1b", "dev/a")),
-        (Kind::Update, Some(Row::LateAnswer))
+        (Kind::Update, Some(KindRow::LateAnswer))
     );
     assert!(play.told("dev/b").contains("closed"), "the sender is told");
     assert_eq!(play.is("dev/a"), Phase::Awaiting);
@@ -94,7 +97,7 @@ fn asks_to_core_and_to_an_agent_at_once_wait_for_both() {
     play.idle("dev/a");
     assert_eq!(play.is("dev/a"), Phase::AwaitingHuman);
     play.drop(from("core/core").to("dev/a").id("r2"));
-    assert_eq!(row(&play, "r2", "dev/a"), Some(Row::CoreAnswers));
+    assert_eq!(row(&play, "r2", "dev/a"), Some(KindRow::CoreAnswers));
     assert!(
         play.told("core/core").contains("it answers `q2`"),
         "core is told which"

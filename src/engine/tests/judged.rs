@@ -1,7 +1,7 @@
 //! The past, judged again under another table.
 
 use super::play::{Msg, Play, from, mesh, who};
-use crate::engine::{Event, Judged, Loaded};
+use crate::engine::{Event, Judged, LoadedMesh};
 use crate::format::mesh::parse;
 use crate::model::Kind;
 
@@ -27,7 +27,7 @@ fn a_message_is_judged_by_the_table_that_is_there_and_nothing_changes() {
 
     let text = mesh("dev", &["a", "b"], TO_CORE);
     let old = play.state.meshes().next().unwrap().clone();
-    let new = Loaded {
+    let new = LoadedMesh {
         mesh: parse(text.as_bytes()).mesh.unwrap(),
         text,
         ..old.clone()

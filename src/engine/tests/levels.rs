@@ -202,7 +202,7 @@ fn older_news_of_a_pane_does_nothing() {
     play.finish("dev/a", "o");
     for late in [busy, asked] {
         play.happen(late);
-        assert_eq!(play.state.moves()[0].by, Transition::OldNews);
+        assert_eq!(play.state.transitions()[0].by, Transition::OldNews);
         assert_eq!(play.is("dev/a"), Phase::Idle);
     }
     assert_eq!(

@@ -7,12 +7,12 @@ use crate::engine::{Effect, Event, Phase, Signal, Timer, Transition, decide};
 fn every_pair_has_a_move_and_each_move_is_used() {
     let mut used: Vec<Transition> = Vec::new();
     for is in Phase::ALL {
-        for happened in Signal::ALL {
-            let by = decide(is, happened);
+        for signal in Signal::ALL {
+            let by = decide(is, signal);
             used.push(by);
             assert!(
                 by.leads_to(is).is_empty() || !by.is_nothing(),
-                "{is:?} {happened:?}: what does nothing leads nowhere"
+                "{is:?} {signal:?}: what does nothing leads nowhere"
             );
         }
     }
@@ -147,7 +147,7 @@ fn a_time_that_is_over_does_nothing() {
     play.at = due;
     let effects = play.happen(Event::TimerFired { timer, due });
     assert!(effects.is_empty());
-    assert_eq!(play.state.moves()[0].by, Transition::NotDue);
+    assert_eq!(play.state.transitions()[0].by, Transition::NotDue);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use chrono::DateTime;
 
 use crate::engine::{
-    Alive, Arrived, Command, Dialog, DialogKind, Effect, Event, Exit, Loaded, MessageNo,
-    MessageRecord, OpenMessage, Pane, Phase, Rejected, Sent, State, Step, SystemMessage, Timer,
-    Traits, Verdict,
+    Alive, Arrived, AttemptId, Command, Dialog, DialogKind, Effect, Event, LoadedMesh, MessageNo,
+    MessageRecord, OpenMessage, Phase, ProcessExit, Rejected, Sent, State, Step, SystemMessage,
+    Timer, Traits, Verdict,
 };
 use crate::format::mesh::parse;
 use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, Rearmatter, Recipient};
@@ -131,7 +131,7 @@ impl Play {
         });
         let traits = traits.collect();
         let text = text.to_owned();
-        self.happen(Event::MeshLoaded(Box::new(Loaded {
+        self.happen(Event::MeshLoaded(Box::new(LoadedMesh {
             mesh,
             text,
             traits,
@@ -152,7 +152,7 @@ impl Play {
                 self.left.insert(facts.number, (**facts).clone());
             }
         }
-        for moved in self.state.moves().iter().filter(|m| m.from != m.to) {
+        for moved in self.state.transitions().iter().filter(|m| m.from != m.to) {
             let leads_to = moved.by.leads_to(moved.from);
             assert!(
                 leads_to.contains(&moved.to),
@@ -219,10 +219,10 @@ impl Play {
         })))
     }
 
-    pub(super) fn pane(&self, worker: &str) -> Pane {
+    pub(super) fn pane(&self, worker: &str) -> AttemptId {
         let worker = who(worker);
         let attempt = self.state.worker(&worker).map_or(0, |w| w.attempt);
-        Pane { worker, attempt }
+        AttemptId { worker, attempt }
     }
 
     /// The next number of what is told of a pane.
@@ -310,7 +310,7 @@ impl Play {
 
     pub(super) fn exit(&mut self, worker: &str, code: i32, stdout: &str) -> Vec<Effect> {
         let pane = self.pane(worker);
-        let exit = Exit::Code {
+        let exit = ProcessExit::Code {
             code,
             stdout: stdout.into(),
             stderr: "the end of stderr".into(),
@@ -321,7 +321,7 @@ impl Play {
     pub(super) fn die(&mut self, worker: &str) -> Vec<Effect> {
         let pane = self.pane(worker);
         let why = "it was killed".into();
-        let exit = Exit::Lost { why };
+        let exit = ProcessExit::Lost { why };
         self.happen(Event::PaneExited { pane, exit })
     }
 
@@ -458,7 +458,7 @@ impl Play {
         let steps: Vec<&str> = delivery
             .ladder
             .iter()
-            .map(|rung| rung.step.as_str())
+            .map(|entry| entry.step.as_str())
             .collect();
         steps.join(" ")
     }
@@ -515,22 +515,23 @@ impl Play {
         self.core_has().contains(&"a run is complete".to_owned())
     }
 
-    pub(super) fn letters(&self) -> Vec<&SystemMessage> {
+    pub(super) fn system_messages(&self) -> Vec<&SystemMessage> {
         let written = self.effects.iter().filter_map(|effect| match effect {
-            Effect::Write(letter) => Some(&**letter),
+            Effect::Write(system_message) => Some(&**system_message),
             _ => None,
         });
         written.collect()
     }
 
-    /// The body of the last letter to this recipient.
+    /// The body of the last system message to this recipient.
     pub(super) fn told(&self, to: &str) -> String {
         let to = who(to);
-        let letters = self.letters().into_iter().rev();
-        let mut letters = letters.filter(|letter| letter.to.as_ref() == Some(&to));
-        letters
+        let system_messages = self.system_messages().into_iter().rev();
+        let mut system_messages =
+            system_messages.filter(|system_message| system_message.to.as_ref() == Some(&to));
+        system_messages
             .next()
-            .map_or(String::new(), |letter| letter.body.clone())
+            .map_or(String::new(), |system_message| system_message.body.clone())
     }
 
     pub(super) fn kills(&self, worker: &str) -> usize {

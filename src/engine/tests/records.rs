@@ -1,12 +1,12 @@
 //! What is written of events, effects and workers, and what others read of a step.
 
 use super::play::{Play, from, who};
-use crate::engine::{Arrived, Effect, Event, MessageNo, Pane, Phase, Shows, Step};
+use crate::engine::{Arrived, AttemptId, Effect, Event, MessageNo, Phase, Shows, Step};
 use crate::model::{Envelope, Kind, Line, Rearmatter};
 
 #[test]
 fn what_is_not_there_is_not_written() {
-    let pane = || Pane {
+    let pane = || AttemptId {
         worker: who("dev/a"),
         attempt: 1,
     };
@@ -189,7 +189,7 @@ fn a_record_tells_where_its_message_came_from_and_how_far_it_is() {
     assert_eq!(outcome.path(), Some("o.md"));
     assert!(outcome.hash().unwrap().contains("text"));
     play.idle("dev/a");
-    let reached = play.facts("o").reached_core().map(|rung| rung.step);
+    let reached = play.facts("o").reached_core().map(|entry| entry.step);
     assert_eq!(reached, Some(Step::Finished));
     let own = play.left.values().find(|facts| facts.from.is_system());
     let own = own.unwrap();
@@ -198,7 +198,7 @@ fn a_record_tells_where_its_message_came_from_and_how_far_it_is() {
     play.task("dev/a", "t2");
     play.take_up("dev/a");
     play.drop(from("dev/a").to("core").id("q"));
-    let reached = play.facts("q").reached_core().map(|rung| rung.step);
+    let reached = play.facts("q").reached_core().map(|entry| entry.step);
     assert_eq!(reached, Some(Step::Queued), "a question is there at once");
     assert!(!play.facts("q").is_dead_letter());
     play.task("dev/a,dev/x", "t3");

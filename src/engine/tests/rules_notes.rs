@@ -106,13 +106,13 @@ fn after_the_third_core_alone_is_told_until_there_is_other_work() {
     }
     play.die("dev/a");
     play.take_up("dev/a");
-    let letters = |play: &Play| {
+    let system_messages = |play: &Play| {
         let to = Some(who("dev/a"));
-        play.letters().iter().filter(|l| l.to == to).count()
+        play.system_messages().iter().filter(|l| l.to == to).count()
     };
-    assert_eq!(letters(&play), 3);
+    assert_eq!(system_messages(&play), 3);
     play.reject(Some("dev/a"));
-    assert_eq!(letters(&play), 3, "no fourth note");
+    assert_eq!(system_messages(&play), 3, "no fourth note");
     assert!(
         play.core_has()
             .contains(&"again a message that was refused".to_owned())
@@ -121,7 +121,11 @@ fn after_the_third_core_alone_is_told_until_there_is_other_work() {
     play.task("dev/a", "t2");
     play.take_up("dev/a");
     play.reject(Some("dev/a"));
-    assert_eq!(letters(&play), 4, "other work starts the count again");
+    assert_eq!(
+        system_messages(&play),
+        4,
+        "other work starts the count again"
+    );
     play.idle("dev/a");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), [REFUSED]);
@@ -186,8 +190,8 @@ fn an_author_is_told_that_its_id_was_taken() {
         "{}",
         play.told("dev/a")
     );
-    let letters = play.letters();
-    let about = letters
+    let system_messages = play.system_messages();
+    let about = system_messages
         .iter()
         .rfind(|l| l.to == Some(who("dev/a")))
         .unwrap();

@@ -181,9 +181,9 @@ fn a_process_that_cannot_resume_is_given_everything_again_and_the_ladder_says_so
     let whys = |play: &Play, id: &str| -> Vec<String> {
         let facts = play.facts(id);
         let steps = facts.delivery(&who("dev/a")).unwrap().ladder.iter();
-        let leased = steps.filter(|rung| rung.step == Step::Leased);
+        let leased = steps.filter(|entry| entry.step == Step::Leased);
         leased
-            .map(|rung| rung.why.clone().unwrap_or_default().into_owned())
+            .map(|entry| entry.why.clone().unwrap_or_default().into_owned())
             .collect()
     };
     let forgets = "a prompt: p, runtime: forgetful, mode: turn";

@@ -1,7 +1,7 @@
 //! Work and turns: what ends a turn, and what follows.
 
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Event, Exit, Phase, Sent, Step, Timer};
+use crate::engine::{Effect, Event, Phase, ProcessExit, Sent, Step, Timer};
 use crate::model::Kind;
 
 const PRINTER: &str = "p runtime: command, run: [x]";
@@ -115,7 +115,7 @@ fn a_command_agent_prints_its_outcome() {
     play.exit("dev/p", 0, "all done\nand more\n");
     assert_eq!(play.step("t", "dev/p"), Step::Finished);
     play.take_up("dev/b");
-    let written = play.letters();
+    let written = play.system_messages();
     let outcome = written.iter().find(|l| l.from == who("dev/p")).unwrap();
     assert_eq!(outcome.headline, "all done");
     assert_eq!(play.given("dev/b"), [outcome.id.to_string()]);
@@ -127,7 +127,7 @@ fn a_command_agent_that_exits_badly_has_an_error_as_its_outcome() {
     play.task("dev/p", "t");
     play.take_up("dev/p");
     play.exit("dev/p", 3, "half");
-    let written = play.letters();
+    let written = play.system_messages();
     let outcome = written.iter().find(|l| l.from == who("dev/p")).unwrap();
     assert_eq!(outcome.status.as_ref().unwrap().as_str(), "error");
     assert!(
@@ -148,14 +148,14 @@ fn the_error_of_a_program_is_headed_by_its_last_words() {
         play.task("dev/p", "t");
         play.take_up("dev/p");
         let (code, stdout, stderr) = (3, String::new(), stderr.to_owned());
-        let exit = Exit::Code {
+        let exit = ProcessExit::Code {
             code,
             stdout,
             stderr,
         };
         let pane = play.pane("dev/p");
         play.happen(Event::PaneExited { pane, exit });
-        let written = play.letters();
+        let written = play.system_messages();
         let outcome = written.iter().find(|l| l.from == who("dev/p")).unwrap();
         assert_eq!(outcome.headline, headline);
     }
@@ -232,14 +232,14 @@ fn a_terminal_that_is_taken_away_is_no_failure_unless_it_never_ends() {
         play.take_up("dev/a");
         let pane = play.pane("dev/a");
         let why = "the tmux server went away".into();
-        let exit = crate::engine::Exit::CutOff { why };
+        let exit = crate::engine::ProcessExit::CutOff { why };
         play.happen(crate::engine::Event::PaneExited { pane, exit });
         assert_eq!(play.is("dev/a"), Phase::Starting, "at once");
         assert_eq!(play.state.worker(&who("dev/a")).unwrap().failures, 0);
     }
     play.take_up("dev/a");
     let (pane, why) = (play.pane("dev/a"), "again".into());
-    let exit = crate::engine::Exit::CutOff { why };
+    let exit = crate::engine::ProcessExit::CutOff { why };
     play.happen(crate::engine::Event::PaneExited { pane, exit });
     assert_eq!(play.is("dev/a"), Phase::Backoff);
 }
@@ -253,7 +253,7 @@ fn a_late_exit_of_an_old_attempt_is_ignored() {
     play.die("dev/a");
     play.next_time();
     play.take_up("dev/a");
-    let exit = crate::engine::Exit::Lost { why: "late".into() };
+    let exit = crate::engine::ProcessExit::Lost { why: "late".into() };
     play.happen(crate::engine::Event::PaneExited { pane: old, exit });
     assert_eq!(play.is("dev/a"), Phase::Working);
 }

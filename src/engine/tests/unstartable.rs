@@ -1,7 +1,7 @@
 //! What makes no command line is nobody's failure.
 
 use super::play::Play;
-use crate::engine::{Event, Exit, Phase, Step};
+use crate::engine::{Event, Phase, ProcessExit, Step};
 
 #[test]
 fn a_message_that_cannot_be_started_with_is_parked_at_once_and_the_next_is_not() {
@@ -12,7 +12,7 @@ fn a_message_that_cannot_be_started_with_is_parked_at_once_and_the_next_is_not()
     for id in ["t1", "t2", "t3"] {
         assert_eq!(play.is("dev/a"), Phase::Starting);
         let (pane, why) = (play.pane("dev/a"), "its model is no model".to_owned());
-        let exit = Exit::Unstartable { why };
+        let exit = ProcessExit::Unstartable { why };
         play.happen(Event::PaneExited { pane, exit });
         assert_eq!(play.step(id, "dev/a"), Step::Parked, "{id}");
         let worker = play.state.worker(&"dev/a".parse().unwrap()).unwrap();

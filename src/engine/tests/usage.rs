@@ -53,9 +53,9 @@ impl Play {
 
     fn why_parked(&self, id: &str, to: &str) -> String {
         let facts = self.facts(id);
-        let rung = facts.delivery(&who(to)).unwrap().ladder.last().unwrap();
-        assert_eq!(rung.step, Step::Parked, "{id}");
-        rung.why.clone().unwrap().into_owned()
+        let entry = facts.delivery(&who(to)).unwrap().ladder.last().unwrap();
+        assert_eq!(entry.step, Step::Parked, "{id}");
+        entry.why.clone().unwrap().into_owned()
     }
 
     fn times_told(&self, headline: &str) -> usize {
@@ -200,8 +200,10 @@ fn a_budget_stops_the_next_turn_and_not_the_running_one() {
         why.contains("its run has used 110 tokens of 100 (max_tokens)"),
         "{why}"
     );
-    let letters = play.letters();
-    let told = letters.iter().find(|l| l.headline == "work was parked");
+    let system_messages = play.system_messages();
+    let told = system_messages
+        .iter()
+        .find(|l| l.headline == "work was parked");
     let told = told.expect("the human is told");
     assert!(told.body.contains(&why) && told.body.contains("dev/b"));
     play.all_over();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::raw::{NOT_OBEYED, RawMesh};
 use crate::format::findings::{Findings, path_name};
-use crate::format::yaml::{Places, Step};
+use crate::format::yaml::{PathSegment, Places};
 use crate::model::{Address, Code, did_you_mean};
 
 /// The text under examination and what was found in it so far.
@@ -21,7 +21,7 @@ pub(super) struct Document<'a> {
 
 /// `at!["agents", 3, "name"]`.
 macro_rules! at {
-    ($($step:expr),* $(,)?) => { [$($crate::format::yaml::Step::from($step)),*] };
+    ($($step:expr),* $(,)?) => { [$($crate::format::yaml::PathSegment::from($step)),*] };
 }
 pub(super) use at;
 
@@ -39,7 +39,7 @@ impl<'a> Document<'a> {
     pub(super) fn about_value(
         &mut self,
         code: Code,
-        path: &[Step],
+        path: &[PathSegment],
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
@@ -51,7 +51,7 @@ impl<'a> Document<'a> {
     pub(super) fn about_key(
         &mut self,
         code: Code,
-        path: &[Step],
+        path: &[PathSegment],
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
@@ -60,15 +60,20 @@ impl<'a> Document<'a> {
     }
 
     /// Where a target stands: it is a key in a map with reasons, a value elsewhere.
-    pub(super) fn target_span(&self, path: &[Step], target: &str) -> Range<usize> {
+    pub(super) fn target_span(&self, path: &[PathSegment], target: &str) -> Range<usize> {
         match path.last() {
-            Some(Step::Key(key)) if key == target => self.places().key(path),
+            Some(PathSegment::Key(key)) if key == target => self.places().key(path),
             Some(_) | None => self.places().value(path),
         }
     }
 
     /// Note a route into another mesh.
-    pub(super) fn leads_elsewhere(&mut self, address: &Address, path: &[Step], target: &str) {
+    pub(super) fn leads_elsewhere(
+        &mut self,
+        address: &Address,
+        path: &[PathSegment],
+        target: &str,
+    ) {
         let span = self.target_span(path, target);
         self.elsewhere.push((address.clone(), span));
     }
@@ -108,7 +113,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn wrong_shape(&mut self, path: &[Step], error: &str) {
+    fn wrong_shape(&mut self, path: &[PathSegment], error: &str) {
         let name = path_name(path);
         let (message, hint) = match error.split_once(", expected ") {
             Some((found, expected)) => {
@@ -126,8 +131,8 @@ impl<'a> Document<'a> {
         self.about_value(Code::WrongShape, path, message, hint);
     }
 
-    fn unknown_field(&mut self, path: &[Step]) {
-        let Some(Step::Key(key)) = path.last() else {
+    fn unknown_field(&mut self, path: &[PathSegment]) {
+        let Some(PathSegment::Key(key)) = path.last() else {
             return;
         };
         if self.findings.leave_out() {
@@ -156,21 +161,21 @@ impl<'a> Document<'a> {
     }
 }
 
-impl From<&str> for Step {
-    fn from(key: &str) -> Step {
-        Step::Key(key.into())
+impl From<&str> for PathSegment {
+    fn from(key: &str) -> PathSegment {
+        PathSegment::Key(key.into())
     }
 }
 
-impl From<&String> for Step {
-    fn from(key: &String) -> Step {
-        Step::Key(key.clone())
+impl From<&String> for PathSegment {
+    fn from(key: &String) -> PathSegment {
+        PathSegment::Key(key.clone())
     }
 }
 
-impl From<usize> for Step {
-    fn from(index: usize) -> Step {
-        Step::Index(index)
+impl From<usize> for PathSegment {
+    fn from(index: usize) -> PathSegment {
+        PathSegment::Index(index)
     }
 }
 
@@ -214,8 +219,8 @@ fn matching(
     value: &Value,
     keys: &[&str],
     test: &dyn Fn(&Value) -> bool,
-    path: &mut Vec<Step>,
-    found: &mut Vec<Vec<Step>>,
+    path: &mut Vec<PathSegment>,
+    found: &mut Vec<Vec<PathSegment>>,
 ) {
     let Some((&key, rest)) = keys.split_first() else {
         if test(value) {
@@ -223,7 +228,7 @@ fn matching(
         }
         return;
     };
-    let mut go = |step: Step, value: &Value| {
+    let mut go = |step: PathSegment, value: &Value| {
         path.push(step);
         matching(value, rest, test, path, found);
         path.pop();
@@ -231,41 +236,41 @@ fn matching(
     match value {
         Value::Array(items) if key == "*" => {
             for (index, item) in items.iter().enumerate() {
-                go(Step::Index(index), item);
+                go(PathSegment::Index(index), item);
             }
         }
         Value::Object(map) if key == "*" => {
             for (key, value) in map {
-                go(Step::Key(key.clone()), value);
+                go(PathSegment::Key(key.clone()), value);
             }
         }
         Value::Object(map) => {
             if let Some(value) = map.get(key) {
-                go(Step::Key(key.into()), value);
+                go(PathSegment::Key(key.into()), value);
             }
         }
         _ => {}
     }
 }
 
-fn steps(path: &serde_ignored::Path) -> Vec<Step> {
+fn steps(path: &serde_ignored::Path) -> Vec<PathSegment> {
     use serde_ignored::Path;
     match path {
         Path::Root => Vec::new(),
-        Path::Seq { parent, index } => [steps(parent), vec![Step::Index(*index)]].concat(),
-        Path::Map { parent, key } => [steps(parent), vec![Step::Key(key.clone())]].concat(),
+        Path::Seq { parent, index } => [steps(parent), vec![PathSegment::Index(*index)]].concat(),
+        Path::Map { parent, key } => [steps(parent), vec![PathSegment::Key(key.clone())]].concat(),
         Path::Some { parent }
         | Path::NewtypeStruct { parent }
         | Path::NewtypeVariant { parent } => steps(parent),
     }
 }
 
-fn steps_to(path: &serde_path_to_error::Path) -> Vec<Step> {
+fn steps_to(path: &serde_path_to_error::Path) -> Vec<PathSegment> {
     use serde_path_to_error::Segment;
     path.iter()
         .filter_map(|segment| match segment {
-            Segment::Seq { index } => Some(Step::Index(*index)),
-            Segment::Map { key } => Some(Step::Key(key.clone())),
+            Segment::Seq { index } => Some(PathSegment::Index(*index)),
+            Segment::Map { key } => Some(PathSegment::Key(key.clone())),
             Segment::Enum { .. } | Segment::Unknown => None,
         })
         .collect()
@@ -273,17 +278,17 @@ fn steps_to(path: &serde_path_to_error::Path) -> Vec<Step> {
 
 /// Leave out what is wrong: an item of a list becomes nothing, so that the others
 /// keep their index; else the innermost field goes. False if nothing could go.
-fn leave_out(value: &mut Value, path: &[Step]) -> bool {
+fn leave_out(value: &mut Value, path: &[PathSegment]) -> bool {
     let Some((last, above)) = path.split_last() else {
         return false;
     };
     let inner = above.iter().try_fold(&mut *value, |at, step| match step {
-        Step::Key(key) => at.get_mut(key),
-        Step::Index(index) => at.get_mut(index),
+        PathSegment::Key(key) => at.get_mut(key),
+        PathSegment::Index(index) => at.get_mut(index),
     });
     match (inner, last) {
-        (Some(Value::Object(map)), Step::Key(key)) => map.shift_remove(key).is_some(),
-        (Some(Value::Array(items)), Step::Index(index)) if !items[*index].is_null() => {
+        (Some(Value::Object(map)), PathSegment::Key(key)) => map.shift_remove(key).is_some(),
+        (Some(Value::Array(items)), PathSegment::Index(index)) if !items[*index].is_null() => {
             items[*index] = Value::Null;
             true
         }

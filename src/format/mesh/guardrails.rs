@@ -6,7 +6,7 @@ use super::document::{Document, at};
 use super::raw::RawGuardrails;
 use super::resolve::{Scope, duration};
 use super::shapes::{RawAmount, RawLimit};
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{Agent, Budget, Code, Guardrails, Name, RoutingError, RoutingMode, UsageFormat};
 use crate::runtime::Runtimes;
 
@@ -97,7 +97,7 @@ pub(super) fn check_budgets(
             if names.is_empty() {
                 continue;
             }
-            let at: Vec<Step> = match of {
+            let at: Vec<PathSegment> = match of {
                 Some(name) => at!["guardrails", "agents", name.as_str(), field].into(),
                 None => at!["guardrails", field].into(),
             };

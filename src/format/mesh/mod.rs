@@ -36,7 +36,7 @@ pub const MAX_FILE: usize = 256 * 1024;
 
 /// A mesh config, read.
 #[derive(Debug, Default)]
-pub struct Loaded {
+pub struct ParsedMesh {
     /// The mesh; `None` if it does not load, and the diagnostics say why.
     pub mesh: Option<Mesh>,
     /// What there is to say about it.
@@ -72,15 +72,15 @@ pub enum Part {
 }
 
 /// Parse a mesh config, where there are tx's own runtimes.
-pub fn parse(bytes: &[u8]) -> Loaded {
+pub fn parse(bytes: &[u8]) -> ParsedMesh {
     parse_with(bytes, Runtimes::builtin())
 }
 
 /// The same in a project, which may have more.
-pub fn parse_with(bytes: &[u8], runtimes: &Runtimes) -> Loaded {
-    let failed = |diagnostics| Loaded {
+pub fn parse_with(bytes: &[u8], runtimes: &Runtimes) -> ParsedMesh {
+    let failed = |diagnostics| ParsedMesh {
         diagnostics,
-        ..Loaded::default()
+        ..ParsedMesh::default()
     };
     if bytes.len() > MAX_FILE {
         return failed(vec![too_large(MAX_FILE)]);
@@ -111,7 +111,7 @@ pub fn parse_with(bytes: &[u8], runtimes: &Runtimes) -> Loaded {
     if let Some(mesh) = &mesh {
         lint::lint(&mut document, mesh);
     }
-    Loaded {
+    ParsedMesh {
         mesh,
         diagnostics: document.findings.finish(),
         elsewhere: document.elsewhere,

@@ -9,7 +9,7 @@ use super::document::{Document, at};
 use super::raw::RawPermissions;
 use super::shapes::Scalar;
 use crate::format::findings::path_name;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{Agent, Code, Mode, Permissions, Runtime, did_you_mean};
 
 pub(super) fn permissions(raw: Option<RawPermissions>) -> Permissions {
@@ -118,7 +118,7 @@ pub(super) fn check_passed_on(
 /// Is it one of the words that a runtime knows? One that knows none was warned of already.
 fn check_word<'a>(
     document: &mut Document,
-    at: &[Step],
+    at: &[PathSegment],
     word: Option<&str>,
     runtime: &str,
     known: impl Iterator<Item = &'a str> + Clone,

@@ -3,7 +3,7 @@
 use super::document::{Document, at};
 use super::passed_on::check_passed_on;
 use super::shapes::OneOrMany;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{Agent, Code, Piece, Placeholder, Runtime, did_you_mean, pieces};
 use crate::runtime::Runtimes;
 
@@ -66,7 +66,7 @@ pub(super) fn run(
     }
 }
 
-fn check_placeholders(document: &mut Document, at: &[Step], text: &str) {
+fn check_placeholders(document: &mut Document, at: &[PathSegment], text: &str) {
     for piece in pieces(text) {
         let (name, default) = match piece {
             Piece::Slot { name, default, .. } if name.parse::<Placeholder>().is_err() => {

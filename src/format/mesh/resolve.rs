@@ -9,7 +9,7 @@ use super::program::{check_runtime, run};
 use super::raw::{RawAgent, RawMesh};
 use super::shapes::{OneOrMany, RawRearmatter, RawWorkspace, Scalar};
 use crate::format::findings::found;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{
     Agent, Code, Grade, Iteration, Mesh, Name, Prompt, RearmatterRules, Routing, Seconds,
     Variables, Workspace, did_you_mean,
@@ -224,7 +224,7 @@ fn prompt_kind(prompt: String) -> Prompt {
     }
 }
 
-pub(super) fn duration(document: &mut Document, at: &[Step], text: &str) -> Option<Seconds> {
+pub(super) fn duration(document: &mut Document, at: &[PathSegment], text: &str) -> Option<Seconds> {
     let text = text.trim();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let number: Option<u64> = text[..text.len() - unit.len()].parse().ok();
@@ -243,7 +243,7 @@ pub(super) fn duration(document: &mut Document, at: &[Step], text: &str) -> Opti
     seconds.map(Seconds)
 }
 
-fn variables(document: &mut Document, at: &[Step], raw: OneOrMany) -> Variables {
+fn variables(document: &mut Document, at: &[PathSegment], raw: OneOrMany) -> Variables {
     let mut variables = Variables::default();
     for entry in raw.into_vec() {
         let (name, value) = match entry.split_once('=') {
@@ -268,7 +268,7 @@ fn variables(document: &mut Document, at: &[Step], raw: OneOrMany) -> Variables 
 }
 
 /// The output folder; `None` if it leads out of the project.
-fn workspace(document: &mut Document, at: &[Step], raw: RawWorkspace) -> Option<Workspace> {
+fn workspace(document: &mut Document, at: &[PathSegment], raw: RawWorkspace) -> Option<Workspace> {
     let (at, workspace) = match raw {
         RawWorkspace::Path(path) => (
             at.to_vec(),

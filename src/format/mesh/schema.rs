@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::raw::RawMesh;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 
 /// The schema, for editors: it completes field names and shows what they mean.
 pub fn schema() -> Value {
@@ -19,19 +19,19 @@ pub fn schema() -> Value {
 }
 
 /// The fields that a mapping at a path may have.
-pub(super) fn fields_at(path: &[Step]) -> Vec<String> {
+pub(super) fn fields_at(path: &[PathSegment]) -> Vec<String> {
     static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
     let root: &Value = &SCHEMA;
     let mut at = Some(root);
     for step in path {
         at = at.and_then(|schema| match step {
-            Step::Key(key) => {
+            PathSegment::Key(key) => {
                 let field = properties(root, schema).and_then(|fields| fields.get(key));
                 // A map of names to settings has the same under every name.
                 let any = || find(root, schema, &|s| s.get("additionalProperties"));
                 field.or_else(any)
             }
-            Step::Index(_) => find(root, schema, &|s| s.get("items")),
+            PathSegment::Index(_) => find(root, schema, &|s| s.get("items")),
         });
     }
     let fields = at.and_then(|schema| properties(root, schema)?.as_object());

@@ -7,7 +7,7 @@ use super::document::at;
 use super::resolve::Scope;
 use super::shapes::{RawMember, RawRow, RawTargets};
 use crate::format::findings::found;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{Address, Code, Kind, Name, OutcomeWord, Recipient, RoutingMode, Row, Target};
 
 impl Scope<'_, '_, '_> {
@@ -44,12 +44,12 @@ impl Scope<'_, '_, '_> {
     }
 
     /// A row that sends an agent's outcome to that agent.
-    fn check_own(&mut self, agent: &Name, row: &Row, at: &[Step]) {
+    fn check_own(&mut self, agent: &Name, row: &Row, at: &[PathSegment]) {
         let own = Target::Agent(Address {
             mesh: self.mesh.clone(),
             agent: agent.clone(),
         });
-        let mut found: Vec<Vec<Step>> = Vec::new();
+        let mut found: Vec<Vec<PathSegment>> = Vec::new();
         match row {
             Row::Always(target) if *target == own => found.push(at.to_vec()),
             Row::Always(_) => {}
@@ -76,7 +76,7 @@ impl Scope<'_, '_, '_> {
         &mut self,
         mode: RoutingMode,
         raw: IndexMap<String, RawTargets>,
-        at: &[Step],
+        at: &[PathSegment],
     ) -> Row {
         let mut words = IndexMap::new();
         let mut default = None;
@@ -116,7 +116,7 @@ impl Scope<'_, '_, '_> {
         Row::ByStatus { words, default }
     }
 
-    fn said_twice(&mut self, at: &[Step], message: &str) {
+    fn said_twice(&mut self, at: &[PathSegment], message: &str) {
         let message = format!("{message}; the first one counts");
         let hint = "keep one: the case of letters does not count";
         self.document.about_key(Code::SaidTwice, at, message, hint);
@@ -126,9 +126,9 @@ impl Scope<'_, '_, '_> {
         &mut self,
         mode: RoutingMode,
         raw: RawTargets,
-        at: &[Step],
+        at: &[PathSegment],
     ) -> IndexMap<Target, String> {
-        let written: Vec<(String, Vec<Step>, String)> = match raw {
+        let written: Vec<(String, Vec<PathSegment>, String)> = match raw {
             RawTargets::One(target) => vec![(target, at.to_vec(), String::new())],
             RawTargets::Many(list) => list
                 .into_iter()
@@ -164,7 +164,7 @@ impl Scope<'_, '_, '_> {
         &mut self,
         mode: RoutingMode,
         raw: Vec<Option<RawMember>>,
-        at: &[Step],
+        at: &[PathSegment],
     ) -> Option<Row> {
         let mut members = IndexSet::new();
         let mut join = None;
@@ -220,7 +220,12 @@ impl Scope<'_, '_, '_> {
         })
     }
 
-    pub(super) fn target(&mut self, mode: RoutingMode, text: &str, at: &[Step]) -> Option<Target> {
+    pub(super) fn target(
+        &mut self,
+        mode: RoutingMode,
+        text: &str,
+        at: &[PathSegment],
+    ) -> Option<Target> {
         let recipient = text.trim().parse::<Recipient>();
         match &recipient {
             Ok(Recipient::Full(address)) if address.mesh == *self.mesh => {

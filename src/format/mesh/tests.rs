@@ -6,7 +6,7 @@ use crate::model::{Deliver, Mode, Name, OnAsk, OnFail, Prompt, RoutingMode, Row,
 use serde_json::json;
 
 fn loads(text: &str) -> (Mesh, Vec<Diagnostic>) {
-    let Loaded {
+    let ParsedMesh {
         mesh, diagnostics, ..
     } = parse(text.as_bytes());
     match mesh {
@@ -417,7 +417,7 @@ fn what_keeps_a_mesh_from_loading() {
             vec!["TX0016 4:1009"],
         ),
     ] {
-        let Loaded {
+        let ParsedMesh {
             mesh,
             mut diagnostics,
             ..
@@ -886,7 +886,7 @@ fn routes_into_other_meshes_are_noted_with_their_place() {
         .elsewhere
         .iter()
         .map(|(address, span)| {
-            let place = crate::format::Text(&text).place(span.clone());
+            let place = crate::format::SourceText(&text).place(span.clone());
             format!("{address} {}:{}", place.line, place.column)
         })
         .collect();
@@ -964,16 +964,16 @@ fn the_schema_takes_what_loads_and_knows_every_field() {
     );
     assert!(!validator.is_valid(&json!({"mesh": "m", "agents": [], "on_ask": "nobody"})));
     for pattern in raw::NOT_OBEYED {
-        let steps: Vec<yaml::Step> = pattern
+        let steps: Vec<yaml::PathSegment> = pattern
             .split('.')
             .map(|key| match key {
                 "*" if pattern.starts_with("guardrails") => "any".into(),
-                "*" => yaml::Step::Index(0),
+                "*" => yaml::PathSegment::Index(0),
                 key => key.into(),
             })
             .collect();
         let (last, above) = steps.split_last().unwrap();
-        let yaml::Step::Key(last) = last else {
+        let yaml::PathSegment::Key(last) = last else {
             panic!()
         };
         assert!(schema::fields_at(above).contains(last), "{pattern}");

@@ -6,10 +6,10 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::block::places_of;
-use super::source::Source;
+use super::source::BlockSource;
 use super::{marks, wrapping};
 use crate::format::findings::Findings;
-use crate::format::yaml::{self, Places, Step};
+use crate::format::yaml::{self, PathSegment, Places};
 use crate::model::{Address, Code, Diagnostic, Directory, Message, Recipient, Unresolved};
 
 /// What is wrong with the addresses of a message that was parsed from this text.
@@ -34,7 +34,7 @@ pub fn check_addresses(text: &str, message: &Message, directory: &Directory) -> 
                 "name the agent itself".into(),
             ),
         };
-        let span = front().span(&[Step::Key("from".into())]);
+        let span = front().span(&[PathSegment::Key("from".into())]);
         findings.say(Code::UnknownAddress, span, message, hint);
     }
     for to in &envelope.to {
@@ -56,7 +56,7 @@ pub fn check_addresses(text: &str, message: &Message, directory: &Directory) -> 
 
 /// The frontmatter again, now that there is something to point at in it.
 struct Front<'a> {
-    source: Source<'a>,
+    source: BlockSource<'a>,
     places: Places,
     to: Option<Value>,
 }
@@ -65,7 +65,7 @@ impl Front<'_> {
     fn of(text: &str) -> Front<'_> {
         let found = wrapping::find(text).ok();
         let (span, indent) = found.map_or((0..0, ""), |found| (found.blocks.front, found.indent));
-        let source = Source::of(text, span, indent);
+        let source = BlockSource::of(text, span, indent);
         let fields = match yaml::parse(&source.text) {
             Ok(Value::Object(fields)) => Some(fields),
             Ok(_) | Err(_) => yaml::parse_by_line(&marks::quoted(&source.text)),
@@ -77,20 +77,20 @@ impl Front<'_> {
         }
     }
 
-    fn span(&self, path: &[Step]) -> Range<usize> {
+    fn span(&self, path: &[PathSegment]) -> Range<usize> {
         self.source.span(self.places.value(path))
     }
 
     /// Where a recipient stands in `to`, which may name one twice.
-    fn path_to(&self, recipient: &Recipient) -> Vec<Step> {
-        let mut path = vec![Step::Key("to".into())];
+    fn path_to(&self, recipient: &Recipient) -> Vec<PathSegment> {
+        let mut path = vec![PathSegment::Key("to".into())];
         if let Some(Value::Array(items)) = &self.to {
             let is_it = |item: &Value| {
                 let text = item.as_str().unwrap_or_default();
                 let text = marks::without(text).unwrap_or(text.trim());
                 text.parse().as_ref() == Ok(recipient)
             };
-            path.extend(items.iter().position(is_it).map(Step::Index));
+            path.extend(items.iter().position(is_it).map(PathSegment::Index));
         }
         path
     }

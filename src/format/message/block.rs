@@ -5,33 +5,33 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use super::source::Source;
-use crate::format::Text;
-use crate::format::yaml::{Places, Step, entries};
+use super::source::BlockSource;
+use crate::format::SourceText;
+use crate::format::yaml::{PathSegment, Places, entries};
 
 /// One of the two YAML blocks: its fields, and where they stand.
 pub(super) struct Block<'a> {
-    pub(super) text: Text<'a>,
-    pub(super) source: Source<'a>,
+    pub(super) text: SourceText<'a>,
+    pub(super) source: BlockSource<'a>,
     pub(super) fields: Map<String, Value>,
     pub(super) places: OnceCell<Places>,
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn new(text: &'a str, source: Source<'a>, fields: Map<String, Value>) -> Self {
+    pub(super) fn new(text: &'a str, source: BlockSource<'a>, fields: Map<String, Value>) -> Self {
         Block {
-            text: Text(text),
+            text: SourceText(text),
             source,
             fields,
             places: OnceCell::new(),
         }
     }
 
-    pub(super) fn value_span(&self, path: &[Step]) -> Range<usize> {
+    pub(super) fn value_span(&self, path: &[PathSegment]) -> Range<usize> {
         self.source.span(self.places().value(path))
     }
 
-    pub(super) fn key_span(&self, path: &[Step]) -> Range<usize> {
+    pub(super) fn key_span(&self, path: &[PathSegment]) -> Range<usize> {
         self.source.span(self.places().key(path))
     }
 
@@ -45,7 +45,7 @@ impl<'a> Block<'a> {
         match value {
             Value::String(text) => Some(text.clone()),
             Value::Bool(_) | Value::Number(_) => {
-                let written = &self.text.0[self.value_span(&[Step::Key(key.into())])];
+                let written = &self.text.0[self.value_span(&[PathSegment::Key(key.into())])];
                 Some(written.trim_matches(['"', '\'']).to_owned())
             }
             Value::Null | Value::Array(_) | Value::Object(_) => None,

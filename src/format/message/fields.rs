@@ -10,7 +10,7 @@ use super::block::Block;
 use super::marks;
 use super::reading::Reading;
 use crate::format::findings::found;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::{Address, Code, Kind, Line, MsgId, OutcomeWord, Recipient, did_you_mean};
 
 /// The frontmatter fields, taken out one by one; what is left is extra.
@@ -71,7 +71,7 @@ impl<'r, 'a> Fields<'r, 'a> {
             .filter(|(key, right)| key != right)
             .collect();
         for (key, right) in other_spellings {
-            let span = block.key_span(&[Step::Key(key.clone())]);
+            let span = block.key_span(&[PathSegment::Key(key.clone())]);
             if block.fields.contains_key(right) {
                 let message = format!("`{key}` is `{right}`, which stands here already");
                 reading
@@ -112,12 +112,12 @@ impl<'r, 'a> Fields<'r, 'a> {
     }
 
     fn wrong(&mut self, code: Code, key: &'static str, expected: &str, value: &Value) {
-        self.wrong_at(&[Step::Key(key.into())], code, key, expected, value);
+        self.wrong_at(&[PathSegment::Key(key.into())], code, key, expected, value);
     }
 
     fn wrong_at(
         &mut self,
-        path: &[Step],
+        path: &[PathSegment],
         code: Code,
         key: &'static str,
         expected: &str,
@@ -146,7 +146,9 @@ impl<'r, 'a> Fields<'r, 'a> {
     pub(super) fn headline(&mut self) -> Option<Line> {
         let headline = self.text("headline")?;
         if self.block.source.text.contains(" #") {
-            let value = self.block.value_span(&[Step::Key("headline".into())]);
+            let value = self
+                .block
+                .value_span(&[PathSegment::Key("headline".into())]);
             let line = self.block.text.line_at(value.start);
             let rest = self
                 .reading
@@ -220,7 +222,7 @@ impl<'r, 'a> Fields<'r, 'a> {
             let hint = did_you_mean(word, kinds, || {
                 format!("leave it out, or use one of: {}", kinds.join(", "))
             });
-            let span = self.block.value_span(&[Step::Key("type".into())]);
+            let span = self.block.value_span(&[PathSegment::Key("type".into())]);
             let message = format!(
                 "type: {} is no kind of message; it is inferred",
                 found(&value)
@@ -237,7 +239,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         let status = self.parsed("status", Code::BadRouting, "a word");
         match (outcome, status) {
             (Some(outcome), Some(status)) if outcome != status => {
-                let span = self.block.key_span(&[Step::Key("outcome".into())]);
+                let span = self.block.key_span(&[PathSegment::Key("outcome".into())]);
                 self.reading.findings.say(
                     Code::BadRouting,
                     span,
@@ -273,7 +275,7 @@ impl<'r, 'a> Fields<'r, 'a> {
             Some(Ok(Recipient::Bare(name))) => {
                 let writer = self.reading.writer.filter(|writer| writer.agent == name);
                 writer.inspect(|writer| {
-                    let span = self.block.value_span(&[Step::Key("from".into())]);
+                    let span = self.block.value_span(&[PathSegment::Key("from".into())]);
                     let message = format!("from: `{name}` is taken for {writer}");
                     let hint = format!("write `from: {writer}`");
                     self.reading
@@ -299,18 +301,18 @@ impl<'r, 'a> Fields<'r, 'a> {
     }
 
     /// Items of a field that may be one text or a list of them.
-    fn items(&mut self, key: &'static str) -> Vec<(Vec<Step>, Value)> {
+    fn items(&mut self, key: &'static str) -> Vec<(Vec<PathSegment>, Value)> {
         match self.take(key) {
             None => Vec::new(),
             Some(Value::Array(items)) => {
-                let path = |at| vec![Step::Key(key.into()), Step::Index(at)];
+                let path = |at| vec![PathSegment::Key(key.into()), PathSegment::Index(at)];
                 items
                     .into_iter()
                     .enumerate()
                     .map(|(at, v)| (path(at), v))
                     .collect()
             }
-            Some(value) => vec![(vec![Step::Key(key.into())], value)],
+            Some(value) => vec![(vec![PathSegment::Key(key.into())], value)],
         }
     }
 
@@ -368,7 +370,9 @@ impl<'r, 'a> Fields<'r, 'a> {
         let marked = self.block.fields.get("permission").cloned();
         let marked = marked.and_then(|value| self.block.scalar("permission", &value));
         if marked.is_some_and(|text| matches!(text.trim(), "true" | "yes")) {
-            let span = self.block.key_span(&[Step::Key("permission".into())]);
+            let span = self
+                .block
+                .key_span(&[PathSegment::Key("permission".into())]);
             self.reading.findings.say(
                 Code::AnswersItself,
                 span,
@@ -381,7 +385,7 @@ impl<'r, 'a> Fields<'r, 'a> {
     pub(super) fn extra(mut self) -> Map<String, Value> {
         for key in NOT_OBEYED {
             if self.block.fields.contains_key(key) {
-                let span = self.block.key_span(&[Step::Key(key.into())]);
+                let span = self.block.key_span(&[PathSegment::Key(key.into())]);
                 self.reading.findings.say(
                     Code::FieldNotObeyed,
                     span,
@@ -402,7 +406,7 @@ impl<'r, 'a> Fields<'r, 'a> {
                 strsim::damerau_levenshtein(known, key) == 1 && key.strip_suffix('s') != Some(known)
             };
             if let Some(known) = KNOWN.into_iter().find(near) {
-                let span = self.block.key_span(&[Step::Key(key.clone())]);
+                let span = self.block.key_span(&[PathSegment::Key(key.clone())]);
                 let message = format!("`{key}` has no meaning; it is kept");
                 let hint = format!("did you mean `{known}`?");
                 self.reading

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::block::Block;
 use super::fields::field_named;
 use crate::format::findings::Findings;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::Code;
 
 /// The fields whose values are words or addresses, in which marks mean nothing.
@@ -46,17 +46,17 @@ pub(super) fn without(text: &str) -> Option<&str> {
 pub(super) fn leave_out(block: &mut Block, findings: &mut Findings) {
     for key in FIELDS {
         let mut marked = Vec::new();
-        let mut plain = |path: &[Step], value: &mut Value| {
+        let mut plain = |path: &[PathSegment], value: &mut Value| {
             if let Some(word) = value.as_str().and_then(without) {
                 marked.push((path.to_vec(), word.to_owned()));
                 *value = word.into();
             }
         };
-        let key_step = Step::Key(key.into());
+        let key_step = PathSegment::Key(key.into());
         match block.fields.get_mut(key) {
             Some(Value::Array(items)) => {
                 for (at, item) in items.iter_mut().enumerate() {
-                    plain(&[key_step.clone(), Step::Index(at)], item);
+                    plain(&[key_step.clone(), PathSegment::Index(at)], item);
                 }
             }
             Some(value) => plain(&[key_step], value),

@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use chrono::{DateTime, FixedOffset};
 
-use super::Text;
+use super::SourceText;
 use super::blocks::NoBlocks;
 use super::findings::too_large;
 use crate::model::{Address, Code, Diagnostic, Message, Name, Recipient};
@@ -133,7 +133,7 @@ fn nobodys(diagnostic: Diagnostic) -> Rejection {
 }
 
 fn no_frontmatter(text: &str) -> Diagnostic {
-    let text = Text(text);
+    let text = SourceText(text);
     text.diagnose(
         Code::NoFrontmatter,
         text.line_at(0),
@@ -144,7 +144,7 @@ fn no_frontmatter(text: &str) -> Diagnostic {
 
 fn unclosed(text: &str) -> Diagnostic {
     if text.trim_start_matches('\u{feff}').trim().is_empty() {
-        return Text(text).diagnose(
+        return SourceText(text).diagnose(
             Code::Empty,
             0..0,
             "the file is empty",
@@ -160,7 +160,7 @@ fn unclosed(text: &str) -> Diagnostic {
         }
         at += line.len();
     }
-    let text = Text(text);
+    let text = SourceText(text);
     match almost {
         Some(span) => text.diagnose(
             Code::FrontmatterOpen,
@@ -178,7 +178,7 @@ fn unclosed(text: &str) -> Diagnostic {
 }
 
 fn block_too_large(text: &str, which: &str, span: Range<usize>) -> Diagnostic {
-    let text = Text(text);
+    let text = SourceText(text);
     let size = span.len();
     text.diagnose(
         Code::BlockTooLarge,

@@ -9,15 +9,15 @@ use sha2::{Digest, Sha256};
 
 use super::block::Block;
 use super::fields::Fields;
-use super::source::Source;
-use super::wrapping::Found;
+use super::source::BlockSource;
+use super::wrapping::FoundMessage;
 use super::{
     MAX_BLOCK, Origin, Parsed, ReadMessage, block_too_large, headline_of, marks, rear, rejection,
 };
-use crate::format::Text;
+use crate::format::SourceText;
 use crate::format::blocks::Tail;
 use crate::format::findings::{Findings, path_name};
-use crate::format::yaml::{self, Cause, Step, is_identifier};
+use crate::format::yaml::{self, Cause, PathSegment, is_identifier};
 use crate::model::{
     Address, Body, Code, Diagnostic, Envelope, Message, MsgId, Priority, Rearmatter, Recipient,
     body_span,
@@ -42,7 +42,11 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn new(text: &'a str, found: &Found<'a>, writer: Option<&'a Address>) -> Self {
+    pub(super) fn new(
+        text: &'a str,
+        found: &FoundMessage<'a>,
+        writer: Option<&'a Address>,
+    ) -> Self {
         Reading {
             text,
             front: found.blocks.front.clone(),
@@ -52,7 +56,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    pub(super) fn run(mut self, found: Found, origin: &Origin) -> Parsed {
+    pub(super) fn run(mut self, found: FoundMessage, origin: &Origin) -> Parsed {
         let text = self.text;
         let blocks = found.blocks;
         if let Some((wrapping, line)) = found.wrapping {
@@ -108,12 +112,12 @@ impl<'a> Reading<'a> {
             self.too_large("frontmatter", span);
             return None;
         }
-        let source = Source::of(text, span, self.indent);
+        let source = BlockSource::of(text, span, self.indent);
         let fields = match yaml::parse(&source.text) {
             Ok(Value::Object(fields)) => fields,
             Ok(Value::Null) => Map::new(),
             Ok(_) => {
-                let line = Text(text).line_at(source.at(0));
+                let line = SourceText(text).line_at(source.at(0));
                 let hint = "write one `key: value` a line";
                 self.findings
                     .say(Code::NotAMapping, line, "expected `key: value` lines", hint);
@@ -125,7 +129,11 @@ impl<'a> Reading<'a> {
     }
 
     /// The fields of a frontmatter that is not YAML: perhaps only for the marks in it.
-    fn loose_front(&mut self, source: &Source, fault: &yaml::Fault) -> Option<Map<String, Value>> {
+    fn loose_front(
+        &mut self,
+        source: &BlockSource,
+        fault: &yaml::Fault,
+    ) -> Option<Map<String, Value>> {
         let quoted = marks::quoted(&source.text);
         if let (Cow::Owned(quoted), Cause::Syntax) = (&quoted, fault.cause)
             && let Ok(Value::Object(fields)) = yaml::parse(quoted)
@@ -155,7 +163,7 @@ impl<'a> Reading<'a> {
             .say(code, place.start..place.end, message, hint);
     }
 
-    fn read_by_line(&mut self, block: &Source, fault: &yaml::Fault) {
+    fn read_by_line(&mut self, block: &BlockSource, fault: &yaml::Fault) {
         let at = block.at(fault.at);
         self.findings.say(
             Code::ReadByLine,
@@ -171,7 +179,7 @@ impl<'a> Reading<'a> {
     /// The last block, if it is rearmatter.
     fn rear_block(&mut self, tail: &Tail) -> Option<Block<'a>> {
         let text = self.text;
-        let source = Source::of(text, tail.content.clone(), self.indent);
+        let source = BlockSource::of(text, tail.content.clone(), self.indent);
         let block = &*source.text;
         if block.len() > MAX_BLOCK {
             let lines = LineShapes::of(block);
@@ -215,7 +223,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn not_rearmatter(&mut self, block: &Source, fault: &yaml::Fault) {
+    fn not_rearmatter(&mut self, block: &BlockSource, fault: &yaml::Fault) {
         let at = block.at(fault.at);
         self.findings.say(
             Code::NotRearmatter,
@@ -325,13 +333,13 @@ impl<'a> Reading<'a> {
 
     /// About the frontmatter as a whole: shown at its first line.
     pub(super) fn say_front(&mut self, code: Code, message: impl Into<String>, hint: &str) {
-        let first = Text(self.text).line_at(self.front.start.saturating_sub(1));
+        let first = SourceText(self.text).line_at(self.front.start.saturating_sub(1));
         self.findings.say(code, first, message, hint);
     }
 
     fn rearmatter(&mut self, block: Block<'a>) -> Rearmatter {
         for (key, value) in &block.fields {
-            let mut path = vec![Step::Key(key.clone())];
+            let mut path = vec![PathSegment::Key(key.clone())];
             if let Some((expected, found)) = rear::wrong_rearmatter(key, value, &mut path) {
                 let name = path_name(&path);
                 self.findings.say(

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 use crate::format::findings::found;
-use crate::format::yaml::Step;
+use crate::format::yaml::PathSegment;
 use crate::model::Grade;
 
 /// What is wrong with a known rearmatter field: expected, found. `path` is led to it.
 pub(super) fn wrong_rearmatter(
     key: &str,
     value: &Value,
-    path: &mut Vec<Step>,
+    path: &mut Vec<PathSegment>,
 ) -> Option<(&'static str, String)> {
     let wrong = |expected| Some((expected, found(value)));
     match key {
@@ -32,7 +32,7 @@ pub(super) fn wrong_rearmatter(
         "sources" => match value.as_array() {
             None => wrong("a list"),
             Some(sources) => sources.iter().enumerate().find_map(|(at, source)| {
-                path.push(Step::Index(at));
+                path.push(PathSegment::Index(at));
                 let wrong = wrong_source(source, path);
                 if wrong.is_none() {
                     path.pop();
@@ -44,7 +44,7 @@ pub(super) fn wrong_rearmatter(
     }
 }
 
-fn wrong_source(source: &Value, path: &mut Vec<Step>) -> Option<(&'static str, String)> {
+fn wrong_source(source: &Value, path: &mut Vec<PathSegment>) -> Option<(&'static str, String)> {
     if source.is_string() {
         return None; // A bare URL.
     }
@@ -62,7 +62,7 @@ fn wrong_source(source: &Value, path: &mut Vec<Step>) -> Option<(&'static str, S
     };
     fields.iter().find_map(|(key, value)| {
         let expected = expected(key, value)?;
-        path.push(Step::Key(key.clone()));
+        path.push(PathSegment::Key(key.clone()));
         Some((expected, found(value)))
     })
 }

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// A block, and where each byte of it stands in the file.
-pub(super) struct Source<'a> {
+pub(super) struct BlockSource<'a> {
     pub(super) text: Cow<'a, str>,
     start: usize,
     /// Where each line begins here, and how much indentation was left out up to there.
     left_out: Vec<(usize, usize)>,
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn of(file: &'a str, span: Range<usize>, indent: &str) -> Source<'a> {
-        let mut source = Source {
+impl<'a> BlockSource<'a> {
+    pub(super) fn of(file: &'a str, span: Range<usize>, indent: &str) -> BlockSource<'a> {
+        let mut source = BlockSource {
             text: Cow::Borrowed(&file[span.clone()]),
             start: span.start,
             left_out: Vec::new(),

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::MAX_BLOCK;
 use super::marks::{self, is_routing};
-use super::source::Source;
-use crate::format::blocks::{self, Blocks, Fence, NoBlocks, split_part};
+use super::source::BlockSource;
+use crate::format::blocks::{self, Blocks, CodeFence, NoBlocks, split_part};
 use crate::format::yaml;
 use crate::model::{Code, Recipient};
 
@@ -22,7 +22,7 @@ const MOST_BEFORE: usize = 10;
 const NO_PROSE: [&str; 9] = ["#", "```", "~~~", "|", ">", "<", "- ", "* ", "=="];
 
 /// A message found in a file.
-pub(super) struct Found<'a> {
+pub(super) struct FoundMessage<'a> {
     pub(super) blocks: Blocks,
     /// What every line of it begins with.
     pub(super) indent: &'a str,
@@ -68,9 +68,9 @@ impl Wrapping {
 }
 
 /// Find the message in a file.
-pub(super) fn find(text: &str) -> Result<Found<'_>, NoBlocks> {
+pub(super) fn find(text: &str) -> Result<FoundMessage<'_>, NoBlocks> {
     match blocks::split(text) {
-        Ok(blocks) => Ok(Found {
+        Ok(blocks) => Ok(FoundMessage {
             blocks,
             indent: "",
             wrapping: None,
@@ -80,7 +80,7 @@ pub(super) fn find(text: &str) -> Result<Found<'_>, NoBlocks> {
     }
 }
 
-fn find_wrapped(text: &str) -> Result<Found<'_>, NoBlocks> {
+fn find_wrapped(text: &str) -> Result<FoundMessage<'_>, NoBlocks> {
     let lines = blocks::lines(text);
     let of = |at: usize| text[lines[at].clone()].trim_start_matches('\u{feff}');
     let Some(first) = (0..lines.len()).find(|at| !of(*at).trim().is_empty()) else {
@@ -92,7 +92,7 @@ fn find_wrapped(text: &str) -> Result<Found<'_>, NoBlocks> {
     let indent = &line[..line.len() - margin.len()];
     let may_be_rule =
         |line: &str, at: usize| line == "---" || (at + 1 == lines.len() && "---".starts_with(line));
-    let found = |blocks: Blocks, indent, wrapping| Found {
+    let found = |blocks: Blocks, indent, wrapping| FoundMessage {
         blocks,
         indent,
         wrapping: Some((wrapping, lines[first].clone())),
@@ -112,7 +112,7 @@ fn find_wrapped(text: &str) -> Result<Found<'_>, NoBlocks> {
             false => Err(NoBlocks::NoFrontmatter),
         };
     }
-    if let Some(fence) = Fence::of(line).filter(|fence| fence.opens) {
+    if let Some(fence) = CodeFence::of(line).filter(|fence| fence.opens) {
         let blocks = in_fence(text, &lines, first, &fence, may_be_rule)?;
         return Ok(found(blocks, "", Wrapping::Fence));
     }
@@ -128,7 +128,7 @@ fn in_fence(
     text: &str,
     lines: &[Range<usize>],
     first: usize,
-    fence: &Fence,
+    fence: &CodeFence,
     may_be_rule: impl Fn(&str, usize) -> bool,
 ) -> Result<Blocks, NoBlocks> {
     let Some(inside) = lines.get(first + 1) else {
@@ -138,7 +138,7 @@ fn in_fence(
         return Err(NoBlocks::NoFrontmatter);
     }
     let closes = |line: &Range<usize>| {
-        Fence::of(&text[line.clone()]).is_some_and(|close| close.closes(fence))
+        CodeFence::of(&text[line.clone()]).is_some_and(|close| close.closes(fence))
     };
     let Some(close) = lines.iter().rposition(closes).filter(|at| *at > first) else {
         return Err(NoBlocks::UnclosedFence);
@@ -190,7 +190,7 @@ fn after_text(text: &str, lines: &[Range<usize>]) -> Option<Blocks> {
 
 /// Has the frontmatter a field that says who writes to whom, or what came of work?
 fn is_of_a_message(text: &str, blocks: &Blocks, indent: &str) -> bool {
-    let block = Source::of(text, blocks.front.clone(), indent);
+    let block = BlockSource::of(text, blocks.front.clone(), indent);
     let mut keys = block.text.lines().filter_map(|line| line.split_once(':'));
     keys.any(|(key, _)| is_routing(key.trim_end()))
 }

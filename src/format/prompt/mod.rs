@@ -38,12 +38,12 @@ pub struct Briefing<'a> {
     /// The feature that it works on.
     pub feature: Option<&'a Feature>,
     /// The files that are put before the message.
-    pub loaded: &'a [Loaded],
+    pub loaded: &'a [PromptFile],
 }
 
 /// A file that is put before the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Loaded {
+pub struct PromptFile {
     /// Its path as the mesh has it.
     pub path: String,
     /// Its text, or why there is none.
@@ -123,14 +123,14 @@ pub fn output_folder(folder: &str) -> String {
     format!("Put the files that you make in `{folder}` (TX_WORKSPACE).\n")
 }
 
-fn loaded(text: &mut String, files: &[Loaded]) {
+fn loaded(text: &mut String, files: &[PromptFile]) {
     if files.is_empty() {
         return;
     }
     let texts = files.iter().filter_map(|file| file.text.as_deref().ok());
     let tag = tag_around("file", texts);
     *text += "\n# Files\n";
-    for Loaded { path, text: found } in files {
+    for PromptFile { path, text: found } in files {
         let path = one_line(path);
         let _ = match found {
             Ok(found) => {

@@ -15,7 +15,7 @@ fn load(text: &str) -> Mesh {
     mesh::parse(text.as_bytes()).mesh.expect("the mesh loads")
 }
 
-fn told(mesh: &Mesh, agent: &str, loaded: &[Loaded]) -> String {
+fn told(mesh: &Mesh, agent: &str, loaded: &[PromptFile]) -> String {
     let agent = &mesh.agents[&agent.parse::<Name>().unwrap()];
     brief(&Briefing {
         mesh,
@@ -173,7 +173,7 @@ fn a_workspace_and_files_are_told() {
         "mesh: m\ndescription: |\n  Make\n  things\nagents: [{name: a, description: Cuts, prompt: p}]\n\
          workspace: {path: x, locations: {spec: 'docs/{feature}.md'}, note: 'Keep {feature} tidy'}\n",
     );
-    let file = |path: &str, text: Result<&str, &str>| Loaded {
+    let file = |path: &str, text: Result<&str, &str>| PromptFile {
         path: path.into(),
         text: text.map(String::from).map_err(String::from),
     };

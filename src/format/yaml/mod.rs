@@ -39,7 +39,7 @@ pub(crate) enum Cause {
 
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Step {
+pub(crate) enum PathSegment {
     Key(String),
     Index(usize),
 }

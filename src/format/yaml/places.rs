@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use saphyr_parser::{Event, Parser};
 
-use super::Step;
+use super::PathSegment;
 
 /// Where the values of a YAML text stand, as byte ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    spans: HashMap<Vec<Step>, Span>,
+    spans: HashMap<Vec<PathSegment>, Span>,
     /// The second of two equal keys in one mapping, if there is one.
     pub(super) twice: Option<Range<usize>>,
 }
@@ -29,14 +29,14 @@ impl Places {
         let byte = |index: usize| bytes[index.min(bytes.len() - 1)];
 
         /// A collection that is being read: for a mapping, the key whose value is due.
-        struct Open {
+        struct OpenCollection {
             mapping: bool,
             count: usize,
             key: Option<(String, Range<usize>)>,
             seen: HashSet<String>,
         }
-        let mut open: Vec<Open> = Vec::new();
-        let mut path: Vec<Step> = Vec::new();
+        let mut open: Vec<OpenCollection> = Vec::new();
+        let mut path: Vec<PathSegment> = Vec::new();
 
         // The parser repeats its error for ever: stop at the first.
         for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
@@ -72,9 +72,9 @@ impl Places {
                 let step = match parent.key.take() {
                     Some((key, span)) => {
                         key_span = Some(span);
-                        Step::Key(key)
+                        PathSegment::Key(key)
                     }
-                    None => Step::Index(parent.count),
+                    None => PathSegment::Index(parent.count),
                 };
                 parent.count += 1;
                 path.push(step);
@@ -84,7 +84,7 @@ impl Places {
                 value: span,
             });
             match collection {
-                Some(mapping) => open.push(Open {
+                Some(mapping) => open.push(OpenCollection {
                     mapping,
                     count: 0,
                     key: None,
@@ -100,7 +100,7 @@ impl Places {
 
     /// Add a top-level field that the parser did not reach.
     pub(crate) fn add(&mut self, key: &str, span: Range<usize>, value: Range<usize>) {
-        let path = vec![Step::Key(key.into())];
+        let path = vec![PathSegment::Key(key.into())];
         self.spans.entry(path).or_insert(Span {
             key: Some(span),
             value,
@@ -121,17 +121,21 @@ impl Places {
 
     /// A top-level field is known by another name from now on.
     pub(crate) fn rename(&mut self, from: &str, to: &str) {
-        if let Some(span) = self.spans.get(&[Step::Key(from.into())][..]).cloned() {
-            self.spans.insert(vec![Step::Key(to.into())], span);
+        if let Some(span) = self
+            .spans
+            .get(&[PathSegment::Key(from.into())][..])
+            .cloned()
+        {
+            self.spans.insert(vec![PathSegment::Key(to.into())], span);
         }
     }
 
-    pub(crate) fn knows(&self, path: &[Step]) -> bool {
+    pub(crate) fn knows(&self, path: &[PathSegment]) -> bool {
         self.spans.contains_key(path)
     }
 
     /// The value at a path, or the nearest thing above it that has a place.
-    pub(crate) fn value(&self, path: &[Step]) -> Range<usize> {
+    pub(crate) fn value(&self, path: &[PathSegment]) -> Range<usize> {
         self.find(path, |span| {
             if span.value.is_empty() {
                 span.key.clone().unwrap_or(span.value.clone())
@@ -142,24 +146,24 @@ impl Places {
     }
 
     /// The key at a path, or the nearest thing above it that has a place.
-    pub(crate) fn key(&self, path: &[Step]) -> Range<usize> {
+    pub(crate) fn key(&self, path: &[PathSegment]) -> Range<usize> {
         self.find(path, |span| span.key.clone().unwrap_or(span.value.clone()))
     }
 
-    fn find(&self, path: &[Step], pick: impl Fn(&Span) -> Range<usize>) -> Range<usize> {
+    fn find(&self, path: &[PathSegment], pick: impl Fn(&Span) -> Range<usize>) -> Range<usize> {
         let above = (0..=path.len()).rev().map(|n| &path[..n]);
         let mut found = above.filter_map(|path| self.get(path));
         found.next().map_or(0..0, pick)
     }
 
     /// Names are kept in lower case and may be written otherwise.
-    fn get(&self, path: &[Step]) -> Option<&Span> {
-        let same = |a: &Step, b: &Step| match (a, b) {
-            (Step::Key(a), Step::Key(b)) => a.eq_ignore_ascii_case(b),
+    fn get(&self, path: &[PathSegment]) -> Option<&Span> {
+        let same = |a: &PathSegment, b: &PathSegment| match (a, b) {
+            (PathSegment::Key(a), PathSegment::Key(b)) => a.eq_ignore_ascii_case(b),
             (a, b) => a == b,
         };
         self.spans.get(path).or_else(|| {
-            let alike = |other: &[Step]| {
+            let alike = |other: &[PathSegment]| {
                 other.len() == path.len() && other.iter().zip(path).all(|(a, b)| same(a, b))
             };
             let mut alike = self.spans.iter().filter(|(other, _)| alike(other));
@@ -172,10 +176,10 @@ impl Places {
 mod tests {
     use super::*;
 
-    fn path(steps: &[&str]) -> Vec<Step> {
+    fn path(steps: &[&str]) -> Vec<PathSegment> {
         let step = |s: &&str| match s.parse() {
-            Ok(index) => Step::Index(index),
-            Err(_) => Step::Key((*s).into()),
+            Ok(index) => PathSegment::Index(index),
+            Err(_) => PathSegment::Key((*s).into()),
         };
         steps.iter().map(step).collect()
     }

@@ -15,20 +15,20 @@ const DEPTH: usize = 8;
 
 /// The mapping that a text is, if it is that simple.
 pub(super) fn parse(text: &str) -> Option<Map<String, Value>> {
-    let mut reader = Reader::new(text)?;
+    let mut reader = PlainParser::new(text)?;
     let map = reader.map(0, DEPTH)?;
     (reader.line.is_none() && !map.is_empty()).then_some(map)
 }
 
-struct Reader<'a> {
+struct PlainParser<'a> {
     rest: &'a str,
     /// The line under the eye: its indentation, and what follows.
     line: Option<(usize, &'a str)>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PlainParser<'a> {
     fn new(text: &'a str) -> Option<Self> {
-        let mut reader = Reader {
+        let mut reader = PlainParser {
             rest: text,
             line: None,
         };

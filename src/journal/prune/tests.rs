@@ -16,7 +16,7 @@ use crate::engine::{Event, MessageNo, MessageRecord, Step};
 use crate::journal::samples::{arrived, facts, numbers, removed};
 use crate::journal::{Entry, Journal, Key, Reader, codec};
 
-struct Project {
+struct PruneFixture {
     folder: TempDir,
     path: PathBuf,
 }
@@ -31,7 +31,7 @@ fn entry(at: i64, event: &Event, facts: Vec<MessageRecord>) -> Entry {
 
 /// Ten records at 10, 20, …, 100. The messages 1 to 8 came in the records of their
 /// numbers and ended; the third is parked, the fourth in one of two deliveries.
-fn project() -> Project {
+fn project() -> PruneFixture {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
     let mut journal = Journal::open(&path).unwrap();
@@ -49,10 +49,10 @@ fn project() -> Project {
             .append(&[entry(at, &event, ended.into_iter().collect())])
             .unwrap();
     }
-    Project { folder, path }
+    PruneFixture { folder, path }
 }
 
-impl Project {
+impl PruneFixture {
     fn archive(&self) -> PathBuf {
         self.folder.path().join("archive.jsonl")
     }
@@ -283,7 +283,7 @@ fn what_a_file_said_stays_as_long_as_anything_that_it_said() {
         .append(&[entry(110, &event, vec![refused])])
         .unwrap();
     drop(journal);
-    let mut files = Put::default();
+    let mut files = PrunedMessages::default();
     let pruned = super::prune(&project.path, 75, &project.archive(), |put| {
         files.paths.clone_from(&put.paths);
         Ok(())

@@ -27,8 +27,8 @@ impl Desk {
 
     /// Take in an event that finishes these messages.
     fn finish(&mut self, messages: &[MessageRecord]) {
-        let remember = |facts: &MessageRecord| Effect::Archive(Box::new(facts.clone()));
-        let effects = messages.iter().map(remember).collect();
+        let archive = |facts: &MessageRecord| Effect::Archive(Box::new(facts.clone()));
+        let effects = messages.iter().map(archive).collect();
         let event = removed("m");
         let entry = encode(0, &event);
         let more = self.store.state.step(0, event);
@@ -45,8 +45,8 @@ impl Desk {
     fn again(self) -> (Desk, Vec<SystemMessage>) {
         let Desk { folder, store } = self;
         drop(store);
-        let (store, letters) = Store::open(&folder.path().join("journal.db")).unwrap();
-        (Desk { folder, store }, letters)
+        let (store, system_messages) = Store::open(&folder.path().join("journal.db")).unwrap();
+        (Desk { folder, store }, system_messages)
     }
 
     /// Change the file behind everybody's back.
@@ -68,7 +68,7 @@ fn events_are_durable_and_effects_are_told_only_after_a_commit() {
     let worker: crate::model::Address = "dev/worker".parse().unwrap();
     let attempt = 1;
     let shown = Effect::Look {
-        pane: crate::engine::Pane { worker, attempt },
+        pane: crate::engine::AttemptId { worker, attempt },
     };
     desk.store.apply(7, removed("a")).unwrap();
     let entry = encode(8, &removed("b"));

@@ -7,10 +7,10 @@
 
 use serde_json::Value;
 
-use super::{Reader, count, micros, sum, text};
+use super::{UsageReader, count, micros, sum, text};
 use crate::model::Usage;
 
-pub(super) fn line(reader: &mut Reader, line: &Value) {
+pub(super) fn line(reader: &mut UsageReader, line: &Value) {
     match text(line, "type") {
         Some("result") => match (text(line, "session_id"), line.get("modelUsage")) {
             (Some(session), Some(models)) => totals(reader, session, models, true),
@@ -42,7 +42,7 @@ pub(super) fn line(reader: &mut Reader, line: &Value) {
     }
 }
 
-fn totals(reader: &mut Reader, session: &str, models: &Value, priced: bool) {
+fn totals(reader: &mut UsageReader, session: &str, models: &Value, priced: bool) {
     for (model, total) in models.as_object().into_iter().flatten() {
         let (read, write) = ("cacheReadInputTokens", "cacheCreationInputTokens");
         let (read, write) = (count(total, read), count(total, write));
@@ -60,7 +60,7 @@ fn totals(reader: &mut Reader, session: &str, models: &Value, priced: bool) {
     }
 }
 
-fn answer(reader: &mut Reader, session: &str, message: &Value) {
+fn answer(reader: &mut UsageReader, session: &str, message: &Value) {
     let (Some(id), Some(model)) = (text(message, "id"), text(message, "model")) else {
         return;
     };

@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use super::{Reader, count, text};
+use super::{UsageReader, count, text};
 use crate::model::Usage;
 
-pub(super) fn line(reader: &mut Reader, line: &Value) {
+pub(super) fn line(reader: &mut UsageReader, line: &Value) {
     let payload = &line["payload"];
     match text(line, "type") {
         Some("thread.started") => reader.session = text(line, "thread_id").map(ToOwned::to_owned),
@@ -26,7 +26,7 @@ pub(super) fn line(reader: &mut Reader, line: &Value) {
     }
 }
 
-fn total(reader: &mut Reader, usage: &Value) {
+fn total(reader: &mut UsageReader, usage: &Value) {
     let session = reader.session.clone();
     let total = Usage {
         input: count(usage, "input_tokens"),

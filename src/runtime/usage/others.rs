@@ -4,12 +4,12 @@
 
 use serde_json::Value;
 
-use super::{Reader, count, micros, sum, text};
+use super::{UsageReader, count, micros, sum, text};
 use crate::model::Usage;
 
 /// gemini: the `result` of a stream has the totals by model; an answer in a chat, which may be
 /// written twice, has its own.
-pub(super) fn gemini(reader: &mut Reader, line: &Value) {
+pub(super) fn gemini(reader: &mut UsageReader, line: &Value) {
     if let Some(session) = text(line, "sessionId") {
         reader.session = Some(session.to_owned());
     }
@@ -49,7 +49,7 @@ pub(super) fn gemini(reader: &mut Reader, line: &Value) {
 }
 
 /// opencode: each step has its own. What its plugin keeps is of a session, over all processes.
-pub(super) fn opencode(reader: &mut Reader, line: &Value) {
+pub(super) fn opencode(reader: &mut UsageReader, line: &Value) {
     let part = &line["part"];
     let Some(tokens) = part.get("tokens") else {
         return;
@@ -69,7 +69,7 @@ pub(super) fn opencode(reader: &mut Reader, line: &Value) {
 
 /// pi: each answer has its own, at its end in a stream (where later events repeat it), and as a
 /// line of a session.
-pub(super) fn pi(reader: &mut Reader, line: &Value) {
+pub(super) fn pi(reader: &mut UsageReader, line: &Value) {
     let message = &line["message"];
     let session = match text(line, "type") {
         Some("session") => {
@@ -97,7 +97,7 @@ pub(super) fn pi(reader: &mut Reader, line: &Value) {
 }
 
 /// aider: `Tokens: 2.1k sent, 1k cache hit, 345 received. Cost: $0.01 message, $0.02 session.`
-pub(super) fn aider(reader: &mut Reader, line: &str) {
+pub(super) fn aider(reader: &mut UsageReader, line: &str) {
     let Some(line) = line.trim().strip_prefix("Tokens: ") else {
         return;
     };

@@ -14,7 +14,7 @@ macro_rules! sample {
 fn told(format: UsageFormat, streams: &[&[u8]]) -> Vec<String> {
     let mut all = BTreeMap::new();
     for stream in streams {
-        let mut reader = Reader::new(format);
+        let mut reader = UsageReader::new(format);
         for report in reader.read(stream) {
             all.insert(report.id.clone(), report);
         }
@@ -22,7 +22,7 @@ fn told(format: UsageFormat, streams: &[&[u8]]) -> Vec<String> {
     all.values().map(in_words).collect()
 }
 
-fn in_words(report: &Report) -> String {
+fn in_words(report: &UsageReport) -> String {
     let count = |count: Option<u64>| count.map_or("?".into(), |count| count.to_string());
     let (id, model, usage) = (&report.id, &report.model, &report.usage);
     assert_eq!(report.session.is_none(), id.starts_with("process"));
@@ -195,12 +195,12 @@ fn aider_prints_a_line_for_each_message() {
 #[test]
 fn a_stream_may_be_cut_anywhere_and_tells_only_what_has_gone_up() {
     let whole = sample!("codex-rollout.jsonl");
-    let mut reader = Reader::new(UsageFormat::Codex);
+    let mut reader = UsageReader::new(UsageFormat::Codex);
     let pieces = whole.chunks(7).flat_map(|piece| reader.read(piece));
     let totals: Vec<Option<u64>> = pieces.map(|report| report.usage.input).collect();
     assert_eq!(totals, [Some(100), Some(200), Some(300)]);
     assert!(reader.read(whole).is_empty(), "it is known already");
-    let mut unended = Reader::new(UsageFormat::Aider);
+    let mut unended = UsageReader::new(UsageFormat::Aider);
     assert!(unended.read(b"Tokens: 5 sent, 1 received.").is_empty());
     assert_eq!(unended.read(b"\n").len(), 1);
 }
@@ -229,7 +229,7 @@ fn what_is_no_report_is_passed_over() {
     ];
     for format in formats {
         for line in lines {
-            let mut reader = Reader::new(format);
+            let mut reader = UsageReader::new(format);
             let reports = reader.read(format!("{line}\n").as_bytes());
             assert_eq!(reports, [], "{line}");
         }
@@ -238,7 +238,7 @@ fn what_is_no_report_is_passed_over() {
 
 #[test]
 fn what_a_reader_keeps_of_a_long_session_is_bounded() {
-    let mut reader = Reader::new(UsageFormat::Claude);
+    let mut reader = UsageReader::new(UsageFormat::Claude);
     for n in 0..10_000 {
         let line = format!(
             r#"{{"type":"assistant","sessionId":"s","message":{{"id":"{n}","model":"m","usage":{{"input_tokens":1,"output_tokens":0}}}}}}"#

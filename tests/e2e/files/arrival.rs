@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tx::engine::Step;
 
-use super::{MESH, accepted, letters, task};
+use super::{MESH, accepted, system_messages, task};
 use crate::stage::{Project, message, soak, wait_for};
 
 #[test]
@@ -24,7 +24,7 @@ fn files_dropped_while_tx_is_down_are_taken_in_order_and_never_again() {
     }
     project.start();
     assert_eq!(accepted(&project), expected);
-    // tx's own letters lie there too.
+    // tx's own messages lie there too.
     for number in 0..5 {
         project.drop_file(
             &format!("bad{number}.md"),
@@ -37,8 +37,8 @@ fn files_dropped_while_tx_is_down_are_taken_in_order_and_never_again() {
     wait_for("the refusals", || {
         (project.refused().len() == 5).then_some(())
     });
-    let letters = letters(&project);
-    assert!(letters >= 10, "{letters}");
+    let system_messages = system_messages(&project);
+    assert!(system_messages >= 10, "{system_messages}");
     let (arrivals, rejected) = (project.arrivals(), project.records("rejected"));
     for how in ["stopped", "killed", "stopped again"] {
         match how {

@@ -48,13 +48,13 @@ pub(super) fn accepted(project: &Project) -> Vec<String> {
 }
 
 /// How many files tx itself has written.
-pub(super) fn letters(project: &Project) -> usize {
+pub(super) fn system_messages(project: &Project) -> usize {
     let files = fs::read_dir(project.bus()).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with("202")).count()
 }
 
-/// The newest letter of tx's with these words in it.
+/// The newest message of tx's with these words in it.
 pub(super) fn note_about(project: &Project, words: &str) -> Option<String> {
     let files = fs::read_dir(project.bus()).unwrap().filter_map(Result::ok);
     let texts = files

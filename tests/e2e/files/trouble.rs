@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tx::engine::Step;
 
-use super::{GATE, GATED, MESH, accepted, letters, task};
+use super::{GATE, GATED, MESH, accepted, system_messages, task};
 use crate::stage::{Project, message, skip, soak, wait_for};
 
 #[test]
@@ -24,7 +24,7 @@ fn the_folder_may_go_and_come_back() {
     let away = project.root().join(".ai/tx/away");
     fs::rename(project.bus(), &away).unwrap();
     fs::write(away.join("while-away.md"), task("echo", "while-away")).unwrap();
-    // tx may have made another meanwhile, for a letter.
+    // tx may have made another meanwhile, for a message of tx.
     wait_for("the folder to be back", || {
         let back = fs::rename(&away, project.bus());
         back.inspect_err(|_| drop(fs::remove_dir_all(project.bus())))
@@ -34,7 +34,7 @@ fn the_folder_may_go_and_come_back() {
     finish("after");
     // Gone and made again, with files right after.
     let remove = || {
-        // tx may write a letter into it meanwhile, and make it for that.
+        // tx may write a message of tx into it meanwhile, and make it for that.
         wait_for("the folder to go", || {
             fs::remove_dir_all(project.bus()).ok()
         });
@@ -121,7 +121,7 @@ fn a_full_disk_loses_nothing_and_all_goes_on_when_there_is_room() {
     }
     let own = project.reader().own_messages().unwrap().len();
     wait_for("every letter to have its file", || {
-        (letters(&project) == own).then_some(())
+        (system_messages(&project) == own).then_some(())
     });
     assert!(taken < project.state().counts().accepted);
     assert!(project.log().contains(full), "{}", project.log());
@@ -158,7 +158,7 @@ fn a_letter_that_cannot_be_written_is_written_when_it_can_be() {
         }
         let own = project.reader().own_messages().unwrap().len();
         wait_for("every letter to have its file", || {
-            (own > 0 && letters(&project) == own).then_some(())
+            (own > 0 && system_messages(&project) == own).then_some(())
         });
     }
 }

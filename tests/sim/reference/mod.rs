@@ -43,9 +43,9 @@ pub(crate) struct Model {
     runs: BTreeMap<Message, Run>,
     /// Runs that may have fan-outs which are not known here.
     unsure_runs: BTreeSet<Message>,
-    /// Asks that were closed, so often, by a letter of tx to who asked.
+    /// Asks that were closed, so often, by a message of tx to who asked.
     closing: Vec<(Message, Address)>,
-    /// Asks that tx closed by a letter.
+    /// Asks that tx closed by a message of tx.
     closed: Vec<((Message, Address), Ask)>,
     /// Asks of these may have been given up: it was not said.
     unsure: BTreeSet<Address>,

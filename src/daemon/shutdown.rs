@@ -32,15 +32,15 @@ impl Daemon {
                     copy: saved.is_ok().then_some(copy),
                 }
             }
-            lost @ (Lost::TransitionRecord { .. } | Lost::Removed(_)) => lost,
+            lost @ (Lost::Moved { .. } | Lost::Removed(_)) => lost,
         }
     }
 
     /// There is nothing left to work with: end the agents, which nobody could ever find
     /// again, and say so to whoever watches.
-    pub(super) async fn leave(&mut self, lost: &Lost) {
+    pub(super) async fn shut_down(&mut self, lost: &Lost) {
         self.consumer.stop();
-        self.notices.last_word(&format!("tx: {lost}")).await;
+        self.notifier.last_word(&format!("tx: {lost}")).await;
         let ended = tokio::time::timeout(LAST, self.processes.end_agents());
         if ended.await.is_err() {
             tracing::error!("agents could not be ended: `ps` shows them");
@@ -51,7 +51,7 @@ impl Daemon {
         tracing::info!(kill_agents = end.kill_agents, "tx stops");
         self.consumer.stop();
         // With a snapshot, the next start would take them for written.
-        if self.letters.end().await
+        if self.system_messages.end().await
             && let Err(error) = self.store.snapshot()
         {
             tracing::warn!(%error, "no snapshot: the next start takes longer");

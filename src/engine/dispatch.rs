@@ -26,13 +26,13 @@ const CUT_OFF: &str = "its last turn was cut off";
 
 impl State {
     /// Idle workers take what waits for them.
-    pub(super) fn give_what_waits(&mut self) {
+    pub(super) fn dispatch_all(&mut self) {
         while let Some(worker) = self.output.ready.pop_first() {
-            self.give(&worker);
+            self.dispatch_next(&worker);
         }
     }
 
-    pub(super) fn give(&mut self, to: &Address) {
+    pub(super) fn dispatch_next(&mut self, to: &Address) {
         let worker = self.workers.get(to);
         let waits = |worker: &Worker| !worker.stopped && !worker.inbox.is_empty();
         let enabled = self.mesh(&to.mesh).is_some_and(|mesh| !mesh.disabled);
@@ -230,15 +230,16 @@ impl State {
     ) {
         let resumes = self.meshes.traits(to).resumes;
         let feature = self.overrides(to, work).feature;
-        let news = std::mem::take(&mut self.worker_mut(to).updates);
-        // News of another feature wait for a process that works for it.
+        let updates = std::mem::take(&mut self.worker_mut(to).updates);
+        // Updates of another feature wait for a process that works for it.
         let fits = |number: &MessageNo| {
             let held = self.messages.get(*number);
             let envelope = held.and_then(|held| held.envelope.as_ref());
             let of = envelope.and_then(|envelope| envelope.feature.as_ref());
             of.is_none() || of == feature.as_ref()
         };
-        let (news, others): (Vec<MessageNo>, Vec<MessageNo>) = news.into_iter().partition(fits);
+        let (updates, others): (Vec<MessageNo>, Vec<MessageNo>) =
+            updates.into_iter().partition(fits);
         let worker = self.worker_mut(to);
         worker.updates = others;
         worker.flooded = false;
@@ -254,8 +255,8 @@ impl State {
             why = Some("it cannot resume: everything again".into());
         }
         work.begun = true;
-        messages.extend(unread.iter().chain(&new).chain(&news).copied());
-        for number in new.into_iter().chain(news) {
+        messages.extend(unread.iter().chain(&new).chain(&updates).copied());
+        for number in new.into_iter().chain(updates) {
             let item = work.items.iter().any(|(_, i)| i.messages.contains(&number));
             if !item && !work.given.contains(&number) {
                 work.given.push(number);

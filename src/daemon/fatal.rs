@@ -3,17 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::lock::{Lost, Taken};
+use super::lock::{LockTaken, Lost};
 use crate::journal;
 use crate::project::BadSettings;
 use crate::tmux;
 
 /// Why the daemon could not run, or go on.
 #[derive(Debug, thiserror::Error)]
-pub enum Stopped {
+pub enum FatalError {
     /// Another one runs.
     #[error(transparent)]
-    Taken(#[from] Taken),
+    Taken(#[from] LockTaken),
     /// Its journal cannot be used.
     #[error(transparent)]
     Journal(#[from] journal::Error),

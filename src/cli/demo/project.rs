@@ -38,13 +38,13 @@ const MESHES: &[(&str, &str)] = &files![
 ];
 
 /// A project that is gone when it has ended.
-pub(super) struct Place {
+pub(super) struct DemoProject {
     folder: TempDir,
     pub(super) project: Project,
 }
 
-impl Place {
-    pub(super) fn new() -> Result<Place, Refused> {
+impl DemoProject {
+    pub(super) fn new() -> Result<DemoProject, Refused> {
         let made = TempDir::with_prefix("tx-demo-").and_then(|folder| {
             let root = folder.path().to_path_buf();
             let project = Project { root };
@@ -54,7 +54,7 @@ impl Place {
                 path.parent().map_or(Ok(()), fs::create_dir_all)?;
                 fs::write(path, text)?;
             }
-            Ok(Place { folder, project })
+            Ok(DemoProject { folder, project })
         });
         made.map_err(|error: io::Error| {
             let hint = "see that the folder for temporary files, TMPDIR, has room and is yours";
@@ -109,7 +109,7 @@ impl Place {
 
     /// End the daemon, its agents and its tmux server, and remove the folder.
     pub(super) fn end(self) -> Result<(), Refused> {
-        let Place { folder, project } = self;
+        let DemoProject { folder, project } = self;
         let socket = project.tmux_socket();
         let ended = match stop_daemon(&project, true, || {}) {
             // If the daemon ended by itself, what it started may not have.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Page, Past, Trace, is_under_way, trace};
+use super::{FoldedJournal, Page, Trace, is_under_way, trace};
 use crate::engine::{Effect, Event, MessageNo, MessageRecord, State};
 use crate::journal::{Error, Store};
 use crate::model::{Address, Kind, MsgId, OutcomeWord};
@@ -25,16 +25,16 @@ pub(crate) struct Hop {
 
 /// The hops of a journal, and what was seen of it.
 #[derive(Debug)]
-pub(crate) struct Hops {
-    past: Past,
+pub(crate) struct MessageFeed {
+    past: FoldedJournal,
     seen: BTreeSet<(MessageNo, Address)>,
     processes: usize,
 }
 
-impl Hops {
+impl MessageFeed {
     /// Those from now on.
-    pub(crate) fn after(past: Past) -> Hops {
-        Hops {
+    pub(crate) fn after(past: FoldedJournal) -> MessageFeed {
+        MessageFeed {
             past,
             seen: BTreeSet::new(),
             processes: 0,
@@ -43,7 +43,7 @@ impl Hops {
 
     /// The hops since the last time.
     pub(crate) fn next(&mut self) -> Result<Vec<Hop>, Error> {
-        let Past { reader, state } = &mut self.past;
+        let FoldedJournal { reader, state } = &mut self.past;
         let last = reader.last()?;
         let (mut hops, seen, processes) = (Vec::new(), &mut self.seen, &mut self.processes);
         Store::fold_on(reader, state, last, |state, _, event, effects| {

@@ -14,13 +14,13 @@ pub(super) const MOST_UNREAD: usize = 100;
 pub(super) const MOST_REJECTIONS: usize = 10;
 
 /// What tmux shows.
-pub(super) struct Bar {
+pub(super) struct StatusLine {
     line: watch::Sender<String>,
 }
 
 /// What waits for the human, besides asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Waiting {
+pub(super) struct Attention {
     /// Messages in the inbox.
     pub(super) unread: usize,
     /// Files that were refused, and not mended since.
@@ -31,11 +31,11 @@ pub(super) struct Waiting {
     pub(super) meshes: usize,
 }
 
-impl Bar {
-    pub(super) fn new(client: Client, tasks: &mut JoinSet<()>) -> Bar {
+impl StatusLine {
+    pub(super) fn new(client: Client, tasks: &mut JoinSet<()>) -> StatusLine {
         let (line, shown) = watch::channel(String::new());
         tasks.spawn(keep(client, shown));
-        Bar { line }
+        StatusLine { line }
     }
 
     /// Show this from now on.
@@ -66,7 +66,7 @@ async fn keep(client: Client, mut line: watch::Receiver<String>) {
 }
 
 /// What the line says, in tmux's own words for colours.
-pub(super) fn line(state: &State, waiting: Waiting) -> String {
+pub(super) fn line(state: &State, waiting: Attention) -> String {
     let at_work = state
         .workers()
         .filter(|(_, worker)| worker.status.is_at_work());
@@ -74,7 +74,7 @@ pub(super) fn line(state: &State, waiting: Waiting) -> String {
         .workers()
         .filter(|(_, worker)| worker.status.has_dialog());
     let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
-    let Waiting {
+    let Attention {
         unread,
         rejections,
         dead_letters,
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn the_line_says_what_waits_and_nothing_else() {
         let state = State::default();
-        assert_eq!(line(&state, Waiting::default()), " all is quiet ");
-        let waiting = Waiting {
+        assert_eq!(line(&state, Attention::default()), " all is quiet ");
+        let waiting = Attention {
             rejections: 1,
             dead_letters: 2,
             unread: 3,

@@ -1,49 +1,51 @@
 //! What a worker is to be given, cloned out of the state and the journal as they are after the
-//! commit. The loop does this; files are read and written by [`Handout`], beside it.
+//! commit. The loop does this; files are read and written by [`TurnInput`], beside it.
 
 use base16ct::lower::encode_string;
 use sha2::{Digest, Sha256};
 
-use super::handout::{Content, Handout, Written};
-use super::meshes::Meshes;
+use super::meshes::MeshFiles;
 use super::process::Manner;
 use super::processes::Start;
-use crate::engine::{Arrived, Event, Exit, MessageNo, MessageRecord, Pane, State, Step, Turn};
+use super::turn_input::{BusFile, DeliveredMessage, TurnInput};
+use crate::engine::{
+    Arrived, AttemptId, Event, MessageNo, MessageRecord, ProcessExit, State, Step, Turn,
+};
 use crate::journal::{Error, Reader, Store, StoredMessage};
 use crate::model::{Address, Kind, Rearmatter};
 use crate::project::Project;
 use crate::runtime::uses_session;
 
 /// Where everything is that is handed over.
-pub(super) struct Handover<'a> {
+pub(super) struct InputBuilder<'a> {
     pub(super) project: &'a Project,
-    pub(super) meshes: &'a Meshes,
+    pub(super) meshes: &'a MeshFiles,
     pub(super) store: &'a Store,
 }
 
 /// What a spawn asks for besides the pane.
-pub(super) struct Wanted {
+pub(super) struct SpawnOptions {
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
     pub(super) turn: Option<Turn>,
 }
 
-impl Handover<'_> {
+impl InputBuilder<'_> {
     /// What it takes to start a process; or why it cannot be, as the engine is told.
-    pub(super) fn start(&self, pane: Pane, wanted: Wanted) -> Result<Start, Event> {
-        let Wanted {
+    pub(super) fn start(&self, pane: AttemptId, wanted: SpawnOptions) -> Result<Start, Event> {
+        let SpawnOptions {
             session,
             model,
             turn,
         } = wanted;
         let numbers = turn.as_ref().map_or(&[][..], |turn| &turn.messages);
-        let handout = self.handout(&pane, numbers).map_err(|why| {
-            let (pane, exit) = (pane.clone(), Exit::NotStarted { why });
+        let turn_input = self.turn_input(&pane, numbers).map_err(|why| {
+            let (pane, exit) = (pane.clone(), ProcessExit::NotStarted { why });
             Event::PaneExited { pane, exit }
         })?;
         // Without one it is not started, and that is said by whoever tries.
-        let runtime = handout.runtime.clone().unwrap_or_default();
-        let agent = &handout.agent;
+        let runtime = turn_input.runtime.clone().unwrap_or_default();
+        let agent = &turn_input.agent;
         let mode = runtime.mode_of(agent);
         let resumed = session.is_some();
         let new = || uses_session(&runtime.run_of(agent)).then(|| self.new_session(&pane));
@@ -56,12 +58,16 @@ impl Handover<'_> {
             manner: Manner::of(&runtime, mode),
             queued: None,
             pane,
-            handout,
+            turn_input,
         })
     }
 
     /// A worker, with the messages that it is given.
-    pub(super) fn handout(&self, pane: &Pane, messages: &[MessageNo]) -> Result<Handout, String> {
+    pub(super) fn turn_input(
+        &self,
+        pane: &AttemptId,
+        messages: &[MessageNo],
+    ) -> Result<TurnInput, String> {
         let worker = &pane.worker;
         let mut meshes = self.store.state().meshes();
         let loaded = meshes.find(|loaded| loaded.mesh.name == worker.mesh);
@@ -80,7 +86,7 @@ impl Handover<'_> {
             Ok((self.contents(worker, messages)?, task))
         };
         let (contents, task) = read().map_err(|error| error.to_string())?;
-        Ok(Handout {
+        Ok(TurnInput {
             project: self.project.clone(),
             pane: pane.clone(),
             mesh: mesh.clone(),
@@ -94,7 +100,11 @@ impl Handover<'_> {
 
     /// The first message of the run of what a worker is given, or has in hand: what one task of
     /// core's causes shares an output folder.
-    fn task(&self, worker: &Address, given: Option<MessageNo>) -> Result<Option<Content>, Error> {
+    fn task(
+        &self,
+        worker: &Address,
+        given: Option<MessageNo>,
+    ) -> Result<Option<DeliveredMessage>, Error> {
         let (history, state) = (self.store.history(), self.store.state());
         let in_hand = || state.worker(worker)?.status.work()?.messages().next();
         let Some(first) = given.or_else(in_hand) else {
@@ -109,7 +119,11 @@ impl Handover<'_> {
         content(self.store.reader(), &task, worker).map(Some)
     }
 
-    fn contents(&self, to: &Address, messages: &[MessageNo]) -> Result<Vec<Content>, Error> {
+    fn contents(
+        &self,
+        to: &Address,
+        messages: &[MessageNo],
+    ) -> Result<Vec<DeliveredMessage>, Error> {
         let each = messages.iter().filter_map(|number| {
             let held = self.store.state().message(*number)?;
             Some(content(self.store.reader(), &held.facts, to))
@@ -118,7 +132,7 @@ impl Handover<'_> {
     }
 
     /// A session of its own, in the form that every agent CLI takes.
-    fn new_session(&self, pane: &Pane) -> String {
+    fn new_session(&self, pane: &AttemptId) -> String {
         let state: &State = self.store.state();
         let seed = format!(
             "{} {} {} {} {}",
@@ -142,10 +156,14 @@ impl Handover<'_> {
 }
 
 /// A message as its recipient reads it, from the journal: its file may be gone.
-fn content(reader: &Reader, facts: &MessageRecord, to: &Address) -> Result<Content, Error> {
+fn content(
+    reader: &Reader,
+    facts: &MessageRecord,
+    to: &Address,
+) -> Result<DeliveredMessage, Error> {
     let delivery = facts.delivery(to);
     let mut steps = delivery.iter().flat_map(|delivery| &delivery.ladder);
-    let mut content = Content {
+    let mut content = DeliveredMessage {
         id: facts.id.clone(),
         from: facts.from.clone(),
         kind: delivery.map_or(Kind::Update, |delivery| delivery.kind),
@@ -175,7 +193,7 @@ fn content(reader: &Reader, facts: &MessageRecord, to: &Address) -> Result<Conte
             content.command = envelope.command;
             content.feature = envelope.feature;
             content.rearmatter = rearmatter;
-            content.file = Some(Written { name: path, text });
+            content.file = Some(BusFile { name: path, text });
         }
     }
     Ok(content)

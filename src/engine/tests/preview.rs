@@ -1,7 +1,7 @@
 //! What a message will be is told before it is sent, by its text and the table alone.
 
 use super::play::mesh;
-use crate::engine::{Unsendable, foresee};
+use crate::engine::{Unsendable, preview};
 use crate::format::mesh::parse;
 use crate::model::{Address, Directory, Envelope, Kind, Line};
 
@@ -24,7 +24,7 @@ fn the_kind_is_that_of_the_text_and_the_table() {
     let kind = |envelope: &Envelope, to: &str, answers: Option<&str>| {
         let to: Address = to.parse().unwrap();
         let answers = answers.map(|id| id.parse().unwrap());
-        foresee(envelope, &to, answers.as_ref(), Some(&mesh), &directory)
+        preview(envelope, &to, answers.as_ref(), Some(&mesh), &directory)
     };
     let status = |word: &str| message("dev/a", |e| e.status = word.parse().ok());
     let plain = |from: &str| message(from, |_| {});

@@ -13,8 +13,8 @@ use rustix::fs::OFlags;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-use super::answering::is_answering;
-use super::aside::aside;
+use super::answer_lock::is_answering;
+use super::blocking::run_blocking;
 use super::clock::wall;
 use crate::format::report::printable;
 use crate::model::Notify;
@@ -35,13 +35,13 @@ case $code in 0 | 2) ;; *) echo; echo 'Enter closes this.'; read -r _ ;; esac
 exit 64"#;
 
 /// The asks that are open, as they change, by who asks and the id.
-type Open = BTreeMap<(String, String), Notice>;
+type OpenAsks = BTreeMap<(String, String), Notification>;
 
 /// How the human is reached.
-pub(super) struct Notices {
+pub(super) struct Notifier {
     client: Client,
-    open: watch::Sender<Open>,
-    told: mpsc::UnboundedSender<Notice>,
+    open: watch::Sender<OpenAsks>,
+    told: mpsc::UnboundedSender<Notification>,
 }
 
 /// What it takes to reach somebody.
@@ -58,42 +58,42 @@ pub(super) struct Reach {
 
 /// What the human is told of.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Notice {
+pub(super) struct Notification {
     pub(super) id: String,
     pub(super) from: String,
     pub(super) kind: String,
     pub(super) headline: String,
 }
 
-impl Notice {
+impl Notification {
     fn key(&self) -> (String, String) {
         (self.from.clone(), self.id.clone())
     }
 }
 
-impl Notices {
-    pub(super) fn new(reach: Reach, settings: Notify, tasks: &mut JoinSet<()>) -> Notices {
+impl Notifier {
+    pub(super) fn new(reach: Reach, settings: Notify, tasks: &mut JoinSet<()>) -> Notifier {
         let client = reach.client.clone();
-        let open = watch::Sender::new(Open::new());
+        let open = watch::Sender::new(OpenAsks::new());
         if settings.popup {
             tasks.spawn(reach.clone().attend_all(open.subscribe()));
         }
-        let (told, notices) = mpsc::unbounded_channel();
-        tasks.spawn(reach.tell_all(settings.command, notices));
-        Notices { client, open, told }
+        let (told, notifier) = mpsc::unbounded_channel();
+        tasks.spawn(reach.tell_all(settings.command, notifier));
+        Notifier { client, open, told }
     }
 
     /// These asks are open now.
-    pub(super) fn are_open(&self, asks: impl Iterator<Item = Notice>) {
-        let asks: Open = asks.map(|ask| (ask.key(), ask)).collect();
+    pub(super) fn are_open(&self, asks: impl Iterator<Item = Notification>) {
+        let asks: OpenAsks = asks.map(|ask| (ask.key(), ask)).collect();
         self.open
             .send_if_modified(|open| std::mem::replace(open, asks) != *open);
     }
 
     /// Tell the human. It takes its time, and if it fails nothing is the worse for it.
-    pub(super) fn tell(&self, notice: Notice) {
+    pub(super) fn tell(&self, notification: Notification) {
         // Who tells is there as long as the daemon is.
-        let _ = self.told.send(notice);
+        let _ = self.told.send(notification);
     }
 
     /// Say to everybody who looks why tx ends; it stays there until a key is pressed.
@@ -106,41 +106,45 @@ impl Notices {
                 let show = ["display-message", "-d", "0", "-c", &person.name, &shown];
                 let _ = client.run(&show).await;
             }
-            ring_all(client.clone(), text.clone()).await;
+            notify_terminals(client.clone(), text.clone()).await;
         };
         let _ = tokio::time::timeout(STILL, say).await;
     }
 
     /// Tell the human of a question.
-    pub(super) fn ask(&self, notice: Notice) {
-        self.tell(notice.clone());
+    pub(super) fn ask(&self, notification: Notification) {
+        self.tell(notification.clone());
         self.open.send_modify(|open| {
-            open.insert(notice.key(), notice);
+            open.insert(notification.key(), notification);
         });
     }
 }
 
 impl Reach {
     /// Tell everybody of each notice, and run the human's own program for it.
-    async fn tell_all(self, command: Vec<String>, mut told: mpsc::UnboundedReceiver<Notice>) {
+    async fn tell_all(self, command: Vec<String>, mut told: mpsc::UnboundedReceiver<Notification>) {
         let (mut rings, mut commands) = (JoinSet::new(), JoinSet::new());
         loop {
-            let notice = tokio::select! {
-                notice = told.recv() => notice,
+            let notification = tokio::select! {
+                notification = told.recv() => notification,
                 Some(_) = rings.join_next() => continue,
                 Some(_) = commands.join_next() => continue,
             };
-            let Some(notice) = notice else { return };
+            let Some(notification) = notification else {
+                return;
+            };
             if let Some((program, arguments)) = command.split_first() {
                 match commands.len() < MOST_COMMANDS {
-                    true => drop(commands.spawn(self.run_command(program, arguments, &notice))),
+                    true => {
+                        drop(commands.spawn(self.run_command(program, arguments, &notification)));
+                    }
                     false => {
                         tracing::warn!(program, "notify.command does not end: it is not run again");
                     }
                 }
             }
-            let text = format!("{}: {}", notice.from, notice.headline);
-            rings.spawn(ring_all(self.client.clone(), printable(&text)));
+            let text = format!("{}: {}", notification.from, notification.headline);
+            rings.spawn(notify_terminals(self.client.clone(), printable(&text)));
         }
     }
 
@@ -149,13 +153,13 @@ impl Reach {
         &self,
         program: &str,
         arguments: &[String],
-        notice: &Notice,
+        notification: &Notification,
     ) -> impl Future<Output = ()> + use<> {
         let filled = arguments.iter().map(|argument| match argument.as_str() {
-            "{id}" => &notice.id,
-            "{from}" => &notice.from,
-            "{kind}" => &notice.kind,
-            "{headline}" => &notice.headline,
+            "{id}" => &notification.id,
+            "{from}" => &notification.from,
+            "{kind}" => &notification.kind,
+            "{headline}" => &notification.headline,
             _ => argument,
         });
         let mut command = tokio::process::Command::new(program);
@@ -177,7 +181,7 @@ impl Reach {
     }
 
     /// See to it that everybody who looks at tx while an ask is open is shown it.
-    async fn attend_all(self, mut open: watch::Receiver<Open>) {
+    async fn attend_all(self, mut open: watch::Receiver<OpenAsks>) {
         let mut attending = JoinSet::new();
         let mut attended: HashMap<String, AbortHandle> = HashMap::new();
         while open.wait_for(|open| !open.is_empty()).await.is_ok() {
@@ -194,19 +198,19 @@ impl Reach {
     }
 
     /// Show a person the asks, one after the other, as long as that one is there.
-    async fn attend(self, person: String, mut open: watch::Receiver<Open>) {
+    async fn attend(self, person: String, mut open: watch::Receiver<OpenAsks>) {
         let mut seen = BTreeSet::new();
         loop {
-            let is_new = |open: &Open| {
+            let is_new = |open: &OpenAsks| {
                 let mut new = open.iter().filter(|(ask, _)| !seen.contains(*ask));
-                new.next().map(|(_, notice)| notice.clone())
+                new.next().map(|(_, notification)| notification.clone())
             };
             let next = match open.wait_for(|open| is_new(open).is_some()).await {
                 Ok(open) => is_new(&open),
                 Err(_) => return,
             };
-            let Some(notice) = next else { continue };
-            match self.look_at(&person, &notice).await {
+            let Some(notification) = next else { continue };
+            match self.look_at(&person, &notification).await {
                 None => return,
                 Some(Moment::Good) => {}
                 Some(Moment::Bad) => {
@@ -214,8 +218,8 @@ impl Reach {
                     continue;
                 }
             }
-            if self.show(&person, &notice, &mut open).await == Shown::Done {
-                seen.insert(notice.key());
+            if self.show(&person, &notification, &mut open).await == PopupOutcome::Done {
+                seen.insert(notification.key());
             }
             // What is typed in a popup is no sign of life for tmux: who goes on typing must
             // not type into the next.
@@ -224,9 +228,14 @@ impl Reach {
     }
 
     /// Show a person an ask until it is closed, there or anywhere.
-    async fn show(&self, person: &str, notice: &Notice, open: &mut watch::Receiver<Open>) -> Shown {
+    async fn show(
+        &self,
+        person: &str,
+        notification: &Notification,
+        open: &mut watch::Receiver<OpenAsks>,
+    ) -> PopupOutcome {
         let (title, root) = (
-            format!(" {} asks ", notice.from),
+            format!(" {} asks ", notification.from),
             self.root.to_string_lossy(),
         );
         let title = literal(&title);
@@ -246,9 +255,9 @@ impl Reach {
             &root,
             "answer",
             "--popup",
-            &notice.from,
+            &notification.from,
             "--",
-            &notice.id,
+            &notification.id,
         ];
         let popup = [&shown[..], &runs, &answer].concat();
         let mut popup = tokio::process::Command::from(self.server.asked(&[popup]));
@@ -256,32 +265,32 @@ impl Reach {
         popup.stderr(Stdio::null()).kill_on_drop(true);
         let status = tokio::select! {
             status = popup.status() => status,
-            () = is_closed(open, notice) => {
+            () = is_closed(open, notification) => {
                 let close = ["display-popup", "-C", "-c", person];
                 let _ = self.client.run(&close).await;
-                return Shown::Done;
+                return PopupOutcome::Done;
             }
         };
         // If another popup is there, of the person's own, tmux does nothing and is content.
         let is_content = status.is_ok_and(|status| status.success());
-        let closes = tokio::time::timeout(STILL, is_closed(open, notice)).await;
+        let closes = tokio::time::timeout(STILL, is_closed(open, notification)).await;
         match is_content && closes.is_err() {
-            true => Shown::NotYet,
-            false => Shown::Done,
+            true => PopupOutcome::NotYet,
+            false => PopupOutcome::Done,
         }
     }
 
     /// May a person be shown this now? Not one who types, nor over a program that has the
     /// whole screen, nor where this question or another is being answered. `None`: that one
     /// is gone.
-    async fn look_at(&self, name: &str, notice: &Notice) -> Option<Moment> {
+    async fn look_at(&self, name: &str, notification: &Notification) -> Option<Moment> {
         let people = self.client.people().await.unwrap_or_default();
         let person = people.iter().find(|person| person.name == name)?;
         let is_free = is_still(person.active) && !person.full_screen;
-        let (run, notice) = (self.run.clone(), notice.clone());
+        let (run, notification) = (self.run.clone(), notification.clone());
         let terminal = person.pane_terminal.clone();
-        let answering = move || is_answering(&run, &terminal, &notice.id, &notice.from);
-        match is_free && !aside(answering).await {
+        let answering = move || is_answering(&run, &terminal, &notification.id, &notification.from);
+        match is_free && !run_blocking(answering).await {
             true => Some(Moment::Good),
             false => Some(Moment::Bad),
         }
@@ -296,7 +305,7 @@ enum Moment {
 
 /// What became of a popup.
 #[derive(PartialEq, Eq)]
-enum Shown {
+enum PopupOutcome {
     /// It was closed by the person, or because the ask is.
     Done,
     /// There was no room for it.
@@ -309,24 +318,24 @@ pub(super) fn is_still(active: u64) -> bool {
     now.saturating_sub(active) >= STILL.as_secs()
 }
 
-async fn is_closed(open: &mut watch::Receiver<Open>, ask: &Notice) {
+async fn is_closed(open: &mut watch::Receiver<OpenAsks>, ask: &Notification) {
     let key = ask.key();
     let _ = open.wait_for(|open| !open.contains_key(&key)).await;
 }
 
-async fn ring_all(client: Client, text: String) {
+async fn notify_terminals(client: Client, text: String) {
     let people = client.people().await.unwrap_or_default();
     // A terminal that takes nothing must not hold anybody up.
-    let ring = move || {
+    let notify_terminal = move || {
         for person in people {
-            ring(&person.terminal, &text);
+            notify_terminal(&person.terminal, &text);
         }
     };
-    aside(ring).await;
+    run_blocking(notify_terminal).await;
 }
 
 /// The bell, and the two ways in which terminals are told to show something.
-fn ring(terminal: &str, text: &str) {
+fn notify_terminal(terminal: &str, text: &str) {
     let flags = OFlags::NOCTTY | OFlags::NONBLOCK;
     let opened = OpenOptions::new()
         .write(true)

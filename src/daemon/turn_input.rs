@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::attempt::{Attempt, Order};
+use super::attempt::{Attempt, LaunchSpec};
 use super::processes::Start;
-use crate::engine::{Exit, Pane};
+use crate::engine::{AttemptId, ProcessExit};
 use crate::format::message::MAX_FILE;
 use crate::format::prompt::{Given, line, output_folder, prompt, with_feature};
 use crate::model::{
@@ -15,27 +15,27 @@ use crate::model::{
 };
 use crate::pane::{self, Text};
 use crate::project::{
-    Place, Project, Task, briefing, cannot_run, make_private_folders, make_workspace, read_regular,
-    system_text, workspace, write_private,
+    MeshSource, Project, Task, briefing, cannot_run, make_private_folders, make_workspace,
+    read_regular, system_text, workspace, write_private,
 };
 use crate::runtime::{Unfilled, Values, arguments, file, text_with, toml};
 
 /// A worker and what it is given, as of the commit that decided on it.
-pub(super) struct Handout {
+pub(super) struct TurnInput {
     pub(super) project: Project,
-    pub(super) pane: Pane,
+    pub(super) pane: AttemptId,
     pub(super) mesh: Mesh,
     pub(super) agent: Agent,
-    pub(super) place: Place,
+    pub(super) place: MeshSource,
     /// `None`: this tx has none of the name that the agent gives.
     pub(super) runtime: Option<Runtime>,
-    pub(super) contents: Vec<Content>,
+    pub(super) contents: Vec<DeliveredMessage>,
     /// The first message of its run, if it has an output folder for that.
-    pub(super) task: Option<Content>,
+    pub(super) task: Option<DeliveredMessage>,
 }
 
 /// A message as it is given.
-pub(super) struct Content {
+pub(super) struct DeliveredMessage {
     pub(super) id: MsgId,
     pub(super) from: Address,
     pub(super) kind: Kind,
@@ -49,11 +49,11 @@ pub(super) struct Content {
     pub(super) command: Option<String>,
     pub(super) feature: Option<Feature>,
     /// The file on the bus that it came in.
-    pub(super) file: Option<Written>,
+    pub(super) file: Option<BusFile>,
 }
 
 /// A file as it was when it was accepted.
-pub(super) struct Written {
+pub(super) struct BusFile {
     pub(super) name: String,
     pub(super) text: String,
 }
@@ -75,16 +75,16 @@ impl From<String> for Unready {
 
 impl Start {
     /// What is to be run, and its prompt.
-    pub(super) fn order(&self, program: &str) -> Result<(Order, String), Exit> {
+    pub(super) fn order(&self, program: &str) -> Result<(LaunchSpec, String), ProcessExit> {
         self.prepare(program).map_err(|unready| match unready {
-            Unready::NotNow(why) => Exit::NotStarted { why },
-            Unready::Never(why) => Exit::Unstartable { why },
+            Unready::NotNow(why) => ProcessExit::NotStarted { why },
+            Unready::Never(why) => ProcessExit::Unstartable { why },
         })
     }
 
     /// `tx` is this program, for hooks to call.
-    fn prepare(&self, tx: &str) -> Result<(Order, String), Unready> {
-        let Handout {
+    fn prepare(&self, tx: &str) -> Result<(LaunchSpec, String), Unready> {
+        let TurnInput {
             project,
             pane,
             agent,
@@ -92,26 +92,26 @@ impl Start {
             runtime,
             contents,
             ..
-        } = &self.handout;
+        } = &self.turn_input;
         let path = std::env::var_os("PATH").unwrap_or_default();
         if let Some(why) = cannot_run(project, runtime.as_ref(), place, agent, &path) {
             return Err(Unready::Never(why));
         }
         let unknown = || format!("there is no runtime `{}`", agent.runtime);
         let runtime = runtime.as_ref().ok_or_else(unknown)?;
-        let output = self.handout.workspace()?;
+        let output = self.turn_input.workspace()?;
         let is_cli = runtime.has_system_text(agent);
         let prompt = match is_cli {
             true => Ok(String::new()),
-            false => self.handout.prompt(output.as_deref(), self.resumed),
+            false => self.turn_input.prompt(output.as_deref(), self.resumed),
         };
         let prompt = prompt.map_err(Unready::Never)?;
         let attempt = Attempt::of(&project.run(), pane);
         let first = contents.first();
         let message = first.map(|first| first.file_in(project).unwrap_or_else(|| attempt.prompt()));
         let mesh_dir = match place {
-            Place::File(path) => path.parent().map(Path::to_path_buf),
-            Place::BuiltIn => None,
+            MeshSource::File(path) => path.parent().map(Path::to_path_buf),
+            MeshSource::BuiltIn => None,
         };
         let text = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
         let (mesh_dir, message) = (text(&mesh_dir), text(&message));
@@ -119,21 +119,23 @@ impl Start {
         let folder = project.root.clone();
         let workdir = folder.to_string_lossy().into_owned();
         let name = pane.worker.to_string();
-        let system = is_cli.then(|| self.handout.system(output.as_deref()));
+        let system = is_cli.then(|| self.turn_input.system(output.as_deref()));
         let system = system.transpose().map_err(Unready::Never)?;
         let line = match (self.turn, &self.queued) {
             // The line in the queue names a file, which is to say what is true now.
             (Some(_), Some(queued)) if is_cli => {
-                let given = self.handout.prompt(output.as_deref(), true)?;
+                let given = self.turn_input.prompt(output.as_deref(), true)?;
                 write(queued.file.clone(), &given)?;
                 None
             }
-            (Some(turn), None) if is_cli => {
-                Some(self.handout.line(turn, output.as_deref(), self.resumed)?)
-            }
+            (Some(turn), None) if is_cli => Some(self.turn_input.line(
+                turn,
+                output.as_deref(),
+                self.resumed,
+            )?),
             (Some(_) | None, _) => None,
         };
-        let turn_file = text(&self.turn.map(|turn| self.handout.turn_file(turn)));
+        let turn_file = text(&self.turn.map(|turn| self.turn_input.turn_file(turn)));
         let model = self.model.as_deref().or(agent.model.as_deref());
         let model = model.map(|model| runtime.models.get(model).map_or(model, String::as_str));
         let session = self.session.as_deref();
@@ -218,7 +220,7 @@ impl Start {
             Ok((name.clone(), value))
         });
         let runtime_env: Vec<(String, String)> = runtime_env.collect::<Result<_, Unready>>()?;
-        let order = Order {
+        let order = LaunchSpec {
             program,
             folder,
             passed: env.map(|env| env.passed.clone()),
@@ -232,7 +234,7 @@ impl Start {
     }
 }
 
-impl Handout {
+impl TurnInput {
     /// What goes into a pane: one line with the path of the message, or the message itself.
     pub(super) fn text(&self, turn: u32) -> Result<Text, String> {
         let attempt = self.attempt();
@@ -279,7 +281,7 @@ impl Handout {
 
     /// What it is told at system level.
     fn system(&self, output: Option<&Path>) -> Result<String, String> {
-        let Handout {
+        let TurnInput {
             project,
             mesh,
             agent,
@@ -293,7 +295,7 @@ impl Handout {
     /// The line that gives an agent CLI its messages, which are written to a file.
     fn line(&self, turn: u32, output: Option<&Path>, resumed: bool) -> Result<String, String> {
         let file = write(self.turn_file(turn), &self.prompt(output, true)?)?;
-        let given: Vec<Given> = self.contents.iter().map(Content::given).collect();
+        let given: Vec<Given> = self.contents.iter().map(DeliveredMessage::given).collect();
         let mut contents = self.contents.iter();
         let again = resumed && contents.any(|content| content.is_work() && content.was_delivered);
         Ok(line(&given, &file.to_string_lossy(), again))
@@ -345,7 +347,7 @@ impl Handout {
     }
 
     fn prompt(&self, output: Option<&Path>, resumed: bool) -> Result<String, String> {
-        let Handout {
+        let TurnInput {
             project,
             mesh,
             agent,
@@ -361,19 +363,19 @@ impl Handout {
                     .map_err(|error| error.to_string())?
             }
             // It may be another task's.
-            (true, Some(output)) if contents.iter().any(Content::is_work) => {
+            (true, Some(output)) if contents.iter().any(DeliveredMessage::is_work) => {
                 output_folder(&output.to_string_lossy())
             }
             (true, Some(_) | None) => String::new(),
         };
-        let given: Vec<Given> = contents.iter().map(Content::given).collect();
+        let given: Vec<Given> = contents.iter().map(DeliveredMessage::given).collect();
         Ok(prompt(&briefing, self.slash_command().as_deref(), &given))
     }
 
     /// The output folder of what a worker is given, or has in hand; made, unless its mesh says
     /// that it is not to be.
     fn workspace(&self) -> Result<Option<PathBuf>, String> {
-        let Handout { mesh, agent, .. } = self;
+        let TurnInput { mesh, agent, .. } = self;
         let rules = agent.workspace.as_ref().or(mesh.workspace.as_ref());
         let (Some(rules), Some(task)) = (rules, &self.task) else {
             return Ok(None);
@@ -395,7 +397,7 @@ impl Handout {
     fn slash_command(&self) -> Option<String> {
         let contents = &self.contents;
         let own = contents.iter().find_map(|content| content.command.as_ref());
-        let begins = contents.is_empty() || contents.iter().any(Content::is_work);
+        let begins = contents.is_empty() || contents.iter().any(DeliveredMessage::is_work);
         let command = own.or(self.agent.command.as_ref().filter(|_| begins))?;
         Some(with_feature(command, self.feature()))
     }
@@ -406,7 +408,7 @@ impl Handout {
     }
 }
 
-impl Content {
+impl DeliveredMessage {
     fn is_work(&self) -> bool {
         match self.kind {
             Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => true,
@@ -429,7 +431,7 @@ impl Content {
 
     /// The file that it came in, if that is what it was, and its path is one line.
     fn file_in(&self, project: &Project) -> Option<PathBuf> {
-        let Written { name, text } = self.file.as_ref()?;
+        let BusFile { name, text } = self.file.as_ref()?;
         if name.chars().any(char::is_control) {
             return None;
         }

@@ -3,8 +3,8 @@
 //! Only what its text and the table of its mesh say counts: what its author and its
 //! recipients have in hand may be another thing when it arrives.
 
-use super::infer::{Context, Inferred, Reply, Work, infer, kind_of_outcome};
-use super::route::{Outcome, Route, Wanted, route};
+use super::infer::{InferContext, Inferred, ReplyTarget, WorkKind, infer, kind_of_outcome};
+use super::route::{Addressee, Outcome, Route, route};
 use crate::model::{Address, Directory, Envelope, Kind, Mesh, MsgId, Resolved};
 
 /// Why a message would not be accepted.
@@ -19,7 +19,7 @@ pub enum Unsendable {
 
 /// What a message will be to its first recipient. `answers` is the ask to core that it
 /// answers without naming it, and `mesh` is that of its sender.
-pub fn foresee(
+pub fn preview(
     envelope: &Envelope,
     to: &Address,
     answers: Option<&MsgId>,
@@ -27,17 +27,17 @@ pub fn foresee(
     directory: &Directory,
 ) -> Result<Kind, Unsendable> {
     let Envelope { from, status, .. } = envelope;
-    let inferred = infer(&Context {
+    let inferred = infer(&InferContext {
         from,
         to: (!to.is_dispatch()).then_some(to),
         explicit: envelope.kind,
         status: status.as_ref(),
         reply: match envelope.in_reply_to.first() {
-            Some(id) if status.is_none() && answers.is_none() => Reply::Open(id.clone()),
-            Some(_) | None => Reply::NoAsk,
+            Some(id) if status.is_none() && answers.is_none() => ReplyTarget::Open(id.clone()),
+            Some(_) | None => ReplyTarget::NoAsk,
         },
         recipient_asks_core: answers.cloned(),
-        work: Work::Nothing,
+        work: WorkKind::Nothing,
         is_stdout: false,
     });
     match inferred {
@@ -47,7 +47,7 @@ pub fn foresee(
     }
     let route_to = envelope.route_to.as_ref();
     let route_to = route_to.and_then(|to| match directory.resolve(to, from, None) {
-        Ok(Resolved::To(address)) => Some(Wanted::from(&address)),
+        Ok(Resolved::To(address)) => Some(Addressee::from(&address)),
         Ok(Resolved::Dispatch) | Err(_) => None,
     });
     let outcome = Outcome {

@@ -13,25 +13,25 @@ use crate::project::{Project, create_private, make_private_folder};
 /// The folder of such files, in that for what runs. No mesh has this name.
 const FOLDER: &str = ".answering";
 
-/// OpenMessage while somebody types an answer.
+/// Held while somebody types an answer.
 #[derive(Debug)]
-pub struct Answering {
+pub struct AnswerLock {
     file: File,
     path: PathBuf,
-    what: Typed,
+    what: AnswerDraft,
 }
 
 /// What is typed where.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Typed {
+pub(super) struct AnswerDraft {
     terminal: String,
     /// The question: its id and who asks.
     ask: Option<(String, String)>,
 }
 
-impl Answering {
+impl AnswerLock {
     /// Somebody types here. `None`: it cannot be told to anybody.
-    pub fn begin(project: &Project) -> Option<Answering> {
+    pub fn begin(project: &Project) -> Option<AnswerLock> {
         let folder = project.run().join(FOLDER);
         for folder in [&project.run(), &folder] {
             make_private_folder(folder).ok()?;
@@ -43,11 +43,11 @@ impl Answering {
         file.try_lock().ok()?;
         fs::rename(&unlocked, &path).ok()?;
         let terminal = fs::read_link("/dev/fd/0").unwrap_or_default();
-        let what = Typed {
+        let what = AnswerDraft {
             terminal: terminal.to_string_lossy().into(),
             ask: None,
         };
-        let mut answering = Answering { file, path, what };
+        let mut answering = AnswerLock { file, path, what };
         answering.write().then_some(answering)
     }
 
@@ -65,7 +65,7 @@ impl Answering {
     }
 }
 
-impl Drop for Answering {
+impl Drop for AnswerLock {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -84,7 +84,7 @@ pub(super) fn is_answering(run: &Path, terminal: &str, id: &str, from: &str) -> 
     })
 }
 
-fn typed(path: &Path) -> Option<Typed> {
+fn typed(path: &Path) -> Option<AnswerDraft> {
     let file = File::open(path).ok()?;
     if file.try_lock_shared().is_ok() {
         // Who had it is gone.
@@ -105,7 +105,7 @@ mod tests {
             root: dir.path().into(),
         };
         let run = project.run();
-        let mut answering = Answering::begin(&project).unwrap();
+        let mut answering = AnswerLock::begin(&project).unwrap();
         let terminal = answering.what.terminal.clone();
         assert!(is_answering(&run, &terminal, "q", "dev/a"));
         assert!(!is_answering(&run, "another", "q", "dev/a"));

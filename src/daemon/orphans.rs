@@ -19,14 +19,14 @@ use crate::pane::{Force, STEPS};
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The agents that something runs of, by the folder for what runs.
-pub fn leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
+pub fn orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
     let running = running(run)?.into_iter();
     Ok(running.map(|(worker, _, _)| worker).collect())
 }
 
 /// End all that runs of any agent. Whoever calls this holds the lock of the daemon: nobody
 /// starts anything meanwhile. Those that are left have not ended.
-pub fn end_leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
+pub fn end_orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
     for (_, attempt) in attempts::all(run)? {
         match attempt.stand()? {
             // Its pane may be about to begin it. If it just has, it is ended like the rest.
@@ -58,7 +58,7 @@ pub fn end_leftovers(run: &Path) -> io::Result<BTreeSet<Address>> {
             sleep(LOOK);
         }
     }
-    leftovers(run)
+    orphans(run)
 }
 
 fn running(run: &Path) -> io::Result<Vec<(Address, Attempt, Pid)>> {

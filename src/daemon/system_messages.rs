@@ -11,44 +11,44 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::aside::aside;
+use super::blocking::run_blocking;
 use crate::engine::{MessageRecord, Source, SystemMessage};
 use crate::format::message::MAX_FILE;
 use crate::format::render::{file_name, render};
 use crate::model::{Address, Body, Envelope, Kind, Line, Message, Rearmatter, Recipient, utc};
 use crate::project::{FileUse, write_new};
 
-/// How often a letter that cannot be written is tried.
+/// How often a message of tx that cannot be written is tried.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How long the last ones may take when tx ends.
 const LAST: Duration = Duration::from_secs(2);
 
-/// Writes letters, one after the other, where the loop does not wait for it.
-pub(super) struct Letters {
-    letters: mpsc::UnboundedSender<(String, String)>,
+/// Writes messages of tx, one after the other, where the loop does not wait for it.
+pub(super) struct SystemMessageWriter {
+    queue: mpsc::UnboundedSender<(String, String)>,
     /// How many are not written yet.
     unwritten: Arc<AtomicUsize>,
     writing: JoinSet<()>,
 }
 
-impl Letters {
-    pub(super) fn new(bus: PathBuf) -> Letters {
-        let (letters, to_write) = mpsc::unbounded_channel();
+impl SystemMessageWriter {
+    pub(super) fn new(bus: PathBuf) -> SystemMessageWriter {
+        let (queue, to_write) = mpsc::unbounded_channel();
         let unwritten = Arc::default();
         let mut writing = JoinSet::new();
         writing.spawn(write_all(bus, to_write, Arc::clone(&unwritten)));
-        Letters {
-            letters,
+        SystemMessageWriter {
+            queue,
             unwritten,
             writing,
         }
     }
 
-    /// Write a letter: the name of its file, and its text.
+    /// Write a message of tx: the name of its file, and its text.
     pub(super) fn write(&self, name: String, text: String) {
         self.unwritten.fetch_add(1, Ordering::Relaxed);
         // It ends only with this.
-        let _ = self.letters.send((name, text));
+        let _ = self.queue.send((name, text));
     }
 
     pub(super) fn are_written(&self) -> bool {
@@ -57,7 +57,7 @@ impl Letters {
 
     /// Write the last ones, and no more. Are all of them written?
     pub(super) async fn end(&mut self) -> bool {
-        (self.letters, _) = mpsc::unbounded_channel();
+        (self.queue, _) = mpsc::unbounded_channel();
         let ended = timeout(LAST, self.writing.join_next()).await;
         matches!(ended, Ok(Some(Ok(()))))
     }
@@ -65,17 +65,17 @@ impl Letters {
 
 async fn write_all(
     bus: PathBuf,
-    mut letters: mpsc::UnboundedReceiver<(String, String)>,
+    mut queue: mpsc::UnboundedReceiver<(String, String)>,
     unwritten: Arc<AtomicUsize>,
 ) {
-    while let Some((name, text)) = letters.recv().await {
-        let letter = Arc::new((bus.join(name), text));
+    while let Some((name, text)) = queue.recv().await {
+        let system_message = Arc::new((bus.join(name), text));
         loop {
-            let writing = Arc::clone(&letter);
-            match aside(move || write(&writing.0, &writing.1)).await {
+            let writing = Arc::clone(&system_message);
+            match run_blocking(move || write(&writing.0, &writing.1)).await {
                 Ok(()) => break,
                 Err(error) => {
-                    tracing::error!(letter = %letter.0.display(), %error, "cannot be written: it is tried again");
+                    tracing::error!(system_message = %system_message.0.display(), %error, "cannot be written: it is tried again");
                     sleep(TRY_AGAIN).await;
                 }
             }
@@ -111,40 +111,45 @@ pub fn file_with(facts: &MessageRecord) -> String {
     name
 }
 
-/// A letter as a file: its name and its text, the same each time.
-pub(super) fn file_of(letter: &SystemMessage) -> (String, String) {
-    let headline = Line::from(letter.headline.clone());
+/// A message of tx as a file: its name and its text, the same each time.
+pub(super) fn file_of(system_message: &SystemMessage) -> (String, String) {
+    let headline = Line::from(system_message.headline.clone());
     let mut envelope = Envelope::new(
-        letter.from.clone(),
-        letter.id.clone(),
+        system_message.from.clone(),
+        system_message.id.clone(),
         headline,
-        utc(letter.at).fixed_offset(),
+        utc(system_message.at).fixed_offset(),
     );
-    envelope.to.extend(letter.to.clone().map(Recipient::Full));
-    envelope.kind = Some(letter.kind);
-    envelope.status.clone_from(&letter.status);
-    envelope.in_reply_to.extend(letter.about.clone());
+    envelope
+        .to
+        .extend(system_message.to.clone().map(Recipient::Full));
+    envelope.kind = Some(system_message.kind);
+    envelope.status.clone_from(&system_message.status);
+    envelope.in_reply_to.extend(system_message.about.clone());
     let mut message = Message {
         envelope,
-        body: Body::from(letter.body.as_str()),
+        body: Body::from(system_message.body.as_str()),
         rearmatter: Rearmatter::default(),
     };
     let mut text = render(&message);
     // What tx writes it must not refuse itself.
     if let Some(too_much) = text.len().checked_sub(MAX_FILE + 1) {
-        let note = cut_note(letter);
-        let fits = letter.body.len().saturating_sub(too_much + 1 + note.len());
-        let fits = letter.body.floor_char_boundary(fits);
-        message.body = format!("{}{note}", &letter.body[..fits]).into();
+        let note = cut_note(system_message);
+        let fits = system_message
+            .body
+            .len()
+            .saturating_sub(too_much + 1 + note.len());
+        let fits = system_message.body.floor_char_boundary(fits);
+        message.body = format!("{}{note}", &system_message.body[..fits]).into();
         text = render(&message);
     }
-    (file_name(&message, letter.kind), text)
+    (file_name(&message, system_message.kind), text)
 }
 
-/// What stands in place of the end of a letter that does not fit into a file.
-fn cut_note(letter: &SystemMessage) -> String {
-    let Address { mesh, agent } = &letter.from;
-    let whole = match letter.from.is_system() {
+/// What stands in place of the end of a message of tx that does not fit into a file.
+fn cut_note(system_message: &SystemMessage) -> String {
+    let Address { mesh, agent } = &system_message.from;
+    let whole = match system_message.from.is_system() {
         true => String::new(),
         false => format!(", and so has `stdout` in .ai/tx/run/{mesh}/{agent} for some time"),
     };
@@ -153,7 +158,7 @@ fn cut_note(letter: &SystemMessage) -> String {
     )
 }
 
-/// Write a letter, unless it is there. The journal has its text: should the machine fall
+/// Write a message of tx, unless it is there. The journal has its text: should the machine fall
 /// before this is on its disk, nothing is lost but a file.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     if !fs::exists(path)? {
@@ -175,7 +180,7 @@ mod tests {
     fn a_letter_of_any_size_is_a_file_that_tx_itself_accepts() {
         for size in [10, MAX_FILE - 500, MAX_FILE, 2 * MAX_FILE] {
             for text in ["x", "é\n", "---\n", "```\n"] {
-                let letter = SystemMessage {
+                let system_message = SystemMessage {
                     number: MessageNo(1),
                     id: "out-1".parse().unwrap(),
                     from: "dev/worker".parse().unwrap(),
@@ -187,15 +192,15 @@ mod tests {
                     at: 0,
                     about: None,
                 };
-                let (name, file) = file_of(&letter);
+                let (name, file) = file_of(&system_message);
                 let modified = DateTime::UNIX_EPOCH.fixed_offset();
                 let parsed = parse(file.as_bytes(), &Origin { name, modified });
                 let Parsed::Message(read) = parsed else {
                     panic!("{size} bytes of {text:?}: {parsed:?}");
                 };
                 let message = read.message;
-                assert_eq!(message.envelope.id, letter.id);
-                let whole = message.body.as_str().trim() == letter.body.trim();
+                assert_eq!(message.envelope.id, system_message.id);
+                let whole = message.body.as_str().trim() == system_message.body.trim();
                 let cut = message.body.as_str().contains("[tx: cut here");
                 assert_eq!(whole, !cut, "{size} bytes of {text:?}");
                 assert_eq!(cut, size >= MAX_FILE, "{size} bytes of {text:?}");

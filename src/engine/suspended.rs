@@ -92,7 +92,7 @@ impl State {
             Shows::Idle(turn) => SignalData::Idle(turn),
             Shows::Unknown | Shows::Dialog | Shows::Limited => return self.look(who),
         };
-        let by = decide(worker.status.is(), told.happened(worker));
+        let by = decide(worker.status.is(), told.signal(worker));
         self.act(who, by, told);
     }
 
@@ -127,7 +127,7 @@ impl State {
         let worker = self.worker_mut(who);
         // What it did before may have started another process, which has not exited.
         if !(worker.live && matches!(told, SignalData::Exited(_))) {
-            let by = decide(worker.status.is(), told.happened(worker));
+            let by = decide(worker.status.is(), told.signal(worker));
             self.act(who, by, told);
         }
         if waits {

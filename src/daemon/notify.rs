@@ -1,11 +1,11 @@
 //! What the human is shown of what happens.
 
-use super::bar::{self, Waiting};
 use super::control::{self, Request};
 use super::injector::Response;
-use super::letters::file_with;
-use super::notices::Notice;
+use super::notifier::Notification;
 use super::run::Daemon;
+use super::status_line::{self, Attention};
+use super::system_messages::file_with;
 use crate::engine::{Event, MessageNo, MessageRecord, Step, WorkerState};
 use crate::model::{Address, Kind};
 
@@ -31,7 +31,7 @@ impl Daemon {
             return;
         };
         match kind {
-            Kind::AskHuman => self.notices.ask(notice(&facts, kind)),
+            Kind::AskHuman => self.notifier.ask(notification(&facts, kind)),
             Kind::Task
             | Kind::TaskComplete
             | Kind::Ask
@@ -43,14 +43,14 @@ impl Daemon {
 
     /// An agent shows a dialog, or its account has no room.
     pub(super) fn notify_held(&self, worker: &Address) {
-        let is_it = |held: &Notice| held.from == worker.to_string();
-        if let Some(notice) = self.held().find(is_it) {
-            self.notices.ask(notice);
+        let is_it = |held: &Notification| held.from == worker.to_string();
+        if let Some(notification) = self.held().find(is_it) {
+            self.notifier.ask(notification);
         }
     }
 
     /// The agents that a dialog or a limit holds up, as the human is told of them.
-    fn held(&self) -> impl Iterator<Item = Notice> {
+    fn held(&self) -> impl Iterator<Item = Notification> {
         let state = self.store.state();
         state.workers().filter_map(|(agent, worker)| {
             let kind = match (&worker.status, worker.status.dialog()) {
@@ -58,7 +58,7 @@ impl Daemon {
                 (WorkerState::Limited { .. }, None) => "limit",
                 (_, None) => return None,
             };
-            Some(Notice {
+            Some(Notification {
                 id: worker.held_id(agent),
                 from: agent.to_string(),
                 kind: kind.into(),
@@ -97,10 +97,10 @@ impl Daemon {
 
     /// Put what came of a task into the core session; if that is never done there, tell.
     fn respond(&self, facts: &MessageRecord, kind: Kind) {
-        let notice = notice(facts, kind);
+        let notification = notification(facts, kind);
         let Some(injector) = &self.injector else {
             if !self.core_is_shell {
-                self.notices.tell(notice);
+                self.notifier.tell(notification);
             }
             return;
         };
@@ -116,7 +116,7 @@ impl Daemon {
             number: facts.number,
             status,
             file: file.to_string_lossy().into(),
-            notice,
+            notification,
         });
     }
 
@@ -130,24 +130,24 @@ impl Daemon {
     }
 
     /// Show the human what has become of it all.
-    pub(super) fn show_news(&self) {
+    pub(super) fn show_status(&self) {
         let waiting = self.waiting();
         let state = self.store.state();
-        self.bar.show(bar::line(state, waiting));
+        self.status_line.show(status_line::line(state, waiting));
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
         let asks = asks.filter_map(|(number, _, _)| state.message(number));
-        let asks = asks.map(|held| notice(&held.facts, Kind::AskHuman));
-        self.notices.are_open(asks.chain(self.held()));
+        let asks = asks.map(|held| notification(&held.facts, Kind::AskHuman));
+        self.notifier.are_open(asks.chain(self.held()));
     }
 
     /// What waits for the human, as far as that can be told.
-    fn waiting(&self) -> Waiting {
+    fn waiting(&self) -> Attention {
         let (reader, state) = (self.store.reader(), self.store.state());
         let rejections = reader
-            .open_rejections(state, bar::MOST_REJECTIONS)
+            .open_rejections(state, status_line::MOST_REJECTIONS)
             .unwrap_or_default();
-        Waiting {
-            unread: reader.count_unread(bar::MOST_UNREAD).unwrap_or(0),
+        Attention {
+            unread: reader.count_unread(status_line::MOST_UNREAD).unwrap_or(0),
             rejections: rejections.len(),
             meshes: self.meshes.problems(),
             dead_letters: reader.count_at_step(Step::Parked).unwrap_or(0),
@@ -155,8 +155,8 @@ impl Daemon {
     }
 }
 
-fn notice(facts: &MessageRecord, kind: Kind) -> Notice {
-    Notice {
+fn notification(facts: &MessageRecord, kind: Kind) -> Notification {
+    Notification {
         id: facts.id.to_string(),
         from: facts.from.to_string(),
         kind: kind.to_string(),

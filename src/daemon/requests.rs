@@ -62,7 +62,7 @@ impl Daemon {
         }
         let command = control::command_for(request, &self.store)?;
         self.queue.push(Event::Command(command));
-        self.settle();
+        self.commit_queued();
         match self.queue.is_stalled() {
             false => Ok(Reply::Done),
             true => Err(full("it is done when the disk has room")),

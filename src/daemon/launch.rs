@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::aside::aside;
 use super::attempt::{Attempt, Ended, Stand};
 use super::attempts;
+use super::blocking::run_blocking;
 use super::processes::{Start, World};
 use super::signals::kill_all;
-use crate::engine::{Exit, Pane};
+use crate::engine::{AttemptId, ProcessExit};
 use crate::project::is_passing;
 use crate::tmux::{Client, Error, PaneId, Window};
 
@@ -24,10 +24,10 @@ const TRY_AGAIN: Duration = Duration::from_secs(1);
 const LEFTOVERS: Duration = Duration::from_secs(5);
 
 /// Something that is waited for beside everything else.
-pub(super) type Waiting<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// Wait for it; for ever, if there is nothing to wait for.
-pub(super) async fn wait<T>(waiting: &mut Option<Waiting<T>>) -> T {
+pub(super) async fn wait<T>(waiting: &mut Option<BoxFuture<T>>) -> T {
     match waiting {
         Some(waiting) => waiting.await,
         None => std::future::pending().await,
@@ -40,10 +40,10 @@ pub(super) async fn order(
     attempt: &Attempt,
     start: Start,
     dead: Option<&PaneId>,
-) -> Result<PaneId, Exit> {
+) -> Result<PaneId, ProcessExit> {
     let (run, laid_out) = (world.run.clone(), attempt.clone());
     let (pane, program) = (start.pane.clone(), world.program.clone());
-    aside(move || lay_out(&run, &laid_out, &start, &program)).await?;
+    run_blocking(move || lay_out(&run, &laid_out, &start, &program)).await?;
     let opened = open(world, attempt, &pane, dead).await;
     opened.map_err(|error| match error {
         Error::Gone | Error::OtherServer => cut_off(),
@@ -54,7 +54,7 @@ pub(super) async fn order(
 }
 
 /// Write what its wrapper reads, when nothing of an earlier process is left.
-fn lay_out(run: &Path, attempt: &Attempt, start: &Start, program: &str) -> Result<(), Exit> {
+fn lay_out(run: &Path, attempt: &Attempt, start: &Start, program: &str) -> Result<(), ProcessExit> {
     be_alone(run, &start.pane).map_err(not_started)?;
     // If they cannot be removed they take up room.
     let _ = attempts::clear_old(run, &start.pane);
@@ -64,17 +64,21 @@ fn lay_out(run: &Path, attempt: &Attempt, start: &Start, program: &str) -> Resul
     attempt.order(&order, &prompt).map_err(unwritten)
 }
 
-fn not_started(why: String) -> Exit {
-    Exit::NotStarted { why }
+fn not_started(why: String) -> ProcessExit {
+    ProcessExit::NotStarted { why }
 }
 
 /// Wait until its wrapper has begun. Nobody tells; it takes some milliseconds.
-pub(super) async fn has_begun(attempt: Attempt, client: Client, at: PaneId) -> Result<Stand, Exit> {
+pub(super) async fn has_begun(
+    attempt: Attempt,
+    client: Client,
+    at: PaneId,
+) -> Result<Stand, ProcessExit> {
     let deadline = Instant::now() + BEGINS;
     let mut pause = Duration::from_millis(1);
     loop {
         let looked = attempt.clone();
-        let stand = match aside(move || looked.stand()).await {
+        let stand = match run_blocking(move || looked.stand()).await {
             Err(error) if is_passing(&error) && Instant::now() < deadline => {
                 sleep(Duration::from_millis(100)).await;
                 continue;
@@ -99,10 +103,10 @@ pub(super) async fn has_begun(attempt: Attempt, client: Client, at: PaneId) -> R
 
 /// See to it that it never begins. False: it has. Where nobody can tell, because the disk is
 /// full, another must not be started either.
-pub(super) async fn revoke(attempt: &Attempt, pane: &Pane) -> bool {
+pub(super) async fn revoke(attempt: &Attempt, pane: &AttemptId) -> bool {
     loop {
         let revoked = attempt.clone();
-        match aside(move || revoked.revoke()).await {
+        match run_blocking(move || revoked.revoke()).await {
             Ok(revoked) => return revoked,
             Err(error) => {
                 tracing::error!(worker = %pane.worker, %error, "cannot be revoked: it is tried again");
@@ -121,7 +125,7 @@ pub(super) fn is_lost(client: &Client, at: &PaneId) -> bool {
 async fn open(
     world: &World,
     attempt: &Attempt,
-    pane: &Pane,
+    pane: &AttemptId,
     dead: Option<&PaneId>,
 ) -> Result<PaneId, Error> {
     let worker = &pane.worker;
@@ -143,7 +147,7 @@ async fn open(
 }
 
 /// See to it that nothing of an earlier process of this worker runs.
-fn be_alone(run: &Path, pane: &Pane) -> Result<(), String> {
+fn be_alone(run: &Path, pane: &AttemptId) -> Result<(), String> {
     let deadline = Instant::now() + LEFTOVERS;
     loop {
         let remains = match attempts::remains(run, &pane.worker) {
@@ -165,8 +169,8 @@ fn be_alone(run: &Path, pane: &Pane) -> Result<(), String> {
     }
 }
 
-fn cut_off() -> Exit {
-    Exit::CutOff {
+fn cut_off() -> ProcessExit {
+    ProcessExit::CutOff {
         why: "the tmux server went away".into(),
     }
 }

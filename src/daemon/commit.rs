@@ -12,7 +12,7 @@ use crate::model::Envelope;
 /// How many names are looked for in vain between two changes.
 const MOST_UNKNOWN: usize = 1000;
 /// How soon the human is shown what has changed. What follows from it is done first.
-const NEWS: Duration = Duration::from_millis(20);
+const STATUS_DELAY: Duration = Duration::from_millis(20);
 
 impl Daemon {
     /// Is what it stands on still there?
@@ -23,7 +23,7 @@ impl Daemon {
     }
 
     /// Take in what waits, make it durable and act on it, until there is nothing left.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn commit_queued(&mut self) {
         // A journal that nobody can open any more remembers nothing.
         self.look_down();
         if self.lost.is_some() {
@@ -31,9 +31,9 @@ impl Daemon {
         }
         self.processes.let_go_of_the_gone();
         loop {
-            // A letter that is not written is written by the next start, as long as it folds
+            // A message of tx that is not written is written by the next start, as long as it folds
             // the event that it came of.
-            self.store.may_snapshot(self.letters.are_written());
+            self.store.may_snapshot(self.system_messages.are_written());
             let taken = self.take_all();
             let committed = taken.and_then(|()| self.store.commit());
             match committed {
@@ -41,15 +41,16 @@ impl Daemon {
                     if self.commits.send_if_modified(|seq| {
                         std::mem::replace(seq, self.store.state().seq()) != *seq
                     }) {
-                        self.news.get_or_insert_with(|| Instant::now() + NEWS);
+                        self.status_due
+                            .get_or_insert_with(|| Instant::now() + STATUS_DELAY);
                     }
                     for effect in effects {
                         self.perform(effect);
                     }
                 }
-                Err(untaken) => {
-                    tracing::error!(error = %untaken.error, "the journal cannot be written: nothing is taken in until it can");
-                    self.queue.put_back(untaken.events);
+                Err(failed) => {
+                    tracing::error!(error = %failed.error, "the journal cannot be written: nothing is taken in until it can");
+                    self.queue.put_back(failed.events);
                     return self.tell_reloaded();
                 }
             }
@@ -116,19 +117,19 @@ impl Daemon {
     /// that. What was told of them in an earlier life is not told again.
     pub(super) fn take_meshes(&mut self, read: Read) {
         let wanted = read.wanted;
-        let mut news = self.meshes.take(read, self.store.state());
+        let mut events = self.meshes.take(read, self.store.state());
         let reader = self.store.reader();
-        news.retain(|event| {
+        events.retain(|event| {
             let Event::Rejected(rejected) = event else {
                 return true;
             };
             let told = reader.messages_at(&rejected.path, 1).unwrap_or_default();
             told.first().and_then(|told| told.hash()) != Some(&rejected.hash)
         });
-        if !news.is_empty() {
+        if !events.is_empty() {
             self.unknown.clear();
         }
-        self.queue.go_on(wanted, news);
+        self.queue.go_on(wanted, events);
         self.meshes_read = self.meshes_read.max(wanted);
     }
 

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::aside::aside;
 use super::attempt::{Attempt, Ended, Stand};
+use super::blocking::run_blocking;
 use super::signals::kill_all;
-use crate::engine::{Exit, Pane};
+use crate::engine::{AttemptId, ProcessExit};
 use crate::model::Mode;
 use crate::pane::Saw;
 use crate::project::is_passing;
@@ -28,11 +28,11 @@ enum Later {
 
 /// How a process ended whose wrapper is gone. What keeps its record from being read passes: its
 /// end is not made up meanwhile.
-pub(super) async fn of(attempt: &Attempt, pane: &Pane, mode: Mode) -> Saw {
+pub(super) async fn of(attempt: &Attempt, pane: &AttemptId, mode: Mode) -> Saw {
     let deadline = Instant::now() + LEFTOVERS;
     loop {
         let attempt = attempt.clone();
-        match aside(move || look(&attempt, mode, deadline)).await {
+        match run_blocking(move || look(&attempt, mode, deadline)).await {
             Ok(saw) => return saw,
             Err(Later::Unread(error)) => {
                 tracing::warn!(worker = %pane.worker, %error, "how it ended cannot be read: it is tried again");
@@ -46,7 +46,7 @@ pub(super) async fn of(attempt: &Attempt, pane: &Pane, mode: Mode) -> Saw {
 /// How did it end, as far as its files tell? What is left of it is killed.
 fn look(attempt: &Attempt, mode: Mode, deadline: Instant) -> Result<Saw, Later> {
     let lost = |why: String| Saw::Exited {
-        exit: Exit::Lost { why },
+        exit: ProcessExit::Lost { why },
         by_itself: true,
     };
     match attempt.stand() {

@@ -14,11 +14,11 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// When turns began, of every worker.
 #[derive(Clone, Default)]
-pub(super) struct Begun(Arc<Mutex<HashMap<Address, Turns>>>);
+pub(super) struct TurnStarts(Arc<Mutex<HashMap<Address, Turns>>>);
 
 type Turns = VecDeque<(u32, SystemTime)>;
 
-impl Begun {
+impl TurnStarts {
     /// A turn begins to be given.
     pub(super) fn note(&self, worker: &Address, turn: u32, at: SystemTime) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_file_belongs_to_the_last_turn_that_had_begun_when_it_was_written() {
-        let begun = Begun::default();
+        let begun = TurnStarts::default();
         let worker: Address = "dev/worker".parse().unwrap();
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         assert_eq!(begun.turn_at(&worker, at(1)), None);
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn old_turns_are_forgotten() {
-        let begun = Begun::default();
+        let begun = TurnStarts::default();
         let worker: Address = "dev/worker".parse().unwrap();
         for turn in 1..100 {
             let at = SystemTime::UNIX_EPOCH + Duration::from_secs(turn.into());

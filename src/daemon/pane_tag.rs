@@ -1,16 +1,16 @@
 //! The tag of a pane: whose process it is, by the words that it was started with.
 
-use crate::engine::Pane;
+use crate::engine::AttemptId;
 
 /// Whose process a pane was started for, by `#{pane_start_command}`:
 /// `PROGRAM turn MESH/AGENT ATTEMPT --folder FOLDER`. The paths before and after may hold
 /// anything, ` turn ` too.
-pub fn pane_of(command: &str) -> Option<Pane> {
+pub fn pane_of(command: &str) -> Option<AttemptId> {
     let ends = command.match_indices(" --folder ").map(|(end, _)| end);
     ends.into_iter().find_map(|end| {
         let (_, tag) = command[..end].rsplit_once(" turn ")?;
         let (worker, attempt) = tag.split_once(' ')?;
-        Some(Pane {
+        Some(AttemptId {
             worker: worker.parse().ok()?,
             attempt: attempt.parse().ok()?,
         })

@@ -2,7 +2,7 @@
 //! that nobody is logged in, or that there is no such session. None of it is a failure of the
 //! work, and none of it is made better by trying again at once.
 
-use crate::engine::Exit;
+use crate::engine::ProcessExit;
 use crate::model::{Pattern, Runtime};
 use crate::pane::Hook;
 use crate::runtime::reset;
@@ -12,7 +12,7 @@ const LAST: usize = 16 * 1024;
 
 /// What the program of a runtime says then.
 #[derive(Clone, Default)]
-pub(super) struct LastWords {
+pub(super) struct ExitPatterns {
     pub(super) session_in: Option<Pattern>,
     session_gone: Option<Pattern>,
     limited: Option<Pattern>,
@@ -21,10 +21,10 @@ pub(super) struct LastWords {
     always_exits_0: bool,
 }
 
-impl LastWords {
-    pub(super) fn of(runtime: &Runtime) -> LastWords {
+impl ExitPatterns {
+    pub(super) fn of(runtime: &Runtime) -> ExitPatterns {
         let program = runtime.program.as_ref();
-        LastWords {
+        ExitPatterns {
             session_in: runtime.session_in.clone(),
             session_gone: runtime.session_gone.clone(),
             limited: runtime.limited.clone(),
@@ -35,8 +35,8 @@ impl LastWords {
     }
 
     /// The session that it printed.
-    pub(super) fn session(&self, exit: &Exit) -> Option<String> {
-        let Exit::Code { stdout, .. } = exit else {
+    pub(super) fn session(&self, exit: &ProcessExit) -> Option<String> {
+        let ProcessExit::Code { stdout, .. } = exit else {
             return None;
         };
         let found = self.session_in.as_ref()?.all(stdout).next()?;
@@ -47,13 +47,13 @@ impl LastWords {
     /// where what it printed was not kept.
     pub(super) fn read(
         &self,
-        exit: Exit,
+        exit: ProcessExit,
         screen: &str,
         now: i64,
         utc_offset: i32,
-    ) -> (Option<Hook>, Exit) {
+    ) -> (Option<Hook>, ProcessExit) {
         let (stdout, stderr) = match &exit {
-            Exit::Code {
+            ProcessExit::Code {
                 code,
                 stdout,
                 stderr,
@@ -68,7 +68,7 @@ impl LastWords {
             Some(line.trim().chars().take(200).collect::<String>())
         };
         if let Some(why) = line(&self.session_gone) {
-            return (None, Exit::SessionGone { why });
+            return (None, ProcessExit::SessionGone { why });
         }
         let limited = self.limited.as_ref();
         let mut found = said.iter().flat_map(|said| limited?.all(said).next());
@@ -82,7 +82,7 @@ impl LastWords {
                 "nobody is logged in ({why}): run `{}`, then retry",
                 self.login
             );
-            return (None, Exit::Unstartable { why });
+            return (None, ProcessExit::Unstartable { why });
         }
         (None, exit)
     }
@@ -104,14 +104,14 @@ mod tests {
     use super::*;
     use crate::runtime::Runtimes;
 
-    fn said(runtime: &str, stdout: &str, stderr: &str) -> (Option<Hook>, Exit) {
+    fn said(runtime: &str, stdout: &str, stderr: &str) -> (Option<Hook>, ProcessExit) {
         let runtime = Runtimes::builtin().get(runtime).unwrap();
-        let exit = Exit::Code {
+        let exit = ProcessExit::Code {
             code: 1,
             stdout: stdout.into(),
             stderr: stderr.into(),
         };
-        LastWords::of(runtime).read(exit, "", 1_000, 0)
+        ExitPatterns::of(runtime).read(exit, "", 1_000, 0)
     }
 
     #[test]
@@ -120,12 +120,12 @@ mod tests {
             let runtime = Runtimes::builtin().get(runtime).unwrap();
             let (stdout, stderr) = (stdout.into(), "fd not found.\n".into());
             let code = 0;
-            let exit = Exit::Code {
+            let exit = ProcessExit::Code {
                 code,
                 stdout,
                 stderr,
             };
-            let (until, _) = LastWords::of(runtime).read(exit, "", 1_000, 0);
+            let (until, _) = ExitPatterns::of(runtime).read(exit, "", 1_000, 0);
             until.is_some()
         };
         let failed = r#"{"type":"agent_end","messages":[{"role":"assistant","content":[],"stopReason":"error","timestamp":1,"errorMessage":"429 scripted 429"}]}"#;
@@ -150,14 +150,14 @@ mod tests {
     #[test]
     fn what_an_agent_cli_says_last_tells_why_it_ended() {
         let (_, exit) = said("claude", "", "No conversation found with session ID: x");
-        assert!(matches!(exit, Exit::SessionGone { .. }), "{exit:?}");
+        assert!(matches!(exit, ProcessExit::SessionGone { .. }), "{exit:?}");
         let (until, exit) = said(
             "claude",
             "You've hit your 5-hour limit · resets 4:05pm (UTC)",
             "",
         );
         assert_eq!(until, Some(Hook::Limited(Some((16 * 60 + 5) * 60_000))));
-        assert!(matches!(exit, Exit::Code { .. }));
+        assert!(matches!(exit, ProcessExit::Code { .. }));
         let (until, _) = said(
             "claude",
             "API Error: Request rejected (429) · scripted 429",
@@ -165,11 +165,11 @@ mod tests {
         );
         assert_eq!(until, Some(Hook::Limited(None)));
         let (_, exit) = said("claude", "Not logged in · Please run /login", "");
-        let Exit::Unstartable { why } = exit else {
+        let ProcessExit::Unstartable { why } = exit else {
             panic!("{exit:?}");
         };
         assert!(why.contains("claude auth login"), "{why}");
         let (until, exit) = said("claude", "something else", "");
-        assert!(until.is_none() && matches!(exit, Exit::Code { .. }));
+        assert!(until.is_none() && matches!(exit, ProcessExit::Code { .. }));
     }
 }
