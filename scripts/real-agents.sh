@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Tests with the real agent CLIs, which are installed first, and a scripted model on loopback.
 #
-#   scripts/real-agents.sh [team|trial]     all of them, the team that every test run runs, or the
-#                                           trial of 200 turns alone
+#   scripts/real-agents.sh [team|trial|others]     all of them, the team that every test run runs, the
+#                                                  trial of 200 turns, or gemini, opencode, pi and
+#                                                  aider alone
 #
 # All of them write the table of cases in docs/runtimes.md from their results.
 #
@@ -11,7 +12,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 lab=$(realpath -m "${LAB:-target/lab}")
-for cli in claude codex; do
+clis=(claude codex)
+case ${1:-} in team | trial) ;; *) clis+=(gemini opencode pi aider) ;; esac
+for cli in "${clis[@]}"; do
   [ -e "$lab/bin/$cli" ] || tests/real/lab.sh install "$lab" "$cli"
 done
 export TX_LAB=$lab

@@ -222,9 +222,10 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refu
 
     let bad = |entry: &MeshEntry| !entry.is_sound() || strict && !entry.diagnostics.is_empty();
     let found = entries.iter().any(|entry| bad(entry));
-    let meshes = entries.iter().map(|entry| MeshCheck::of(entry)).collect();
+    let of = |entry: &&MeshEntry| MeshCheck::of(entry, &catalogue.runtimes);
+    let meshes = entries.iter().map(of).collect();
     let styled = context.output.styled();
-    context.output.answer(&MeshList { meshes }, |_| {
+    context.output.answer(&MeshList { meshes }, |list| {
         let reported = entries.iter().filter(|entry| !entry.diagnostics.is_empty());
         let reports = reported.map(|entry| {
             report(
@@ -234,7 +235,11 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refu
                 styled,
             )
         });
-        let verdicts = entries.iter().map(|entry| verdict(entry));
+        let verdicts = entries.iter().zip(&list.meshes).map(|(entry, check)| {
+            let cannot = check.cannot.iter();
+            let cannot = cannot.map(|cannot| format!("  {}\n", printable(&cannot.line())));
+            verdict(entry) + &cannot.collect::<String>()
+        });
         reports.chain(verdicts).collect()
     })?;
     Ok(findings(found))

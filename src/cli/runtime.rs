@@ -143,6 +143,9 @@ fn definition(runtime: &RuntimeView) -> String {
             let _ = writeln!(text, "{name}: {}", words.join(" "));
         }
     }
+    for cannot in &runtime.cannot {
+        let _ = writeln!(text, "{}", cannot.line());
+    }
     for (name, rule) in &runtime.screen {
         let _ = writeln!(text, "screen {name}: {rule}");
     }

@@ -18,6 +18,7 @@ pub(super) struct ExitPatterns {
     limited: Option<Pattern>,
     logged_out: Option<Pattern>,
     login: String,
+    always_exits_0: bool,
 }
 
 impl ExitPatterns {
@@ -27,6 +28,7 @@ impl ExitPatterns {
             session_gone: runtime.session_gone.clone(),
             limited: runtime.limited.clone(),
             logged_out: runtime.logged_out.clone(),
+            always_exits_0: runtime.always_exits_0,
             login: runtime.login().to_owned(),
         }
     }
@@ -49,32 +51,38 @@ impl ExitPatterns {
         now: i64,
         utc_offset: i32,
     ) -> (Option<Hook>, ProcessExit) {
-        let ProcessExit::Code {
-            code: 1..,
-            stdout,
-            stderr,
-            ..
-        } = &exit
-        else {
-            return (None, exit);
+        let (stdout, stderr) = match &exit {
+            ProcessExit::Code {
+                code,
+                stdout,
+                stderr,
+                ..
+            } if *code > 0 || self.always_exits_0 => (stdout, stderr),
+            _ => return (None, exit),
         };
-        let said = [end_of(stdout), end_of(stderr), screen].join("\n");
+        let said = [end_of(stdout), end_of(stderr), screen];
         let line = |pattern: &Option<Pattern>| {
             let pattern = pattern.as_ref()?;
-            let line = said.lines().find(|line| pattern.is_in(line))?;
+            let mut lines = said.iter().flat_map(|said| said.lines());
+            let line = lines.find(|line| pattern.is_in(line))?;
             Some(line.trim().chars().take(200).collect::<String>())
         };
         if let Some(why) = line(&self.session_gone) {
             return (None, ProcessExit::SessionGone { why });
         }
-        let limited = self.limited.iter();
-        let mut limited = limited.flat_map(|limited| limited.all(&said)).peekable();
-        if limited.peek().is_some() {
-            // It is said in several ways, not all of which name the time.
-            let until = limited.find_map(|found| {
-                let until = found.name("until")?.as_str();
-                reset(until, now, utc_offset)
-            });
+        // It is said in several ways, not all of which name the time.
+        let mut is_limited = false;
+        let mut until = None;
+        for found in self
+            .limited
+            .iter()
+            .flat_map(|limited| said.iter().flat_map(|said| limited.all(said)))
+        {
+            is_limited = true;
+            let named = found.name("until").map(|until| until.as_str());
+            until = until.or_else(|| reset(named?, now, utc_offset));
+        }
+        if is_limited {
             return (Some(Hook::Limited(until)), exit);
         }
         if let Some(why) = line(&self.logged_out) {
@@ -110,6 +118,41 @@ mod tests {
             parts: Vec::new(),
         };
         ExitPatterns::of(runtime).read(exit, "", 1_000, 0)
+    }
+
+    #[test]
+    fn a_limit_is_one_also_where_the_exit_code_is_always_0() {
+        let read = |runtime: &str, stdout: &str| {
+            let runtime = Runtimes::builtin().get(runtime).unwrap();
+            let (stdout, stderr) = (stdout.into(), "fd not found.\n".into());
+            let code = 0;
+            let exit = ProcessExit::Code {
+                code,
+                stdout,
+                stderr,
+                rearmatter: Box::default(),
+                parts: Vec::new(),
+            };
+            let (until, _) = ExitPatterns::of(runtime).read(exit, "", 1_000, 0);
+            until.is_some()
+        };
+        let failed = r#"{"type":"agent_end","messages":[{"role":"assistant","content":[],"stopReason":"error","timestamp":1,"errorMessage":"429 scripted 429"}]}"#;
+        let gave_up = r#"{"type":"auto_retry_end","success":false,"attempt":3,"finalError":"429 scripted 429"}"#;
+        let answered = r#"{"type":"agent_end","messages":[{"role":"assistant","content":[{"type":"text","text":"It said 429."}],"stopReason":"stop"}]}"#;
+        assert!(read("pi", &format!("{failed}\n{gave_up}\n")));
+        assert!(read("pi", &format!("{failed}\n")));
+        assert!(
+            !read("pi", &format!("{failed}\n{answered}\n")),
+            "it went on"
+        );
+        assert!(!read("pi", &format!("{answered}\n")));
+        let limit = "litellm.RateLimitError: OpenAIException - scripted 429\nThe API provider has rate limited you. Try again later or check your quotas.\n";
+        assert!(read("aider", limit));
+        assert!(!read(
+            "aider",
+            &format!("{limit}Retrying in 0.2 seconds...\nDone.\n\nTokens: 5 sent, 3 received.\n")
+        ));
+        assert!(!read("gemini", "RESOURCE_EXHAUSTED"), "its exit code tells");
     }
 
     #[test]

@@ -32,7 +32,8 @@ pub(super) struct Hooks {
     turns: String,
     /// A file of an earlier process that a text in its queue names, and the turn that it is now.
     queued: Option<(String, u32)>,
-    last: u32,
+    /// How many have waited.
+    count: u32,
     waiting: BTreeMap<u32, PendingHook>,
     /// The session that was told of.
     pub(super) session: Option<String>,
@@ -59,7 +60,7 @@ impl Hooks {
             one_turn,
             turns: folder.join("turn-").to_string_lossy().into(),
             queued: None,
-            last: 0,
+            count: 0,
             waiting: BTreeMap::new(),
             session: None,
             transcript: None,
@@ -93,9 +94,10 @@ impl Hooks {
             let _ = answer.send(said(HookOutput::nothing()));
             return self.saw(&call).filter(|_| !wake);
         };
-        self.last += 1;
-        self.waiting.insert(self.last, PendingHook { answer, wake });
-        let request = self.last;
+        // An even number is that of a dialog on the screen.
+        let request = 2 * self.count + 1;
+        self.count += 1;
+        self.waiting.insert(request, PendingHook { answer, wake });
         Some(Saw::Request { request, wants })
     }
 

@@ -81,6 +81,8 @@ impl Injector {
                 one_turn: false,
                 apart: apart(),
                 sends: false,
+                answers: Vec::new(),
+                has_hooks: true,
                 limit_grace: 0,
                 utc_offset: 0,
                 login: String::new(),
@@ -183,6 +185,7 @@ impl InjectorTask {
                 | Act::Revoke
                 | Act::Interrupt
                 | Act::Send(_)
+                | Act::Press(_)
                 | Act::Answer { .. }
                 | Act::Signal(_)
                 | Act::FindTerminal

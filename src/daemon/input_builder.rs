@@ -11,7 +11,7 @@ use super::processes::Start;
 use super::turn_input::{BusFile, DeliveredMessage, TurnInput};
 use crate::engine::{
     Arrived, AttemptId, Event, Job, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord,
-    ProcessExit, State, Turn,
+    ProcessExit, State, Step, Turn,
 };
 use crate::journal::{Error, Reader, Store, StoredMessage};
 use crate::model::{Address, Agent, Kind, Rearmatter};
@@ -284,12 +284,13 @@ fn content(
     facts: &MessageRecord,
     to: &Address,
 ) -> Result<DeliveredMessage, Error> {
+    let delivery = facts.delivery(to);
+    let mut steps = delivery.iter().flat_map(|delivery| &delivery.ladder);
     let mut content = DeliveredMessage {
         id: facts.id.clone(),
         from: facts.from.clone(),
-        kind: facts
-            .delivery(to)
-            .map_or(Kind::Update, |delivery| delivery.kind),
+        kind: delivery.map_or(Kind::Update, |delivery| delivery.kind),
+        was_delivered: steps.any(|taken| taken.step == Step::Delivered),
         headline: facts.headline.to_string(),
         status: facts.status.clone(),
         in_reply_to: Vec::new(),

@@ -63,6 +63,8 @@ impl Manner {
             one_turn: mode == Mode::Turn,
             apart: APART,
             sends: !runtime.send.is_empty() && mode == Mode::Pane,
+            answers: runtime.answers.clone(),
+            has_hooks: !runtime.hooks.is_empty(),
             limit_grace: i64::from(runtime.limit_grace) * 1_000,
             utc_offset: utc_offset(),
             login: runtime.login().to_owned(),
@@ -354,6 +356,7 @@ impl Process {
                 self.hooks.answer(request, answer)
             }
             Act::Enter => Some(self.terminal.enter().await),
+            Act::Press(keys) => Some(self.terminal.press(&keys).await),
             Act::Interrupt => {
                 self.interrupt().await;
                 None

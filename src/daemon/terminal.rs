@@ -95,6 +95,15 @@ impl Terminal {
         };
         Saw::Pressed(pressed)
     }
+
+    /// Press keys, if nothing on its screen has changed since it was last looked at.
+    pub(super) async fn press(&self, keys: &[String]) -> Saw {
+        let pressed = match &self.moment {
+            Some(moment) => self.client.press_if(moment, keys).await.unwrap_or(false),
+            None => false,
+        };
+        Saw::Pressed(pressed)
+    }
 }
 
 /// What a list of all panes says of one.

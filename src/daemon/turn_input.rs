@@ -41,6 +41,8 @@ pub(super) struct DeliveredMessage {
     pub(super) id: MsgId,
     pub(super) from: Address,
     pub(super) kind: Kind,
+    /// The worker had it before.
+    pub(super) was_delivered: bool,
     pub(super) headline: String,
     pub(super) status: Option<OutcomeWord>,
     pub(super) in_reply_to: Vec<MsgId>,
@@ -135,6 +137,7 @@ impl Start {
             )?),
             (Some(_) | None, _) => None,
         };
+        let turn_file = text(&self.turn.map(|turn| self.turn_input.turn_file(turn)));
         let model = self.model.as_deref().or(agent.model.as_deref());
         let model = model.map(|model| runtime.models.get(model).map_or(model, String::as_str));
         let session = self.session.as_deref();
@@ -166,6 +169,7 @@ impl Start {
             new_session: session.filter(|_| !self.resumed),
             old_session: session.filter(|_| self.resumed),
             text: line.as_deref(),
+            turn_file: turn_file.as_deref(),
             system: system.as_deref(),
             system_file: system_file_text.as_deref(),
             files: files_text.as_deref(),
@@ -251,13 +255,20 @@ impl TurnInput {
     /// What goes into a pane: one line with the path of the message, or the message itself.
     pub(super) fn text(&self, turn: u32) -> Result<Text, String> {
         let attempt = self.attempt();
-        let message = attempt.folder().join(format!("turn-{turn}.md"));
+        let message = self.turn_file(turn);
         let output = self.workspace()?;
-        if self.is_cli() {
-            let line = self.line(turn, output.as_deref(), false)?;
-            return self.given(attempt.given(turn), &line, Some(turn));
-        }
         let prompt = || self.prompt(output.as_deref(), true);
+        if self.is_cli() {
+            let reads = !self
+                .runtime
+                .as_ref()
+                .is_some_and(|runtime| runtime.whole_text);
+            let text = match reads {
+                true => self.line(turn, output.as_deref(), false)?,
+                false => prompt()?,
+            };
+            return self.given(attempt.given(turn), &text, Some(turn));
+        }
         let text = match (self.agent.deliver, self.contents.as_slice()) {
             (Deliver::Text, [one]) => match self.slash_command() {
                 Some(command) => format!("{command}\n\n{}", one.body),
@@ -301,10 +312,10 @@ impl TurnInput {
 
     /// The line that gives an agent CLI its messages, which are written to a file.
     fn line(&self, turn: u32, output: Option<&Path>, resumed: bool) -> Result<String, String> {
-        let file = self.attempt().folder().join(format!("turn-{turn}.md"));
-        let file = write(file, &self.prompt(output, true)?)?;
+        let file = write(self.turn_file(turn), &self.prompt(output, true)?)?;
         let given: Vec<Given> = self.contents.iter().map(DeliveredMessage::given).collect();
-        let again = resumed && self.contents.iter().any(DeliveredMessage::is_work);
+        let mut contents = self.contents.iter();
+        let again = resumed && contents.any(|content| content.is_work() && content.was_delivered);
         Ok(line(&given, &file.to_string_lossy(), again))
     }
 
@@ -319,6 +330,11 @@ impl TurnInput {
             }
         };
         self.given(folder.join("note"), &text, None)
+    }
+
+    /// The messages of a turn, as an agent CLI reads them.
+    fn turn_file(&self, turn: u32) -> PathBuf {
+        self.attempt().folder().join(format!("turn-{turn}.md"))
     }
 
     fn attempt(&self) -> Attempt {

@@ -37,7 +37,7 @@ pub use message::{
 pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
 pub use runtime::{
-    Argument, HookMeaning, ProgramInfo, Runtime, ScreenRules, TitleRules, UsageFormat,
+    AnswerKeys, Argument, HookMeaning, ProgramInfo, Runtime, ScreenRules, TitleRules, UsageFormat,
 };
 pub use settings::{Core, Notify, Pattern, Settings};
 pub use time::{to_the_millisecond, to_the_second, utc};

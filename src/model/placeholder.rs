@@ -29,6 +29,8 @@ pub enum Placeholder {
     OldSession,
     /// The line that gives it its messages.
     Text,
+    /// The file that this line names, with the messages.
+    TurnFile,
     /// How to work here, at system level.
     System,
     /// A file with the same.
@@ -73,7 +75,7 @@ pub enum Piece<'a> {
 
 impl Placeholder {
     /// Every placeholder.
-    pub const ALL: [Placeholder; 22] = [
+    pub const ALL: [Placeholder; 23] = [
         Placeholder::MeshDir,
         Placeholder::PromptFile,
         Placeholder::MsgFile,
@@ -84,6 +86,7 @@ impl Placeholder {
         Placeholder::NewSession,
         Placeholder::OldSession,
         Placeholder::Text,
+        Placeholder::TurnFile,
         Placeholder::System,
         Placeholder::SystemFile,
         Placeholder::Files,
@@ -111,6 +114,7 @@ impl Placeholder {
             Placeholder::NewSession => "new_session",
             Placeholder::OldSession => "old_session",
             Placeholder::Text => "text",
+            Placeholder::TurnFile => "turn_file",
             Placeholder::System => "system",
             Placeholder::SystemFile => "system_file",
             Placeholder::Files => "files",

@@ -39,6 +39,8 @@ pub struct Runtime {
     pub session_in: Option<Pattern>,
     /// What it says when the session to be resumed does not exist.
     pub session_gone: Option<Pattern>,
+    /// Its exit code says nothing: it is 0 though its turn has failed.
+    pub always_exits_0: bool,
     /// What a process of one turn prints when its account has no room. Its group `until` is when
     /// it will have.
     pub limited: Option<Pattern>,
@@ -61,8 +63,26 @@ pub struct Runtime {
     pub screen: ScreenRules,
     /// The keys that interrupt it; nothing: SIGINT.
     pub interrupt: Vec<String>,
+    /// The keys that answer its permission dialogs: the first whose `shows` the dialog has.
+    pub answers: Vec<AnswerKeys>,
+    /// Its hook asks for permissions in a process of one turn too.
+    pub asks_in_turns: bool,
+    /// It reads no file that a line names: it is given the messages themselves.
+    pub whole_text: bool,
     /// How it reports what it uses; `None`: it does not.
     pub usage: Option<UsageFormat>,
+}
+
+/// The keys that answer a permission dialog.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerKeys {
+    /// What the dialog has to show for these keys to mean what they mean.
+    pub shows: Pattern,
+    /// The keys that allow it, this once and no more.
+    pub yes: Vec<String>,
+    /// The keys that deny it.
+    pub no: Vec<String>,
 }
 
 /// How a program reports the tokens and the money that it uses, named after the first that did
@@ -216,6 +236,7 @@ impl Default for Runtime {
             send: Vec::new(),
             session_in: None,
             session_gone: None,
+            always_exits_0: false,
             limited: None,
             limit_grace: 0,
             logged_out: None,
@@ -226,6 +247,9 @@ impl Default for Runtime {
             stream: false,
             screen: ScreenRules::default(),
             interrupt: Vec::new(),
+            answers: Vec::new(),
+            asks_in_turns: false,
+            whole_text: false,
             usage: None,
         }
     }

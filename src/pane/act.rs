@@ -31,6 +31,8 @@ pub enum Act {
     },
     /// Press Enter, only if it is as it was seen.
     Enter,
+    /// Press these keys, only if nothing on its screen has changed since it was seen.
+    Press(Vec<String>),
     /// Interrupt its program, as its runtime does.
     Interrupt,
     /// Send a signal.

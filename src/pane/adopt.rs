@@ -67,6 +67,8 @@ mod tests {
                 one_turn: false,
                 apart: 500,
                 sends: false,
+                answers: Vec::new(),
+                has_hooks: true,
                 limit_grace: 0,
                 utc_offset: 0,
                 login: String::new(),

@@ -3,11 +3,14 @@
 use super::act::{Act, Report};
 use super::saw::{Hook, Saw};
 use super::step::{Pane, PaneState};
-use super::texts::Delivering;
-use crate::engine::{Dialog, DialogKind, LIMITED, MOST_LIMITED};
+use super::texts::{Delivering, TAKES};
+use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
 
+/// How long a program without hooks may wait before it takes up what it was started with, in
+/// milliseconds.
+const LAUNCHES: i64 = 20_000;
 /// A sign of life is a record for ever: one in so many seconds.
 const LIVES: i64 = 60;
 /// A text that waits is given up by those who wait for it, unless somebody is known to use the
@@ -49,6 +52,7 @@ impl Pane {
             | Act::Send(_)
             | Act::Answer { .. }
             | Act::Enter
+            | Act::Press(_)
             | Act::Interrupt
             | Act::Signal(_)
             | Act::FindTerminal
@@ -92,9 +96,15 @@ impl Pane {
         }
         let Saw::Screen(view) = saw else { return };
         if self.was_idle(&view) {
+            if !self.has_launched(acts) {
+                return self.look_soon();
+            }
             let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
             let known = matches!(self.state, PaneState::Ready);
-            self.limit_is_old |= matches!(self.state, PaneState::Limited { .. });
+            // Words that are gone may come again, and mean it then.
+            let look = classify(&self.setup.screen, &view.screen);
+            let was_limited = self.limit_is_old || matches!(self.state, PaneState::Limited { .. });
+            self.limit_is_old = was_limited && matches!(look, Look::Limited { .. });
             self.state = PaneState::Ready;
             // Who was interrupted is told why before anybody is told that it has stopped.
             if !known && !note {
@@ -108,6 +118,27 @@ impl Pane {
         }
     }
 
+    /// Has it taken up what it was started with, as far as can be told? A program without hooks
+    /// may wait for a moment before it does, and after a while has ended that turn.
+    fn has_launched(&mut self, acts: &mut Vec<Act>) -> bool {
+        let waits = matches!(self.state, PaneState::Starting { .. }) && !self.setup.has_hooks;
+        let Some(turn) = self.launched.filter(|_| waits) else {
+            return true;
+        };
+        let since = self.idle.as_ref().map_or(self.at, |(since, _)| *since);
+        if self.at - since < LAUNCHES {
+            return false;
+        }
+        self.launch(turn, acts);
+        true
+    }
+
+    /// It has what it was started with: nobody else has given it anything yet.
+    fn launch(&mut self, turn: u32, acts: &mut Vec<Act>) {
+        (self.launched, self.turn, self.ours, self.perhaps) = (None, turn, true, None);
+        acts.push(Act::Tell(Report::Delivered { turn }));
+    }
+
     /// Was it idle before, in the same way and long enough ago? If not, it is from now on.
     pub(super) fn was_idle(&mut self, view: &super::View) -> bool {
         let since = match &self.idle {
@@ -116,7 +147,14 @@ impl Pane {
         };
         self.idle = Some((since, view.clone()));
         self.why = "it did not wait for long enough";
-        self.at >= self.settled && self.at - since >= self.setup.apart
+        // Nobody knows what became of a text that was put there in an earlier life: it may not
+        // show yet.
+        let is_unsure = view.mark.parse().is_ok_and(|mark: u32| mark > self.turn);
+        let apart = match is_unsure && matches!(self.state, PaneState::Starting { .. }) {
+            true => TAKES,
+            false => self.setup.apart,
+        };
+        self.at >= self.settled && self.at - since >= apart
     }
 
     /// Its turn has ended, as its outcome or its program says. If nobody knew whether it had
@@ -154,10 +192,8 @@ impl Pane {
     pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         (self.idle, self.limit_is_old) = (None, false);
         self.why = "it is at work";
-        if let Some(turn) = self.launched.take() {
-            // Nobody else has given it anything yet.
-            (self.turn, self.ours, self.perhaps) = (turn, true, None);
-            acts.push(Act::Tell(Report::Delivered { turn }));
+        if let Some(turn) = self.launched {
+            self.launch(turn, acts);
         }
         if matches!(self.state, PaneState::Busy) {
             self.sign_of_life(saw, acts);
@@ -175,8 +211,8 @@ impl Pane {
         self.why = "it shows a dialog";
         let dialog = if let Some(asked) = self.requests.asks() {
             asked.clone()
-        } else if let Saw::Hook(Hook::Asked(dialog)) = saw {
-            dialog
+        } else if let Saw::Hook(Hook::Asked(dialog)) = &saw {
+            dialog.clone()
         } else if let Saw::Screen(view) = &saw
             && let Look::Dialog { wants, text } = classify(&self.setup.screen, &view.screen)
         {
@@ -184,19 +220,17 @@ impl Pane {
                 Wants::Permission => DialogKind::Permission,
                 Wants::Answer => DialogKind::Question,
             };
-            let request = None;
-            Dialog {
-                kind,
-                text,
-                request,
-            }
+            self.shown_dialog(kind, text)
         } else {
             return;
         };
         let known = matches!(&self.state, PaneState::Dialog(shown) if *shown == dialog);
         if !known {
+            self.answering = None;
             self.state = PaneState::Dialog(dialog);
             self.tell_level(true, acts);
+        } else if let Saw::Screen(view) = &saw {
+            self.press_answer(view, acts);
         }
         self.look_if_wanted();
     }
@@ -205,6 +239,10 @@ impl Pane {
     pub(super) fn limit(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
         self.why = "its account has no room";
+        // It has asked its model.
+        if let Some(turn) = self.launched {
+            self.launch(turn, acts);
+        }
         let (until, wait) = match self.state {
             PaneState::Limited { until, wait, .. } => (until, wait),
             PaneState::Starting { .. }
@@ -351,7 +389,7 @@ impl Pane {
     /// It is looked at again if something waits for it.
     pub(super) fn look_if_wanted(&mut self) {
         self.next_look = None;
-        if self.wanted.is_some() && self.is_typed_to() {
+        if (self.wanted.is_some() || self.answering.is_some()) && self.is_typed_to() {
             self.look_soon();
         }
     }

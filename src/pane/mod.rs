@@ -17,6 +17,9 @@
 //! permission, and its hooks can be answered with a text: at the end of its turn, or while it
 //! waits. That comes first, since it leaves the screen alone.
 //!
+//! A permission dialog of a program whose hooks do not ask is answered by keys, where its runtime
+//! says which: only while the dialog that the human has answered is still all that is shown.
+//!
 //! Else there are two ways to be given a text. A program with a prompt is *typed* to: its prompt is
 //! seen empty twice, apart, with nobody typing; the text is pasted in one step with looking
 //! again; Enter is pressed while the text is seen there; and it counts when it has left the
@@ -27,6 +30,7 @@
 
 mod act;
 mod adopt;
+mod answers;
 mod looks;
 mod requests;
 mod saw;

@@ -88,7 +88,7 @@ impl Pane {
     /// The human has decided: the hook that asked is told. It may be gone by now.
     pub(super) fn pass_on(&mut self, request: u32, decision: Decision, acts: &mut Vec<Act>) {
         if self.requests.take(request).is_none() {
-            return;
+            return self.answer_by_keys(request, decision, acts);
         }
         acts.push(Act::Answer {
             request,

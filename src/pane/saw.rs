@@ -66,7 +66,8 @@ pub enum Saw {
     /// What came of [`Act::Paste`](super::Act::Paste), [`Act::Send`](super::Act::Send), or of
     /// a text that was the answer of [`Act::Answer`](super::Act::Answer).
     Pasted(Pasted),
-    /// Was Enter pressed? What came of [`Act::Enter`](super::Act::Enter).
+    /// Was it pressed? What came of [`Act::Enter`](super::Act::Enter) or
+    /// [`Act::Press`](super::Act::Press).
     Pressed(bool),
     /// The time of [`Pane::due`](super::Pane::due) has come.
     Due,

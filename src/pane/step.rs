@@ -2,12 +2,13 @@
 //! the end is here; what it shows and what it is given have files of their own.
 
 use super::act::{Act, Force, Report};
+use super::answers::Answering;
 use super::requests::Requests;
 use super::saw::{Hook, HookWants, Pasted, Saw, Text, View};
 use super::table::{PanePhase, PaneSignal, PaneTransition, decide};
 use super::texts::{Delivering, SENT};
 use crate::engine::{Dialog, ProcessExit};
-use crate::model::ScreenRules;
+use crate::model::{AnswerKeys, ScreenRules};
 use crate::runtime::screen::{Look, classify, logged_out};
 
 /// The steps to the end of a process, and how long it is given after each, in milliseconds.
@@ -30,6 +31,10 @@ pub struct Setup {
     pub apart: i64,
     /// Another program passes texts on to it.
     pub sends: bool,
+    /// The keys that answer its dialogs.
+    pub answers: Vec<AnswerKeys>,
+    /// Its program says by itself when it takes a text up.
+    pub has_hooks: bool,
     /// How long after a reset that it names it may go on by itself, in milliseconds.
     pub limit_grace: i64,
     /// How far the clock of this machine is ahead of UTC, in seconds: programs tell their times
@@ -59,6 +64,8 @@ pub struct Pane {
     pub(super) launched: Option<u32>,
     /// The hooks of its program that wait for an answer.
     pub(super) requests: Requests,
+    /// The human's answer to the dialog that it shows, until its keys are pressed.
+    pub(super) answering: Option<Answering>,
     /// What waits for it to be idle.
     pub(super) wanted: Option<Text>,
     /// When it was seen idle, and how, if that was the last that was seen of it.
@@ -128,6 +135,7 @@ impl Pane {
             told: 0,
             launched: None,
             requests: Requests::default(),
+            answering: None,
             wanted: None,
             idle: None,
             shown: 0,
@@ -157,6 +165,8 @@ impl Pane {
         self.moved = Some((phase, seen, by));
         let shown = saw.shown();
         let looked = shown.is_some() || matches!(saw, Saw::NotSeen(_));
+        // It was idle, and nobody could see whether it still is.
+        let is_hidden = matches!(saw, Saw::NotSeen(Some(_))) && self.is_typed_to();
         if let Saw::Title { mark, .. } | Saw::Screen(View { mark, .. }) = &saw {
             self.mark.clone_from(mark);
         }
@@ -167,9 +177,16 @@ impl Pane {
             self.settled = self.at + SENT;
         }
         self.act(by, seen, saw, &mut acts);
+        if !matches!(self.state, PaneState::Dialog(_)) {
+            // It was answered, or is gone.
+            self.answering = None;
+        }
         // A title of one that is typed to is only a reason to look.
         if looked && seen != PaneSignal::Changed {
-            self.answer(shown.unwrap_or(0), &mut acts);
+            match is_hidden && self.asked && matches!(self.state, PaneState::Ready) {
+                true => self.look_soon(),
+                false => self.answer(shown.unwrap_or(0), &mut acts),
+            }
             self.give_up(&mut acts);
         }
         acts
@@ -408,6 +425,7 @@ impl Pane {
             }
             PaneTransition::FindOut => self.find_out(acts),
             PaneTransition::Enter => self.entered(),
+            PaneTransition::Answered => self.answered(seen == PaneSignal::Pressed, &mut *acts),
             PaneTransition::Unsure => self.unsure(acts),
             PaneTransition::BeginEnding => self.begin_ending(acts),
             PaneTransition::NextSignal => self.next_signal(acts),

@@ -128,6 +128,8 @@ pub enum PaneTransition {
     PassOn,
     /// Enter was pressed: it is watched until it has taken the text.
     Enter,
+    /// The keys of the human's answer were pressed, or were not.
+    Answered,
     /// Somebody came between, or nobody knows: the text is left to whoever looks.
     Unsure,
     /// It is ended.
@@ -274,6 +276,7 @@ pub fn decide(phase: PanePhase, seen: PaneSignal) -> PaneTransition {
             S::Decided => PaneTransition::PassOn,
             S::Interrupt | S::CanWake => PaneTransition::TooEarly,
             S::Start | S::Started | S::Adopted | S::Terminal => PaneTransition::AlreadyKnown,
+            S::Pressed | S::NotPressed if phase == PanePhase::Dialog => PaneTransition::Answered,
             S::Pasted | S::NotPasted | S::PasteUnknown | S::Pressed | S::NotPressed => {
                 PaneTransition::NotUnderWay
             }

@@ -21,6 +21,8 @@ impl PaneHarness {
             one_turn,
             apart: 500,
             sends: false,
+            answers: Vec::new(),
+            has_hooks: true,
             limit_grace: 0,
             utc_offset: 0,
             login: String::new(),
@@ -534,6 +536,8 @@ fn an_agent_that_nobody_is_logged_in_at_is_ended_with_the_command_that_helps() {
         code: 0,
         stdout: String::new(),
         stderr: String::new(),
+        rearmatter: Box::default(),
+        parts: Vec::new(),
     };
     let by_itself = false;
     let acts = play.see(Saw::Exited { exit, by_itself });
@@ -831,4 +835,84 @@ fn a_limit_that_is_over_may_stay_on_the_screen() {
     play.later(300_000);
     let acts = play.see(Saw::Deliver(text(2)));
     assert_eq!(acts, [answered(1, HookAnswer::Text(text(2)))]);
+}
+
+#[test]
+fn a_program_without_hooks_may_wait_before_it_takes_up_what_it_was_started_with() {
+    let start = || {
+        let mut play = PaneHarness::typed_to();
+        play.pane = {
+            let rules = "{ prompt: '^> $', busy: working, limited: no room }";
+            Pane::new(Setup {
+                screen: serde_yaml::from_str(rules).unwrap(),
+                one_turn: false,
+                apart: 500,
+                sends: false,
+                answers: Vec::new(),
+                has_hooks: false,
+                login: String::new(),
+                limit_grace: 0,
+                utc_offset: 0,
+            })
+        };
+        play.see(Saw::Start { turn: Some(1) });
+        play.see(Saw::Started);
+        for _ in 0..4 {
+            assert_eq!(play.see(screen("> ")), [], "it waits, and is not idle");
+            play.later(1_000);
+        }
+        play
+    };
+    let delivered = told(Report::Delivered { turn: 1 });
+    let acts = start().see(screen("working"));
+    assert!(acts.first() == Some(&delivered), "{acts:?}");
+    let acts = start().see(screen("no room"));
+    assert!(acts.first() == Some(&delivered), "{acts:?}");
+    // It was so quick that nobody saw it at work.
+    let mut play = start();
+    play.later(20_000);
+    let idle = told(Report::Idle { turn: 1, no: 1 });
+    assert_eq!(play.see(screen("> ")), [delivered, Act::Fence, idle]);
+}
+
+#[test]
+fn a_limit_that_comes_again_counts_again() {
+    let mut play = PaneHarness::idle();
+    play.see(screen("no room"));
+    assert_eq!(play.pane.phase(), PanePhase::Limited);
+    play.see(screen("> "));
+    play.later(500);
+    play.see(screen("> "));
+    assert_eq!(play.pane.phase(), PanePhase::Ready, "the words are gone");
+    play.see(screen("no room"));
+    assert_eq!(play.pane.phase(), PanePhase::Limited);
+}
+
+#[test]
+fn what_cannot_be_seen_is_not_told_to_be_idle() {
+    let mut play = PaneHarness::idle();
+    assert_eq!(play.see(Saw::Look), [Act::Look]);
+    assert_eq!(play.see(Saw::NotSeen(Some("slow".into()))), []);
+    play.later(500);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    let acts = play.see(screen("> "));
+    assert_eq!(acts, [told(Report::Ready { no: 2 })]);
+}
+
+#[test]
+fn a_text_of_an_earlier_life_may_not_show_yet() {
+    let mut play = PaneHarness::typed_to();
+    let view = |mark: &str| {
+        Saw::Screen(View {
+            mark: mark.into(),
+            ..view("> ")
+        })
+    };
+    let (turn, told, busy) = (3, 5, true);
+    play.see(Saw::Adopted { turn, told, busy });
+    play.see(view("4"));
+    play.later(600);
+    assert_eq!(play.see(view("4")), [], "turn 4 may have been typed");
+    play.later(3_000);
+    assert_ne!(play.see(view("4")), []);
 }

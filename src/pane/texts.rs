@@ -16,7 +16,7 @@ const BEFORE_ENTER: i64 = 200;
 /// How often Enter is pressed, if the text stays where it is.
 const ENTERS: u32 = 2;
 /// How long a program may take to show a text, and then to take it up.
-const TAKES: i64 = 3_000;
+pub(super) const TAKES: i64 = 3_000;
 /// How long a text that was sent may take until it is taken up: some look for it every few
 /// seconds only.
 pub(super) const SENT: i64 = 10_000;

@@ -5,6 +5,7 @@
 
 pub mod hook;
 mod known;
+mod limits;
 mod reset;
 pub mod screen;
 mod shell;
@@ -14,6 +15,7 @@ mod toml;
 pub mod usage;
 
 pub use known::Runtimes;
+pub use limits::{asks, cannot};
 pub use reset::reset;
 pub use shell::shell;
 pub use template::{Unfilled, Values, arguments, file, fill, text_with, uses_session};

@@ -33,6 +33,8 @@ pub struct Values<'a> {
     pub old_session: Option<&'a str>,
     /// The line that gives it its messages.
     pub text: Option<&'a str>,
+    /// The file that this line names, with the messages.
+    pub turn_file: Option<&'a str>,
     /// How to work here, at system level.
     pub system: Option<&'a str>,
     /// A file with the same.
@@ -132,6 +134,10 @@ fn filled<'a>(
 ) -> Result<Vec<Option<Cow<'a, str>>>, Unfilled> {
     let fill = |piece: &Piece<'a>| match *piece {
         Piece::Text(text) => Ok(Some(Cow::Borrowed(text))),
+        Piece::Slot {
+            name: "permissions",
+            ..
+        } if !is_argument => Ok(Some(Cow::Owned(values.permissions.join(" ")))),
         Piece::Slot {
             name,
             default,
@@ -237,6 +243,7 @@ impl<'a> Values<'a> {
             Placeholder::NewSession => self.new_session,
             Placeholder::OldSession => self.old_session,
             Placeholder::Text => self.text,
+            Placeholder::TurnFile => self.turn_file,
             Placeholder::System => self.system,
             Placeholder::SystemFile => self.system_file,
             Placeholder::Files => self.files,
@@ -284,6 +291,7 @@ mod tests {
         new_session: None,
         old_session: Some("s"),
         text: None,
+        turn_file: None,
         system: Some("Say \"hi\"\n"),
         system_file: None,
         files: None,
@@ -404,6 +412,16 @@ mod tests {
         let json: Value = serde_json::from_str(&file(&content, &VALUES).unwrap()).unwrap();
         let expected = serde_json::json!({"opus": [{"say": "Say \"hi\"\n", "n": 1}], "none": ""});
         assert_eq!(json, expected);
+        let permissions = ["{\"edit\":\"ask\"}".to_owned()];
+        let values = Values {
+            permissions: &permissions,
+            ..VALUES
+        };
+        assert_eq!(
+            text_with("{\"p\":{permissions},\"f\":{model:json}}", &values).unwrap(),
+            r#"{"p":{"edit":"ask"},"f":"opus"}"#,
+            "also in a variable or a file"
+        );
         assert_eq!(
             file(&Value::from("# {agent}"), &VALUES).unwrap(),
             "# dev/coder"

@@ -144,12 +144,17 @@ impl Client {
 
     /// Press keys, whatever the pane shows.
     pub async fn press(&self, pane: &PaneId, keys: &[String]) -> Result<(), Error> {
-        let press = |key: &String| {
-            let press = SendKeys::new().target_pane(pane.as_str()).key(key.as_str());
-            words(&press.build())
-        };
-        let commands: Vec<Vec<String>> = keys.iter().map(press).collect();
-        self.run_on(pane.server(), &commands).await.map(drop)
+        self.run_on(pane.server(), &presses(pane, keys))
+            .await
+            .map(drop)
+    }
+
+    /// Press keys, if the pane has shown nothing new since that moment, too. Has it not?
+    pub async fn press_if(&self, then: &PaneSnapshot, keys: &[String]) -> Result<bool, Error> {
+        let rests = format!("#{{==:#{{window_activity}},{}}}", then.shown);
+        let same = format!("#{{&&:{},{rests}}}", then.is_now());
+        self.run_if(&then.pane, &same, &presses(&then.pane, keys))
+            .await
     }
 }
 
@@ -163,6 +168,15 @@ impl PaneSnapshot {
         let were = format!("0 {} {x} {y} {}", self.pid, self.keys);
         format!("#{{==:{fields},{were}}}")
     }
+}
+
+/// The commands that press keys, one after the other.
+fn presses(pane: &PaneId, keys: &[String]) -> Vec<Vec<String>> {
+    let press = |key: &String| {
+        let press = SendKeys::new().target_pane(pane.as_str()).key(key.as_str());
+        words(&press.build())
+    };
+    keys.iter().map(press).collect()
 }
 
 /// The commands that put a text into a pane, and its mark on it.

@@ -5,8 +5,10 @@ use std::ffi::OsStr;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::{Diagnostic, Mesh, Name, Severity};
+use super::CannotView;
+use crate::model::{Diagnostic, Mesh, Mode, Name, Severity};
 use crate::project::{Catalogue, MeshEntry, MeshSource, Project};
+use crate::runtime::Runtimes;
 
 /// A finding in a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -56,6 +58,8 @@ pub(crate) struct MeshCheck {
     pub(crate) path: String,
     pub(crate) ok: bool,
     pub(crate) diagnostics: Vec<DiagnosticView>,
+    /// What the runtimes of its agents cannot do.
+    pub(crate) cannot: Vec<CannotView>,
 }
 
 /// A mesh that does not load, cannot work, or lacks a part.
@@ -101,12 +105,23 @@ impl MeshLine {
 }
 
 impl MeshCheck {
-    pub(crate) fn of(entry: &MeshEntry) -> MeshCheck {
+    pub(crate) fn of(entry: &MeshEntry, runtimes: &Runtimes) -> MeshCheck {
         let path = entry.place.to_string();
+        let agents = entry.mesh.iter().flat_map(|mesh| mesh.agents.values());
+        let mut used: Vec<(&str, Mode)> = Vec::new();
+        for agent in agents.filter(|agent| agent.run.is_empty()) {
+            let mode = runtimes.of(agent).map(|runtime| runtime.mode_of(agent));
+            let new = mode.map(|mode| (agent.runtime.as_str(), mode));
+            used.extend(new.filter(|new| !used.contains(new)));
+        }
+        let cannot = used.into_iter();
+        let cannot =
+            cannot.filter_map(|(name, mode)| CannotView::of(name, runtimes.get(name)?, mode));
         MeshCheck {
             name: entry.name.clone(),
             ok: entry.is_sound(),
             diagnostics: DiagnosticView::all(&path, &entry.diagnostics),
+            cannot: cannot.collect(),
             path,
         }
     }

@@ -40,7 +40,7 @@ pub(crate) use quality::{Calibration, FEW, calibration};
 pub(crate) use refused::{Reason, Refused, nothing_yet};
 pub(crate) use replay::{Differences, Judgement, StateView, compare, state_at};
 pub(crate) use run::{ResultView, RunView, is_under_way, run_of};
-pub(crate) use runtime::{DialogWants, LookState, LookView, RuntimeLine, RuntimeView};
+pub(crate) use runtime::{CannotView, DialogWants, LookState, LookView, RuntimeLine, RuntimeView};
 pub(crate) use time::Time;
 pub(crate) use trace::{Trace, TraceEntry, trace};
 pub(crate) use usage::{RunUsage, UsageView};

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::model::{Argument, HookMeaning, Mode, Pattern, Runtime};
 use crate::runtime::screen::{Look, Wants};
-use crate::runtime::{Runtimes, uses_session};
+use crate::runtime::{Runtimes, asks, cannot, uses_session};
 
 /// A runtime, in a list.
 #[derive(Serialize, JsonSchema)]
@@ -34,8 +34,19 @@ pub(crate) struct RuntimeView {
     pub(crate) run: Vec<String>,
     /// The keys that interrupt it; empty: SIGINT.
     pub(crate) interrupt: Vec<String>,
+    /// What it cannot do, by mode.
+    pub(crate) cannot: Vec<CannotView>,
     /// The rules for its screen by name: regular expressions.
     pub(crate) screen: BTreeMap<&'static str, String>,
+}
+
+/// What a runtime cannot do in a mode.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CannotView {
+    pub(crate) runtime: String,
+    pub(crate) mode: Mode,
+    /// Each is the end of "it cannot …".
+    pub(crate) cannot: Vec<&'static str>,
 }
 
 /// What a captured screen shows.
@@ -103,7 +114,7 @@ impl RuntimeLine {
             mode: runtime.mode,
             ways_in: ways.iter().filter(|way| way.1).map(|way| way.0).collect(),
             resumes: uses_session(run),
-            asks: meanings().any(|meaning| *meaning == HookMeaning::Asks),
+            asks: asks(runtime, runtime.mode),
             reads_screen: runtime.screen.is_typed_to(),
         }
     }
@@ -130,7 +141,10 @@ impl RuntimeView {
             let rule = rule.as_ref()?;
             Some((name, rule.as_str().to_owned()))
         });
+        let modes = [Mode::Pane, Mode::Turn].into_iter();
+        let modes = modes.filter_map(|mode| CannotView::of(&line.name, runtime, mode));
         RuntimeView {
+            cannot: modes.collect(),
             line,
             run: runtime
                 .run
@@ -141,6 +155,29 @@ impl RuntimeView {
             interrupt: runtime.interrupt.clone(),
             screen: given.collect(),
         }
+    }
+}
+
+impl CannotView {
+    /// `None`: it can do everything, or has no such mode.
+    pub(crate) fn of(name: &str, runtime: &Runtime, mode: Mode) -> Option<CannotView> {
+        let cannot = cannot(runtime, mode).filter(|cannot| !cannot.is_empty())?;
+        let runtime = name.to_owned();
+        Some(CannotView {
+            runtime,
+            mode,
+            cannot,
+        })
+    }
+
+    /// For people.
+    pub(crate) fn line(&self) -> String {
+        let mode = match self.mode {
+            Mode::Pane => "pane",
+            Mode::Turn => "turn",
+        };
+        let cannot = self.cannot.join("; ");
+        format!("{} in mode {mode} cannot: {cannot}", self.runtime)
     }
 }
 

@@ -94,6 +94,11 @@ fn python_agent_prints_what_its_readme_says() {
 }
 
 #[test]
+fn own_runtime_prints_what_its_readme_says() {
+    check_example("own-runtime");
+}
+
+#[test]
 fn the_demo_prints_what_the_docs_say() {
     check(&root().join("docs/examples.md"), &Project::new(&[]));
 }
@@ -109,6 +114,7 @@ fn every_example_is_run_and_listed() {
     let run = [
         "fan-out",
         "hello",
+        "own-runtime",
         "pipeline",
         "python-agent",
         "shell-agent",

@@ -53,7 +53,8 @@ def turns(kind, b):
         for m in b.get("contents", []):
             calls = any("functionCall" in p for p in m.get("parts", []))
             t = text_of(m.get("parts"))
-            out += [("tool", json.dumps(p["functionResponse"])) for p in m.get("parts", []) if "functionResponse" in p]
+            said = [p["functionResponse"].get("response") or {} for p in m.get("parts", []) if "functionResponse" in p]
+            out += [("tool", r["output"] if isinstance(r.get("output"), str) else json.dumps(r)) for r in said]
             if m.get("role") == "model" or t:
                 out.append(("assistant" if m.get("role") == "model" else "user", t or ("<call>" if calls else "")))
     elif kind == "responses":
@@ -132,7 +133,7 @@ def decide(kind, b):
         results = [t for r, t in ts[at + 1:] if r == "tool"]
         if not results:
             return read(have, path)
-        script, n = NUMBER.sub("", results[0].replace("\\n", "\n") if kind == "gemini" else results[0]), n - 1
+        script, n = NUMBER.sub("", results[0]), n - 1
         if not VERB.search(script):
             return ("text", "There is no @@ line in %s." % path)
     line = [m.group(0) for m in VERB.finditer(script)][-1]
@@ -230,7 +231,7 @@ class H(BaseHTTPRequestHandler):
         with LOCK, open(LOG, "a") as f:
             f.write(json.dumps({"t": time.time(), "post": p, "kind": kind, "model": b.get("model"), "stream": b.get("stream"),
                                 "system": text_of(b.get("system") or b.get("instructions") or "")[-6000:],
-                                "turns": [(r, t if r == "developer" else t[-2000:]) for r, t in turns(kind, b)], "tools": sorted(tools(kind, b)), "act": act}) + "\n")
+                                "turns": [(r, t if len(t) <= 4000 else t[:2000] + " … " + t[-2000:]) for r, t in turns(kind, b)], "tools": sorted(tools(kind, b)), "act": act}) + "\n")
         if len(sys.argv) > 3:                         # keep the last full body for study
             open("%s/%s-%d.json" % (sys.argv[3], kind, time.time() * 1000), "w").write(json.dumps(b, indent=1))
         if act[0] == "status":

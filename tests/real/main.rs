@@ -14,6 +14,7 @@ mod kills;
 mod lab;
 mod limits;
 mod matrix;
+mod others;
 mod team;
 mod trial;
 mod words;

@@ -82,6 +82,8 @@ impl Process {
             one_turn: way == Way::OneTurn,
             apart: APART,
             sends: false,
+            answers: Vec::new(),
+            has_hooks: true,
             limit_grace: 0,
             utc_offset: 0,
             login: String::new(),
@@ -262,8 +264,8 @@ impl World {
             Act::Revoke => Some(self.revoke(pane)),
             Act::Look => Some(self.look_at(pane)),
             Act::Paste { text, as_seen } => Some(Saw::Pasted(self.paste(pane, &text, as_seen))),
-            // These programs have no hooks that wait.
-            Act::Send(_) | Act::Answer { .. } => None,
+            // These programs have no hooks that wait, and no keys that answer.
+            Act::Send(_) | Act::Answer { .. } | Act::Press(_) => None,
             Act::Enter => Some(Saw::Pressed(self.enter(pane))),
             Act::Interrupt => {
                 self.stop_work(pane);

@@ -4,9 +4,9 @@
 //! It is below the real `Pane`: what tmux would tell of it goes up, and what tmux would be told
 //! comes down.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use tx::model::ScreenRules;
+use tx::model::{AnswerKeys, ScreenRules};
 use tx::pane::{Pasted, Text, View};
 use tx::runtime::screen::Screen;
 
@@ -92,6 +92,8 @@ pub(crate) struct Terminal {
     pub(crate) ended: bool,
     /// It does not show what it does for so long, at most.
     slow: i64,
+    /// How many dialogs it has shown.
+    dialogs: u32,
 }
 
 impl Terminal {
@@ -119,6 +121,7 @@ impl Terminal {
             took_up: None,
             ended: false,
             slow,
+            dialogs: 0,
         }
     }
 
@@ -128,6 +131,11 @@ impl Terminal {
         (terminal.has_agent, terminal.does) = (true, Does::Boots);
         terminal.drawn.does = Does::Boots;
         terminal
+    }
+
+    /// The keys that answer its dialogs.
+    pub(crate) fn answers() -> Vec<AnswerKeys> {
+        serde_yaml::from_str("[{ shows: '^Allow it', yes: [y], no: [n] }]").unwrap()
     }
 
     /// What its screen has to be read by.
@@ -230,6 +238,10 @@ impl Terminal {
 
     /// Show what it does, after a while.
     fn draw(&mut self, now: i64, late: i64) {
+        let asked = self.redraws.back().map_or(&self.drawn, |(_, last)| last);
+        if matches!(self.does, Does::Asks(_)) && !matches!(asked.does, Does::Asks(_)) {
+            self.dialogs += 1;
+        }
         let typed: String = self.line.iter().map(|typed| typed.text.as_str()).collect();
         let drawn = Drawn {
             typed,
@@ -256,7 +268,7 @@ impl Terminal {
                 [prompt.chars().count(), 2]
             }
             Does::Asks(_) => {
-                lines.push("Allow it?".into());
+                lines.push(format!("Allow it? ({})", self.dialogs));
                 [3, 1]
             }
             Does::Limited(_) => {
@@ -344,6 +356,27 @@ impl Terminal {
             self.read_line(now);
         }
         Pasted::There
+    }
+
+    /// tx answers a dialog, if nothing has changed on the screen. A person has `decided` on
+    /// those that say this.
+    pub(crate) fn press(&mut self, decided: &BTreeSet<String>, then: &View, now: i64) -> bool {
+        if !self.is_as(then, now) || self.shown != then.shown {
+            return false;
+        }
+        let Does::Asks(until) = self.does else {
+            panic!("keys are pressed on what it does: {:?}", self.does);
+        };
+        let own = format!("Allow it? ({})", self.dialogs);
+        let is_own = |text: &String| text.ends_with(&own);
+        assert!(decided.iter().any(is_own), "nobody has decided on {own}");
+        assert!(
+            self.look(now).quiet,
+            "keys are pressed while somebody types"
+        );
+        self.does = Does::Works(until);
+        self.draw(now, 0);
+        true
     }
 
     /// tx presses Enter, if it is as it was seen.

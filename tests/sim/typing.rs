@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tx::engine::{Dialog, DialogKind, ProcessExit, Sent};
+use tx::engine::{Decision, Dialog, DialogKind, ProcessExit, Sent};
 use tx::pane::{
     Act, Content, Hook, Pane, PanePhase, PaneSignal, Pasted, Report, Saw, Setup, Text, View,
 };
@@ -41,6 +41,12 @@ struct Life {
     told_of: BTreeMap<u32, Report>,
     /// Turns that nobody can tell of, since a dialog hides what became of them.
     assumed: BTreeSet<u32>,
+    /// The newest dialog that a person was told of: its number, and what it says.
+    asked: Option<(u32, String)>,
+    /// The dialogs that a person has decided on.
+    decided: BTreeSet<String>,
+    /// How many were answered by keys.
+    answered: u64,
     /// It runs, its terminal is there.
     alive: bool,
     exits: bool,
@@ -60,6 +66,8 @@ impl Life {
             one_turn,
             apart: 500,
             sends: false,
+            answers: Terminal::answers(),
+            has_hooks: true,
             limit_grace: 0,
             utc_offset: 0,
             login: String::new(),
@@ -79,6 +87,9 @@ impl Life {
             told: 0,
             told_of: BTreeMap::new(),
             assumed: BTreeSet::new(),
+            asked: None,
+            decided: BTreeSet::new(),
+            answered: 0,
             alive: false,
             exits: rng.percent(60),
             calm: false,
@@ -101,6 +112,7 @@ impl Life {
             self.terminal.advance(self.now, &mut self.rng);
             self.hooks();
             self.person();
+            self.decide();
             self.world();
             if self.pane.phase() == PanePhase::Submitted && self.rng.percent(10) {
                 self.worst_moment();
@@ -170,6 +182,25 @@ impl Life {
         }
     }
 
+    /// A person who was told of a dialog decides on it, also when it is gone by now.
+    fn decide(&mut self) {
+        let late = self.rng.percent(1) && self.rng.percent(40);
+        let Some((request, text)) = self.asked.clone().filter(|_| late) else {
+            return;
+        };
+        self.decided.insert(text);
+        let decision = match self.rng.below(3) {
+            0 => Decision::Allow,
+            1 => Decision::Deny {
+                text: String::new(),
+            },
+            _ => Decision::Deny {
+                text: "use mv".into(),
+            },
+        };
+        self.see(Saw::Decided { request, decision });
+    }
+
     /// Things go wrong around it.
     fn world(&mut self) {
         if self.calm || !self.rng.percent(1) {
@@ -184,7 +215,14 @@ impl Life {
                 let by_itself = self.rng.percent(50);
                 self.see(Saw::Exited { exit, by_itself });
             }
-            1 if self.exits && self.alive => self.see(Saw::End),
+            1 if self.exits && self.alive => {
+                self.see(Saw::End);
+                if self.has_prompt {
+                    // Somebody is at it all the same.
+                    self.terminal.person_types(self.now);
+                    self.terminal.person_enters(self.now, &mut self.rng);
+                }
+            }
             2 if self.exits && self.alive => self.see(Saw::Terminal(false)),
             3..=8 => self.see(Saw::Look),
             9..=11 => {
@@ -217,6 +255,8 @@ impl Life {
             one_turn: false,
             apart: 500,
             sends: false,
+            answers: Terminal::answers(),
+            has_hooks: true,
             limit_grace: 0,
             utc_offset: 0,
             login: String::new(),
@@ -338,6 +378,13 @@ impl Life {
             Act::Paste { text, as_seen } => Some(Saw::Pasted(self.paste(&text, as_seen))),
             // These programs have no hooks that wait.
             Act::Send(_) | Act::Answer { .. } => None,
+            Act::Press(_) => {
+                self.worst_moment();
+                let then = self.view.clone().unwrap();
+                let pressed = self.terminal.press(&self.decided, &then, self.now);
+                self.answered += u64::from(pressed);
+                Some(Saw::Pressed(pressed))
+            }
             Act::Enter => {
                 self.worst_moment();
                 let then = self.view.clone().unwrap();
@@ -426,6 +473,9 @@ impl Life {
             assert!(no > *told, "number {no} is told after {told}");
             *told = no;
         };
+        if let Report::Asked { dialog, .. } = &report {
+            self.asked = dialog.request.map(|request| (request, dialog.text.clone()));
+        }
         match &report {
             Report::Ready { no }
             | Report::Idle { no, .. }
@@ -518,7 +568,7 @@ fn nothing_is_typed_where_it_does_not_belong() {
     let from = set("TX_SIM_FROM").unwrap_or(0);
     let mut pairs: BTreeMap<(PanePhase, PaneSignal), u64> = BTreeMap::new();
     let mut failed = BTreeMap::<String, Vec<u64>>::new();
-    let (mut delivered, mut unsure, mut not) = (0, 0, 0);
+    let (mut delivered, mut unsure, mut not, mut answered) = (0, 0, 0, 0);
     std::panic::set_hook(Box::new(|_| {}));
     for seed in from..from + lives {
         let mut life = Life::new(seed);
@@ -537,6 +587,7 @@ fn nothing_is_typed_where_it_does_not_belong() {
             }
             seeds.push(seed);
         }
+        answered += life.answered;
         for (pair, times) in life.pairs {
             *pairs.entry(pair).or_default() += times;
         }
@@ -549,7 +600,9 @@ fn nothing_is_typed_where_it_does_not_belong() {
         }
     }
     let _ = std::panic::take_hook();
-    eprintln!("{lives} lives: {delivered} delivered, {unsure} unsure, {not} not");
+    eprintln!(
+        "{lives} lives: {delivered} delivered, {unsure} unsure, {not} not; {answered} dialogs answered"
+    );
     for (sort, seeds) in &failed {
         eprintln!(
             "{} lives failed, {:?}: {sort}",
@@ -570,6 +623,7 @@ fn nothing_is_typed_where_it_does_not_belong() {
             .collect();
         eprintln!("{} of {} pairs were met", met.len(), all.len());
         assert!(missing.is_empty(), "never met: {missing:?}");
+        assert!(answered > 0, "no dialog was answered");
     }
 }
 
@@ -578,12 +632,16 @@ fn is_never((phase, seen): (PanePhase, PaneSignal)) -> bool {
     let is = |phases: &[PanePhase]| phases.contains(&phase);
     match seen {
         // These programs have no hooks that wait.
-        PaneSignal::CanWake | PaneSignal::Decided => true,
+        PaneSignal::CanWake => true,
+        // Nobody is asked any more, or nothing at all.
+        PaneSignal::Decided => is(&[PanePhase::Gone]),
         // What comes of an act is seen before anything else. A note may be pasted into work.
         PaneSignal::Pasted | PaneSignal::NotPasted | PaneSignal::PasteUnknown => {
             !is(&[PanePhase::Delivering, PanePhase::Busy])
         }
-        PaneSignal::Pressed | PaneSignal::NotPressed => !is(&[PanePhase::Submitted]),
+        PaneSignal::Pressed | PaneSignal::NotPressed => {
+            !is(&[PanePhase::Submitted, PanePhase::Dialog])
+        }
         PaneSignal::Adopted => !is(&[PanePhase::Starting]),
         // It is not watched then.
         PaneSignal::Changed => is(&[

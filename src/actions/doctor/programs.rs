@@ -6,8 +6,9 @@ use std::ffi::OsStr;
 use super::CheckView;
 use crate::actions::programs::{ProgramState, program_state};
 use crate::daemon::program_version;
-use crate::model::ProgramInfo;
+use crate::model::{Mode, ProgramInfo};
 use crate::project::{Catalogue, MeshSource, Project, find_program};
+use crate::runtime::cannot;
 
 /// Can the agents be run, and are their programs there? For a mesh that was only shipped,
 /// it is enough to know.
@@ -116,7 +117,15 @@ fn agent_cli(
         (ProgramState::LoggedIn, None) => detail += ", logged in",
         (ProgramState::Installed | ProgramState::LoggedOut | ProgramState::NotInstalled, None) => {}
     }
-    let detail = format!("{detail}; for {who}");
+    let mut detail = format!("{detail}; for {who}");
+    let mode = runtime.map_or(Mode::Turn, |runtime| runtime.mode);
+    if let Some(cannot) = runtime.and_then(|runtime| cannot(runtime, mode)) {
+        let cannot = cannot.join("; ");
+        detail += &match cannot.is_empty() {
+            true => String::new(),
+            false => format!("; cannot: {cannot}"),
+        };
+    }
     match fixes.is_empty() {
         true => CheckView::well(check, detail),
         false => CheckView::odd(check, detail, fixes.join("; ")),

@@ -1,7 +1,7 @@
 //! Details that no other test depends on.
 
-use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Event, Phase, Timer, Verdict};
+use super::play::{Play, Verdict, from, mesh, who};
+use crate::engine::{Effect, Event, Phase, Timer};
 use crate::model::{Address, Kind};
 
 #[test]

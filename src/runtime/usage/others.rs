@@ -48,7 +48,7 @@ pub(super) fn gemini(reader: &mut UsageReader, line: &Value) {
     }
 }
 
-/// opencode: each step has its own.
+/// opencode: each step has its own. What its plugin keeps is of a session, over all processes.
 pub(super) fn opencode(reader: &mut UsageReader, line: &Value) {
     let part = &line["part"];
     let Some(tokens) = part.get("tokens") else {
@@ -63,7 +63,8 @@ pub(super) fn opencode(reader: &mut UsageReader, line: &Value) {
         cache_write: write,
         cost_usd_micros: micros(part.get("cost").and_then(Value::as_f64)),
     };
-    reader.only(None).add(text(part, "id"), piece);
+    let counter = reader.only(text(line, "session"));
+    counter.add(text(part, "id"), piece);
 }
 
 /// pi: each answer has its own, at its end in a stream (where later events repeat it), and as a

@@ -144,6 +144,13 @@ fn opencode_tells_each_step() {
         told(UsageFormat::Opencode, &[both.as_bytes()]),
         ["process ? 200/20/80/0 500000"]
     );
+    // What its plugin keeps is of a session: a process that resumes it reads it again.
+    let line = r#"{"session":"ses_1","part":{"id":"prt_1","tokens":{"input":60,"output":10,"reasoning":0,"cache":{"read":40,"write":0}},"cost":0}}"#;
+    let lines = format!("{line}\n");
+    assert_eq!(
+        told(UsageFormat::Opencode, &[lines.as_bytes(), lines.as_bytes()]),
+        ["ses_1 ? 100/10/40/0 ?"]
+    );
 }
 
 #[test]

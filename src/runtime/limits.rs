@@ -1,0 +1,114 @@
+//! What a runtime cannot do, by its definition: `tx mesh check`, `tx doctor` and `tx runtime show`
+//! say the same.
+
+use super::template::uses_session;
+use crate::model::{Argument, HookMeaning, Mode, Piece, Runtime, UsageFormat, pieces};
+
+/// Does an agent of this runtime ask the human for permissions through `tx asks`?
+pub fn asks(runtime: &Runtime, mode: Mode) -> bool {
+    let mut meanings = runtime.hooks.values();
+    let by_hook = meanings.any(|meaning| *meaning == HookMeaning::Asks);
+    match mode {
+        Mode::Pane => by_hook || !runtime.answers.is_empty(),
+        Mode::Turn => by_hook && runtime.asks_in_turns,
+    }
+}
+
+/// What it cannot do in this mode, each as the end of "it cannot …"; `None`: it has no such
+/// mode.
+pub fn cannot(runtime: &Runtime, mode: Mode) -> Option<Vec<&'static str>> {
+    let run = match mode {
+        Mode::Pane => &runtime.run,
+        Mode::Turn => &runtime.turn,
+    };
+    if run.is_empty() {
+        return None;
+    }
+    let has = |wanted: &[&str]| has_place_for(runtime, run, wanted);
+    let is_woken = {
+        let mut files = runtime.files.values().map(ToString::to_string);
+        !runtime.send.is_empty() || files.any(|file| file.contains("--wake"))
+    };
+    // In a pane, a hook names the file that it keeps.
+    let usage = runtime
+        .usage
+        .filter(|_| mode == Mode::Turn || !runtime.hooks.is_empty());
+    let cost = usage.map(UsageFormat::has_cost);
+    let missing = [
+        (!asks(runtime, mode), "ask you for a permission"),
+        (
+            mode == Mode::Pane && !is_woken,
+            "take a message while it waits, unless it is typed",
+        ),
+        (!uses_session(run), "go on in its conversation"),
+        (!has(&["permissions"]), "be told what it may do"),
+        (
+            !has(&["tools", "denied_tools"]),
+            "be told which tools it may use",
+        ),
+        (
+            !has(&["mcp_file", "mcp_toml"]),
+            "use the MCP servers of a mesh",
+        ),
+        (cost.is_none(), "say what it uses"),
+        (cost == Some(false), "say what it costs"),
+    ];
+    let missing = missing.into_iter().filter(|(is, _)| *is);
+    Some(missing.map(|(_, what)| what).collect())
+}
+
+/// Is one of these placeholders in its arguments, its files or its variables?
+fn has_place_for(runtime: &Runtime, run: &[Argument], wanted: &[&str]) -> bool {
+    let is_one = |text: &str| {
+        let is = |piece: &Piece| match piece {
+            Piece::Slot { name, .. } => wanted.contains(name),
+            Piece::Text(_) => false,
+        };
+        pieces(text).iter().any(is)
+    };
+    let mut arguments = run.iter().flat_map(Argument::texts);
+    let mut files = runtime.files.values().map(ToString::to_string);
+    arguments.any(is_one)
+        || files.any(|file| is_one(&file))
+        || runtime.env.values().any(|value| is_one(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::Runtimes;
+
+    #[test]
+    fn what_each_cannot_do_follows_from_its_definition() {
+        let cannot = |name: &str, mode: Mode| {
+            let runtime = Runtimes::builtin().get(name).unwrap();
+            cannot(runtime, mode).map(|what| what.join("; "))
+        };
+        let none = Some(String::new());
+        assert_eq!(cannot("claude", Mode::Pane), none);
+        assert_eq!(cannot("claude", Mode::Turn), none);
+        assert_eq!(cannot("command", Mode::Turn), None, "each names its own");
+        for (name, mode, asks) in [
+            ("codex", Mode::Pane, true),
+            ("codex", Mode::Turn, false),
+            ("opencode", Mode::Pane, true),
+            ("opencode", Mode::Turn, false),
+            ("gemini", Mode::Pane, true),
+            ("gemini", Mode::Turn, false),
+            ("aider", Mode::Pane, true),
+            ("pi", Mode::Pane, false),
+        ] {
+            let said = cannot(name, mode).unwrap();
+            assert_eq!(
+                !said.contains("a permission"),
+                asks,
+                "{name} {mode:?}: {said}"
+            );
+        }
+        let typed = "unless it is typed";
+        assert!(cannot("gemini", Mode::Pane).unwrap().contains(typed));
+        assert!(!cannot("opencode", Mode::Pane).unwrap().contains(typed));
+        assert!(!cannot("codex", Mode::Pane).unwrap().contains(typed));
+        assert!(cannot("pi", Mode::Turn).unwrap().contains("what it may do"));
+    }
+}
