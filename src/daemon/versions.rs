@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::format::mesh::{self, Part, Remark};
+use crate::format::mesh::{self, ConfigPart, Remark};
 use crate::model::{Code, Mode};
 use crate::project::{
     Catalogue, MeshEntry, MeshSource, Project, find_program, make_private_folders, write_private,
@@ -57,7 +57,7 @@ fn say_untested(entry: &mut MeshEntry, runtime: &str, version: &str) {
         Some(Mode::Pane) => "`mode: pane` may not work with it",
     };
     let remark = Remark {
-        part: Part::Agent(index),
+        part: ConfigPart::Agent(index),
         code: Code::UntestedVersion,
         message: format!("tx was not tested with {runtime} {version}: {how}"),
         hint:

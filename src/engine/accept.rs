@@ -22,7 +22,7 @@ use crate::model::{Address, Envelope, Kind, MsgId, Quality, Rearmatter};
 pub(super) const HOPS: u32 = 50;
 
 /// A message that is accepted, with what it will be known by.
-pub(super) struct Taken {
+pub(super) struct AcceptedMessage {
     pub(super) number: MessageNo,
     pub(super) id: MsgId,
     /// The id as its author wrote it, if another message has that.
@@ -99,7 +99,7 @@ impl State {
         let number = amended.unwrap_or_else(|| self.next_number());
         let author = envelope.from.clone();
         let costs = amended.is_none();
-        let taken = Taken {
+        let taken = AcceptedMessage {
             number,
             id,
             written,
@@ -191,12 +191,12 @@ impl State {
     /// Take a message in, and act on it.
     pub(super) fn accept(
         &mut self,
-        taken: Taken,
+        taken: AcceptedMessage,
         plan: Plan,
         known: &[MessageRecord],
         costs: bool,
     ) {
-        let Taken {
+        let AcceptedMessage {
             number,
             id,
             written,

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::event::Timer;
-use super::fanout::{BlockPhase, BlockRules, Decision, FanOut, MemberProgress};
+use super::fanout::{BlockDecision, BlockPhase, BlockRules, FanOut, MemberProgress};
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
 use super::notes::Note;
 use super::state::State;
@@ -147,9 +147,9 @@ impl State {
     /// The block is joined or short, once every member is closed.
     pub(super) fn decide_block(&mut self, block: MessageNo) {
         match self.fan_outs.get(block).map(FanOut::decision) {
-            Some(Decision::Join) => self.join_block(block),
-            Some(Decision::Short) => self.block_is_short(block),
-            Some(Decision::Wait) | None => {}
+            Some(BlockDecision::Join) => self.join_block(block),
+            Some(BlockDecision::Short) => self.block_is_short(block),
+            Some(BlockDecision::Wait) | None => {}
         }
     }
 

@@ -1,7 +1,7 @@
 //! Outcomes go through gates: a round of all of them, then on, back to their author, or no
 //! further.
 
-use super::accept::Taken;
+use super::accept::AcceptedMessage;
 use super::effect::Effect;
 use super::event::Timer;
 use super::gates::{claims, report, report_of, wrong_sources, wrong_with};
@@ -470,7 +470,7 @@ impl State {
                 record: self.seq,
                 body,
             };
-            let taken = Taken {
+            let taken = AcceptedMessage {
                 number,
                 id,
                 written: None,

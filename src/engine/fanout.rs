@@ -88,7 +88,7 @@ pub(super) struct MemberProgress {
 
 /// What is to be done with a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(super) enum BlockDecision {
     /// Nothing yet.
     Wait,
     /// The join gets the results.
@@ -219,14 +219,14 @@ impl FanOut {
         min.min(self.members.len() - dropped.count())
     }
 
-    pub(super) fn decision(&self) -> Decision {
+    pub(super) fn decision(&self) -> BlockDecision {
         if self.at_work().next().is_some() {
-            return Decision::Wait;
+            return BlockDecision::Wait;
         }
         match self.successes() >= self.needed() {
-            true => Decision::Join,
-            false if self.is_short() => Decision::Wait,
-            false => Decision::Short,
+            true => BlockDecision::Join,
+            false if self.is_short() => BlockDecision::Wait,
+            false => BlockDecision::Short,
         }
     }
 

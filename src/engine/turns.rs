@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use indexmap::IndexSet;
 
-use super::accept::Taken;
+use super::accept::AcceptedMessage;
 use super::checking::first_line as first_line_of;
 use super::effect::Effect;
 use super::event::{ProcessExit, Traits, exited_with};
@@ -243,7 +243,7 @@ impl State {
         match self.plan(&envelope, &[], &parts, true) {
             Ok(plan) => {
                 let source = Source::Output { record: self.seq };
-                let taken = Taken {
+                let taken = AcceptedMessage {
                     number,
                     id,
                     written: None,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::runnable::missing_prompt;
 use super::{BUILTIN, Project, cannot_run, read_regular, unreadable};
-use crate::format::mesh::{self, MAX_FILE, ParsedMesh, Part, Remark};
+use crate::format::mesh::{self, ConfigPart, MAX_FILE, ParsedMesh, Remark};
 use crate::model::{Address, Agent, Code, Diagnostic, Directory, Mesh, Recipient};
 use crate::runtime::Runtimes;
 
@@ -210,7 +210,7 @@ impl MeshEntry {
             let why = cannot_run(project, runtimes.of(agent), &self.place, agent, path);
             if let Some(why) = why.filter(|_| !said(index)) {
                 remarks.push(Remark {
-                    part: Part::Agent(index),
+                    part: ConfigPart::Agent(index),
                     code: Code::CannotRun,
                     message: format!("agent `{}` cannot be run here: {why}", agent.name),
                     hint: "install it, or name another program; `tx doctor` says more".into(),
@@ -236,7 +236,7 @@ impl MeshEntry {
             let wanted = Recipient::Full(address);
             let unresolved = directory.resolve(&wanted, &Address::core(), None).err()?;
             Some(Remark {
-                part: Part::Span(span),
+                part: ConfigPart::Span(span),
                 code: Code::UnknownTarget,
                 message: unresolved.to_string(),
                 hint: unresolved.hint(),
@@ -269,7 +269,7 @@ impl MeshEntry {
             })
             .collect();
         let remarks = missing.into_iter().map(|(index, message)| Remark {
-            part: Part::Prompt(index),
+            part: ConfigPart::Prompt(index),
             code: Code::PromptMissing,
             message,
             hint: "the path is relative to the mesh's folder".into(),
@@ -281,7 +281,7 @@ impl MeshEntry {
     /// Something about the mesh's name.
     fn say(&mut self, code: Code, message: String, hint: impl Into<String>) {
         let remark = Remark {
-            part: Part::Name,
+            part: ConfigPart::Name,
             code,
             message,
             hint: hint.into(),

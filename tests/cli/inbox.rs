@@ -55,7 +55,7 @@ fn what_has_come_is_listed_in_the_order_it_came() {
         json!({
             "id": "green", "from": "dev/tester", "kind": "task-complete", "status": "complete",
             "headline": "All green", "at": "2026-11-15T10:00:02.000Z", "path": path,
-            "read": false, "grade": "B", "confidence": 0.6,
+            "read": false, "grade": "B", "confidence": 0.6, "verdict": null,
         })
     );
     assert_eq!(inbox[2]["kind"], "ask-human");

@@ -94,6 +94,11 @@ fn python_agent_prints_what_its_readme_says() {
 }
 
 #[test]
+fn graded_prints_what_its_readme_says() {
+    check_example("graded");
+}
+
+#[test]
 fn own_runtime_prints_what_its_readme_says() {
     check_example("own-runtime");
 }
@@ -113,6 +118,7 @@ fn the_page_of_the_human_prints_what_it_says() {
 fn every_example_is_run_and_listed() {
     let run = [
         "fan-out",
+        "graded",
         "hello",
         "own-runtime",
         "pipeline",

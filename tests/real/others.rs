@@ -265,9 +265,10 @@ fn others_are_given_a_text_as_it_is() {
         let run = team.lab.project().join(".ai/tx/run/team/builder");
         let given = fs::read_to_string(run.join("1/turn-1.md")).unwrap();
         assert!(given.contains(&body), "{name} {mode}: it is given whole");
-        assert_eq!(told(&team, name, headline), 1, "{name} {mode}: in the line");
-        if name == "aider" {
-            assert_eq!(told(&team, name, "THE-END"), 1, "all of it is in its text");
+        // aider is given all of it, and has it summed up afterwards.
+        match name {
+            "aider" => assert!(told(&team, name, "THE-END") > 0, "{name} {mode}"),
+            _ => assert_eq!(told(&team, name, headline), 1, "{name} {mode}"),
         }
         assert!(!team.lab.project().join("pwned").exists(), "{name} {mode}");
     }

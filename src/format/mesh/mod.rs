@@ -62,7 +62,7 @@ pub struct ParsedMesh {
 #[derive(Clone, Debug)]
 pub struct Remark {
     /// Where.
-    pub part: Part,
+    pub part: ConfigPart,
     /// Which finding.
     pub code: Code,
     /// What was found.
@@ -73,7 +73,7 @@ pub struct Remark {
 
 /// A part of a config.
 #[derive(Clone, Debug)]
-pub enum Part {
+pub enum ConfigPart {
     /// The mesh's name.
     Name,
     /// The prompt of the agent with this index.
@@ -152,14 +152,14 @@ pub fn diagnose(text: &str, remarks: impl IntoIterator<Item = Remark>) -> Vec<Di
     } in remarks
     {
         match part {
-            Part::Name => document.about_value(code, &at!["mesh"], message, hint),
-            Part::Prompt(index) => {
+            ConfigPart::Name => document.about_value(code, &at!["mesh"], message, hint),
+            ConfigPart::Prompt(index) => {
                 document.about_value(code, &at!["agents", index, "prompt"], message, hint);
             }
-            Part::Agent(index) => {
+            ConfigPart::Agent(index) => {
                 document.about_value(code, &at!["agents", index, "name"], message, hint);
             }
-            Part::Span(span) => document.findings.say(code, span, message, hint),
+            ConfigPart::Span(span) => document.findings.say(code, span, message, hint),
         }
     }
     document.findings.finish()

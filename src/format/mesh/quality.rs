@@ -68,7 +68,7 @@ pub(super) struct Sources<'a> {
 
 /// All gates of a mesh, in the order in which they report.
 pub(super) fn gates(document: &mut Document, sources: &Sources) -> Vec<Gate> {
-    let mut reading = Reading {
+    let mut reading = GateReader {
         document,
         agents: sources.agents,
         gates: Vec::new(),
@@ -160,7 +160,7 @@ fn of_rearmatter(rules: &RawRearmatterRules) -> Option<RearmatterCheck> {
     (check != RearmatterCheck::default()).then_some(check)
 }
 
-struct Reading<'d, 't, 'm> {
+struct GateReader<'d, 't, 'm> {
     document: &'d mut Document<'t>,
     agents: &'m IndexMap<Name, Agent>,
     gates: Vec<Gate>,
@@ -169,7 +169,7 @@ struct Reading<'d, 't, 'm> {
     evaluator: Option<Name>,
 }
 
-impl Reading<'_, '_, '_> {
+impl GateReader<'_, '_, '_> {
     fn add(&mut self, name: &str, agent: Option<&Name>, check: Option<Check>) {
         let complete: OutcomeWord = "complete".parse().expect("a word is a status");
         let Some(check) = check else { return };

@@ -11,16 +11,16 @@ use crate::format::yaml::PathSegment;
 use crate::model::{Address, Code, Kind, Name, OutcomeWord, Recipient, RoutingMode, Row, Target};
 
 /// Whom an agent may ask, and why.
-pub(super) type Asks = IndexMap<Name, IndexMap<Target, String>>;
+pub(super) type AskRows = IndexMap<Name, IndexMap<Target, String>>;
 
 impl Scope<'_, '_, '_> {
     pub(super) fn rows(
         &mut self,
         mode: RoutingMode,
         raw: IndexMap<String, RawRow>,
-    ) -> (IndexMap<Name, Row>, Asks) {
+    ) -> (IndexMap<Name, Row>, AskRows) {
         let mut rows = IndexMap::new();
-        let mut asks = Asks::new();
+        let mut asks = AskRows::new();
         for (key, raw) in raw {
             let Some(agent) = self.own_agent(&key) else {
                 let message = format!("routing: there is no agent `{key}`");

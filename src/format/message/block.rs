@@ -10,16 +10,16 @@ use crate::format::SourceText;
 use crate::format::yaml::{PathSegment, Places, entries};
 
 /// One of the two YAML blocks: its fields, and where they stand.
-pub(super) struct Block<'a> {
+pub(super) struct MatterBlock<'a> {
     pub(super) text: SourceText<'a>,
     pub(super) source: BlockSource<'a>,
     pub(super) fields: Map<String, Value>,
     pub(super) places: OnceCell<Places>,
 }
 
-impl<'a> Block<'a> {
+impl<'a> MatterBlock<'a> {
     pub(super) fn new(text: &'a str, source: BlockSource<'a>, fields: Map<String, Value>) -> Self {
-        Block {
+        MatterBlock {
             text: SourceText(text),
             source,
             fields,

@@ -6,7 +6,7 @@ use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime};
 use indexmap::IndexSet;
 use serde_json::{Map, Value};
 
-use super::block::Block;
+use super::block::MatterBlock;
 use super::marks;
 use super::reading::Reading;
 use crate::format::findings::found;
@@ -16,7 +16,7 @@ use crate::model::{Address, Code, Kind, Line, MsgId, OutcomeWord, Recipient, did
 /// The frontmatter fields, taken out one by one; what is left is extra.
 pub(super) struct Fields<'r, 'a> {
     reading: &'r mut Reading<'a>,
-    block: Block<'a>,
+    block: MatterBlock<'a>,
     /// Fields that were there and wrong.
     failed: Vec<&'static str>,
 }
@@ -59,7 +59,7 @@ pub fn field_named(key: &str) -> Option<&'static str> {
 }
 
 impl<'r, 'a> Fields<'r, 'a> {
-    pub(super) fn new(reading: &'r mut Reading<'a>, mut block: Block<'a>) -> Self {
+    pub(super) fn new(reading: &'r mut Reading<'a>, mut block: MatterBlock<'a>) -> Self {
         // `msg_id`, `In-Reply-To`: agents write these, and mean the field.
         // Nearly all keys are in lower case with dashes, and cannot be another spelling.
         let odd = |key: &&String| key.contains(|c: char| c.is_ascii_uppercase() || c == '_');

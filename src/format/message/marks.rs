@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::block::Block;
+use super::block::MatterBlock;
 use super::fields::field_named;
 use crate::format::findings::Findings;
 use crate::format::yaml::PathSegment;
@@ -43,7 +43,7 @@ pub(super) fn without(text: &str) -> Option<&str> {
 }
 
 /// Leave the marks out of the values of these fields: `**complete**` means the word.
-pub(super) fn leave_out(block: &mut Block, findings: &mut Findings) {
+pub(super) fn leave_out(block: &mut MatterBlock, findings: &mut Findings) {
     for key in FIELDS {
         let mut marked = Vec::new();
         let mut plain = |path: &[PathSegment], value: &mut Value| {

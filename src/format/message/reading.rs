@@ -7,7 +7,7 @@ use base16ct::lower::encode_string;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::block::Block;
+use super::block::MatterBlock;
 use super::fields::Fields;
 use super::source::BlockSource;
 use super::wrapping::FoundMessage;
@@ -105,7 +105,7 @@ impl<'a> Reading<'a> {
         Parsed::Rejected(rejection(front, self.findings.finish()))
     }
 
-    fn front_block(&mut self) -> Option<Block<'a>> {
+    fn front_block(&mut self) -> Option<MatterBlock<'a>> {
         let text = self.text;
         let span = self.front.clone();
         if span.len() > MAX_BLOCK {
@@ -125,7 +125,7 @@ impl<'a> Reading<'a> {
             }
             Err(fault) => self.loose_front(&source, &fault)?,
         };
-        Some(Block::new(text, source, fields))
+        Some(MatterBlock::new(text, source, fields))
     }
 
     /// The fields of a frontmatter that is not YAML: perhaps only for the marks in it.
@@ -177,7 +177,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The last block, if it is rearmatter.
-    fn rear_block(&mut self, tail: &Tail) -> Option<Block<'a>> {
+    fn rear_block(&mut self, tail: &Tail) -> Option<MatterBlock<'a>> {
         let text = self.text;
         let source = BlockSource::of(text, tail.content.clone(), self.indent);
         let block = &*source.text;
@@ -198,7 +198,7 @@ impl<'a> Reading<'a> {
             Ok(Value::Object(fields)) => {
                 let plain = fields.keys().all(|key| is_identifier(key));
                 let taken = plain && (tail.closed || is_known(&fields));
-                taken.then(|| Block::new(text, source, fields))
+                taken.then(|| MatterBlock::new(text, source, fields))
             }
             Ok(_) => None,
             Err(fault) => {
@@ -206,7 +206,7 @@ impl<'a> Reading<'a> {
                 match by_line {
                     Some(fields) if tail.closed || is_known(&fields) => {
                         self.read_by_line(&source, &fault);
-                        Some(Block::new(text, source, fields))
+                        Some(MatterBlock::new(text, source, fields))
                     }
                     Some(_) | None => {
                         let lines = LineShapes::of(block);
@@ -236,7 +236,12 @@ impl<'a> Reading<'a> {
         );
     }
 
-    fn envelope(&mut self, block: Block<'a>, body: &Body, origin: &Origin) -> Option<Envelope> {
+    fn envelope(
+        &mut self,
+        block: MatterBlock<'a>,
+        body: &Body,
+        origin: &Origin,
+    ) -> Option<Envelope> {
         let mut fields = Fields::new(self, block);
         let from = fields.from();
         let status = fields.status();
@@ -337,7 +342,7 @@ impl<'a> Reading<'a> {
         self.findings.say(code, first, message, hint);
     }
 
-    fn rearmatter(&mut self, block: Block<'a>) -> Rearmatter {
+    fn rearmatter(&mut self, block: MatterBlock<'a>) -> Rearmatter {
         for (key, value) in &block.fields {
             let mut path = vec![PathSegment::Key(key.clone())];
             if let Some((expected, found)) = rear::wrong_rearmatter(key, value, &mut path) {
