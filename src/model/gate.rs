@@ -53,6 +53,20 @@ pub enum Check {
     Evaluation(Evaluation),
 }
 
+impl Check {
+    /// The agent that judges.
+    pub fn evaluator(&self) -> Option<&Name> {
+        match self {
+            Check::Evaluation(evaluation) => Some(&evaluation.evaluator),
+            Check::Rearmatter(_)
+            | Check::Accuracy(_)
+            | Check::Commands(_)
+            | Check::Command(_)
+            | Check::Evidence(_) => None,
+        }
+    }
+}
+
 /// What rearmatter must say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RearmatterCheck {

@@ -428,6 +428,7 @@ fn every_answer_is_of_its_schema() {
         "tx start",
         "tx inbox --follow",
         "tx worker peek",
+        "tx quality",
         "tx replay",
         "tx doctor",
         "tx demo",

@@ -281,6 +281,8 @@ fn reached_agents(mesh: &Mesh, edges: &[Edge], routed: &HashSet<usize>) -> HashS
     let index = |name: &Name| mesh.agents.get_index_of(name);
     let mut reached = routed.clone();
     reached.extend(mesh.entry_point.as_ref().and_then(index));
+    let evaluators = mesh.gates.iter().filter_map(|gate| gate.check.evaluator());
+    reached.extend(evaluators.filter_map(index));
     for state in mesh
         .machine
         .iter()

@@ -42,8 +42,12 @@ fn targets(texts: &[&str]) -> Vec<Target> {
     texts.iter().map(|text| target(text)).collect()
 }
 
+/// What the checks say, besides that machines and gathering are not obeyed yet.
 fn codes(diagnostics: &[Diagnostic]) -> Vec<&'static str> {
-    diagnostics.iter().map(|d| d.code.id()).collect()
+    let said = diagnostics.iter().map(|d| d.code);
+    said.filter(|code| *code != Code::NotObeyedYet)
+        .map(Code::id)
+        .collect()
 }
 
 // ---- values and conditions ----
@@ -583,7 +587,8 @@ fn ask_rows_reach_their_targets_and_are_shown_to_the_agent() {
 #[test]
 fn agents_named_only_by_a_field_that_is_not_obeyed_are_not_called_unreachable() {
     let text = "mesh: m\nentry_point: a\nagents:\n  - {name: a, prompt: p, fork_from: b}\n  - {name: b, prompt: p}\n";
-    assert_eq!(codes(&loads(text).1), ["TX0312"]);
+    let found: Vec<Code> = loads(text).1.iter().map(|d| d.code).collect();
+    assert_eq!(found, [Code::NotObeyedYet]);
 }
 
 #[test]
