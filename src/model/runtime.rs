@@ -199,14 +199,6 @@ impl ScreenRules {
     pub fn is_typed_to(&self) -> bool {
         self.composer.is_some() || self.prompt.is_some()
     }
-
-    /// The same rules for a screen where the words of a limit mean nothing.
-    pub fn without_limits(&self) -> ScreenRules {
-        ScreenRules {
-            limited: None,
-            ..self.clone()
-        }
-    }
 }
 
 /// What the title of a pane tells.

@@ -101,10 +101,6 @@ impl Pane {
             }
             let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
             let known = matches!(self.state, PaneState::Ready);
-            // Words that are gone may come again, and mean it then.
-            let look = classify(&self.setup.screen, &view.screen);
-            let was_limited = self.limit_is_old || matches!(self.state, PaneState::Limited { .. });
-            self.limit_is_old = was_limited && matches!(look, Look::Limited { .. });
             self.state = PaneState::Ready;
             // Who was interrupted is told why before anybody is told that it has stopped.
             if !known && !note {
@@ -190,7 +186,7 @@ impl Pane {
 
     /// It is at work.
     pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
-        (self.idle, self.limit_is_old) = (None, false);
+        self.idle = None;
         self.why = "it is at work";
         if let Some(turn) = self.launched {
             self.launch(turn, acts);
@@ -277,27 +273,6 @@ impl Pane {
             self.tell_level(true, acts);
         }
         self.look_if_wanted();
-    }
-
-    /// What a screen shows besides a limit that is over. Its words may stay until the program has
-    /// something to do, which it can be given if it waits.
-    pub(super) fn beneath_old_limit(&self, view: &super::View) -> Option<Look> {
-        let beneath = || classify(&self.setup.screen.without_limits(), &view.screen);
-        match self.state {
-            _ if self.limit_is_old => Some(beneath()),
-            PaneState::Limited { until, .. } if self.at >= until && self.wanted.is_some() => {
-                Some(beneath()).filter(|look| *look == Look::Idle)
-            }
-            PaneState::Limited { .. }
-            | PaneState::Starting { .. }
-            | PaneState::Ready
-            | PaneState::Delivering(_)
-            | PaneState::Submitted(_)
-            | PaneState::Busy
-            | PaneState::Dialog(_)
-            | PaneState::Ending { .. }
-            | PaneState::Gone { .. } => None,
-        }
     }
 
     /// When the limit that a screen shows is over, if it says so. That is read once: later the

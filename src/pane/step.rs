@@ -76,8 +76,6 @@ pub struct Pane {
     pub(super) held: i64,
     /// Something may have been typed that does not show yet: it is not idle before then.
     pub(super) settled: i64,
-    /// The limit that its screen shows is over: the words stay until it has something to do.
-    pub(super) limit_is_old: bool,
     /// A tx that was killed may have typed a note, and not sent it off.
     pub(super) may_hold_note: bool,
     /// Somebody wants to know what the next look finds.
@@ -141,7 +139,6 @@ impl Pane {
             shown: 0,
             held: 0,
             settled: 0,
-            limit_is_old: false,
             may_hold_note: false,
             asked: false,
             next_look: None,
@@ -350,11 +347,7 @@ impl Pane {
         if self.requests.asks().is_some() {
             return PaneSignal::Dialog;
         }
-        let look = match classify(&self.setup.screen, &view.screen) {
-            limited @ Look::Limited { .. } => self.beneath_old_limit(view).unwrap_or(limited),
-            look => look,
-        };
-        match look {
+        match classify(&self.setup.screen, &view.screen) {
             Look::Dialog { .. } => PaneSignal::Dialog,
             Look::Limited { .. } => PaneSignal::Limited,
             Look::Busy => PaneSignal::Busy,

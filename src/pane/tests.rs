@@ -484,42 +484,6 @@ fn dialogs_limits_and_work_are_told_and_hold_a_text() {
 }
 
 #[test]
-fn a_text_is_typed_when_a_limit_is_over_though_its_words_stay_on_the_screen() {
-    let mut play = PaneHarness::idle();
-    let no_room = |last: &str| {
-        let mut view = view(last);
-        view.screen.lines.insert(0, "no room".into());
-        view.screen.cursor = view.screen.cursor.map(|[x, _]| [x, 1]);
-        Saw::Screen(view)
-    };
-    play.see(Saw::Hook(Hook::Limited(None)));
-    play.see(Saw::Deliver(text(1)));
-    play.later(500);
-    assert_eq!(play.see(no_room("> ")), [], "there is no room yet");
-    play.later(300_000);
-    assert_eq!(play.see(no_room("> ")), []);
-    play.later(500);
-    let acts = play.see(no_room("> "));
-    let ready = told(Report::Ready { no: 3 });
-    assert_eq!(acts, [Act::Fence, ready, paste(1, true)]);
-    play.see(Saw::Pasted(Pasted::There));
-    play.later(200);
-    let typed = format!("> {}", text(1).last_line);
-    assert_eq!(play.see(no_room(&typed)), [Act::Enter]);
-    play.see(Saw::Pressed(true));
-    play.later(200);
-    let delivered = told(Report::Delivered { turn: 1 });
-    let acts = play.see(no_room("> "));
-    assert_eq!(acts.first(), Some(&delivered), "{acts:?}");
-    // What it shows then is a limit of its own.
-    let acts = play.see(no_room("> "));
-    assert!(
-        matches!(acts[..], [Act::Tell(Report::Limited { guessed: true, .. })]),
-        "{acts:?}"
-    );
-}
-
-#[test]
 fn an_agent_that_nobody_is_logged_in_at_is_ended_with_the_command_that_helps() {
     let rules = "{ prompt: '^> $', busy: working, logged_out: '^! (?<said>401.*)' }";
     let mut play = PaneHarness::of(serde_yaml::from_str(rules).unwrap(), false);
@@ -873,19 +837,6 @@ fn a_program_without_hooks_may_wait_before_it_takes_up_what_it_was_started_with(
     play.later(20_000);
     let idle = told(Report::Idle { turn: 1, no: 1 });
     assert_eq!(play.see(screen("> ")), [delivered, Act::Fence, idle]);
-}
-
-#[test]
-fn a_limit_that_comes_again_counts_again() {
-    let mut play = PaneHarness::idle();
-    play.see(screen("no room"));
-    assert_eq!(play.pane.phase(), PanePhase::Limited);
-    play.see(screen("> "));
-    play.later(500);
-    play.see(screen("> "));
-    assert_eq!(play.pane.phase(), PanePhase::Ready, "the words are gone");
-    play.see(screen("no room"));
-    assert_eq!(play.pane.phase(), PanePhase::Limited);
 }
 
 #[test]

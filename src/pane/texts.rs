@@ -273,7 +273,7 @@ impl Pane {
     /// It has a text.
     fn has(&mut self, text: &Text, acts: &mut Vec<Act>) {
         (self.state, self.ours, self.shown, self.idle) = (PaneState::Busy, true, 0, None);
-        (self.perhaps, self.limit_is_old) = (None, false);
+        self.perhaps = None;
         if let Some(turn) = text.turn {
             self.turn = turn;
             acts.push(Act::Tell(Report::Delivered { turn }));
