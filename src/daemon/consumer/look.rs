@@ -126,7 +126,10 @@ fn arrived(path: String, bytes: &[u8], read: ReadMessage) -> Box<Arrived> {
     let body = text.get(read.body.clone()).unwrap_or(&text);
     // Only an outcome is ever divided.
     let divided = read.message.envelope.status.is_some();
-    let parts = divided.then(|| parts(body)).unwrap_or_default();
+    let parts = match divided {
+        true => parts(body),
+        false => Vec::new(),
+    };
     Box::new(Arrived {
         path,
         hash: hash_of(bytes),

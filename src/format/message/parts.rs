@@ -68,7 +68,7 @@ fn fence_of(line: &str) -> Option<(char, usize, bool)> {
         .next()
         .filter(|mark| matches!(mark, '`' | '~'))?;
     let length = line.chars().take_while(|c| *c == mark).count();
-    (length >= 3 && indent < 4).then(|| (mark, length, line.len() == length))
+    (length >= 3 && indent < 4).then_some((mark, length, line.len() == length))
 }
 
 /// A fence that is never closed is no fence.

@@ -289,6 +289,10 @@ impl Model {
         // A member's outcome goes to the join and nowhere else, unless it needs the human.
         let member = match hand {
             Some(hand) if self.is_unsure(from, hand) => return vec![May::Any],
+            // A member is given its work alone. Which of these that is, is not known here.
+            Some(hand) if hand.items.len() > 1 && self.member(from, hand).is_some() => {
+                return vec![May::Any];
+            }
             Some(hand) => self.member(from, hand),
             None if self.was_member(from) => return vec![May::Any],
             None => None,
@@ -322,6 +326,11 @@ impl Model {
                 Goes::To(to) => all.push(May::Accepted(accepted(&to, Kind::TaskComplete))),
                 Goes::Asks => all.push(May::Accepted(accepted(&core, Kind::AskHuman))),
                 Goes::FanOut { members, join } => {
+                    // Who works on the results of a block of its own opens no other; that block
+                    // may be of a mesh that was loaded before.
+                    if hand.is_some() {
+                        all.push(May::Accepted(accepted(&core, Kind::TaskComplete)));
+                    }
                     let members = members.into_iter().map(|m| (m, Kind::TaskComplete));
                     all.push(May::Accepted(Accepted {
                         to: members.collect(),
