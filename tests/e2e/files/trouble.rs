@@ -76,7 +76,8 @@ fn files_are_known_when_their_folder_is_back_after_another_stood_in_its_place() 
     finish("before");
     let away = project.root().join(".ai/tx/away");
     fs::rename(project.bus(), &away).unwrap();
-    fs::create_dir(project.bus()).unwrap();
+    // tx may have made it for a message of its own.
+    fs::create_dir_all(project.bus()).unwrap();
     finish("instead");
     fs::rename(project.bus(), project.root().join(".ai/tx/other")).unwrap();
     fs::rename(&away, project.bus()).unwrap();

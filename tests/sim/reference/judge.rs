@@ -28,6 +28,15 @@ pub(crate) struct Made {
 const HOPS: u32 = 50;
 
 impl Model {
+    /// Does an agent open blocks, or work in one? The work of a member that ended with `error` is
+    /// kept, and joined results go past a block of their own: this reference knows neither.
+    fn is_in_a_block(&self, who: &Address) -> bool {
+        let member = self.sets.values().any(|set| set.members.contains(who));
+        let rows = self.meshes.get(&who.mesh).map(|mesh| &mesh.routing.rows);
+        let row = rows.and_then(|rows| rows.get(&who.agent));
+        member || matches!(row, Some(tx::model::Row::FanOut { .. }))
+    }
+
     /// A file was read. `made`: what tx made of it; nothing, if it was known.
     pub(crate) fn file(
         &mut self,
@@ -72,7 +81,7 @@ impl Model {
                 }
             }
         }
-        if late && self.was_member(&said.from) {
+        if (late && self.was_member(&said.from)) || self.is_in_a_block(&said.from) {
             may.push(May::Any);
         }
         // Whether these still wait for answers is known after the commit.
