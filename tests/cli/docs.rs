@@ -240,22 +240,60 @@ fn the_page_of_the_mesh_format_names_every_field() {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_and_anchors_between_pages_lead_somewhere() {
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         for link in text
             .split("](")
             .skip(1)
             .filter_map(|rest| rest.split(')').next())
+            .filter(|link| !link.contains("://"))
         {
-            let target = link.split('#').next().unwrap();
-            if !target.is_empty() && !target.contains("://") {
-                assert!(
-                    page.parent().unwrap().join(target).exists(),
-                    "{}: {link}",
-                    page.display()
-                );
-            }
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().unwrap().join(file),
+            };
+            assert!(target.exists(), "{}: {link}", page.display());
+            assert!(
+                anchor.is_empty() || anchors(&target).contains(anchor),
+                "{}: {link}: there is no such heading",
+                page.display()
+            );
+        }
+    }
+}
+
+/// What GitHub makes of the headings of a page: lower case, dashes for spaces, no punctuation.
+fn anchors(page: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(page).unwrap();
+    let mut fenced = false;
+    let mut anchors = BTreeSet::new();
+    for line in text.lines() {
+        fenced ^= line.starts_with("```");
+        let title = line.trim_start_matches('#');
+        if fenced || title.len() == line.len() {
+            continue;
+        }
+        let title = title.trim().to_lowercase();
+        let kept = title
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        anchors.insert(kept.map(|c| if c == ' ' { '-' } else { c }).collect());
+    }
+    anchors
+}
+
+#[test]
+fn the_index_of_the_docs_names_every_page() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    for page in pages() {
+        let name = page.file_name().unwrap().to_string_lossy();
+        if page.parent() == Some(&root().join("docs")) && name != "README.md" {
+            assert!(
+                index.contains(&format!("({name}")),
+                "docs/README.md does not name {name}"
+            );
         }
     }
 }
