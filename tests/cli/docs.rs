@@ -299,6 +299,44 @@ fn the_index_of_the_docs_names_every_page() {
 }
 
 #[test]
+fn the_page_of_troubles_quotes_what_the_program_prints() {
+    let mut program = String::new();
+    let mut folders = vec![root().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                // A string that goes on in the next line is one string.
+                let mut parts = text.split("\\\n");
+                program += parts.next().unwrap();
+                parts.for_each(|part| program += part.trim_start());
+            }
+        }
+    }
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let mut heading = "";
+    let mut count = 0;
+    for line in page.lines().filter(|line| line.starts_with("| ")) {
+        let cell = line.split('|').nth(1).unwrap();
+        if line.contains("meaning |") || cell.trim() == "symptom" || cell.trim() == "command" {
+            heading = cell.trim();
+        } else if heading == "tx prints" {
+            for quote in cell.split('`').skip(1).step_by(2) {
+                let quote = quote.trim();
+                assert!(
+                    program.contains(quote),
+                    "docs/troubleshooting.md: nothing prints `{quote}`"
+                );
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 40, "only {count} quotes were found");
+}
+
+#[test]
 fn the_shipped_meshes_are_all_built_in() {
     fn files(folder: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(folder)
