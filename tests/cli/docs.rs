@@ -266,13 +266,17 @@ fn links_and_anchors_between_pages_lead_somewhere() {
 
 /// What GitHub makes of the headings of a page: lower case, dashes for spaces, no punctuation.
 fn anchors(page: &Path) -> BTreeSet<String> {
-    let text = fs::read_to_string(page).unwrap();
-    let mut fenced = false;
+    let mut fence = 0;
     let mut anchors = BTreeSet::new();
-    for line in text.lines() {
-        fenced ^= line.starts_with("```");
+    for line in fs::read_to_string(page).unwrap().lines() {
+        let marks = line.len() - line.trim_start_matches('`').len();
+        match fence {
+            0 if marks >= 3 => fence = marks,
+            open if open > 0 && marks >= open && marks == line.trim().len() => fence = 0,
+            _ => {}
+        }
         let title = line.trim_start_matches('#');
-        if fenced || title.len() == line.len() {
+        if fence > 0 || title.len() == line.len() {
             continue;
         }
         let title = title.trim().to_lowercase();
