@@ -240,24 +240,104 @@ fn the_page_of_the_mesh_format_names_every_field() {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_and_anchors_between_pages_lead_somewhere() {
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         for link in text
             .split("](")
             .skip(1)
             .filter_map(|rest| rest.split(')').next())
+            .filter(|link| !link.contains("://"))
         {
-            let target = link.split('#').next().unwrap();
-            if !target.is_empty() && !target.contains("://") {
-                assert!(
-                    page.parent().unwrap().join(target).exists(),
-                    "{}: {link}",
-                    page.display()
-                );
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().unwrap().join(file),
+            };
+            assert!(target.exists(), "{}: {link}", page.display());
+            assert!(
+                anchor.is_empty() || anchors(&target).contains(anchor),
+                "{}: {link}: there is no such heading",
+                page.display()
+            );
+        }
+    }
+}
+
+/// What GitHub makes of the headings of a page: lower case, dashes for spaces, no punctuation.
+fn anchors(page: &Path) -> BTreeSet<String> {
+    let mut fence = 0;
+    let mut anchors = BTreeSet::new();
+    for line in fs::read_to_string(page).unwrap().lines() {
+        let marks = line.len() - line.trim_start_matches('`').len();
+        match fence {
+            0 if marks >= 3 => fence = marks,
+            open if open > 0 && marks >= open && marks == line.trim().len() => fence = 0,
+            _ => {}
+        }
+        let title = line.trim_start_matches('#');
+        if fence > 0 || title.len() == line.len() {
+            continue;
+        }
+        let title = title.trim().to_lowercase();
+        let kept = title
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        anchors.insert(kept.map(|c| if c == ' ' { '-' } else { c }).collect());
+    }
+    anchors
+}
+
+#[test]
+fn the_index_of_the_docs_names_every_page() {
+    let index = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    for page in pages() {
+        let name = page.file_name().unwrap().to_string_lossy();
+        if page.parent() == Some(&root().join("docs")) && name != "README.md" {
+            assert!(
+                index.contains(&format!("({name}")),
+                "docs/README.md does not name {name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_page_of_troubles_quotes_what_the_program_prints() {
+    let mut program = String::new();
+    let mut folders = vec![root().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                // A string that goes on in the next line is one string.
+                let mut parts = text.split("\\\n");
+                program += parts.next().unwrap();
+                parts.for_each(|part| program += part.trim_start());
             }
         }
     }
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let mut heading = "";
+    let mut count = 0;
+    for line in page.lines().filter(|line| line.starts_with("| ")) {
+        let cell = line.split('|').nth(1).unwrap();
+        if line.contains("meaning |") || cell.trim() == "symptom" || cell.trim() == "command" {
+            heading = cell.trim();
+        } else if heading == "tx prints" {
+            for quote in cell.split('`').skip(1).step_by(2) {
+                let quote = quote.trim();
+                assert!(
+                    program.contains(quote),
+                    "docs/troubleshooting.md: nothing prints `{quote}`"
+                );
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 40, "only {count} quotes were found");
 }
 
 #[test]
