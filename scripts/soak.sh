@@ -24,6 +24,18 @@ TX_KILLS=500 cargo test --locked --release --test e2e wrapper -- --nocapture
 TX_KILLS=50 cargo test --locked --release --test e2e under_load -- --nocapture
 TX_SOAK=1 cargo test --locked --release --test e2e files
 
+say "real processes, with the portable variant of what Linux tells"
+install lsof
+cargo test --locked --release --features portable --lib daemon::platform
+cargo test --locked --release --features portable --test e2e -- --test-threads 6
+
+say "licences, duplicates and sources of the crates"
+if cargo deny --version >/dev/null 2>&1; then
+    cargo deny check
+else
+    say "skipped: cargo deny is not installed (cargo install cargo-deny)"
+fi
+
 say "a project that an older tx left under kill -9"
 older=027d6b82267835dd26b34f470ee2c91667c6e47e # the last commit with format 1 of the journal
 if git cat-file -e "$older^{commit}" 2>/dev/null; then

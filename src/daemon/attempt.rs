@@ -10,6 +10,7 @@
 //!   its terminal is known.
 //! - `ended` is the last word.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -23,7 +24,10 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::attempts::worker_folder;
-use super::signals::{all_processes, has_session, is_dead, of_session, parent_of};
+use super::platform::{
+    all_processes, environment_of, exists, is_dead, open_files, parent_of, processes_with,
+};
+use super::signals::{has_session, of_session};
 use crate::engine::{AttemptId, ProcessExit};
 use crate::format::message::{parts, rearmatter_at_end};
 use crate::model::Mode;
@@ -299,10 +303,7 @@ impl Attempt {
     pub(super) fn holders(&self) -> Vec<Pid> {
         let lock = self.own_lock().unwrap_or(AttemptLock::Gone);
         match (lock, self.wrapper()) {
-            (AttemptLock::Own(lock), _) => lock.metadata().map_or_else(
-                |_| Vec::new(),
-                |lock| processes_with(lock.dev(), lock.ino()),
-            ),
+            (AttemptLock::Own(_), _) => processes_with(&self.lock_file()),
             (AttemptLock::Forged, Some(wrapper)) => of_session(wrapper),
             (AttemptLock::Forged, None) | (AttemptLock::Gone, _) => Vec::new(),
         }
@@ -354,9 +355,9 @@ impl Attempt {
         let Some(wrapper) = self.wrapper() else {
             return Vec::new();
         };
-        match fs::metadata(format!("/proc/{wrapper}")) {
-            Err(error) if error.kind() == ErrorKind::NotFound => of_session(wrapper),
-            Ok(_) | Err(_) => Vec::new(),
+        match exists(wrapper) {
+            true => Vec::new(),
+            false => of_session(wrapper),
         }
     }
 
@@ -384,13 +385,11 @@ pub(super) const MARK: &str = "TX_ATTEMPT";
 
 /// The processes that were started with the mark of an attempt.
 fn processes_marked(folder: &Path) -> Vec<Pid> {
-    let mut mark = format!("{MARK}=").into_bytes();
-    mark.extend_from_slice(folder.as_os_str().as_bytes());
-    let is_marked = |pid: &Pid| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|one| one == mark)
-    };
-    all_processes().filter(is_marked).collect()
+    let mut mark = OsString::from(format!("{MARK}="));
+    mark.push(folder);
+    let mut all = all_processes();
+    all.retain(|pid| environment_of(*pid).contains(&mark));
+    all
 }
 
 /// Is this a process of any attempt: it, or one that it descends from, was started with a mark,
@@ -398,35 +397,17 @@ fn processes_marked(folder: &Path) -> Vec<Pid> {
 pub(super) fn is_of_an_attempt(pid: Pid) -> bool {
     let mark = format!("{MARK}=").into_bytes();
     let is_marked = |pid: Pid| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let mut all = environment.split(|byte| *byte == 0);
-        all.any(|one| one.starts_with(&mark))
+        let variables = environment_of(pid);
+        variables
+            .iter()
+            .any(|one| one.as_bytes().starts_with(&mark))
     };
-    let has_lock = |pid: Pid| {
-        let open = fs::read_dir(format!("/proc/{pid}/fd"))
-            .into_iter()
-            .flatten();
-        let mut files = open
-            .flatten()
-            .filter_map(|entry| fs::read_link(entry.path()).ok());
-        files.any(|file| file.ends_with("lock") && file.to_string_lossy().contains("/.ai/tx/run/"))
-    };
+    let is_lock =
+        |file: &PathBuf| file.ends_with("lock") && file.to_string_lossy().contains("/.ai/tx/run/");
     let ancestors = std::iter::successors(Some(pid), |pid| parent_of(*pid));
     // Nobody descends from so many.
     let mut ancestors = ancestors.take(100);
-    ancestors.any(|pid| is_marked(pid) || has_lock(pid))
-}
-
-/// The processes that have a file open, by what the kernel tells of all.
-fn processes_with(device: u64, inode: u64) -> Vec<Pid> {
-    let has_it = |pid: &Pid| {
-        let open = fs::read_dir(format!("/proc/{pid}/fd"))
-            .into_iter()
-            .flatten();
-        let mut files = open.filter_map(|fd| fs::metadata(fd.ok()?.path()).ok());
-        files.any(|file| file.dev() == device && file.ino() == inode)
-    };
-    all_processes().filter(has_it).collect()
+    ancestors.any(|pid| is_marked(pid) || open_files(pid).iter().any(is_lock))
 }
 
 fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {

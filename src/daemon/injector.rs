@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::Input;
 use super::clock::{Clock, until};
 use super::notifier::{Notification, Notifier};
-use super::signals::at_terminal_of;
+use super::platform::{at_terminal_of, program_of};
 use super::terminal::Terminal;
 use super::test_settings::still;
 use crate::engine::{MessageNo, Sent};
@@ -257,7 +257,7 @@ fn has_terminal(pid: i32) -> bool {
     let Some(pid) = Pid::from_raw(pid) else {
         return false;
     };
-    let Ok(program) = fs::read_link(format!("/proc/{pid}/exe")) else {
+    let Some(program) = program_of(pid) else {
         return false;
     };
     // One that was replaced since has lost its name.

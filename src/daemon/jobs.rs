@@ -19,7 +19,8 @@ use tokio::time::{sleep, timeout};
 use super::Input;
 use super::attempt::{Attempt, Ended, LaunchSpec, Stand};
 use super::blocking::run_blocking;
-use super::signals::{gone, kill_all};
+use super::platform::gone;
+use super::signals::kill_all;
 use crate::engine::{Event, Job, JobEnd, JobOwner, JobResult, ProcessExit};
 use crate::model::{Mode, Seconds};
 

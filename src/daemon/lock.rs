@@ -6,7 +6,6 @@
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
@@ -15,6 +14,7 @@ use std::time::Duration;
 use chrono::Utc;
 use serde::{Deserialize, Serialize};
 
+use super::platform::{lock_holder, path_of};
 use crate::journal::FileId;
 use crate::model::to_the_second;
 use crate::project::{Project, make_private_folder};
@@ -150,8 +150,8 @@ pub enum Lost {
         /// Where it is.
         to: PathBuf,
     },
-    /// The folder of the project is gone.
-    #[error("the project {} was removed while tx ran, so tx has ended, and its agents too: nothing is left to work on", .0.display())]
+    /// The folder of the project is gone, and the system does not say where to.
+    #[error("the project {} is gone, so tx has ended, and its agents too: if you moved it, `tx -C DIR start` goes on where it was", .0.display())]
     Removed(PathBuf),
     /// A file of its state is gone, or another.
     #[error("{} was removed or replaced while tx ran, so tx has ended, and its agents too: {}", .path.display(), way_back(.copy.as_deref()))]
@@ -182,8 +182,7 @@ impl Ground {
     pub(super) fn check(&self) -> Result<(), Lost> {
         let (root, id) = &self.root;
         if !is_same(root, *id) {
-            let opened = format!("/proc/self/fd/{}", self.opened.as_raw_fd());
-            let to = fs::read_link(opened).ok().filter(|to| is_same(to, *id));
+            let to = path_of(&self.opened).filter(|to| is_same(to, *id));
             let from = root.clone();
             return Err(match to {
                 Some(to) => Lost::Moved { from, to },
@@ -222,34 +221,15 @@ fn lock_root(root: &Path) -> Result<File, LockTaken> {
         match folder.try_lock() {
             Ok(()) => break,
             Err(TryLockError::WouldBlock) if tried < TRIES => sleep(BETWEEN),
-            Err(TryLockError::WouldBlock) => {
-                let found = folder.metadata().map_err(failed)?;
-                match holder((found.dev(), found.ino())) {
-                    Some(pid) => return Err(LockTaken::Unseen(pid)),
-                    None => break,
-                }
-            }
+            Err(TryLockError::WouldBlock) => match lock_holder(root) {
+                Some(pid) => return Err(LockTaken::Unseen(pid)),
+                None => break,
+            },
             // Not every file system can lock a folder; the file is locked.
             Err(TryLockError::Error(_)) => break,
         }
     }
     Ok(folder)
-}
-
-/// The process of this user that has locked a file, by what the kernel tells of all locks.
-fn holder((device, inode): FileId) -> Option<u32> {
-    let own = rustix::process::getuid().as_raw();
-    let locks = fs::read_to_string("/proc/locks").ok()?;
-    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    let file = format!("{major:02x}:{minor:02x}:{inode}");
-    let pids = locks.lines().filter_map(|line| {
-        let mut fields = line.split_whitespace();
-        let is_lock = fields.nth(1) == Some("FLOCK");
-        let pid: u32 = fields.nth(2)?.parse().ok()?;
-        (is_lock && fields.next() == Some(&file)).then_some(pid)
-    });
-    let is_own = |pid: &u32| fs::metadata(format!("/proc/{pid}")).is_ok_and(|p| p.uid() == own);
-    pids.into_iter().find(is_own)
 }
 
 impl Drop for DaemonLock {

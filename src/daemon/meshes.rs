@@ -12,6 +12,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use super::Input;
 use super::blocking::run_blocking;
+use super::platform::{FileEvent, file_event};
 use super::versions::check_versions;
 use crate::engine::{Event, LoadedMesh, Rejected, State, Traits};
 use crate::format::report::report;
@@ -63,7 +64,9 @@ impl MeshReader {
         let notifier = Arc::clone(&changed);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             // To be read is no change.
-            if !event.is_ok_and(|event| event.kind.is_access() && !is_written(event.kind)) {
+            if !event.is_ok_and(|event| {
+                file_event(event.kind) == FileEvent::Other && event.kind.is_access()
+            }) {
                 notifier.notify_one();
             }
         });
@@ -313,12 +316,4 @@ fn folders_in(folder: &std::path::Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     paths.filter(|path| path.is_dir()).collect()
-}
-
-fn is_written(kind: notify::EventKind) -> bool {
-    use notify::event::{AccessKind, AccessMode};
-    matches!(
-        kind,
-        notify::EventKind::Access(AccessKind::Close(AccessMode::Write))
-    )
 }

@@ -26,6 +26,7 @@ mod notify;
 mod orphans;
 mod pane_tag;
 mod perform;
+mod platform;
 mod process;
 mod processes;
 mod queue;

@@ -5,7 +5,7 @@
 //! but the last, and the program does not outlive it: so there is no exit without a
 //! record, and no record while the program runs.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -18,10 +18,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::FdFlags;
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::attempt::{Attempt, Ended, MARK, MOST_KEPT};
+use super::platform::{this_program, tie_to_parent};
 use crate::format::report::printable_lines;
 use crate::model::Mode;
 use crate::project::create_private;
@@ -93,11 +94,8 @@ pub fn become_program(wrapper: i32, folder: &Path) -> i32 {
 }
 
 fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, String> {
-    #[cfg(target_os = "linux")]
-    {
-        let dies = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
-        dies.map_err(|error| format!("it cannot be tied to its wrapper: {error}"))?;
-    }
+    let tied = tie_to_parent();
+    tied.map_err(|error| format!("it cannot be tied to its wrapper: {error}"))?;
     // It may have died before that.
     if rustix::process::getppid() != Pid::from_raw(wrapper) {
         return Err("its wrapper is gone".into());
@@ -197,15 +195,6 @@ fn ignore_signals() -> io::Result<()> {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     Ok(())
-}
-
-/// This very program, even if its file was replaced since.
-fn this_program() -> io::Result<OsString> {
-    let running = "/proc/self/exe";
-    match cfg!(target_os = "linux") {
-        true => Ok(running.into()),
-        false => std::env::current_exe().map(Into::into),
-    }
 }
 
 fn wait(child: &mut Child) -> io::Result<ExitStatus> {

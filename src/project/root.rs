@@ -13,8 +13,8 @@ use crate::format::report::report;
 use crate::format::settings;
 use crate::model::Settings;
 
-/// The longest path of a Unix socket, in bytes.
-const SOCKET_PATH: usize = 107;
+/// The longest path of a Unix socket, in bytes: macOS has the least room.
+const SOCKET_PATH: usize = 103;
 
 /// The largest file of settings, in bytes.
 const MOST_SETTINGS: usize = 256 * 1024;

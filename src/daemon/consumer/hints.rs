@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use notify::event::{AccessKind, AccessMode, MetadataKind, ModifyKind, RenameMode};
 use notify::{Event, EventKind};
 use tokio::sync::oneshot;
 
 use super::fence;
+use crate::daemon::platform::{FileEvent, file_event};
 
 /// More than these are not noted one by one: the folder is scanned instead.
 const MOST: usize = 200_000;
@@ -192,18 +192,11 @@ fn hints_of([bus, run]: &[PathBuf; 2], event: &Event) -> Vec<Hint> {
             continue;
         }
         let name = name.to_owned();
-        match event.kind {
-            EventKind::Access(AccessKind::Close(AccessMode::Write))
-            | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => hints.push(Hint::Whole(name)),
-            EventKind::Create(_) | EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)) => {
-                hints.push(Hint::Created(name));
-            }
-            EventKind::Modify(ModifyKind::Data(_)) => hints.push(Hint::BeingWritten(name)),
-            EventKind::Access(_)
-            | EventKind::Modify(_)
-            | EventKind::Remove(_)
-            | EventKind::Any
-            | EventKind::Other => {}
+        match file_event(event.kind) {
+            FileEvent::Finished => hints.push(Hint::Whole(name)),
+            FileEvent::Appeared => hints.push(Hint::Created(name)),
+            FileEvent::BeingWritten => hints.push(Hint::BeingWritten(name)),
+            FileEvent::Other => {}
         }
     }
     hints

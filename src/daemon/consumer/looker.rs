@@ -17,12 +17,11 @@ use super::look::{Looked, look};
 use super::seen::{StampByName, TakenFiles};
 use crate::daemon::Input;
 use crate::daemon::clock::wall;
+use crate::daemon::platform::STANDS;
 use crate::daemon::turn_starts::TurnStarts;
 use crate::engine::Event;
 use crate::project::is_passing;
 
-/// How long a file whose writing nobody saw has to stand unchanged.
-const STANDS: Duration = Duration::from_millis(500);
 /// How long the rest of an incomplete file is waited for.
 const GRACE: Duration = Duration::from_secs(10);
 /// How long is waited, at most, for all files to stand.

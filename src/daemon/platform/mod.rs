@@ -1,0 +1,44 @@
+//! What each operating system tells of processes, locks and files in its own way. Everything
+//! else in tx is plain POSIX.
+//!
+//! `linux` asks the kernel (pidfd, `/proc`, close-after-write events). `portable` asks the crate
+//! `sysinfo` and the programs `ps` and `lsof`, and takes a file when its size and time stand
+//! still. It is for macOS, and the feature `portable` builds it on Linux, to be tested there.
+
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+mod linux;
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+pub(super) use linux::{
+    STANDS, all_processes, at_terminal_of, environment_of, exists, file_event, gone, is_dead,
+    lock_holder, open_files, parent_of, path_of, processes_with, program_of, session_of,
+    this_program, tie_to_parent,
+};
+
+#[cfg(any(not(target_os = "linux"), feature = "portable"))]
+mod portable;
+#[cfg(any(not(target_os = "linux"), feature = "portable"))]
+pub(super) use portable::{
+    STANDS, all_processes, at_terminal_of, environment_of, exists, file_event, gone, is_dead,
+    lock_holder, open_files, parent_of, path_of, processes_with, program_of, session_of,
+    this_program, tie_to_parent,
+};
+
+/// What an event of the watcher says of a file in a watched folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileEvent {
+    /// It was written and closed, or moved here: it is whole.
+    Finished,
+    /// It is there, and may be only half written.
+    Appeared,
+    #[cfg_attr(
+        any(not(target_os = "linux"), feature = "portable"),
+        expect(dead_code, reason = "only Linux tells when a file is closed")
+    )]
+    /// Somebody writes to it, and another event follows when it is closed.
+    BeingWritten,
+    /// Nothing that matters.
+    Other,
+}
+
+#[cfg(test)]
+mod tests;
