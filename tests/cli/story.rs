@@ -213,7 +213,7 @@ impl Story {
         story.drop(
             "4.md",
             "from: dev/builder\nstatus: complete\nmsg-id: rebuilt\n",
-            "It is mended",
+            "It is fixed",
         );
         story.is_idle("dev/builder");
         story
