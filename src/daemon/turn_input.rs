@@ -11,7 +11,8 @@ use crate::engine::{AttemptId, Member, ProcessExit};
 use crate::format::message::{MAX_FILE, parts};
 use crate::format::prompt::{Given, line, output_folder, prompt, with_feature};
 use crate::model::{
-    Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, OutcomeWord, Part, Rearmatter, Runtime,
+    Address, Agent, Deliver, Feature, Kind, Manifest, ManifestCheck, Mesh, MsgId, Name,
+    OutcomeWord, Part, Rearmatter, Runtime,
 };
 use crate::pane::{self, Text};
 use crate::project::{
@@ -32,6 +33,8 @@ pub(super) struct TurnInput {
     pub(super) contents: Vec<DeliveredMessage>,
     /// The first message of its run, if it has an output folder for that.
     pub(super) task: Option<DeliveredMessage>,
+    /// The files of the manifest that have to be there before its turn.
+    pub(super) reads: Vec<ManifestCheck>,
     /// The member of a block that it works as.
     pub(super) member: Option<Member>,
 }
@@ -102,6 +105,7 @@ impl Start {
         let unknown = || format!("there is no runtime `{}`", agent.runtime);
         let runtime = runtime.as_ref().ok_or_else(unknown)?;
         let output = self.turn_input.workspace()?;
+        self.turn_input.check_reads(output.as_deref())?;
         let is_cli = runtime.has_system_text(agent);
         let prompt = match is_cli {
             true => Ok(String::new()),
@@ -257,6 +261,7 @@ impl TurnInput {
         let attempt = self.attempt();
         let message = self.turn_file(turn);
         let output = self.workspace()?;
+        self.check_reads(output.as_deref())?;
         let prompt = || self.prompt(output.as_deref(), true);
         if self.is_cli() {
             let reads = !self
@@ -387,7 +392,15 @@ impl TurnInput {
             (true, Some(_) | None) => String::new(),
         };
         let given: Vec<Given> = contents.iter().map(DeliveredMessage::given).collect();
-        let briefing = self.filled(briefing);
+        let mut briefing = self.filled(briefing);
+        let missing = self.missing_reads(output);
+        if !missing.is_empty() && self.mesh.manifest.rules.warning {
+            if !briefing.is_empty() {
+                briefing.push('\n');
+            }
+            briefing += &missing.join("\n");
+            briefing.push('\n');
+        }
         let text = prompt(&briefing, self.slash_command().as_deref(), &given);
         Ok(
             match self
@@ -398,6 +411,41 @@ impl TurnInput {
                 None => text,
             },
         )
+    }
+
+    /// Without the files that its turn needs it is not started, if its mesh says so.
+    fn check_reads(&self, output: Option<&Path>) -> Result<(), String> {
+        let missing = match self.mesh.manifest.rules.strict {
+            true => self.missing_reads(output),
+            false => Vec::new(),
+        };
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(missing.join("; ")),
+        }
+    }
+
+    /// The files of the manifest that should be there for what it is given, and are not.
+    fn missing_reads(&self, output: Option<&Path>) -> Vec<String> {
+        if !self.contents.iter().any(DeliveredMessage::is_work) {
+            return Vec::new();
+        }
+        let own = Manifest::default_workspace(&self.mesh.name);
+        let workspace = output.map_or(own.into(), Path::to_string_lossy);
+        let missing = self.reads.iter().filter_map(|file| {
+            let path = file.path.replace("$workspace", &workspace);
+            let path = with_feature(&path, self.feature());
+            if is_there(&self.project, &path) {
+                return None;
+            }
+            let writers: Vec<&str> = file.writers.iter().map(Name::as_str).collect();
+            let by = match writers.is_empty() {
+                true => String::new(),
+                false => format!(", written by {}", writers.join(" or ")),
+            };
+            Some(format!("missing: {path}{by}"))
+        });
+        missing.collect()
     }
 
     /// The member that it works as, where the block says how many there are.
@@ -419,14 +467,14 @@ impl TurnInput {
     fn workspace(&self) -> Result<Option<PathBuf>, String> {
         let TurnInput { mesh, agent, .. } = self;
         let rules = agent.workspace.as_ref().or(mesh.workspace.as_ref());
+        if rules.is_none() && !mesh.manifest.is_empty() {
+            let own = Manifest::default_workspace(&mesh.name);
+            make_workspace(&self.project, &self.project.root.join(own))?;
+        }
         let (Some(rules), Some(task)) = (rules, &self.task) else {
             return Ok(None);
         };
-        let task = Task {
-            id: task.id.as_str(),
-            headline: &task.headline,
-            feature: self.feature().or(task.feature.as_ref()),
-        };
+        let task = task.as_task(self.feature());
         let folder = workspace(&self.project, mesh, agent, Some(task));
         if let Some(folder) = folder.as_ref().filter(|_| rules.create) {
             make_workspace(&self.project, folder)?;
@@ -451,6 +499,15 @@ impl TurnInput {
 }
 
 impl DeliveredMessage {
+    /// What a workspace is named for.
+    pub(super) fn as_task<'a>(&'a self, feature: Option<&'a Feature>) -> Task<'a> {
+        Task {
+            id: self.id.as_str(),
+            headline: &self.headline,
+            feature: feature.or(self.feature.as_ref()),
+        }
+    }
+
     fn is_work(&self) -> bool {
         match self.kind {
             Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => true,
@@ -502,6 +559,13 @@ impl DeliveredMessage {
         let (bytes, _) = read_regular(&path, MAX_FILE).ok()?;
         (bytes == text.as_bytes()).then_some(path)
     }
+}
+
+/// Is a file or folder of the mesh really there, inside the project?
+fn is_there(project: &Project, path: &str) -> bool {
+    let root = project.root.canonicalize();
+    let real = project.root.join(path).canonicalize();
+    root.is_ok_and(|root| real.is_ok_and(|real| real.starts_with(root)))
 }
 
 /// What a member of a block is told of its place.

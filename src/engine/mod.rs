@@ -17,6 +17,7 @@ mod explain;
 mod failures;
 mod fanout;
 mod gates;
+mod gathering;
 mod identity;
 mod infer;
 mod jobs;

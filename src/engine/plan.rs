@@ -345,7 +345,8 @@ impl State {
             let rules = BlockRules {
                 min: opening.min,
                 time: opening.time,
-                copies: false,
+                copies: opening.copies,
+                gather: block.gather.clone(),
             };
             for warning in opening.warnings {
                 if !plan.warnings.contains(&warning) {

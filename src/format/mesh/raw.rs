@@ -360,7 +360,6 @@ pub(super) struct RawPermissions {
 /// setting must never look as if it worked, so each warns.
 pub(super) const NOT_OBEYED: &[&str] = &[
     "fsm",
-    "manifest_enforcement",
     "worktree",
     "continuation",
     "injectOriginalMessage",

@@ -234,7 +234,7 @@ fn every_shape_in_the_wild_loads() {
         ("quality", with("quality: [{run: lint}]\n"), &[]),
         ("worktree", with("worktree: {branch: x}\n"), not_obeyed),
         ("reliability", with("reliability: {retries: 2}\n"), not_obeyed),
-        ("manifest_enforcement", with("manifest_enforcement: {pre_validation: true, post_validation: false, max_retry: 1, strict: true, warning: false}\n"), not_obeyed),
+        ("manifest_enforcement", with("manifest_enforcement: {pre_validation: true, post_validation: false, max_retry: 1, strict: true, warning: false}\n"), &[]),
         ("comments, quotes, inline, unicode", "# hi\nmesh: \"m\" # name\ndescription: 'naïve: 😀 → ok'\nagents: [{name: 'a', prompt: \"p.md\"}]\n".into(), &[]),
         ("JSON", r#"{"mesh": "m", "agents": [{"name": "a", "prompt": "p.md"}]}"#.into(), &[]),
         ("JSON with tabs", "{\n\t\"mesh\": \"m\",\n\t\"agents\": [{\"name\": \"a\", \"prompt\": \"p.md\"}]\n}\n".into(), &[]),
