@@ -82,14 +82,19 @@ impl InputBuilder<'_> {
         let agent = agent.of_slot(worker.slot);
         let has_manifest = !mesh.manifest.is_empty();
         let has_output = agent.workspace.is_some() || mesh.workspace.is_some() || has_manifest;
+        let is_later = mesh.inject_original && self.comes_later(worker, messages);
         let read = || -> Result<_, Error> {
             let task = match has_output {
                 true => self.task(worker, messages.first().copied())?,
                 false => None,
             };
-            Ok((self.contents(worker, messages)?, task))
+            let original = match is_later {
+                true => self.task(worker, messages.first().copied())?,
+                false => None,
+            };
+            Ok((self.contents(worker, messages)?, task, original))
         };
-        let (mut contents, task) = read().map_err(|error| error.to_string())?;
+        let (mut contents, task, original) = read().map_err(|error| error.to_string())?;
         let work = self.store.state().worker(worker);
         let work = work.and_then(|worker| worker.status.work());
         let member = work.and_then(|work| work.member()).cloned();
@@ -103,6 +108,8 @@ impl InputBuilder<'_> {
             }
         }
         let mut mesh = mesh.clone();
+        let mut meshes = self.store.state().meshes();
+        mesh.brain &= meshes.any(|loaded| loaded.mesh.name.as_str() == "brain");
         if let Some(task) = task.as_ref().filter(|_| has_manifest) {
             let plain = mesh.clone();
             let task = task.as_task(None);
@@ -118,6 +125,7 @@ impl InputBuilder<'_> {
             pane: pane.clone(),
             mesh,
             reads,
+            original,
             runtime: self.meshes.runtimes().of(&agent).cloned(),
             agent,
             place: place.clone(),
@@ -125,6 +133,18 @@ impl InputBuilder<'_> {
             task,
             member,
         })
+    }
+
+    /// Is this the first work of a worker in a run that began with another message?
+    fn comes_later(&self, worker: &Address, messages: &[MessageNo]) -> bool {
+        let state = self.store.state();
+        let first = messages.first().and_then(|first| state.message(*first));
+        let Some(run) = first.and_then(|first| first.facts.run) else {
+            return false;
+        };
+        let last = state.worker(worker).and_then(|worker| worker.last.as_ref());
+        let before = last.and_then(|last| last.run);
+        !messages.contains(&run) && before != Some(run)
     }
 
     /// The files that have to be there before a turn: what others have finished in this run.

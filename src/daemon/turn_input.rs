@@ -9,7 +9,9 @@ use super::attempt::{Attempt, LaunchSpec};
 use super::processes::Start;
 use crate::engine::{AttemptId, Member, ProcessExit};
 use crate::format::message::{MAX_FILE, parts};
-use crate::format::prompt::{Given, line, output_folder, prompt, with_feature};
+use crate::format::prompt::{
+    Given, line, original as original_text, output_folder, prompt_at, with_feature,
+};
 use crate::model::{
     Address, Agent, Deliver, Feature, Kind, Manifest, ManifestCheck, Mesh, MsgId, Name,
     OutcomeWord, Part, Rearmatter, Runtime,
@@ -33,6 +35,8 @@ pub(super) struct TurnInput {
     pub(super) contents: Vec<DeliveredMessage>,
     /// The first message of its run, if it has an output folder for that.
     pub(super) task: Option<DeliveredMessage>,
+    /// The message that began the run, for who comes to it later.
+    pub(super) original: Option<DeliveredMessage>,
     /// The files of the manifest that have to be there before its turn.
     pub(super) reads: Vec<ManifestCheck>,
     /// The member of a block that it works as.
@@ -392,16 +396,10 @@ impl TurnInput {
             (true, Some(_) | None) => String::new(),
         };
         let given: Vec<Given> = contents.iter().map(DeliveredMessage::given).collect();
-        let mut briefing = self.filled(briefing);
-        let missing = self.missing_reads(output);
-        if !missing.is_empty() && self.mesh.manifest.rules.warning {
-            if !briefing.is_empty() {
-                briefing.push('\n');
-            }
-            briefing += &missing.join("\n");
-            briefing.push('\n');
-        }
-        let text = prompt(&briefing, self.slash_command().as_deref(), &given);
+        let briefing = self.filled(briefing);
+        let position = self.position(output);
+        let command = self.slash_command();
+        let text = prompt_at(&briefing, command.as_deref(), &position, &given);
         Ok(
             match self
                 .member()
@@ -411,6 +409,23 @@ impl TurnInput {
                 None => text,
             },
         )
+    }
+
+    /// What it is told besides each time it is given work: what began all this, and which files
+    /// are missing.
+    fn position(&self, output: Option<&Path>) -> String {
+        if !self.contents.iter().any(DeliveredMessage::is_work) {
+            return String::new();
+        }
+        let original = self.original.as_ref();
+        let original = original.map(|message| original_text(&message.given()));
+        let missing = match self.mesh.manifest.rules.warning {
+            true => self.missing_reads(output),
+            false => Vec::new(),
+        };
+        let missing = (!missing.is_empty()).then(|| missing.join("\n"));
+        let parts: Vec<String> = original.into_iter().chain(missing).collect();
+        parts.join("\n")
     }
 
     /// Without the files that its turn needs it is not started, if its mesh says so.

@@ -21,6 +21,7 @@ mod gathering;
 mod identity;
 mod infer;
 mod jobs;
+mod lifetimes;
 mod meshes;
 mod message_record;
 mod notes;

@@ -258,6 +258,7 @@ impl State {
         if let Some(run) = self.runs.0.get_mut(&number) {
             run.ended = true;
         }
+        self.output.run_ended = true;
         self.tell_core_again(headline, body, Some(number));
     }
 
@@ -307,6 +308,7 @@ impl State {
 
     pub(super) fn run_over(&mut self, number: MessageNo) -> Option<Totals> {
         let run = self.runs.0.remove(&number)?;
+        self.output.run_ended = true;
         let mesh = run.mesh.as_ref().and_then(|mesh| self.mesh(mesh));
         let failed = mesh.is_some_and(|mesh| run.has_failed(mesh));
         Some(Totals {

@@ -96,6 +96,8 @@ pub(super) struct StepOutput {
     pub(super) ready: BTreeSet<Address>,
     /// Agents that a block has lent slots to, which it no longer needs.
     pub(super) lent: BTreeSet<Address>,
+    /// A run has come to its end.
+    pub(super) run_ended: bool,
     /// What tx has written in this step.
     pub(super) own_messages: u32,
     /// The last turn that the author of the message under way had begun to be given when
@@ -175,6 +177,7 @@ impl State {
         self.bind_what_is_left();
         self.end_lent_slots();
         self.dispatch_all();
+        self.end_panes_of_ended_runs();
         self.end_turns();
         debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
         std::mem::take(&mut self.output.effects)
@@ -297,6 +300,7 @@ impl State {
                 (worker.due, Timer::State(address.clone())),
                 (worker.pause, Timer::Pause(address.clone())),
                 (worker.silence, Timer::Silence(address.clone())),
+                (worker.idle, Timer::Idle(address.clone())),
             ];
             for (due, timer) in times {
                 self.timers.change(timer, None, due);

@@ -17,6 +17,7 @@ mod gates;
 mod gathering;
 mod judged;
 mod levels;
+mod lifetimes;
 mod limits;
 mod lists;
 mod machine;

@@ -50,6 +50,7 @@ impl State {
             Timer::Expires(number) => self.ask_expires(number, due),
             Timer::Check(who, job) => self.late_check_due(&who, job, due),
             Timer::Member(block, index) => self.member_due(block, index, due),
+            Timer::Idle(who) => self.idle_due(&who, due),
             Timer::Job(JobOwner::Block(block)) => self.gathering_due(block, due),
             // The time of a worker's jobs is that of its state.
             Timer::Job(JobOwner::Worker(_)) => {}

@@ -28,8 +28,8 @@ pub use gate::{
 pub use kind::{BadWord, Kind, OutcomeWord};
 pub use mesh::{
     Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Permissions, Prompt,
-    RearmatterRules, Routing, RoutingError, RoutingMode, Row, Seconds, Target, Variables,
-    Workspace,
+    RearmatterRules, Routing, RoutingError, RoutingMode, Row, Seconds, SessionRules, Target,
+    Variables, Workspace,
 };
 pub use message::{
     Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter, body_span,
