@@ -176,6 +176,7 @@ impl World {
         if left {
             self.call_human();
         }
+        self.go_on_without_failed();
         if self.rng.percent(30) {
             self.read();
         }
