@@ -98,7 +98,8 @@ impl Record {
                 Handed {
                     number,
                     id: facts.id.clone(),
-                    from: said.from.clone(),
+                    // Of several workers with one name only tx knows which it was.
+                    from: facts.from.clone(),
                     kind,
                     headline: said.headline.as_str().to_owned(),
                     body: String::new(),
