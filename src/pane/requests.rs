@@ -8,7 +8,8 @@ use super::saw::{HookWants, Saw};
 use super::step::{Pane, PaneState};
 use crate::engine::{Decision, Dialog};
 
-/// How long the end of a turn is held up for what may follow, in milliseconds.
+/// How long the end of a turn is held up at most until it is known what follows, in
+/// milliseconds.
 const END_OF_TURN: i64 = 2_000;
 
 /// The requests that wait.
@@ -43,6 +44,9 @@ impl Requests {
                 self.end_of_turn.take_if(|(request, _)| request == gone);
                 self.wake.take_if(|request| request == gone);
                 self.asks.retain(|ask| ask.request != Some(*gone));
+            }
+            Saw::NothingFollows => {
+                released.extend(self.end_of_turn.take().map(|(request, _)| request));
             }
             // It can be told no more.
             Saw::Exited { .. } => *self = Requests::default(),

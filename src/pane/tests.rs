@@ -705,6 +705,20 @@ fn what_follows_at_the_end_of_a_turn_is_the_answer_of_its_hook() {
 }
 
 #[test]
+fn a_hook_at_the_end_of_a_turn_is_released_as_soon_as_nothing_follows() {
+    let mut play = launched();
+    play.see(request(1, HookWants::EndOfTurn));
+    let acts = play.see(Saw::NothingFollows);
+    assert_eq!(acts, [answered(1, HookAnswer::Nothing)]);
+    assert_eq!(play.pane.due(), None);
+    // A text was given to it meanwhile: it has its answer.
+    let mut play = launched();
+    play.see(request(1, HookWants::EndOfTurn));
+    play.see(Saw::Deliver(text(2)));
+    assert_eq!(play.see(Saw::NothingFollows), []);
+}
+
+#[test]
 fn a_hook_at_the_end_of_a_turn_is_not_held_up_for_long() {
     let mut play = launched();
     play.see(request(1, HookWants::EndOfTurn));
