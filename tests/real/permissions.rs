@@ -73,8 +73,9 @@ fn whoever_answers_first_decides_in_the_pane_too() {
     team.wrote("after-allowed");
     assert!(made.exists());
     has_no_ask(&team);
+    let open = team.json(&["asks"]);
     let late = team.tx(&["answer", &id, "no"]);
-    assert!(!late.status.success(), "it was answered: {late:?}");
+    assert!(!late.status.success(), "{id} was answered: {late:?} {open}");
     team.idle("team/builder");
     // A no in the pane ends the turn without a hook. The screen says so.
     let made = send_asking(&team, "claude", "denied");
