@@ -19,7 +19,15 @@ pub(super) struct Requests {
     /// To be woken: the newest, since every turn leaves another.
     wake: Option<u32>,
     /// Permissions, in the order they were asked for.
-    asks: VecDeque<Dialog>,
+    asks: VecDeque<Permission>,
+}
+
+/// A permission that a hook waits for.
+#[derive(Clone, Debug)]
+struct Permission {
+    hook: u32,
+    /// It has a number once it is shown.
+    dialog: Dialog,
 }
 
 impl Requests {
@@ -34,15 +42,14 @@ impl Requests {
                 }
                 HookWants::Wake => released.extend(self.wake.replace(*request)),
                 HookWants::Permission(dialog) => {
-                    let request = Some(*request);
-                    let dialog = dialog.clone();
-                    self.asks.push_back(Dialog { request, ..dialog });
+                    let (hook, dialog) = (*request, dialog.clone());
+                    self.asks.push_back(Permission { hook, dialog });
                 }
             },
             Saw::Withdrawn(gone) => {
                 self.end_of_turn.take_if(|(request, _)| request == gone);
                 self.wake.take_if(|request| request == gone);
-                self.asks.retain(|ask| ask.request != Some(*gone));
+                self.asks.retain(|ask| ask.hook != *gone);
             }
             // It can be told no more.
             Saw::Exited { .. } => *self = Requests::default(),
@@ -56,9 +63,18 @@ impl Requests {
         }));
     }
 
-    /// The permission that is asked for.
-    pub(super) fn asks(&self) -> Option<&Dialog> {
-        self.asks.front()
+    /// Is a permission asked for?
+    pub(super) fn asks(&self) -> bool {
+        !self.asks.is_empty()
+    }
+
+    /// The permission that is asked for, as it is shown. It is numbered by how often the pane has
+    /// told what it shows, which goes on when tx is started again, while hooks are counted from
+    /// the beginning: so an answer to one of before counts for no other.
+    fn show(&mut self, told: u32) -> Option<Dialog> {
+        let Permission { dialog, .. } = self.asks.front_mut()?;
+        dialog.request.get_or_insert(2 * (told + 1) + 1);
+        Some(dialog.clone())
     }
 
     /// A hook that can be answered with a text, and whether that continues a turn.
@@ -77,25 +93,31 @@ impl Requests {
         self.end_of_turn.map(|(_, until)| until)
     }
 
-    fn take(&mut self, request: u32) -> Option<Dialog> {
-        let is_it = |ask: &Dialog| ask.request == Some(request);
+    /// The hook that waits for the decision on a request.
+    fn take(&mut self, request: u32) -> Option<u32> {
+        let is_it = |ask: &Permission| ask.dialog.request == Some(request);
         let place = self.asks.iter().position(is_it)?;
-        self.asks.remove(place)
+        Some(self.asks.remove(place)?.hook)
     }
 }
 
 impl Pane {
+    /// The permission that a hook of its program waits for.
+    pub(super) fn asked_by_hook(&mut self) -> Option<Dialog> {
+        self.requests.show(self.told)
+    }
+
     /// The human has decided: the hook that asked is told. It may be gone by now.
     pub(super) fn pass_on(&mut self, request: u32, decision: Decision, acts: &mut Vec<Act>) {
-        if self.requests.take(request).is_none() {
+        let Some(hook) = self.requests.take(request) else {
             return self.answer_by_keys(request, decision, acts);
-        }
+        };
         acts.push(Act::Answer {
-            request,
+            request: hook,
             answer: HookAnswer::Decision(decision),
         });
         if let PaneState::Dialog(_) = self.state {
-            match self.requests.asks().cloned() {
+            match self.asked_by_hook() {
                 Some(next) => self.state = PaneState::Dialog(next),
                 None => self.state = PaneState::Busy,
             }

@@ -344,7 +344,7 @@ impl Pane {
     /// What a look means: its screen, unless somebody uses the pane or it shows an older turn.
     fn look(&self, view: &View) -> PaneSignal {
         // The hook that waits knows better than the screen, which may not show it.
-        if self.requests.asks().is_some() {
+        if self.requests.asks() {
             return PaneSignal::Dialog;
         }
         match classify(&self.setup.screen, &view.screen) {
