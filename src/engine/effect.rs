@@ -100,38 +100,18 @@ pub enum Effect {
 impl Effect {
     /// The message that has come for the human.
     pub fn notified(&self) -> Option<MessageNo> {
-        match self {
-            Effect::NotifyHuman { number, .. } => Some(*number),
-            Effect::Spawn { .. }
-            | Effect::Deliver { .. }
-            | Effect::Interrupt { .. }
-            | Effect::Look { .. }
-            | Effect::Kill { .. }
-            | Effect::Write(_)
-            | Effect::NotifyHeld { .. }
-            | Effect::Decide { .. }
-            | Effect::EndTurn { .. }
-            | Effect::RunJobs { .. }
-            | Effect::Archive(_) => None,
-        }
+        let Effect::NotifyHuman { number, .. } = self else {
+            return None;
+        };
+        Some(*number)
     }
 
     /// The message that is finished.
     pub fn archived(&self) -> Option<&MessageRecord> {
-        match self {
-            Effect::Archive(facts) => Some(facts),
-            Effect::Spawn { .. }
-            | Effect::Deliver { .. }
-            | Effect::Interrupt { .. }
-            | Effect::Look { .. }
-            | Effect::Kill { .. }
-            | Effect::Write(_)
-            | Effect::NotifyHuman { .. }
-            | Effect::NotifyHeld { .. }
-            | Effect::Decide { .. }
-            | Effect::EndTurn { .. }
-            | Effect::RunJobs { .. } => None,
-        }
+        let Effect::Archive(facts) = self else {
+            return None;
+        };
+        Some(facts)
     }
 }
 

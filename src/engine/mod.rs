@@ -29,6 +29,7 @@ mod plan;
 mod preview;
 mod promises;
 mod queue;
+mod recipients;
 mod recovery;
 mod references;
 mod reload;
@@ -51,6 +52,7 @@ mod unbound;
 mod usage;
 mod work;
 mod worker;
+mod worker_state;
 mod workers;
 
 pub use asks::Ask;

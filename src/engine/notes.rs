@@ -58,33 +58,19 @@ impl State {
         let hops = (hops + note.hops).min(HOPS);
         let about = note.about.and_then(|about| self.messages.get(about));
         let about = about.map(|held| held.facts.id.clone());
+        let source = Source::Own {
+            record: self.seq,
+            body: note.body.clone(),
+        };
         self.hold(OpenMessage {
             facts: MessageRecord {
-                number,
-                id: id.clone(),
-                written: None,
-                from: from.clone(),
                 headline: Line::from(note.headline.to_owned()),
-                status: None,
-                source: Source::Own {
-                    record: self.seq,
-                    body: note.body.clone(),
-                },
-                at: self.at,
                 cause,
                 thread,
                 hops,
                 run,
-                work: None,
                 deliveries: vec![self.accepted(note.to, note.kind)],
-                refused: None,
-                way: None,
-                totals: None,
-                inject_response: false,
-                wanted: false,
-                quotes: Vec::new(),
-                quality: None,
-                read: None,
+                ..MessageRecord::new(number, id.clone(), from.clone(), source, self.at)
             },
             envelope: None,
             rearmatter: Rearmatter::default(),

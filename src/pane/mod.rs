@@ -31,16 +31,20 @@
 mod act;
 mod adopt;
 mod answers;
+mod life;
 mod looks;
+mod meaning;
 mod requests;
 mod saw;
 mod step;
+mod submitted;
 mod table;
 #[cfg(test)]
 mod tests;
 mod texts;
 
 pub use act::{Act, Force, HookAnswer, Report};
+pub use life::STEPS;
 pub use saw::{Content, Hook, HookWants, Pasted, Saw, Text, View};
-pub use step::{Pane, STEPS, Setup};
+pub use step::{Pane, Setup};
 pub use table::{PanePhase, PaneSignal, PaneTransition, decide};

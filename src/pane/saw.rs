@@ -41,7 +41,7 @@ pub enum Saw {
     Hook(Hook),
     /// A hook of its program waits for an answer.
     Request {
-        /// The hook, counted from 1 for each process.
+        /// The hook, counted from 1 since tx was started.
         request: u32,
         /// What it waits for.
         wants: HookWants,
@@ -50,7 +50,7 @@ pub enum Saw {
     Withdrawn(u32),
     /// The human has decided on a permission.
     Decided {
-        /// The request.
+        /// The dialog, by the number that was told of it.
         request: u32,
         /// What was decided.
         decision: Decision,
