@@ -57,7 +57,7 @@ pub(super) enum ProcessCommand {
     Interrupt(Result<Box<TurnInput>, String>, String),
 }
 
-/// Whose process is gone, and the pane that it leaves.
+/// The process that is gone, and the pane that it leaves.
 pub(super) type Left = (AttemptId, Option<PaneId>);
 
 /// One process of a worker. Nobody else touches its pane.

@@ -56,7 +56,7 @@ impl State {
             self.counts.duplicates += 1;
             return;
         }
-        // The same path with another text amends what it said before; a refused one is mended.
+        // The same path with another text amends what it said before; a refused one is fixed.
         let amended = seen.filter(|facts| !facts.is_refused()).map(|f| f.number);
         if let Some(number) = amended.filter(|number| self.is_waiting_answer(*number))
             && self.says_the_same_to_the_same(number, &envelope)

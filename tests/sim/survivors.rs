@@ -102,7 +102,7 @@ impl World {
     }
 
     /// A process is no more, and nobody is told.
-    fn gone(&mut self, pane: &AttemptId) {
+    pub(crate) fn gone(&mut self, pane: &AttemptId) {
         if let Some(process) = self.panes.get_mut(pane) {
             process.alive = false;
             process.script.clear();

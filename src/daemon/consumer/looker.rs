@@ -200,7 +200,7 @@ impl Looker {
     }
 
     /// Watch the folder that is there now, its parent, which tells of its return, and the
-    /// folder of the fences. Also if it seems to be watched: a folder that is made anew can
+    /// folder of the fences. Also if it seems to be watched: a folder that is made again can
     /// have the inode of the one before, and the end of that one ends the watch of its name.
     fn arm(&mut self) {
         let inode = fs::metadata(&self.bus).map(|found| found.ino()).ok();
