@@ -381,6 +381,10 @@ pub enum Timer {
     Check(Address, u32),
     /// A member of a block has worked long enough.
     Member(MessageNo, u32),
+    /// A pane has been idle long enough.
+    Idle(Address),
+    /// A job that does not belong to a worker takes too long.
+    Job(JobOwner),
 }
 
 /// A mesh as it was loaded.
