@@ -11,6 +11,7 @@ mod exit;
 mod hook;
 mod inbox;
 mod init;
+mod layout;
 mod line_input;
 mod mesh;
 mod output;
@@ -19,9 +20,11 @@ mod prune;
 mod quality;
 mod replay;
 mod run;
+mod runs;
 mod runtime;
 mod schema;
 mod send;
+mod show;
 mod spy;
 mod start;
 mod status;
@@ -71,6 +74,8 @@ pub fn main() -> Exit {
         Verb::Check(verb) => check::run(&context, verb),
         Verb::Mesh(verb) => mesh::run(&context, verb),
         Verb::Status(verb) => status::run(&context, &verb),
+        Verb::Runs(verb) => runs::run(&context, &verb),
+        Verb::Show(verb) => show::run(&context, &verb),
         Verb::Inbox(verb) => inbox::run(&context, &verb),
         Verb::Asks(verb) => asks::run(&context, &verb),
         Verb::Answer(verb) => answer::run(&context, verb),
@@ -125,6 +130,8 @@ enum Verb {
     #[command(subcommand)]
     Mesh(mesh::MeshArgs),
     Status(status::StatusArgs),
+    Runs(runs::RunsArgs),
+    Show(show::ShowArgs),
     Inbox(inbox::InboxArgs),
     Asks(asks::AsksArgs),
     Answer(answer::AnswerArgs),

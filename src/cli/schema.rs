@@ -8,9 +8,9 @@ use super::wait::Waited;
 use super::{check, demo, doctor, init, mesh, start, worker};
 use crate::actions::{Answered, DeadLetterDone, PruneView, SentView, StopView, WorkerDone};
 use crate::view::{
-    AgentView, AskView, Calibration, DeadLetter, DeadLetterView, Differences, EventView, Hop,
+    AgentView, AskView, Calibration, DeadLetter, DeadLetterView, Differences, EventView, FullMessage, Hop,
     InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now, RuntimeLine,
-    RuntimeView, StateView, Trace, WorkerView,
+    RuntimeView, StateView, TaskDetails, TaskList, Trace, WorkerView,
 };
 
 /// What each verb answers: one document, or one a line where it streams. Under `$defs` are
@@ -33,6 +33,9 @@ pub fn schema() -> Value {
     add("mesh graph", one::<mesh::GraphView>);
     add("mesh prompt", one::<mesh::PromptView>);
     add("status", one::<Now>);
+    add("runs", one::<TaskList>);
+    add("runs ID", one::<TaskDetails>);
+    add("show", one::<FullMessage>);
     add("inbox", one::<Vec<InboxView>>);
     add("inbox --follow", one::<InboxView>);
     add("asks", one::<Vec<AskView>>);

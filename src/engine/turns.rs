@@ -304,7 +304,7 @@ impl State {
             let body = format!("{who}: {why}");
             let headline = match findings {
                 Some(findings) => format!("gates parked work: {}", first_line_of(findings)),
-                None => "work was parked".to_owned(),
+                None => self.parked_headline("work was parked", about, &body),
             };
             self.tell_core_of_parked(&headline, body, about);
         }

@@ -25,6 +25,10 @@ const MIGRATIONS: &[&str] = &["
                   WHERE d.value ->> '$.to' = 'core/core');
     CREATE INDEX messages_for_core ON messages (number) WHERE for_core = 1;
     CREATE INDEX messages_unread ON messages (number) WHERE for_core = 1 AND read IS NULL;
+", "
+    ALTER TABLE messages ADD COLUMN task INTEGER NOT NULL DEFAULT 0;
+    UPDATE messages SET task = 1 WHERE body ->> '$.run' = number;
+    CREATE INDEX messages_task ON messages (number, step) WHERE task = 1;
 "];
 
 /// The version of the tables.
@@ -63,8 +67,10 @@ const TABLES: &str = "
         for_core INTEGER NOT NULL,
         read INTEGER,
         version INTEGER NOT NULL,
-        body TEXT NOT NULL
+        body TEXT NOT NULL,
+        task INTEGER NOT NULL
     );
+    CREATE INDEX messages_task ON messages (number, step) WHERE task = 1;
     CREATE INDEX messages_for_core ON messages (number) WHERE for_core = 1;
     CREATE INDEX messages_unread ON messages (number) WHERE for_core = 1 AND read IS NULL;
     CREATE INDEX messages_id ON messages (id);

@@ -23,6 +23,9 @@ pub(crate) struct RunView {
     pub(crate) result: Option<ResultView>,
     #[serde(skip)]
     pub(crate) has_failed: bool,
+    /// When that was.
+    #[serde(skip)]
+    pub(super) at: Option<Time>,
 }
 
 /// An end that is no result.
@@ -53,7 +56,6 @@ pub(crate) struct ResultView {
 impl ResultView {
     fn of(history: History, facts: &MessageRecord) -> Result<ResultView, Error> {
         let (body, rearmatter) = content(history, facts)?;
-        let is_unread = facts.reached_core().is_some() && facts.read.is_none();
         Ok(ResultView {
             id: facts.id.clone(),
             from: facts.from.clone(),
@@ -62,7 +64,7 @@ impl ResultView {
             body,
             rearmatter,
             at: Time(facts.at),
-            unread: is_unread.then_some(facts.number),
+            unread: facts.is_unread().then_some(facts.number),
         })
     }
 
@@ -74,11 +76,20 @@ impl ResultView {
 
 /// What has come of the message in a file; `None` while it is under way or was not seen yet.
 pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Error> {
-    let Some(first) = history.at_path(file)?.into_iter().next() else {
-        return Ok(None);
-    };
+    match history.at_path(file)?.into_iter().next() {
+        Some(first) => come_of(history, &first, &asks(history)?),
+        None => Ok(None),
+    }
+}
+
+/// What has come of a message; `None` while it is under way.
+pub(super) fn come_of(
+    history: History,
+    first: &MessageRecord,
+    asks: &[AskView],
+) -> Result<Option<RunView>, Error> {
     if let Some(why) = &first.refused {
-        return Ok(Some(over(&first, "rejected", why.clone())));
+        return Ok(Some(over(first, "rejected", why.clone())));
     }
     let all: Vec<MessageRecord> = history.threads(&first.thread)?.into_values().collect();
     let later = || all.iter().filter(|facts| facts.number > first.number);
@@ -102,15 +113,15 @@ pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Er
         AskKind::Permission => is_about(ask),
         AskKind::Limit => false,
     };
-    if let Some(ask) = asks(history)?.into_iter().find(is_ours) {
+    if let Some(ask) = asks.iter().find(|ask| is_ours(ask)) {
         return Ok(Some(RunView {
-            ask: Some(ask),
+            ask: Some(ask.clone()),
             ..RunView::default()
         }));
     }
     match all.iter().any(|facts| is_under_way(history, facts)) {
         true => Ok(None),
-        false => what_became(history, &first, later()).map(Some),
+        false => what_became(history, first, later()).map(Some),
     }
 }
 
@@ -119,6 +130,7 @@ fn result(history: History, facts: &MessageRecord) -> Result<RunView, Error> {
     Ok(RunView {
         has_failed: facts.is_error() || run.transpose()? == Some(true),
         result: Some(ResultView::of(history, facts)?),
+        at: Some(Time(facts.reached_core().map_or(facts.at, |entry| entry.at))),
         ..RunView::default()
     })
 }
@@ -192,6 +204,8 @@ fn what_became<'f>(
 }
 
 fn over(facts: &MessageRecord, step: &'static str, why: String) -> RunView {
+    let ladders = facts.deliveries.iter();
+    let last = ladders.filter_map(|delivery| Some(delivery.ladder.last()?.at));
     RunView {
         over: Some(RunEnd {
             id: facts.id.clone(),
@@ -199,6 +213,7 @@ fn over(facts: &MessageRecord, step: &'static str, why: String) -> RunView {
             why,
         }),
         has_failed: true,
+        at: Some(Time(last.max().unwrap_or(facts.at))),
         ..RunView::default()
     }
 }
