@@ -46,7 +46,10 @@ pub(super) fn line(ask: &AskView) -> String {
     let (from, id) = (ask.from.to_string(), printable(&ask.id));
     let since = duration(ask.since, None);
     let taken = [&from, &id, &since].map(|part| part.len() + 2);
-    let headline = rest_of_line(&in_local_time(&ask.headline), taken.iter().sum::<usize>() + 4);
+    let headline = rest_of_line(
+        &in_local_time(&ask.headline),
+        taken.iter().sum::<usize>() + 4,
+    );
     format!(
         "{} {from}  {headline}  {}  {}",
         paint(AnsiColor::Magenta, "◆"),

@@ -70,7 +70,12 @@ fn inbox(
     verb: &InboxArgs,
 ) -> Result<(Vec<InboxView>, usize), Refused> {
     let last = verb.last.or((!context.output.json).then_some(LAST));
-    Ok(view::inbox(past.all(), &project.messages(), verb.all, last)?)
+    Ok(view::inbox(
+        past.all(),
+        &project.messages(),
+        verb.all,
+        last,
+    )?)
 }
 
 /// What is not shown, and how to see it.
@@ -78,7 +83,10 @@ fn before(verb: &InboxArgs, shown: usize, earlier: usize) -> String {
     let all = if verb.all { " --all" } else { "" };
     match earlier {
         0 => String::new(),
-        _ => format!("{earlier} earlier: `tx inbox{all} -n {}` shows them too\n", shown + earlier),
+        _ => format!(
+            "{earlier} earlier: `tx inbox{all} -n {}` shows them too\n",
+            shown + earlier
+        ),
     }
 }
 
@@ -97,7 +105,9 @@ fn follow(context: &Context, project: &Project, verb: &InboxArgs) -> Result<Exit
             }
             None => {
                 known = open_journal(project)?;
-                let inbox = known.as_ref().map(|past| inbox(context, past, project, verb));
+                let inbox = known
+                    .as_ref()
+                    .map(|past| inbox(context, past, project, verb));
                 inbox.transpose()?.unwrap_or_default().0
             }
         };
@@ -124,7 +134,11 @@ fn as_text(item: &InboxView) -> String {
     let mut facts = format!("{}  {word}  {} ago", item.from, duration(item.at, None));
     if let Some(task) = &item.task {
         let taken = facts.chars().count() + item.id.as_str().chars().count() + 12;
-        let _ = write!(facts, "  to “{}”", rest_of_line(task.headline.as_str(), taken));
+        let _ = write!(
+            facts,
+            "  to “{}”",
+            rest_of_line(task.headline.as_str(), taken)
+        );
     }
     let _ = write!(facts, "  {}", item.id);
     let claims = match claims.is_empty() {

@@ -48,7 +48,15 @@ pub(super) fn duration(from: Time, to: Option<Time>) -> String {
     }
 }
 
-/// A moment as people here say it: `14:03:27` today, else `2026-11-15 14:03`.
+/// How long something took, to the tenth of a second if that was not long.
+pub(super) fn took(from: Time, to: Time) -> String {
+    match (to.0 - from.0).max(0) {
+        short @ 0..10_000 => format!("{:.1}s", short as f64 / 1e3),
+        _ => duration(from, Some(to)),
+    }
+}
+
+/// A moment as people here say it: `14:03:27` today, else `2026-11-15 14:03:27`.
 pub(super) fn local(at: Time) -> String {
     let Some(at) = DateTime::from_timestamp_millis(at.0) else {
         return at.to_string();
@@ -56,7 +64,7 @@ pub(super) fn local(at: Time) -> String {
     let (at, now) = (at.with_timezone(&Local), Local::now());
     match at.date_naive() == now.date_naive() {
         true => at.format("%H:%M:%S").to_string(),
-        false => at.format("%Y-%m-%d %H:%M").to_string(),
+        false => at.format("%Y-%m-%d %H:%M:%S").to_string(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::builder::styling::AnsiColor;
 
-use super::layout::{duration, in_local_time, local, rest_of_line};
+use super::layout::{duration, in_local_time, local, rest_of_line, took};
 use super::output::{bold, dim, paint};
 use super::{Context, Exit, Refused, open_journal, require_journal, trace};
 use crate::view::{TaskDetails, TaskList, TaskState, TaskView, UsageView, task, tasks};
@@ -87,7 +87,7 @@ fn facts(task: &TaskView) -> String {
     facts.push(match task.ended {
         Some(ended) => format!(
             "took {}, {} ago",
-            duration(task.given, Some(ended)),
+            took(task.given, ended),
             duration(ended, None)
         ),
         None => format!("{} so far", duration(task.given, None)),

@@ -62,7 +62,7 @@ fn as_text(message: &FullMessage) -> String {
         let _ = write!(text, "\n{}\n", paint(AnsiColor::Red, "refused"));
         text += &printable_lines(&format!("{}\n", why.trim_end()));
     }
-    if !message.body.trim().is_empty() {
+    if message.refused.is_none() && !message.body.trim().is_empty() {
         let _ = write!(text, "\n{}\n", printable_lines(message.body.trim_end()));
     }
     text += &claims(&message.rearmatter);
@@ -96,7 +96,11 @@ fn claims(rearmatter: &Rearmatter) -> String {
             _ => None,
         };
         let shown = colour.map_or(shown.clone(), |colour| paint(colour, &shown));
-        let _ = writeln!(text, "  {}  {shown}", paint(AnsiColor::Cyan, &printable(name)));
+        let _ = writeln!(
+            text,
+            "  {}  {shown}",
+            paint(AnsiColor::Cyan, &printable(name))
+        );
     }
     text
 }

@@ -18,7 +18,7 @@ use crate::view::{self, FoldedJournal, Now, Queue, UsageView};
 const TASKS: usize = 10;
 
 /// Show how things are: daemon, workers, queue, questions, refused files, dead letters
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 #[command(after_help = "Example: tx status --watch")]
 pub(super) struct StatusArgs {
     /// Show it again whenever something has happened
@@ -76,7 +76,15 @@ fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Re
 /// One screen: a section each, none where there is nothing to say.
 fn as_text(now: &Now) -> String {
     let sections: [fn(&Now) -> String; 9] = [
-        daemon, agents, tasks, used, questions, refused_files, findings, problems, dead_letters,
+        daemon,
+        agents,
+        tasks,
+        used,
+        questions,
+        refused_files,
+        findings,
+        problems,
+        dead_letters,
     ];
     let sections = sections.iter().map(|section| section(now));
     let sections: Vec<String> = sections.filter(|text| !text.is_empty()).collect();
@@ -97,7 +105,7 @@ fn daemon(now: &Now) -> String {
         ),
     };
     if now.daemon.scanning {
-        let slow = "files cannot be watched, so tx looks for them, which is slower";
+        let slow = "files cannot be watched, so tx looks for them: that is slower";
         let mark = paint(AnsiColor::Yellow, "!");
         let _ = writeln!(text, "{mark} {slow}\n  `tx doctor` says more");
     }
@@ -125,7 +133,9 @@ fn tasks(now: &Now) -> String {
     let mut text = format!(
         "{}  {open} under way, {finished} finished {}\n",
         bold("tasks"),
-        dim(&format!("(messages: {queued} waiting, {leased} in hand, {parked} parked)")),
+        dim(&format!(
+            "(messages: {queued} waiting, {leased} in hand, {parked} parked)"
+        )),
     );
     for task in now.runs.iter().take(TASKS) {
         let facts = format!("{}  {}", runs::held_by(task), duration(task.given, None));
@@ -159,7 +169,9 @@ fn used(now: &Now) -> String {
 
 fn questions(now: &Now) -> String {
     let lines = now.asks.iter();
-    let lines: String = lines.map(|ask| format!("  {}\n", asks::line(ask))).collect();
+    let lines: String = lines
+        .map(|ask| format!("  {}\n", asks::line(ask)))
+        .collect();
     section("waits for you", &lines)
 }
 

@@ -1,6 +1,6 @@
 //! `tx trace`: all that follows from a message, and what it follows from, as a tree.
 
-use super::layout::{duration, fit, local};
+use super::layout::{fit, local, took};
 use super::output::dim;
 use super::{Context, Exit, Refused, require_journal};
 use crate::format::report::{printable, printable_lines};
@@ -42,8 +42,8 @@ pub(super) fn as_tree(trace: &view::Trace) -> String {
             false => format!("  (and {})", others.join(", ")),
         };
         let took = match entry.ended {
-            Some(ended) => duration(entry.at, Some(ended)),
-            None => format!("{} so far, {}", duration(entry.at, None), entry.step.as_str()),
+            Some(ended) => took(entry.at, ended),
+            None => entry.step.as_str().to_owned(),
         };
         let head = format!("{before}{}  ", local(entry.at));
         let tail = format!("  {}{to}  {took}{others}  {}", gist.from, gist.id);

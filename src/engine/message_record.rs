@@ -251,7 +251,8 @@ impl MessageRecord {
     pub fn ended(&self) -> Option<i64> {
         let ladders = self.deliveries.iter();
         let ends = ladders.filter_map(|delivery| delivery.ladder.last());
-        ends.map(|entry| entry.at).max().filter(|_| self.is_over())
+        let last = ends.map(|entry| entry.at).max();
+        self.is_over().then(|| last.unwrap_or(self.at))
     }
 
     /// The step that the least advanced delivery has reached.

@@ -214,7 +214,12 @@ impl State {
     }
 
     /// A headline that names what was parked, and why.
-    pub(super) fn parked_headline(&self, what: &str, about: Option<MessageNo>, why: &str) -> String {
+    pub(super) fn parked_headline(
+        &self,
+        what: &str,
+        about: Option<MessageNo>,
+        why: &str,
+    ) -> String {
         let why = first_line(why);
         match about.and_then(|about| self.messages.facts(about)) {
             Some(facts) => format!("{what}: {}: {why}", facts.headline),

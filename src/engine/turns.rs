@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use super::accept::AcceptedMessage;
 use super::checking::first_line as first_line_of;
 use super::effect::Effect;
-use super::event::{ProcessExit, Traits, exited_with};
+use super::event::{OUTPUT_CUT, ProcessExit, Traits, exited_with};
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::notes::Note;
 use super::state::State;
@@ -231,7 +231,14 @@ impl State {
             parts,
         } = printed;
         let status: OutcomeWord = word.parse().expect("a word is a status");
-        let headline: String = headline.unwrap_or(word).chars().take(120).collect();
+        let headline = match headline {
+            Some(headline) => headline.chars().take(120).collect(),
+            None => format!("{word}: it printed nothing"),
+        };
+        let headline = match text.ends_with(OUTPUT_CUT) {
+            true => format!("{headline} (it printed too much: the end was cut)"),
+            false => headline,
+        };
         let number = self.next_number();
         let id = self.letter_of_output(number, who, &status, &headline, text);
         let now = utc(self.at).fixed_offset();

@@ -6,11 +6,11 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::task::open_tasks;
 use super::{
     AskView, DiagnosticView, Listed, MeshProblems, OwnMeshes, Page, TaskView, Time, WorkerView,
     asks, workers,
 };
-use super::task::open_tasks;
 use crate::daemon::Running;
 use crate::engine::{MessageRecord, Step};
 use crate::journal::{Error, History, Quarantined};

@@ -21,6 +21,9 @@ pub(crate) struct RunView {
     /// What was wanted: an answer, or the outcome that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<ResultView>,
+    /// The results of the other recipients.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<ResultView>,
     #[serde(skip)]
     pub(crate) has_failed: bool,
     /// When that was.
@@ -100,7 +103,12 @@ pub(super) fn come_of(
     if let Some(answer) = later().find(answers) {
         return result(history, answer).map(Some);
     }
+    let is_for_several = first.begins_run() && first.deliveries.len() > 1;
+    if is_for_several && let Some(outcomes) = of_every_recipient(first, later()) {
+        return results(history, &outcomes).map(Some);
+    }
     if let Some(run) = first.run
+        && !is_for_several
         && history.run_has_ended(run)?
         && let Some(outcome) = last_outcome(later(), &completion_agents(history, run)?)
     {
@@ -125,12 +133,46 @@ pub(super) fn come_of(
     }
 }
 
+/// The last outcomes that reached core: for each recipient of a task, one of its mesh. `None`
+/// as long as one is missing.
+fn of_every_recipient<'f>(
+    first: &MessageRecord,
+    later: impl Iterator<Item = &'f MessageRecord> + Clone,
+) -> Option<Vec<&'f MessageRecord>> {
+    let mut outcomes: Vec<&MessageRecord> = Vec::new();
+    for delivery in &first.deliveries {
+        let is_new = |facts: &&MessageRecord| {
+            let is_known = outcomes.iter().any(|known| known.number == facts.number);
+            facts.from.mesh == delivery.to.mesh && !is_known
+        };
+        outcomes.push(last_outcome(later.clone().filter(is_new), &[])?);
+    }
+    Some(outcomes)
+}
+
+/// What the recipients of a task gave.
+fn results(history: History, outcomes: &[&MessageRecord]) -> Result<RunView, Error> {
+    let mut all = RunView::default();
+    for outcome in outcomes {
+        let one = result(history, outcome)?;
+        all.has_failed |= one.has_failed;
+        all.at = all.at.max(one.at);
+        match &all.result {
+            None => all.result = one.result,
+            Some(_) => all.others.extend(one.result),
+        }
+    }
+    Ok(all)
+}
+
 fn result(history: History, facts: &MessageRecord) -> Result<RunView, Error> {
     let run = facts.run.map(|run| history.run_has_failed(run));
     Ok(RunView {
         has_failed: facts.is_error() || run.transpose()? == Some(true),
         result: Some(ResultView::of(history, facts)?),
-        at: Some(Time(facts.reached_core().map_or(facts.at, |entry| entry.at))),
+        at: Some(Time(
+            facts.reached_core().map_or(facts.at, |entry| entry.at),
+        )),
         ..RunView::default()
     })
 }

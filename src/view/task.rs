@@ -183,7 +183,9 @@ impl Holders {
             let mut deliveries = facts.deliveries.iter().filter(|d| !d.is_over());
             if let Some(delivery) = deliveries.find(|delivery| !delivery.to.is_core()) {
                 let at = delivery.ladder.last().map_or(facts.at, |entry| entry.at);
-                waiting.entry(run).or_insert((delivery.to.clone(), Time(at)));
+                waiting
+                    .entry(run)
+                    .or_insert((delivery.to.clone(), Time(at)));
             }
         }
         Ok(Holders {
