@@ -246,6 +246,11 @@ fn next(dir: Option<&Path>, (mesh, headline): (&str, &str)) -> String {
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Refused {
-    Refused::new(format!("{} cannot be written: {error}", short(path)))
-        .hint("see that the folder is yours and the disk has room, then try again")
+    let hint = match error.kind() {
+        std::io::ErrorKind::NotADirectory => {
+            "a file is where a folder should be: move it away, then try again"
+        }
+        _ => "see that the folder is yours and the disk has room, then try again",
+    };
+    Refused::new(format!("{} cannot be written: {error}", short(path))).hint(hint)
 }

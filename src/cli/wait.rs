@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::exit::FailureView;
+use super::output::talk;
 use super::status::caught_up;
 use super::{Context, Exit, Refused, exit, inbox};
 use crate::actions::{ended, follow};
@@ -76,6 +77,11 @@ impl Wait {
             return Ok(exit::tell(refused));
         }
         let run = waited.run.unwrap_or_default();
+        if run.has_failed {
+            talk(&format!(
+                "  help: `tx runs {id}` shows all that led to it\n"
+            ));
+        }
         let seen = run.over.is_none() && !context.output.json;
         let results = run.result.into_iter().chain(run.others);
         let unread: Vec<_> = results

@@ -231,9 +231,16 @@ impl State {
             parts,
         } = printed;
         let status: OutcomeWord = word.parse().expect("a word is a status");
-        let headline = match headline {
+        let headline: String = match headline {
             Some(headline) => headline.chars().take(120).collect(),
-            None => format!("{word}: it printed nothing"),
+            None => "it printed nothing".into(),
+        };
+        let is_text = headline
+            .chars()
+            .any(|c| !c.is_control() && !c.is_whitespace());
+        let headline = match is_text {
+            true => headline,
+            false => "it printed no readable text".into(),
         };
         let headline = match text.ends_with(OUTPUT_CUT) {
             true => format!("{headline} (it printed too much: the end was cut)"),

@@ -36,7 +36,7 @@ const NOWHERE: &[Mistake] = &[
         "tx -C no/such/folder status",
     ),
     mistake(
-        "A folder that is no project",
+        "A folder that is not a project",
         "mkdir plain",
         "tx -C plain status",
     ),
@@ -100,7 +100,11 @@ const PROJECT: &[Mistake] = &[
         "",
         "tx send hello 'Are you there?' --front msg-id=hi --wait",
     ),
-    mistake("A day that is none", "", "tx prune --before yesterday"),
+    mistake(
+        "A time that tx cannot read",
+        "",
+        "tx prune --before yesterday",
+    ),
     mistake("`tx init` in a project", "", "tx init"),
     mistake(
         "`tx init` inside of a project",
@@ -181,7 +185,7 @@ const PROJECT: &[Mistake] = &[
         "tx check note.md",
     ),
     mistake(
-        "A message that says not from whom",
+        "A message that does not say who wrote it",
         "printf -- '---\\nto: hello\\n---\\n\\nHi\\n' > note.md",
         "tx check note.md",
     ),
@@ -232,7 +236,7 @@ const RUNNING: &[Mistake] = &[
     mistake(
         "A broken file on the bus",
         "echo 'Paint it' > .ai/tx/msgs/broken.md; until tx status | grep -q broken; do :; done",
-        "tx inbox | tail -n 2",
+        "tx inbox",
     ),
     mistake("A time before everything", "", "tx replay --to 2020-01-01"),
     mistake("No terminal to attach", "", "tx attach </dev/null"),
