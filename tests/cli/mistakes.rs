@@ -214,6 +214,11 @@ mesh garbage 'head -c 40 /dev/zero; echo; printf \\\\\\\\033[2Jgone'
 const RUNNING: &[Mistake] = &[
     mistake("A second daemon", "", "tx run"),
     mistake(
+        "A broken file on the bus",
+        "echo 'Paint it' > .ai/tx/msgs/broken.md; until tx status | grep -q broken; do :; done",
+        "tx inbox",
+    ),
+    mistake(
         "An agent that exits with 1",
         "",
         "tx send fails 'Do it' --front msg-id=f --wait",
@@ -232,11 +237,6 @@ const RUNNING: &[Mistake] = &[
         "An agent that prints garbage",
         "",
         "tx send garbage 'Do it' --front msg-id=g --wait",
-    ),
-    mistake(
-        "A broken file on the bus",
-        "echo 'Paint it' > .ai/tx/msgs/broken.md; until tx status | grep -q broken; do :; done",
-        "tx inbox",
     ),
     mistake("A time before everything", "", "tx replay --to 2020-01-01"),
     mistake("No terminal to attach", "", "tx attach </dev/null"),

@@ -272,8 +272,7 @@ fn spy_shows_events_with_what_is_done_about_them() {
     for part in [
         "2  1.md arrived",
         "→ spawn dev/builder attempt 1",
-        "→ deliver login to dev/builder attempt 1, turn 1",
-        "(+1)",
+        "→ end turn 1 of dev/tester",
     ] {
         assert!(shown.contains(part), "{part} is not in\n{shown}");
     }
