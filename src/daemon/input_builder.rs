@@ -4,11 +4,12 @@
 use base16ct::lower::encode_string;
 use sha2::{Digest, Sha256};
 
+use super::delivered_message::{BusFile, DeliveredMessage};
 use super::jobs::{Batch, JobInput};
 use super::meshes::MeshFiles;
 use super::process::Manner;
 use super::processes::Start;
-use super::turn_input::{BusFile, DeliveredMessage, TurnInput};
+use super::turn_input::TurnInput;
 use crate::engine::{
     Arrived, AttemptId, Event, Job, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord,
     ProcessExit, State, Step, Turn,

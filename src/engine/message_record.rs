@@ -191,21 +191,20 @@ pub struct Totals {
 }
 
 impl MessageRecord {
-    /// A file that was not accepted.
-    pub(super) fn of_refused(
+    /// A message that follows from none, and goes to nobody yet.
+    pub(super) fn new(
         number: MessageNo,
         id: MsgId,
         from: Address,
         source: Source,
         at: i64,
-        why: String,
     ) -> MessageRecord {
         MessageRecord {
             number,
             id,
             written: None,
             from,
-            headline: Line::from("refused".to_owned()),
+            headline: Line::from(String::new()),
             status: None,
             source,
             at,
@@ -215,7 +214,7 @@ impl MessageRecord {
             run: None,
             work: None,
             deliveries: Vec::new(),
-            refused: Some(why),
+            refused: None,
             way: None,
             totals: None,
             inject_response: false,
@@ -226,15 +225,49 @@ impl MessageRecord {
         }
     }
 
+    /// A file that was not accepted.
+    pub(super) fn of_refused(
+        number: MessageNo,
+        id: MsgId,
+        from: Address,
+        source: Source,
+        at: i64,
+        why: String,
+    ) -> MessageRecord {
+        MessageRecord {
+            headline: Line::from("refused".to_owned()),
+            refused: Some(why),
+            ..MessageRecord::new(number, id, from, source, at)
+        }
+    }
+
     /// Does it say that its author has failed?
     pub fn is_error(&self) -> bool {
         let status = self.status.as_ref().map(OutcomeWord::as_str);
         status == Some("error")
     }
 
+    /// Is it a task of core's, the first message of a run?
+    pub fn begins_run(&self) -> bool {
+        self.run == Some(self.number)
+    }
+
+    /// Is it in the inbox of core, and was not read yet?
+    pub fn is_unread(&self) -> bool {
+        self.reached_core().is_some() && self.read.is_none()
+    }
+
     /// Have all deliveries ended?
     pub fn is_over(&self) -> bool {
         self.deliveries.iter().all(Delivery::is_over)
+    }
+
+    /// When the last delivery ended, if all have.
+    pub fn ended(&self) -> Option<i64> {
+        let ladders = self.deliveries.iter();
+        let ends = ladders.filter_map(|delivery| delivery.ladder.last());
+        let last = ends.map(|entry| entry.at).max();
+        self.is_over().then(|| last.unwrap_or(self.at))
     }
 
     /// The step that the least advanced delivery has reached.

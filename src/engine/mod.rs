@@ -31,6 +31,7 @@ mod plan;
 mod preview;
 mod promises;
 mod queue;
+mod recipients;
 mod recovery;
 mod references;
 mod reload;
@@ -53,13 +54,14 @@ mod unbound;
 mod usage;
 mod work;
 mod worker;
+mod worker_state;
 mod workers;
 
 pub use asks::Ask;
 pub use effect::{Effect, SystemMessage, Turn};
 pub use event::{
     Alive, Arrived, AttemptId, Command, Decision, Dialog, DialogKind, Event, LoadedMesh,
-    ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, exited_with,
+    OUTPUT_CUT, ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, exited_with,
 };
 pub use fanout::{BlockPhase, BlockRules};
 pub use infer::{

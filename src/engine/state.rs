@@ -103,7 +103,7 @@ pub(super) struct StepOutput {
     /// The last turn that the author of the message under way had begun to be given when
     /// it wrote it.
     pub(super) written: Option<u32>,
-    /// Whose message this is, if it cannot be of the work that its author has in hand.
+    /// The author of a message, if it cannot be of the work that its author has in hand.
     pub(super) outside: Option<Address>,
     /// The places in inboxes that a changed message keeps.
     pub(super) kept: BTreeMap<Address, QueuePosition>,

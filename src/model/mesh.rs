@@ -26,7 +26,7 @@ pub struct Mesh {
     pub agents: IndexMap<Name, Agent>,
     /// Who gets what is addressed to the mesh; `None` if that is ambiguous.
     pub entry_point: Option<Name>,
-    /// Whose outcome at core ends a run; empty: anyone's.
+    /// The agents that end a run with an outcome to core; empty: any agent.
     pub completion_agents: Vec<Name>,
     /// The routing table.
     pub routing: Routing,

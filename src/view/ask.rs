@@ -59,10 +59,15 @@ impl AskView {
     }
 }
 
-/// What a message says besides its headline, which is often all of it.
+/// What a message says besides its headline, which is often its first line, or all of it.
 pub(crate) fn beyond<'b>(headline: &str, body: &'b str) -> Option<&'b str> {
-    let body = body.trim_end();
-    (body.trim_start() != headline && !body.is_empty()).then_some(body)
+    let body = body.trim_start_matches('\n').trim_end();
+    let (first, rest) = body.split_once('\n').unwrap_or((body, ""));
+    let more = match first.trim() == headline {
+        true => rest.trim_start_matches('\n'),
+        false => body,
+    };
+    (!more.is_empty()).then_some(more)
 }
 
 /// A text as one word of a shell.
@@ -126,17 +131,10 @@ fn of_workers(state: &State) -> impl Iterator<Item = AskView> {
 }
 
 fn limited_until(status: &WorkerState) -> Option<i64> {
-    match status {
-        WorkerState::Limited { until, .. } => Some(*until),
-        WorkerState::Idle
-        | WorkerState::Starting { .. }
-        | WorkerState::Working { .. }
-        | WorkerState::Awaiting { .. }
-        | WorkerState::AwaitingHuman { .. }
-        | WorkerState::Checking { .. }
-        | WorkerState::Backoff { .. }
-        | WorkerState::Stopping { .. } => None,
-    }
+    let WorkerState::Limited { until, .. } = status else {
+        return None;
+    };
+    Some(*until)
 }
 
 #[cfg(test)]
