@@ -25,6 +25,10 @@ pub(super) struct SendArgs {
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
 
+    /// Send it to the mesh with the longest of its `intents` in this text, instead of naming TO. Without a TEXT it is the body too
+    #[arg(long, value_name = "TEXT")]
+    intent: Option<String>,
+
     /// The kind, if it is not to be inferred
     #[arg(long, value_name = "KIND")]
     r#type: Option<String>,
@@ -59,10 +63,14 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let agent = agent_here();
-    let (to, text) = recipient(&verb, agent.as_deref(), &project)?;
+    let (to, text) = match &verb.intent {
+        None => recipient(&verb, agent.as_deref(), &project)?,
+        Some(intent) => (String::new(), Some(text_with_intent(&verb, intent)?)),
+    };
     let is_piped = text.as_deref() == Some("-");
     let draft = Draft {
         to,
+        intent: verb.intent,
         kind: verb.r#type,
         status: verb.status,
         headline: verb.headline,
@@ -104,6 +112,18 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     }
     let id = sent.id.clone();
     verb.wait.then_say(context, &project, &path, &id, sent)
+}
+
+/// With an intent nobody is named, and what stands first is the text.
+fn text_with_intent(verb: &SendArgs, intent: &str) -> Result<String, Refused> {
+    match &verb.text {
+        None => Ok(verb.to.clone().unwrap_or_else(|| intent.to_owned())),
+        Some(_) => Err(
+            Refused::new("`--intent` chooses the recipient, and one is named")
+                .hint("tx send --intent \"words\" [\"text\"]")
+                .because(Reason::Usage),
+        ),
+    }
 }
 
 /// Who gets it, and the text. In an agent's environment `--status` alone is an outcome: the
