@@ -63,10 +63,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let agent = agent_here();
-    let (to, text) = match &verb.intent {
-        None => recipient(&verb, agent.as_deref(), &project)?,
-        Some(intent) => (String::new(), Some(text_with_intent(&verb, intent)?)),
-    };
+    let (to, text) = recipient(&verb, agent.as_deref(), &project)?;
     let is_piped = text.as_deref() == Some("-");
     let draft = Draft {
         to,
@@ -114,18 +111,6 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     verb.wait.then_say(context, &project, &path, &id, sent)
 }
 
-/// With an intent nobody is named, and what stands first is the text.
-fn text_with_intent(verb: &SendArgs, intent: &str) -> Result<String, Refused> {
-    match &verb.text {
-        None => Ok(verb.to.clone().unwrap_or_else(|| intent.to_owned())),
-        Some(_) => Err(
-            Refused::new("`--intent` chooses the recipient, and one is named")
-                .hint("tx send --intent \"words\" [\"text\"]")
-                .because(Reason::Usage),
-        ),
-    }
-}
-
 /// Who gets it, and the text. In an agent's environment `--status` alone is an outcome: the
 /// table of its mesh says who gets that, and one word that names nobody is the text.
 fn recipient(
@@ -138,6 +123,17 @@ fn recipient(
         Some(format!("{mesh}/dispatch"))
     });
     let (to, text) = (verb.to.clone(), verb.text.clone());
+    if let Some(intent) = &verb.intent {
+        // It chooses the recipient, so what stands first is the text.
+        return match (to, text) {
+            (first, None) => Ok((String::new(), first.or_else(|| Some(intent.clone())))),
+            (_, Some(_)) => Err(
+                Refused::new("`--intent` chooses the recipient, and one is named")
+                    .because(Reason::Usage)
+                    .hint("tx send --intent \"words\" [\"text\"]"),
+            ),
+        };
+    }
     match (to, text, dispatch) {
         (Some(to), Some(text), _) => Ok((to, Some(text))),
         (Some(only), None, Some(dispatch))
