@@ -2,9 +2,12 @@
 # Record a real run of `tx demo` as docs/demo.svg: each line appears when it was printed.
 source "$(dirname "$0")/setup.sh"
 
-say "building tx"
-cargo build --locked --release
-tx=${CARGO_TARGET_DIR:-target}/release/tx
+# TX names a program that is built already.
+if [ -z "${TX:-}" ]; then
+    say "building tx"
+    cargo build --locked --release
+fi
+tx=${TX:-${CARGO_TARGET_DIR:-target}/release/tx}
 
 say "tx demo"
 lines=$(mktemp)

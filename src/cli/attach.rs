@@ -163,7 +163,7 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Refused> {
     let _ = panes.run(&["kill-pane", "-t", &pane]);
     let program = settings.core.run.join(" ");
     let why = format!("the program of the core session ended at once: {program}");
-    let hint = "run it here by hand to see why, or mend `core.run` in .ai/tx/config.yaml";
+    let hint = "run it here by hand to see why, or fix `core.run` in .ai/tx/config.yaml";
     Err(Refused::new(why).hint(hint))
 }
 

@@ -235,7 +235,7 @@ impl<'a> Reading<'a> {
                 "this block looks like rearmatter and is none: {}",
                 fault.message
             ),
-            "mend it, or it stays part of the body",
+            "fix it, or it stays part of the body",
         );
     }
 
