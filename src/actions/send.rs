@@ -15,7 +15,8 @@ use crate::format::message::{field_named, headline_of};
 use crate::format::report::printable;
 use crate::journal::{Error, FoldedJournal};
 use crate::model::{
-    Address, Body, Code, Directory, Envelope, Kind, MsgId, Recipient, Resolved, Unresolved,
+    Address, Body, Code, Directory, Envelope, Kind, MsgId, Rearmatter, Recipient, Resolved,
+    Unresolved,
 };
 use crate::project::{Catalogue, Project, cannot_run};
 use crate::view::{Reason, Refused, shell_word};
@@ -192,8 +193,9 @@ impl Ready {
             Err(Unsendable::ByTable(why)) => why,
         };
         let past = FoldedJournal::open(&project.journal())?;
-        match past.map(|past| past.state.judge_message(envelope, &[], &[])) {
+        match past.map(|past| past.state.judge_message(envelope, &[], &Rearmatter::default(), &[])) {
             Some(Judged::To(to)) if !to.is_empty() => Ok(to[0].1),
+            Some(Judged::Moves(_)) => Ok(Kind::TaskComplete),
             Some(Judged::To(_) | Judged::Refused(_)) | None => Err(Refused::no_such_thing(
                 format!("the table of your mesh refuses this: {why}"),
             )

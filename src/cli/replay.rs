@@ -144,6 +144,7 @@ fn in_words(judgement: &Judgement) -> String {
                 .collect();
             to.join(", ")
         }
+        Judgement::Moves(words) => words.clone(),
         Judgement::Refused(why) => format!("refused: {why}"),
     }
 }

@@ -32,6 +32,9 @@ pub(super) struct SpawnOptions {
     pub(super) turn: Option<Turn>,
 }
 
+/// What the engine adds to the environment of jobs: texts, and files with the texts of messages.
+type AddedValues = (Vec<(String, String)>, Vec<(String, Vec<MessageNo>)>);
+
 impl InputBuilder<'_> {
     /// What it takes to start a process; or why it cannot be, as the engine is told.
     pub(super) fn start(&self, pane: AttemptId, wanted: SpawnOptions) -> Result<Start, Event> {
@@ -181,7 +184,7 @@ impl InputBuilder<'_> {
         job: u32,
         place: &JobPlace,
         jobs: Vec<Job>,
-        env: Vec<(String, String)>,
+        (env, files): AddedValues,
     ) -> Result<Batch, Event> {
         let folder = self.project.root.clone();
         let mut environment = vec![("TX_ROOT".to_owned(), folder.to_string_lossy().into_owned())];
@@ -191,8 +194,15 @@ impl InputBuilder<'_> {
             Job::Script { .. } | Job::File { .. } | Job::Commit { .. } => Ok(String::new()),
         };
         let texts: Result<Vec<String>, Error> = jobs.iter().map(stdin_of).collect();
-        match (texts, self.workspace_of(place)) {
-            (Ok(texts), Ok(workspace)) => {
+        let files = files.into_iter().map(|(name, numbers)| {
+            let texts = numbers.into_iter().map(|number| self.text(Some(number)));
+            let texts: Result<Vec<String>, Error> = texts.collect();
+            Ok((name, texts?.join("\n\n")))
+        });
+        let files: Result<Vec<(String, String)>, Error> = files.collect();
+        let read = texts.and_then(|texts| Ok((texts, files?, self.workspace_of(place)?)));
+        match read {
+            Ok((texts, files, workspace)) => {
                 for name in ["TX_WORKSPACE", "workspace"] {
                     environment.extend(workspace.clone().map(|path| (name.to_owned(), path)));
                 }
@@ -202,9 +212,10 @@ impl InputBuilder<'_> {
                     jobs: jobs.into_iter().zip(texts).collect(),
                     folder,
                     environment,
+                    files,
                 })
             }
-            (Err(error), _) | (_, Err(error)) => Err(Event::JobsFinished {
+            Err(error) => Err(Event::JobsFinished {
                 owner,
                 job,
                 results: jobs

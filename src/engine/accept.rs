@@ -81,7 +81,7 @@ impl State {
                 return self.remember_duplicate(&path, &hash, &envelope, &of);
             }
         };
-        let mut plan = match self.plan(&envelope, &known, &parts, false) {
+        let mut plan = match self.plan(&envelope, &known, &parts, &rearmatter, false) {
             Ok(plan) => plan,
             Err(reason) => return self.refuse_arrived(&path, &hash, &envelope, reason),
         };
@@ -212,7 +212,9 @@ impl State {
             way,
             warnings,
             fallback,
-            parts: _,
+            parts,
+            from: _,
+            rearmatter: _,
         } = plan;
         for delivery in &mut deliveries {
             // A block is known by the outcome that opens it.
@@ -276,6 +278,7 @@ impl State {
                 deliveries,
                 refused: None,
                 way: None,
+                machines: Vec::new(),
                 totals: None,
                 inject_response,
                 wanted: false,
@@ -285,6 +288,7 @@ impl State {
             },
             envelope: Some(Box::new(envelope)),
             rearmatter,
+            parts,
             repair: false,
         });
         if !from.is_core() {
@@ -309,10 +313,10 @@ impl State {
             self.heard_from(&from, fallback);
         }
         // Nobody can do without an answer: that one is given all the same.
-        let is_result = matches!(way, Some(Forwarding::Join(_)));
+        let is_result = matches!(way, Some(Forwarding::Join(_) | Forwarding::Machine(_)));
         if headless && is_result {
             let warning =
-                "`headless` does nothing here: what a member of a block says goes to its join";
+                "`headless` does nothing here: your outcome goes on in the workflow";
             self.warn(&from, warning, number);
         }
         if headless && answers.is_empty() && !is_result {
@@ -392,6 +396,9 @@ impl State {
                 Kind::Ask if !to.is_core() => {
                     self.enqueue(&to, number, Owes::Answer(number), None);
                     self.open_ask(number, &to, from);
+                }
+                Kind::Task | Kind::TaskComplete if to.is_dispatch() => {
+                    self.begin_machine(number, &to);
                 }
                 Kind::Task | Kind::TaskComplete if !to.is_core() => {
                     self.enqueue(&to, number, Owes::Outcome, None);
@@ -486,6 +493,9 @@ impl State {
         }
         let body = format!("{from}: {why}");
         self.tell_core_of_parked("a message was parked", body, Some(number));
+        if let Some(Forwarding::Machine(stage)) = &way {
+            self.outcome_over_budget(stage, from, number, why);
+        }
         self.end_all(number, Step::Parked, why);
         if way.is_some() {
             // Its author is done all the same: the chain ends here.

@@ -29,6 +29,7 @@ impl State {
             join: join.clone(),
             run: facts.run,
             opener: Some(facts.from.clone()),
+            machine: None,
             rules,
             phase: BlockPhase::Open,
             members: members
@@ -74,6 +75,10 @@ impl State {
             .is_some_and(MessageRecord::is_error);
         let join = Address::from(member.join.clone());
         let Some(progress) = self.fan_outs.member_mut(member, from) else {
+            if join.is_dispatch() {
+                let warning = "the block of your state is joined: this is recorded, and moves nothing";
+                return self.record_outcome(from, number, &join, warning);
+            }
             return self.hand_on(number, from, &join);
         };
         match failed {
@@ -163,6 +168,7 @@ impl State {
             join,
             run,
             opener,
+            machine,
             members,
             ..
         } = fan_out;
@@ -190,7 +196,10 @@ impl State {
                 hops: 0,
             }));
         }
-        if join.is_core() {
+        if let Some(machine) = &machine {
+            self.finish_dead_members(block);
+            self.block_joined(machine, messages);
+        } else if join.is_core() {
             for message in messages {
                 let from = self.messages.facts(message).map(|facts| facts.from.clone());
                 if let Some(from) = from {
@@ -212,6 +221,24 @@ impl State {
         self.end_lent_slots(&agents);
         if let Some(run) = run {
             self.end_run_if_complete(run);
+        }
+    }
+
+    /// A machine goes on without the members that failed: what was parked of them is finished.
+    fn finish_dead_members(&mut self, block: MessageNo) {
+        let dead = self.messages.iter().flat_map(|held| {
+            let deliveries = held.facts.deliveries.iter();
+            let dead = deliveries.filter(|delivery| {
+                let of_block = delivery.member().is_some_and(|member| member.block == block);
+                of_block && delivery.step() == Step::Parked
+            });
+            dead.map(|delivery| (held.facts.number, delivery.clone()))
+        });
+        let dead: Vec<_> = dead.collect();
+        for (number, delivery) in dead {
+            let why = Cow::Borrowed("joined without it");
+            self.record_step(number, delivery.key(), Step::Finished, Some(why));
+            self.forget_parked(number);
         }
     }
 

@@ -381,6 +381,8 @@ pub enum Timer {
     Check(Address, u32),
     /// A member of a block has worked long enough.
     Member(MessageNo, u32),
+    /// The jobs of a machine take too long: by its first message and its mesh.
+    Machine(MessageNo, Name),
 }
 
 /// A mesh as it was loaded.

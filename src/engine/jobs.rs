@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::machine::MachineId;
 use super::message_record::MessageNo;
 use crate::model::{Address, Feature, Name, Program, Rearmatter, Seconds};
 
@@ -15,6 +16,8 @@ use crate::model::{Address, Feature, Name, Program, Rearmatter, Seconds};
 pub enum JobOwner {
     /// A worker: its outcomes are being checked.
     Worker(Address),
+    /// A machine: it changes its state.
+    Machine(MachineId),
 }
 
 /// The folder that jobs run in is the one where the agents of this run work.
@@ -123,6 +126,7 @@ impl JobOwner {
     pub fn worker(&self) -> Option<&Address> {
         match self {
             JobOwner::Worker(worker) => Some(worker),
+            JobOwner::Machine(_) => None,
         }
     }
 }

@@ -20,6 +20,7 @@ mod gates;
 mod identity;
 mod infer;
 mod jobs;
+mod machine;
 mod meshes;
 mod message_record;
 mod notes;
@@ -64,6 +65,10 @@ pub use infer::{
     InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,
 };
 pub use jobs::{Job, JobEnd, JobOwner, JobPlace, JobResult};
+pub use machine::{
+    ChangePoint, HeldValue, Machine, MachineEnd, MachineId, MachineMember, MachinePhase,
+    MachineStatus, MachineStep, StateChange, VariableValue,
+};
 pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
 pub use preview::{Unsendable, preview};
 pub use promises::Broken;

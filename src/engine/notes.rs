@@ -79,6 +79,7 @@ impl State {
                 deliveries: vec![self.accepted(note.to, note.kind)],
                 refused: None,
                 way: None,
+                machines: Vec::new(),
                 totals: None,
                 inject_response: false,
                 wanted: false,
@@ -88,6 +89,7 @@ impl State {
             },
             envelope: None,
             rearmatter: Rearmatter::default(),
+            parts: Vec::new(),
             repair: false,
         });
         self.effect(Effect::Write(Box::new(SystemMessage {
