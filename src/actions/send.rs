@@ -75,8 +75,7 @@ pub(crate) struct SentView {
 }
 
 /// The fields that say who works when: without them a mesh is another mesh.
-const FLOW: [&str; 8] = [
-    "fsm",
+const FLOW: [&str; 7] = [
     "ensemble",
     "parallelism",
     "task_distribution",
@@ -193,7 +192,10 @@ impl Ready {
             Err(Unsendable::ByTable(why)) => why,
         };
         let past = FoldedJournal::open(&project.journal())?;
-        match past.map(|past| past.state.judge_message(envelope, &[], &Rearmatter::default(), &[])) {
+        match past.map(|past| {
+            past.state
+                .judge_message(envelope, &[], &Rearmatter::default(), &[])
+        }) {
             Some(Judged::To(to)) if !to.is_empty() => Ok(to[0].1),
             Some(Judged::Moves(_)) => Ok(Kind::TaskComplete),
             Some(Judged::To(_) | Judged::Refused(_)) | None => Err(Refused::no_such_thing(

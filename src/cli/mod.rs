@@ -12,6 +12,7 @@ mod hook;
 mod inbox;
 mod init;
 mod line_input;
+mod machines;
 mod mesh;
 mod output;
 mod popup;

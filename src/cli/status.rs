@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::builder::styling::AnsiColor;
 
 use super::output::{ago, bold, dim, paint};
-use super::{Context, Exit, Refused, asks, daemon_path, open_journal, worker};
+use super::{Context, Exit, Refused, asks, daemon_path, machines, open_journal, worker};
 use crate::actions::{Panes, ended, follow};
 use crate::daemon::running;
 use crate::format::report::{many, printable};
@@ -96,6 +96,7 @@ fn as_text(now: &Now) -> String {
         let table = worker::table(&now.workers, now.as_of.is_some());
         let _ = write!(text, "\n{}{as_of}\n{table}", bold("workers"));
     }
+    text += &machines::under_way(now);
     text += &used(now);
     let Queue {
         queued,
@@ -109,11 +110,15 @@ fn as_text(now: &Now) -> String {
         bold("messages")
     );
     let cross = paint(AnsiColor::Red, "✗");
-    if !now.asks.is_empty() {
+    let held = machines::wait_for_person(now);
+    if !now.asks.is_empty() || !held.is_empty() {
         let _ = writeln!(text, "\n{}", bold("waits for you"));
     }
     for ask in &now.asks {
         let _ = writeln!(text, "  {}", asks::line(ask));
+    }
+    for line in held {
+        let _ = writeln!(text, "  {line}");
     }
     if !now.rejections.is_empty() {
         let _ = writeln!(text, "\n{}", bold("refused files"));

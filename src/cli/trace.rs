@@ -31,8 +31,12 @@ pub(super) fn as_tree(trace: &view::Trace) -> String {
             true => String::new(),
             false => format!("  (and {})", others.join(", ")),
         };
+        let edge = entry.transition.as_deref();
+        let edge = edge.map(|edge| edge.split_once(": ").map_or(edge, |(edge, _)| edge));
+        let edge = edge.map(|edge| format!("  [{edge}]")).unwrap_or_default();
+        let join = if entry.joined { "  ⋈" } else { "" };
         format!(
-            "{before}{}  {kind}{}  {} → {}  {}{others}\n",
+            "{before}{}  {kind}{}  {} → {}  {}{join}{edge}{others}\n",
             gist.id,
             status.unwrap_or_default(),
             gist.from,

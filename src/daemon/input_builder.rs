@@ -11,10 +11,11 @@ use super::processes::Start;
 use super::turn_input::{BusFile, DeliveredMessage, TurnInput};
 use crate::engine::{
     Arrived, AttemptId, Event, Job, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord,
-    ProcessExit, State, Step, Turn,
+    ProcessExit, State, Step, Turn, Work,
 };
+use crate::format::prompt::{Stage, stage};
 use crate::journal::{Error, Reader, Store, StoredMessage};
-use crate::model::{Address, Agent, Kind, Rearmatter};
+use crate::model::{Address, Agent, Kind, Mesh, Rearmatter};
 use crate::project::{Project, Task, workspace};
 use crate::runtime::uses_session;
 
@@ -104,6 +105,7 @@ impl InputBuilder<'_> {
                 }
             }
         }
+        let stage = work.map_or_else(String::new, |work| self.stage(worker, mesh, work));
         Ok(TurnInput {
             project: self.project.clone(),
             pane: pane.clone(),
@@ -114,7 +116,26 @@ impl InputBuilder<'_> {
             contents,
             task,
             member,
+            stage,
         })
+    }
+
+    /// What a worker is told of the state of the workflow that its work belongs to.
+    fn stage(&self, worker: &Address, mesh: &Mesh, work: &Work) -> String {
+        let state = self.store.state();
+        let id = state.machine_behind(work);
+        let facts = id.and_then(|id| state.stage_facts(&id));
+        let (Some(machine), Some((state, visit, variables))) = (&mesh.machine, facts) else {
+            return String::new();
+        };
+        let told = stage(&Stage {
+            machine,
+            agent: &worker.agent,
+            state: &state,
+            visit,
+            variables: &variables,
+        });
+        format!("\n{told}\n")
     }
 
     /// The first message of the run of what a worker is given, or has in hand: what one task of

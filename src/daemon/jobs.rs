@@ -220,10 +220,7 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
 }
 
 /// Write each text to a file of its own. The names are those of variables.
-fn write_texts(
-    folder: &Path,
-    texts: Vec<(String, String)>,
-) -> io::Result<Vec<(String, String)>> {
+fn write_texts(folder: &Path, texts: Vec<(String, String)>) -> io::Result<Vec<(String, String)>> {
     if !texts.is_empty() {
         fs::create_dir_all(folder)?;
     }

@@ -72,8 +72,10 @@ impl Daemon {
                 files,
             } => {
                 tracing::info!(?owner, job, jobs = jobs.len(), "run jobs");
-                match self.input_builder()
-                    .batch(owner, job, &place, jobs, (env, files)) {
+                match self
+                    .input_builder()
+                    .batch(owner, job, &place, jobs, (env, files))
+                {
                     Ok(batch) => self.jobs.start(batch),
                     Err(event) => self.queue.push(event),
                 }

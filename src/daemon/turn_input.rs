@@ -34,6 +34,8 @@ pub(super) struct TurnInput {
     pub(super) task: Option<DeliveredMessage>,
     /// The member of a block that it works as.
     pub(super) member: Option<Member>,
+    /// What it is told of the state of the workflow that it works in; may be empty.
+    pub(super) stage: String,
 }
 
 /// A message as it is given.
@@ -389,15 +391,10 @@ impl TurnInput {
         let given: Vec<Given> = contents.iter().map(DeliveredMessage::given).collect();
         let briefing = self.filled(briefing);
         let text = prompt(&briefing, self.slash_command().as_deref(), &given);
-        Ok(
-            match self
-                .member()
-                .filter(|_| contents.iter().any(DeliveredMessage::is_work))
-            {
-                Some(member) => text + &told(member),
-                None => text,
-            },
-        )
+        let works = contents.iter().any(DeliveredMessage::is_work);
+        let member = self.member().filter(|_| works).map(told);
+        let stage = if works { self.stage.as_str() } else { "" };
+        Ok(text + stage + &member.unwrap_or_default())
     }
 
     /// The member that it works as, where the block says how many there are.

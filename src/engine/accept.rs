@@ -315,8 +315,7 @@ impl State {
         // Nobody can do without an answer: that one is given all the same.
         let is_result = matches!(way, Some(Forwarding::Join(_) | Forwarding::Machine(_)));
         if headless && is_result {
-            let warning =
-                "`headless` does nothing here: your outcome goes on in the workflow";
+            let warning = "`headless` does nothing here: your outcome goes on in the workflow";
             self.warn(&from, warning, number);
         }
         if headless && answers.is_empty() && !is_result {

@@ -76,7 +76,8 @@ impl State {
         let join = Address::from(member.join.clone());
         let Some(progress) = self.fan_outs.member_mut(member, from) else {
             if join.is_dispatch() {
-                let warning = "the block of your state is joined: this is recorded, and moves nothing";
+                let warning =
+                    "the block of your state is joined: this is recorded, and moves nothing";
                 return self.record_outcome(from, number, &join, warning);
             }
             return self.hand_on(number, from, &join);
@@ -164,6 +165,10 @@ impl State {
             return;
         };
         let failures = fan_out.failures();
+        let (have, all) = (fan_out.successes(), fan_out.members.len());
+        self.output
+            .workflow
+            .push(format!("block {}: joined, {have} of {all}", block.0));
         let FanOut {
             join,
             run,
@@ -229,7 +234,9 @@ impl State {
         let dead = self.messages.iter().flat_map(|held| {
             let deliveries = held.facts.deliveries.iter();
             let dead = deliveries.filter(|delivery| {
-                let of_block = delivery.member().is_some_and(|member| member.block == block);
+                let of_block = delivery
+                    .member()
+                    .is_some_and(|member| member.block == block);
                 of_block && delivery.step() == Step::Parked
             });
             dead.map(|delivery| (held.facts.number, delivery.clone()))
@@ -253,6 +260,8 @@ impl State {
             held.append(&mut member.held);
         }
         let (successes, needed) = (fan_out.successes(), fan_out.needed());
+        let short = format!("block {}: short, {successes} of {needed}", block.0);
+        self.output.workflow.push(short);
         let failed: Vec<(usize, Address, Option<String>, Option<MessageNo>)> = fan_out
             .failed()
             .map(|(index, member)| {

@@ -300,6 +300,25 @@ impl MessageRecord {
         parked.filter_map(|delivery| Some(delivery.member()?.index))
     }
 
+    /// The change of state that it made at a machine, with the reason.
+    pub fn transition(&self) -> Option<&str> {
+        let at_machine = self.deliveries.iter().filter(|d| d.to.is_dispatch());
+        let steps = at_machine.flat_map(|delivery| &delivery.ladder);
+        let mut entered = steps.filter(|entry| entry.step == Step::Delivered);
+        entered.next()?.why.as_deref()
+    }
+
+    /// Is it one of the results of a block that its join was given?
+    pub fn is_joined(&self) -> bool {
+        self.deliveries.iter().any(|delivery| {
+            let of_block = delivery.place.as_ref().and_then(WorkflowPlace::joined);
+            let at_machine = delivery.to.is_dispatch();
+            let mut ladder = delivery.ladder.iter();
+            of_block.is_some()
+                || (at_machine && ladder.any(|entry| entry.why.as_deref() == Some("joined")))
+        })
+    }
+
     /// Was it an ask, made of this recipient?
     pub fn asked(&self, of: &Address) -> bool {
         self.delivery(of).is_some_and(Delivery::is_ask)

@@ -70,7 +70,8 @@ impl State {
             }
             Forwarding::Machine(stage) if late => self.finish_parked_stage(&stage.clone()),
             Forwarding::Machine(stage) => {
-                let warning = "it came when you had nothing in hand: it is recorded, and moves nothing";
+                let warning =
+                    "it came when you had nothing in hand: it is recorded, and moves nothing";
                 let address = stage.machine.address();
                 self.record_outcome(from, routed.number, &address, warning);
                 return self.after_ask(from);

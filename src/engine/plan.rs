@@ -275,7 +275,10 @@ impl State {
             && !self.answers_something(envelope);
         if in_stage && is_outcome {
             let core = Recipient::Full(Address::core());
-            let blocked = envelope.status.as_ref().is_some_and(|it| it.as_str() == "blocked");
+            let blocked = envelope
+                .status
+                .as_ref()
+                .is_some_and(|it| it.as_str() == "blocked");
             let human = blocked && envelope.to.contains(&core);
             return Ok(vec![human.then(Address::core)]);
         }

@@ -42,8 +42,7 @@ impl State {
                     let asker = open.map_or(&facts.from, |ask| &ask.asker);
                     asker.mesh == to.mesh && (to.is_dispatch() || asker.is_dispatch())
                 };
-                let by_recipient =
-                    to.is_none_or(|to| facts.from.is_of(to) || for_mesh(to));
+                let by_recipient = to.is_none_or(|to| facts.from.is_of(to) || for_mesh(to));
                 let one_asker = to.is_some()
                     || answers.iter().all(|ask| {
                         let first = self.messages.get(*ask).map(|held| &held.facts.from);

@@ -106,6 +106,8 @@ pub(super) struct StepOutput {
     pub(super) written: Option<u32>,
     /// Whose message this is, if it cannot be of the work that its author has in hand.
     pub(super) outside: Option<Address>,
+    /// What machines and blocks did, for those who watch.
+    pub(super) workflow: Vec<String>,
     /// A run that was ended while a machine or a block of it was open.
     pub(super) ended_too_early: Option<MessageNo>,
     /// The places in inboxes that a changed message keeps.

@@ -10,6 +10,7 @@ mod event;
 mod feed;
 mod inbox;
 mod ladder;
+mod machine;
 mod mesh;
 mod now;
 mod page;
@@ -31,10 +32,11 @@ pub(crate) use event::{EventFilter, EventView, Events};
 pub(crate) use feed::{Hop, MessageFeed};
 pub(crate) use inbox::{InboxView, inbox};
 pub(crate) use ladder::{MessageView, content, find_messages};
+pub(crate) use machine::{MachineView, machines};
 pub(crate) use mesh::{
     DiagnosticView, MeshCheck, MeshLine, MeshList, MeshProblems, MeshView, problems,
 };
-pub(crate) use now::{Now, Queue};
+pub(crate) use now::{Now, Queue, ShortBlock};
 pub(crate) use page::{Listed, Page};
 pub(crate) use quality::{Calibration, FEW, calibration};
 pub(crate) use refused::{Reason, Refused, nothing_yet};

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    AskView, DiagnosticView, Listed, MeshProblems, Page, RunUsage, Time, WorkerView, asks, workers,
+    AskView, DiagnosticView, Listed, MachineView, MeshProblems, Page, RunUsage, Time, WorkerView,
+    asks, machines, workers,
 };
 use crate::daemon::Running;
 use crate::engine::{MessageRecord, Step};
@@ -28,6 +29,10 @@ pub(crate) struct Now {
     pub(crate) workers: Vec<WorkerView>,
     /// What the runs that are under way have used.
     pub(crate) runs: Vec<RunUsage>,
+    /// The runs that are under way in the workflow of their mesh.
+    pub(crate) machines: Vec<MachineView>,
+    /// The blocks with too few results: a person decides.
+    pub(crate) short_blocks: Vec<ShortBlock>,
     pub(crate) queue: Queue,
     pub(crate) asks: Vec<AskView>,
     /// The newest refused files that were not fixed since.
@@ -55,6 +60,17 @@ pub(crate) struct Queue {
     pub(crate) leased: usize,
     pub(crate) finished: u64,
     pub(crate) parked: usize,
+}
+
+/// A block with too few results.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ShortBlock {
+    /// The id of the message that opened it.
+    pub(crate) id: String,
+    /// How many results it needs.
+    pub(crate) needed: usize,
+    /// How many it has.
+    pub(crate) successes: usize,
 }
 
 /// A file that was not accepted.
@@ -98,6 +114,15 @@ impl Now {
             now.as_of = daemon.is_none().then_some(at);
             now.workers = workers(history, pane)?;
             now.runs = RunUsage::all(history, history.state.open_runs())?;
+            now.machines = machines(history)?;
+            for (number, needed, successes) in history.state.short_blocks() {
+                let id = history.ids([number].into_iter())?;
+                now.short_blocks.push(ShortBlock {
+                    id: id.into_iter().next().unwrap_or_default(),
+                    needed,
+                    successes,
+                });
+            }
             now.queue = Queue::of(history)?;
             now.asks = asks(history)?;
             now.rejections = refused_files(history, Page::first(REFUSED.1))?.items;

@@ -118,13 +118,23 @@ impl Differences {
         };
         self.judged += 1;
         let parts: Vec<u32> = arrived.parts.iter().map(|part| part.number).collect();
-        let was = state.judge_message(&arrived.envelope, &parts, &arrived.rearmatter, &arrived.known);
+        let was = state.judge_message(
+            &arrived.envelope,
+            &parts,
+            &arrived.rearmatter,
+            &arrived.known,
+        );
         let loaded = LoadedMesh {
             mesh: mesh.clone(),
             ..before.clone()
         };
         let _ = state.exchange_mesh(loaded);
-        let would_be = state.judge_message(&arrived.envelope, &parts, &arrived.rearmatter, &arrived.known);
+        let would_be = state.judge_message(
+            &arrived.envelope,
+            &parts,
+            &arrived.rearmatter,
+            &arrived.known,
+        );
         let _ = state.exchange_mesh(before);
         if was != would_be {
             self.fresh = true;

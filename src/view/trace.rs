@@ -31,6 +31,12 @@ pub(crate) struct TraceEntry {
     pub(crate) at: Time,
     /// The step that the least advanced delivery has reached.
     pub(crate) step: Step,
+    /// The change of state that it made, with the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) transition: Option<String>,
+    /// It is a result that the join of a block was given.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) joined: bool,
     #[serde(skip)]
     number: MessageNo,
     /// The messages it follows from, as far as they are of these threads.
@@ -50,6 +56,8 @@ pub(crate) fn trace(history: History, threads: &[MessageNo], page: Page) -> Resu
                 gist: Gist::of(history, facts)?,
                 at: Time(facts.at),
                 step: facts.step(),
+                transition: facts.transition().map(ToOwned::to_owned),
+                joined: facts.is_joined(),
                 number: facts.number,
                 after: cause.copied().collect(),
             })

@@ -25,7 +25,9 @@ impl State {
         if !to.is_dispatch() {
             return Ok(to);
         }
-        let entry = self.mesh(&to.mesh).and_then(|mesh| mesh.entry_point.clone());
+        let entry = self
+            .mesh(&to.mesh)
+            .and_then(|mesh| mesh.entry_point.clone());
         match entry {
             Some(agent) => Ok(Address::new(to.mesh, agent)),
             None => Err(format!(
@@ -78,11 +80,8 @@ impl State {
                 self.go_on_with_change(&id, machine, change);
             }
             None => {
-                let change = StateChange::leaving(
-                    &machine,
-                    vec![number],
-                    super::ChangePoint::EntryGates,
-                );
+                let change =
+                    StateChange::leaving(&machine, vec![number], super::ChangePoint::EntryGates);
                 self.park_change(&id, machine, change, NO_INITIAL.to_owned(), false);
             }
         }

@@ -275,7 +275,10 @@ impl StateChange {
                 self.point = ChangePoint::EntrySet(0);
             }
             ChangePoint::ExitSet(at) => {
-                let set = self.exit(around).ok().and_then(|exit| exit.exit.set.get(at));
+                let set = self
+                    .exit(around)
+                    .ok()
+                    .and_then(|exit| exit.exit.set.get(at));
                 self.set_by_script(around, set, results);
                 self.point = ChangePoint::ExitSet(at + 1);
             }
@@ -286,10 +289,13 @@ impl StateChange {
                 self.point = ChangePoint::EntrySet(at + 1);
             }
             ChangePoint::ExitRun(at) => {
-                let script = self.exit(around).ok().and_then(|exit| match &exit.exit.run {
-                    ExitRun::Scripts(scripts) => scripts.get(at),
-                    ExitRun::State(_) => None,
-                });
+                let script = self
+                    .exit(around)
+                    .ok()
+                    .and_then(|exit| match &exit.exit.run {
+                        ExitRun::Scripts(scripts) => scripts.get(at),
+                        ExitRun::State(_) => None,
+                    });
                 let name = name_of(script);
                 for result in results {
                     self.note_job("run", &name, result);
@@ -794,9 +800,7 @@ fn with_workspace(
         return None;
     };
     let is_workspace = |part: &TextPart| match part {
-        TextPart::Variable(name) => {
-            name.as_str() == "workspace" && !variables.contains_key(name)
-        }
+        TextPart::Variable(name) => name.as_str() == "workspace" && !variables.contains_key(name),
         TextPart::Literal(_) => false,
     };
     if !parts.iter().any(is_workspace) {

@@ -30,7 +30,12 @@ impl State {
         self.warn_of_missing_parts(id, &machine, &change);
         let words = in_words(machine.state.as_ref(), &target, &change.reason);
         let stays = machine.state.as_ref() == Some(&target) && change.messages != machine.entered;
-        let left: Vec<MessageNo> = machine.entered.iter().chain(&machine.input).copied().collect();
+        let left: Vec<MessageNo> = machine
+            .entered
+            .iter()
+            .chain(&machine.input)
+            .copied()
+            .collect();
         machine.previous = machine.state.replace(target.clone());
         machine.step += 1;
         *machine.visits.entry(target.clone()).or_default() += 1;
@@ -40,10 +45,18 @@ impl State {
         machine.question = None;
         machine.phase = MachinePhase::Waiting;
         machine.last_change.clone_from(&words);
+        self.output
+            .workflow
+            .push(format!("machine {}: {words}", id.mesh));
         machine.entered = match stays {
             true => {
                 let mut all = machine.input.clone();
-                all.extend(change.messages.iter().filter(|n| !machine.input.contains(n)));
+                all.extend(
+                    change
+                        .messages
+                        .iter()
+                        .filter(|n| !machine.input.contains(n)),
+                );
                 all
             }
             false => {
@@ -117,7 +130,10 @@ impl State {
         let rules = self.around(id, machine);
         let rules = rules.and_then(|around| around.rules.states.get(machine.state.as_ref()?));
         let expected = rules.is_some_and(|rules| rules.subtask);
-        let parts = self.messages.get(*outcome).map_or(0, |held| held.parts.len());
+        let parts = self
+            .messages
+            .get(*outcome)
+            .map_or(0, |held| held.parts.len());
         if expected && parts == 0 {
             let warning = "your result should have parts for those who work on it next \
                            (`SUBTASK 1: title`): all of them get the whole of it";
@@ -346,7 +362,10 @@ impl State {
     ) {
         let facts = |number: &MessageNo| self.messages.facts(*number);
         let failed = results.len() == 1
-            && results.first().and_then(facts).is_some_and(MessageRecord::is_error);
+            && results
+                .first()
+                .and_then(facts)
+                .is_some_and(MessageRecord::is_error);
         let run = machine.run.filter(|run| *run == id.begun);
         let mut messages = results.clone();
         messages.retain(|number| !machine.entered.contains(number));
@@ -355,7 +374,13 @@ impl State {
             if self.core_knows(*number) {
                 continue;
             }
-            self.add_delivery(*number, &Address::core(), Kind::TaskComplete, None, "the result");
+            self.add_delivery(
+                *number,
+                &Address::core(),
+                Kind::TaskComplete,
+                None,
+                "the result",
+            );
             match (run, author) {
                 // In a run that another mesh began, it counts like its author's outcome.
                 (None, Some(author)) => self.complete_at_core(*number, &author),

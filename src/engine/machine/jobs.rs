@@ -15,7 +15,8 @@ const ERRORS: u32 = 3;
 const JOB: i64 = 60_000;
 
 /// What tx adds to the environment of jobs: texts, and files with the texts of messages.
-pub(in crate::engine) type AddedEnvironment = (Vec<(String, String)>, Vec<(String, Vec<MessageNo>)>);
+pub(in crate::engine) type AddedEnvironment =
+    (Vec<(String, String)>, Vec<(String, Vec<MessageNo>)>);
 
 impl State {
     /// Have the jobs of a change run. The machine is where it was until they are done.
@@ -89,10 +90,13 @@ impl State {
         job: u32,
         results: &[JobResult],
     ) {
-        let current = self.machines.get(id).is_some_and(|machine| match &machine.phase {
-            MachinePhase::Moving(change) => change.job == job,
-            MachinePhase::Waiting | MachinePhase::Parked { .. } => false,
-        });
+        let current = self
+            .machines
+            .get(id)
+            .is_some_and(|machine| match &machine.phase {
+                MachinePhase::Moving(change) => change.job == job,
+                MachinePhase::Waiting | MachinePhase::Parked { .. } => false,
+            });
         if !current {
             return;
         }
@@ -132,10 +136,13 @@ impl State {
             begun,
             mesh: mesh.clone(),
         };
-        let is_due = self.machines.get(&id).is_some_and(|machine| match &machine.phase {
-            MachinePhase::Moving(change) => change.due == due && self.at >= due,
-            MachinePhase::Waiting | MachinePhase::Parked { .. } => false,
-        });
+        let is_due = self
+            .machines
+            .get(&id)
+            .is_some_and(|machine| match &machine.phase {
+                MachinePhase::Moving(change) => change.due == due && self.at >= due,
+                MachinePhase::Waiting | MachinePhase::Parked { .. } => false,
+            });
         if is_due && let Some((machine, change)) = self.take_moving(&id) {
             self.job_error(&id, machine, change, "it took too long");
         }

@@ -14,7 +14,11 @@ const MOVES_NOTHING: &str =
 
 impl State {
     /// What a change of a machine's state needs to know; `None`: its mesh has no machine now.
-    pub(super) fn around<'a>(&'a self, id: &'a MachineId, machine: &'a Machine) -> Option<Around<'a>> {
+    pub(super) fn around<'a>(
+        &'a self,
+        id: &'a MachineId,
+        machine: &'a Machine,
+    ) -> Option<Around<'a>> {
         let mesh = self.mesh(&id.mesh)?;
         Some(Around {
             id,
@@ -56,7 +60,8 @@ impl State {
         first: MessageNo,
     ) -> bool {
         if number != first {
-            let warning = "the first outcome of your turn decides: this one is recorded, and moves nothing";
+            let warning =
+                "the first outcome of your turn decides: this one is recorded, and moves nothing";
             self.record_outcome(from, number, &stage.machine.address(), warning);
             return false;
         }
@@ -75,7 +80,10 @@ impl State {
             self.record_outcome(from, number, &stage.machine.address(), MOVES_NOTHING);
             return false;
         }
-        let status = self.messages.facts(number).and_then(|facts| facts.status.clone());
+        let status = self
+            .messages
+            .facts(number)
+            .and_then(|facts| facts.status.clone());
         let word = status.as_ref().map_or("complete", OutcomeWord::as_str);
         let failing = matches!(word, "error" | "blocked");
         let Some(machine) = self.machines.get(&stage.machine) else {
@@ -106,7 +114,12 @@ impl State {
     fn stage_failed(&mut self, stage: &MachineStep, number: MessageNo) {
         let why = "the stage ended with `error`: the outcome is core's";
         self.tell_core_of(number, Kind::Update);
-        self.end(number, &stage.machine.address(), Step::Finished, Some(why.into()));
+        self.end(
+            number,
+            &stage.machine.address(),
+            Step::Finished,
+            Some(why.into()),
+        );
     }
 
     /// An outcome moves nothing: it is kept, and its author is told why.

@@ -287,7 +287,10 @@ impl Machine {
             HeldValue::Messages(numbers) => numbers,
         });
         let all = self.entered.iter().chain(&self.input).chain(moving);
-        let all = all.chain(in_values).chain(&self.question).chain(&self.block);
+        let all = all
+            .chain(in_values)
+            .chain(&self.question)
+            .chain(&self.block);
         all.copied().collect()
     }
 }

@@ -26,7 +26,10 @@ impl State {
         why: String,
         steps: bool,
     ) {
-        let state = machine.state.as_ref().map_or("its beginning", StateName::as_str);
+        let state = machine
+            .state
+            .as_ref()
+            .map_or("its beginning", StateName::as_str);
         let messages = change.messages.clone();
         let about = messages.first().copied();
         let body = format!(
@@ -41,9 +44,17 @@ impl State {
             steps,
         };
         self.machines.insert(id, machine);
+        self.output
+            .workflow
+            .push(format!("machine {}: parked: {why}", id.mesh));
         self.tell_core_of_parked("a machine is parked", body, about);
         for number in messages {
-            self.end(number, &id.address(), Step::Parked, Some(why.clone().into()));
+            self.end(
+                number,
+                &id.address(),
+                Step::Parked,
+                Some(why.clone().into()),
+            );
         }
     }
 
@@ -108,8 +119,14 @@ impl State {
         }
         messages.extend(change.messages.iter().copied());
         messages.push(note);
-        self.give_stage(id, &agent, &messages, "sent back by the gates of the next state");
-        let why: Cow<'static, str> = Cow::Owned(findings.lines().next().unwrap_or_default().to_owned());
+        self.give_stage(
+            id,
+            &agent,
+            &messages,
+            "sent back by the gates of the next state",
+        );
+        let why: Cow<'static, str> =
+            Cow::Owned(findings.lines().next().unwrap_or_default().to_owned());
         for number in change.messages {
             self.end(number, &id.address(), Step::Refused, Some(why.clone()));
         }
@@ -157,7 +174,10 @@ impl State {
             let parked = deliveries.filter(|delivery| {
                 !delivery.to.is_dispatch()
                     && delivery.step() == Step::Parked
-                    && delivery.place.as_ref().is_some_and(|own| own.is_same(place))
+                    && delivery
+                        .place
+                        .as_ref()
+                        .is_some_and(|own| own.is_same(place))
             });
             parked.map(|delivery| (held.facts.number, delivery.clone()))
         });
@@ -186,10 +206,16 @@ impl State {
 
     /// The machine whose stage this work is.
     pub(in crate::engine) fn machine_of_work(&self, work: &Work) -> Option<&Machine> {
-        let member = work.member().and_then(|member| self.fan_outs.get(member.block));
-        let of_block = member.and_then(|block| block.machine.as_ref());
-        let id = work.stage().map(|stage| &stage.machine).or(of_block)?;
-        self.machines.get(id)
+        self.machines.get(&self.machine_behind(work)?)
+    }
+
+    /// The machine that gave this work, as a stage or to a member of its block.
+    pub fn machine_behind(&self, work: &Work) -> Option<MachineId> {
+        let member = work
+            .member()
+            .and_then(|member| self.fan_outs.get(member.block));
+        let of_block = member.and_then(|block| block.machine.clone());
+        work.stage().map(|stage| stage.machine.clone()).or(of_block)
     }
 
     /// The machine that a parked delivery belongs to.
@@ -292,7 +318,10 @@ impl State {
         let Some(place) = delivery.place.clone() else {
             return;
         };
-        let agent = self.machines.get(id).and_then(|it| self.stage_agent(id, it));
+        let agent = self
+            .machines
+            .get(id)
+            .and_then(|it| self.stage_agent(id, it));
         let agent = agent.unwrap_or_else(|| delivery.to.agent.clone());
         let to = Address::new(id.mesh.clone(), agent.clone());
         let parked = self.parked_with(&place);
@@ -316,7 +345,9 @@ impl State {
 
     /// A person gives the work of a member another chance: all that the member was given.
     pub(in crate::engine) fn retry_member_item(&mut self, place: &WorkflowPlace, to: &Address) {
-        let block = place.member().and_then(|member| self.fan_outs.get(member.block));
+        let block = place
+            .member()
+            .and_then(|member| self.fan_outs.get(member.block));
         let id = block.and_then(|block| block.machine.clone());
         let Some(machine) = id.and_then(|id| self.machines.get(&id)) else {
             return;

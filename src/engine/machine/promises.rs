@@ -11,7 +11,10 @@ impl State {
     /// 11: no run was complete while a machine or a block of it was open.
     pub(in crate::engine) fn machines_wrong(&self) -> Option<Broken> {
         if let Some(run) = self.output.ended_too_early {
-            return broken(11, format!("run {} ended with a machine or block open", run.0));
+            return broken(
+                11,
+                format!("run {} ended with a machine or block open", run.0),
+            );
         }
         let mut all = self.machines.iter();
         all.find_map(|(id, machine)| self.machine_wrong(&id, machine))
@@ -31,21 +34,29 @@ impl State {
                 return broken(8, format!("{id}: {} entered, and is not held", number.0));
             };
             let at_it = facts.delivery_at(&address).map(Delivery::step);
-            let moves = machine.change().is_some_and(|c| c.messages.contains(number));
+            let moves = machine
+                .change()
+                .is_some_and(|c| c.messages.contains(number));
             let held = match at_it {
                 Some(Step::Parked) => moves,
                 Some(step) => !step.is_end(),
                 None => false,
             };
             if !held {
-                return broken(8, format!("{id}: `{}` entered, and is {at_it:?} there", facts.id));
+                return broken(
+                    8,
+                    format!("{id}: `{}` entered, and is {at_it:?} there", facts.id),
+                );
             }
             let ahead = |delivery: &Delivery| {
                 let stage = delivery.stage().filter(|stage| stage.machine == *id);
                 stage.is_some_and(|stage| stage.step > machine.step)
             };
             if facts.deliveries.iter().any(ahead) {
-                return broken(9, format!("{id}: `{}` is given before its state is entered", facts.id));
+                return broken(
+                    9,
+                    format!("{id}: `{}` is given before its state is entered", facts.id),
+                );
             }
         }
         if waits && !self.has_work_out(id, machine) {
@@ -57,10 +68,12 @@ impl State {
 
     /// Is the stage, the block or the question of a machine out?
     fn has_work_out(&self, id: &MachineId, machine: &Machine) -> bool {
-        let asks = machine.question.is_some_and(|question| {
-            self.asks.get(question, &Address::core()).is_some()
-        });
-        let block = machine.block.is_some_and(|block| self.fan_outs.is_open(block));
+        let asks = machine
+            .question
+            .is_some_and(|question| self.asks.get(question, &Address::core()).is_some());
+        let block = machine
+            .block
+            .is_some_and(|block| self.fan_outs.is_open(block));
         let stage = machine.entered.iter().any(|number| {
             let facts = self.messages.facts(*number);
             let deliveries = facts.into_iter().flat_map(|facts| &facts.deliveries);

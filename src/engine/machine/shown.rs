@@ -4,7 +4,7 @@ use super::super::message_record::{Delivery, MessageNo};
 use super::super::state::State;
 use super::super::work::WorkflowPlace;
 use super::{HeldValue, Machine, MachineId, MachinePhase};
-use crate::model::{Address, Name, StateName, VariableName};
+use crate::model::{Address, StateName, VariableName};
 
 /// Where a machine stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,28 @@ pub struct MachineMember {
     pub working: bool,
 }
 
+impl MachineStatus {
+    /// Has a person to retry or drop something?
+    pub fn is_held_up(&self) -> bool {
+        let command = self.command.as_deref();
+        command.is_some_and(|command| command.starts_with("tx dlq"))
+    }
+}
+
 impl State {
+    /// The blocks outside of machines that are short: what opened them, and how many results they
+    /// need and have.
+    pub fn short_blocks(&self) -> impl Iterator<Item = (MessageNo, usize, usize)> {
+        let blocks = self.fan_outs.iter();
+        let short = blocks.filter(|(_, block)| block.is_short() && block.machine.is_none());
+        short.map(|(opener, block)| (opener, block.needed(), block.successes()))
+    }
+
+    /// The changes of machines and blocks in the last step, in words.
+    pub fn workflow_changes(&self) -> &[String] {
+        &self.output.workflow
+    }
+
     /// The machines under way.
     pub fn machines(&self) -> impl Iterator<Item = MachineStatus> {
         let all = self.machines.iter();
@@ -71,14 +92,16 @@ impl State {
             variables: variables.collect(),
             members: self.members_of(machine),
             waits_for: self.machine_waits_for(&id, machine),
-            command: self.machine_command(&id, machine),
+            command: self.machine_command(machine),
             last_change: machine.last_change.clone(),
             id,
         }
     }
 
     fn members_of(&self, machine: &Machine) -> Vec<MachineMember> {
-        let block = machine.block.and_then(|block| Some((block, self.fan_outs.get(block)?)));
+        let block = machine
+            .block
+            .and_then(|block| Some((block, self.fan_outs.get(block)?)));
         let Some((block, fan_out)) = block else {
             return Vec::new();
         };
@@ -138,17 +161,23 @@ impl State {
         })
     }
 
-    fn machine_command(&self, id: &MachineId, machine: &Machine) -> Option<String> {
+    fn machine_command(&self, machine: &Machine) -> Option<String> {
         let name = |number: MessageNo| {
             let facts = self.messages.facts(number);
             facts.map(|facts| facts.id.to_string())
         };
         match &machine.phase {
             MachinePhase::Parked { change, .. } => {
-                let parked = match change {
-                    Some(change) => change.messages.first(),
-                    None => machine.entered.first(),
+                let messages = match change {
+                    Some(change) => &change.messages,
+                    None => &machine.entered,
                 };
+                let by_tx = |number: &&MessageNo| {
+                    let facts = self.messages.facts(**number);
+                    facts.is_some_and(|facts| facts.from.is_system())
+                };
+                let written = messages.iter().find(|number| !by_tx(number));
+                let parked = written.or(messages.first());
                 let id = name(*parked?)?;
                 Some(format!("tx dlq retry {id}  (or: tx dlq drop {id})"))
             }
@@ -158,7 +187,7 @@ impl State {
                 None => {
                     let block = machine.block?;
                     let short = self.fan_outs.get(block)?.is_short();
-                    let (id, _) = (name(block)?, id);
+                    let id = name(block)?;
                     short.then(|| format!("tx dlq retry {id}.N  (or: tx dlq drop {id}.N)"))
                 }
             },
@@ -187,13 +216,6 @@ impl State {
             Some((name.clone(), text))
         });
         Some((machine.state.clone()?, machine.visit(), values.collect()))
-    }
-
-    /// The meshes of the machines of a run.
-    pub fn machines_of_run(&self, run: MessageNo) -> impl Iterator<Item = (MachineId, Name)> {
-        let of_run = self.machines.iter();
-        let of_run = of_run.filter(move |(_, machine)| machine.run == Some(run));
-        of_run.map(|(id, _)| (id.clone(), id.mesh))
     }
 }
 

@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::play::{Msg, Play, from, mesh, who};
-use crate::engine::{
-    Effect, Event, Job, JobEnd, JobOwner, JobResult, MachineStatus, Phase, Step,
-};
+use crate::engine::{Effect, Event, Job, JobEnd, JobOwner, JobResult, MachineStatus, Phase, Step};
 use crate::model::Rearmatter;
 
 /// A mesh `dev` of the agents a, b, c and x with a machine.
@@ -48,7 +46,9 @@ pub(super) fn machine(play: &Play) -> MachineStatus {
 }
 
 pub(super) fn at(play: &Play) -> String {
-    machine(play).state.map_or(String::new(), |it| it.to_string())
+    machine(play)
+        .state
+        .map_or(String::new(), |it| it.to_string())
 }
 
 pub(super) fn is_over(play: &Play) -> bool {
@@ -179,12 +179,19 @@ pub(super) fn drop_item(play: &mut Play, id: &str) {
 #[test]
 fn a_task_begins_a_machine_and_its_outcomes_move_it() {
     let mut play = begun(TWO);
-    assert_eq!(play.ladder("t", "dev/dispatch"), "accepted queued delivered");
+    assert_eq!(
+        play.ladder("t", "dev/dispatch"),
+        "accepted queued delivered"
+    );
     assert_eq!((at(&play).as_str(), machine(&play).step), ("plan", 1));
     completes(&mut play, "dev/a", "o1");
     assert_eq!((at(&play).as_str(), machine(&play).step), ("build", 2));
     assert_eq!(reason(&play, "o1"), "plan → build: default");
-    assert_eq!(dispatch_step(&play, "t"), Step::Finished, "its state is left");
+    assert_eq!(
+        dispatch_step(&play, "t"),
+        Step::Finished,
+        "its state is left"
+    );
     assert!(!play.is_complete());
     play.take_up("dev/b");
     assert_eq!(play.given("dev/b"), ["o1"]);
@@ -200,14 +207,19 @@ fn a_task_begins_a_machine_and_its_outcomes_move_it() {
 
 #[test]
 fn table_says_otherwise_and_is_not_read() {
-    let fsm = workflow(TWO) + "routing:\n  a: { complete: { x: no } }\n  b: { complete: { x: no } }\n";
+    let fsm =
+        workflow(TWO) + "routing:\n  a: { complete: { x: no } }\n  b: { complete: { x: no } }\n";
     let mut play = Play::new(&[&fsm]);
     play.task("dev", "t");
     let outcome = from("dev/a").id("o1").status("complete").to("x");
     gives(&mut play, "dev/a", outcome);
     assert_eq!(at(&play), "build");
     assert_eq!(play.is("dev/x"), Phase::Idle);
-    assert!(play.told("dev/a").contains("`x` is not read"), "{}", play.told("dev/a"));
+    assert!(
+        play.told("dev/a").contains("`x` is not read"),
+        "{}",
+        play.told("dev/a")
+    );
     // What nobody is called is not looked up either.
     let outcome = from("dev/b").id("o2").status("complete").to("nobody");
     gives(&mut play, "dev/b", outcome);
@@ -231,7 +243,11 @@ fn the_mesh_its_entry_point_and_dispatch_all_begin_one_machine() {
         let mut play = stage(TWO);
         play.task(to, "t");
         assert_eq!(at(&play), "plan", "{to}");
-        assert_eq!(play.facts("t").deliveries.len(), 2, "{to}: the machine and its stage");
+        assert_eq!(
+            play.facts("t").deliveries.len(),
+            2,
+            "{to}: the machine and its stage"
+        );
     }
 }
 
@@ -272,7 +288,13 @@ fn first_state_is_core_and_tx_asks_since_core_wrote_the_task() {
     assert!(play.told("core/core").contains("status == \"yes\" → plan"));
     let (question, ..) = play.state.asks().next().unwrap();
     let question = play.state.message(question).unwrap().facts.id.to_string();
-    play.drop(from("core/core").to("dev/dispatch").id("ans").reply(&question).status("yes"));
+    play.drop(
+        from("core/core")
+            .to("dev/dispatch")
+            .id("ans")
+            .reply(&question)
+            .status("yes"),
+    );
     assert_eq!(at(&play), "plan");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["ans"]);
@@ -304,10 +326,17 @@ fn core_question_answered() {
     assert_eq!(at(&play), "ask");
     assert_eq!(play.core_has(), ["o"], "the outcome is the question");
     assert!(play.state.stuck().is_none());
-    let answer = from("core/core").to("dev").id("ans").reply("o").status("yes");
+    let answer = from("core/core")
+        .to("dev")
+        .id("ans")
+        .reply("o")
+        .status("yes");
     play.drop(answer);
     assert_eq!(at(&play), "build");
-    assert_eq!(reason(&play, "ans"), "ask → build: when 1: status == \"yes\"");
+    assert_eq!(
+        reason(&play, "ans"),
+        "ask → build: when 1: status == \"yes\""
+    );
     completes(&mut play, "dev/b", "o2");
     assert!(play.is_complete());
     play.all_over();
@@ -333,7 +362,10 @@ fn core_question_expired_takes_the_default() {
     gives(&mut play, "dev/a", outcome);
     assert_eq!(at(&play), "ask");
     play.until(|timer| matches!(timer, crate::engine::Timer::Expires(_)));
-    assert!(is_over(&play), "the default has no word of its own: `complete`");
+    assert!(
+        is_over(&play),
+        "the default has no word of its own: `complete`"
+    );
     assert!(play.is_complete());
 }
 
@@ -416,7 +448,11 @@ states:
     assert!(!play.is_complete());
     completes(&mut play, "dev/b", "o2");
     play.take_up("dev/x");
-    assert_eq!(play.given("dev/x"), ["o2"], "last state with agents goes by the table");
+    assert_eq!(
+        play.given("dev/x"),
+        ["o2"],
+        "last state with agents goes by the table"
+    );
     play.finish("dev/x", "o3");
     assert!(play.is_complete());
     play.all_over();
@@ -440,7 +476,12 @@ states:
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["t", "o2"]);
     assert_eq!(dispatch_step(&play, "o1"), Step::Finished);
-    play.drop(from("dev/a").id("o3").status("complete").says(json!({"signal": "PASS"})));
+    play.drop(
+        from("dev/a")
+            .id("o3")
+            .status("complete")
+            .says(json!({"signal": "PASS"})),
+    );
     play.idle("dev/a");
     assert!(play.is_complete());
     play.all_over();
@@ -477,7 +518,11 @@ states:
     );
     gives(&mut play, "dev/a", from("dev/a").id("o").status("rejected"));
     assert_eq!(machine(&play).visit, 2);
-    gives(&mut play, "dev/a", from("dev/a").id("o2").status("approved"));
+    gives(
+        &mut play,
+        "dev/a",
+        from("dev/a").id("o2").status("approved"),
+    );
     assert!(play.is_complete());
 }
 
@@ -548,8 +593,15 @@ fn a_short_ensemble_is_retried_as_a_whole_item() {
     gives(&mut play, "dev/b", from("dev/b").id("eb").status("error"));
     completes(&mut play, "dev/c", "rc");
     assert_eq!(at(&play), "review");
-    assert!(machine(&play).waits_for.contains("needs 2 results, and has 1"));
-    assert_eq!(machine(&play).command.unwrap(), "tx dlq retry o.N  (or: tx dlq drop o.N)");
+    assert!(
+        machine(&play)
+            .waits_for
+            .contains("needs 2 results, and has 1")
+    );
+    assert_eq!(
+        machine(&play).command.unwrap(),
+        "tx dlq retry o.N  (or: tx dlq drop o.N)"
+    );
     play.of_member("o", 0, true);
     completes(&mut play, "dev/b", "rb");
     assert_eq!(at(&play), "build");
@@ -570,7 +622,11 @@ states:
     completes(&mut play, "dev/b", "rb");
     completes(&mut play, "dev/c", "rc");
     assert!(play.is_complete());
-    assert!(["rb", "rc"].iter().all(|id| play.core_has().contains(&(*id).to_owned())));
+    assert!(
+        ["rb", "rc"]
+            .iter()
+            .all(|id| play.core_has().contains(&(*id).to_owned()))
+    );
     play.all_over();
 }
 
@@ -611,5 +667,9 @@ fn parts_that_are_expected_and_missing_are_warned_of() {
     let fsm = ENSEMBLE.replace("plan: {", "plan: {subtask: true, ");
     let mut play = begun(&fsm);
     completes(&mut play, "dev/a", "o");
-    assert!(play.told("dev/a").contains("SUBTASK 1"), "{}", play.told("dev/a"));
+    assert!(
+        play.told("dev/a").contains("SUBTASK 1"),
+        "{}",
+        play.told("dev/a")
+    );
 }

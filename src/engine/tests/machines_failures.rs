@@ -19,7 +19,10 @@ fn max_steps_parks_and_a_retry_grants_one_more() {
         completes(&mut play, "dev/a", id);
     }
     completes(&mut play, "dev/a", "o3");
-    assert_eq!((machine(&play).step, dispatch_step(&play, "o3")), (3, Step::Parked));
+    assert_eq!(
+        (machine(&play).step, dispatch_step(&play, "o3")),
+        (3, Step::Parked)
+    );
     assert!(machine(&play).waits_for.contains("max_steps: 3"));
     retry(&mut play, "o3");
     assert_eq!(machine(&play).step, 4);
@@ -32,7 +35,9 @@ fn max_steps_parks_and_a_retry_grants_one_more() {
 
 #[test]
 fn an_endless_chain_of_choices_ends_at_max_steps() {
-    let play = begun("initial: one\nmax_steps: 9000\nstates:\n  one: {exit: {default: two}}\n  two: {exit: {default: one}}\n");
+    let play = begun(
+        "initial: one\nmax_steps: 9000\nstates:\n  one: {exit: {default: two}}\n  two: {exit: {default: one}}\n",
+    );
     assert_eq!(machine(&play).step, 9000);
     assert_eq!(dispatch_step(&play, "t"), Step::Parked);
 }
@@ -55,7 +60,10 @@ fn over_budget_is_parked_at_the_machine_and_a_retry_grants_one_more() {
         play.task("dev", "t");
         completes(&mut play, "dev/a", "o1");
         completes(&mut play, "dev/b", "o2");
-        assert_eq!((at(&play).as_str(), dispatch_step(&play, "o2")), ("build", Step::Parked));
+        assert_eq!(
+            (at(&play).as_str(), dispatch_step(&play, "o2")),
+            ("build", Step::Parked)
+        );
         assert_eq!(play.is("dev/b"), Phase::Idle, "its work is done");
         assert!(!play.is_complete() && play.state.stuck().is_none());
         if retried {
@@ -126,7 +134,11 @@ fn a_crash_at_every_record_ends_in_the_same_place() {
                 play.restart(&[("dev/a", 1)]);
             }
         }
-        assert_eq!((at(&play).as_str(), machine(&play).step), ("build", 2), "{killed}");
+        assert_eq!(
+            (at(&play).as_str(), machine(&play).step),
+            ("build", 2),
+            "{killed}"
+        );
         completes(&mut play, "dev/b", "o2");
         assert!(play.is_complete());
     }
@@ -142,14 +154,24 @@ fn a_result_with_an_old_job_number_changes_nothing() {
     play.happen(Event::JobsFinished {
         owner,
         job,
-        results: vec![JobResult::of(crate::engine::JobEnd::Code(0), "build".into())],
+        results: vec![JobResult::of(
+            crate::engine::JobEnd::Code(0),
+            "build".into(),
+        )],
     });
-    assert_eq!(play.state.machines().collect::<Vec<_>>(), before.machines().collect::<Vec<_>>());
+    assert_eq!(
+        play.state.machines().collect::<Vec<_>>(),
+        before.machines().collect::<Vec<_>>()
+    );
     let nobody = JobOwner::Machine(crate::engine::MachineId {
         begun: crate::engine::MessageNo(99),
         mesh: "dev".parse().unwrap(),
     });
-    play.happen(Event::JobsFinished { owner: nobody, job: 1, results: Vec::new() });
+    play.happen(Event::JobsFinished {
+        owner: nobody,
+        job: 1,
+        results: Vec::new(),
+    });
 }
 
 #[test]
@@ -166,10 +188,22 @@ fn reload_with_the_state_gone_parks_the_outcome_and_back_again_goes_on() {
     let mut play = begun(TWO);
     completes(&mut play, "dev/a", "o");
     play.take_up("dev/b");
-    play.load(&workflow("initial: plan\nstates:\n  plan: {agents: [a], exit: {default: done}}\n  done: {}\n"), false);
+    play.load(
+        &workflow(
+            "initial: plan\nstates:\n  plan: {agents: [a], exit: {default: done}}\n  done: {}\n",
+        ),
+        false,
+    );
     play.finish("dev/b", "o2");
-    assert_eq!((at(&play).as_str(), dispatch_step(&play, "o2")), ("build", Step::Parked));
-    assert!(machine(&play).waits_for.contains("the state `build` does not exist"));
+    assert_eq!(
+        (at(&play).as_str(), dispatch_step(&play, "o2")),
+        ("build", Step::Parked)
+    );
+    assert!(
+        machine(&play)
+            .waits_for
+            .contains("the state `build` does not exist")
+    );
     play.load(&workflow(TWO), false);
     retry(&mut play, "o2");
     assert!(is_over(&play) && play.is_complete());
@@ -180,9 +214,15 @@ fn reload_with_the_state_gone_parks_the_outcome_and_back_again_goes_on() {
 fn reload_with_fsm_gone_parks_the_outcome_and_back_again_goes_on() {
     let mut play = begun(TWO);
     play.take_up("dev/a");
-    play.load(&mesh("dev", &["a", "b", "c", "x"], "entry_point: a\n"), false);
+    play.load(
+        &mesh("dev", &["a", "b", "c", "x"], "entry_point: a\n"),
+        false,
+    );
     play.finish("dev/a", "o");
-    assert_eq!((at(&play).as_str(), dispatch_step(&play, "o")), ("plan", Step::Parked));
+    assert_eq!(
+        (at(&play).as_str(), dispatch_step(&play, "o")),
+        ("plan", Step::Parked)
+    );
     play.load(&workflow(TWO), false);
     retry(&mut play, "o");
     assert_eq!(at(&play), "build");
@@ -200,7 +240,10 @@ fn reload_during_a_script_starts_the_change_again() {
     play.happen(Event::JobsFinished {
         owner,
         job,
-        results: vec![JobResult::of(crate::engine::JobEnd::Code(0), "build".into())],
+        results: vec![JobResult::of(
+            crate::engine::JobEnd::Code(0),
+            "build".into(),
+        )],
     });
     assert_eq!(at(&play), "plan", "the old result is late");
     for _ in 0..4 {
@@ -222,7 +265,10 @@ fn an_agent_that_is_gone_parks_the_stage_and_a_retry_goes_to_the_newest() {
     play.stop("dev/a");
     play.task("dev", "t");
     let fsm = "initial: plan\nstates:\n  plan: {agents: [c], exit: {default: done}}\n  done: {}\n";
-    let more = format!("entry_point: c\nfsm:\n{}", fsm.lines().map(|l| format!("  {l}\n")).collect::<String>());
+    let more = format!(
+        "entry_point: c\nfsm:\n{}",
+        fsm.lines().map(|l| format!("  {l}\n")).collect::<String>()
+    );
     play.load(&mesh("dev", &["b", "c", "x"], &more), false);
     assert_eq!(play.step("t", "dev/a"), Step::Parked);
     assert!(machine(&play).waits_for.contains("removed from its mesh"));
@@ -234,7 +280,9 @@ fn an_agent_that_is_gone_parks_the_stage_and_a_retry_goes_to_the_newest() {
 
 #[test]
 fn a_machine_without_a_first_state_parks_its_tasks() {
-    let mut play = begun("initial: nowhere\nstates:\n  plan: {agents: [a], exit: {default: done}}\n  done: {}\n");
+    let mut play = begun(
+        "initial: nowhere\nstates:\n  plan: {agents: [a], exit: {default: done}}\n  done: {}\n",
+    );
     assert_eq!(dispatch_step(&play, "t"), Step::Parked);
     assert!(machine(&play).waits_for.contains("TX0420"));
     play.load(&workflow(TWO), false);

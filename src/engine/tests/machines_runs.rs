@@ -7,7 +7,8 @@ use crate::format::mesh::parse;
 
 fn states(play: &Play) -> Vec<String> {
     let all = play.state.machines();
-    all.map(|it| format!("{} {}", it.id.mesh, it.state.unwrap())).collect()
+    all.map(|it| format!("{} {}", it.id.mesh, it.state.unwrap()))
+        .collect()
 }
 
 #[test]
@@ -23,7 +24,10 @@ fn two_machines_of_one_mesh_crossing() {
     play.take_up("dev/b");
     assert_eq!(play.given("dev/b"), ["u1"]);
     play.finish("dev/b", "u2");
-    let complete = play.core_has().into_iter().filter(|it| it == "a run is complete");
+    let complete = play
+        .core_has()
+        .into_iter()
+        .filter(|it| it == "a run is complete");
     assert_eq!(complete.count(), 2);
     play.all_over();
 }
@@ -31,11 +35,18 @@ fn two_machines_of_one_mesh_crossing() {
 #[test]
 fn one_task_to_two_meshes_with_machines() {
     let review = "initial: review\nstates:\n  review: {ensemble: {agents: [b, c]}, exit: {default: done}}\n  done: {}\n";
-    let mut play = Play::new(&[&named_workflow("dev", review), &named_workflow("ops", review)]);
+    let mut play = Play::new(&[
+        &named_workflow("dev", review),
+        &named_workflow("ops", review),
+    ]);
     play.drop(from("core/core").to("dev,ops").id("t"));
     assert_eq!(states(&play), ["dev review", "ops review"]);
     for worker in ["dev/b", "ops/b", "dev/c", "ops/c"] {
-        completes(&mut play, worker, &format!("r-{}", worker.replace('/', "-")));
+        completes(
+            &mut play,
+            worker,
+            &format!("r-{}", worker.replace('/', "-")),
+        );
     }
     assert!(is_over(&play));
     play.all_over();
@@ -51,20 +62,29 @@ fn machine_begun_by_a_hand_over_keeps_the_run_open() {
     play.task("ops", "t");
     completes(&mut play, "ops/o", "h");
     assert_eq!(states(&play), ["dev plan"]);
-    assert_eq!(play.ladder("h", "dev/dispatch"), "accepted queued delivered");
+    assert_eq!(
+        play.ladder("h", "dev/dispatch"),
+        "accepted queued delivered"
+    );
     completes(&mut play, "dev/a", "o1");
     assert!(!play.is_complete());
     completes(&mut play, "dev/b", "o2");
     assert!(is_over(&play));
     assert!(play.core_has().contains(&"o2".to_owned()));
-    assert!(play.is_complete(), "the result counts like its author's outcome at core");
+    assert!(
+        play.is_complete(),
+        "the result counts like its author's outcome at core"
+    );
     play.all_over();
 }
 
 #[test]
 fn a_run_that_another_mesh_began_is_not_complete_before_its_machine_ends() {
     // The first agent says both: go on over there, and done here.
-    let ops = OPS.replace("o: {complete: {dev/a: go}}", "o: {complete: {core: done}, hand: {dev/a: go}}");
+    let ops = OPS.replace(
+        "o: {complete: {dev/a: go}}",
+        "o: {complete: {core: done}, hand: {dev/a: go}}",
+    );
     let mut play = Play::new(&[&workflow(TWO), &ops]);
     play.task("ops", "t");
     play.take_up("ops/o");
@@ -123,7 +143,11 @@ fn no_run_is_complete_while_a_stage_is_parked() {
     play.take_up("dev/b");
     play.park("dev/b");
     assert!(!play.is_complete());
-    assert_eq!(play.step("o1", "dev/dispatch"), Step::Delivered, "it is held");
+    assert_eq!(
+        play.step("o1", "dev/dispatch"),
+        Step::Delivered,
+        "it is held"
+    );
     drop_item(&mut play, "o1");
     assert!(is_over(&play) && !play.is_complete());
     play.all_over();
@@ -139,7 +163,9 @@ fn a_changed_machine_judges_the_past() {
             .judge_message(&outcome.envelope, &[], &outcome.rearmatter, &[])
     };
     assert_eq!(judge(&play), Judged::Moves("plan → build: default".into()));
-    let text = workflow("initial: plan\nstates:\n  plan: {agents: [a], exit: {default: done}}\n  done: {}\n");
+    let text = workflow(
+        "initial: plan\nstates:\n  plan: {agents: [a], exit: {default: done}}\n  done: {}\n",
+    );
     let old = play.state.meshes().next().unwrap().clone();
     let new = LoadedMesh {
         mesh: parse(text.as_bytes()).mesh.unwrap(),

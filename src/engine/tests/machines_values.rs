@@ -27,24 +27,86 @@ fn run_when_and_default_in_each_combination() {
     let when = "when: [{condition: 'signal == go', target: check}]";
     for (rules, signal, script, expected, why) in [
         ("{default: build}".to_owned(), "", None, "build", "default"),
-        (format!("{{{when}, default: build}}"), "go", None, "check", "when 1: signal == go"),
-        (format!("{{{when}, default: build}}"), "no", None, "build", "default"),
-        (format!("{{run: check, {when}, default: build}}"), "no", None, "check", "run: check"),
-        (format!("{{run: pick, {when}, default: done}}"), "go", Some((0, "build\n")), "build", "run: pick"),
-        (format!("{{run: pick, {when}, default: done}}"), "go", Some((0, "next_state=build\n")), "build", "run: pick"),
-        (format!("{{run: pick, {when}, default: build}}"), "go", Some((1, "build\n")), "check", "when 1: signal == go"),
-        (format!("{{run: pick, {when}, default: build}}"), "no", Some((0, "no such state\n")), "build", "default"),
-        (format!("{{run: pick, {when}, default: done}}"), "no", Some((0, "check\nbuild\n$(rm -rf /)\n")), "build", "run: pick"),
-        ("{run: pick, default: check}".to_owned(), "", Some((3, "")), "check", "default"),
+        (
+            format!("{{{when}, default: build}}"),
+            "go",
+            None,
+            "check",
+            "when 1: signal == go",
+        ),
+        (
+            format!("{{{when}, default: build}}"),
+            "no",
+            None,
+            "build",
+            "default",
+        ),
+        (
+            format!("{{run: check, {when}, default: build}}"),
+            "no",
+            None,
+            "check",
+            "run: check",
+        ),
+        (
+            format!("{{run: pick, {when}, default: done}}"),
+            "go",
+            Some((0, "build\n")),
+            "build",
+            "run: pick",
+        ),
+        (
+            format!("{{run: pick, {when}, default: done}}"),
+            "go",
+            Some((0, "next_state=build\n")),
+            "build",
+            "run: pick",
+        ),
+        (
+            format!("{{run: pick, {when}, default: build}}"),
+            "go",
+            Some((1, "build\n")),
+            "check",
+            "when 1: signal == go",
+        ),
+        (
+            format!("{{run: pick, {when}, default: build}}"),
+            "no",
+            Some((0, "no such state\n")),
+            "build",
+            "default",
+        ),
+        (
+            format!("{{run: pick, {when}, default: done}}"),
+            "no",
+            Some((0, "check\nbuild\n$(rm -rf /)\n")),
+            "build",
+            "run: pick",
+        ),
+        (
+            "{run: pick, default: check}".to_owned(),
+            "",
+            Some((3, "")),
+            "check",
+            "default",
+        ),
     ] {
         let mut play = exit(&rules);
         says(&mut play, "dev/a", "o", json!({ "signal": signal }));
         if let Some((code, output)) = script {
-            assert_eq!(at(&play), "plan", "{rules}: it is where it was until the script is done");
+            assert_eq!(
+                at(&play),
+                "plan",
+                "{rules}: it is where it was until the script is done"
+            );
             jobs_end(&mut play, code, output);
         }
         assert_eq!(at(&play), expected, "{rules}");
-        assert_eq!(reason(&play, "o"), format!("plan → {expected}: {why}"), "{rules}");
+        assert_eq!(
+            reason(&play, "o"),
+            format!("plan → {expected}: {why}"),
+            "{rules}"
+        );
     }
 }
 
@@ -53,7 +115,10 @@ fn no_way_out_is_parked_and_a_retry_goes_by_the_newest_mesh() {
     let mut play = exit("{when: [{condition: 'signal == go', target: check}]}");
     completes(&mut play, "dev/a", "o");
     assert_eq!(dispatch_step(&play, "o"), Step::Parked);
-    assert_eq!(machine(&play).command.unwrap(), "tx dlq retry o  (or: tx dlq drop o)");
+    assert_eq!(
+        machine(&play).command.unwrap(),
+        "tx dlq retry o  (or: tx dlq drop o)"
+    );
     let mended = workflow(
         "initial: plan\nstates:\n  plan: {agents: [a], exit: {default: check}}\n  check: {agents: [c], exit: {default: done}}\n  done: {}\n",
     );
@@ -68,12 +133,21 @@ fn no_way_out_is_parked_and_a_retry_goes_by_the_newest_mesh() {
 #[test]
 fn set_sees_the_set_before() {
     let set = "set: {n: $((n + 1)), word: \"n is $n\", other: $word}";
-    let mut play = exit(&format!("{{{set}, when: [{{condition: 'other == \"n is 1\"', target: check}}], default: build}}"));
+    let mut play = exit(&format!(
+        "{{{set}, when: [{{condition: 'other == \"n is 1\"', target: check}}], default: build}}"
+    ));
     completes(&mut play, "dev/a", "o");
     assert_eq!(at(&play), "check");
     assert_eq!(variable(&play, "n"), "1");
-    let records: Vec<u64> = machine(&play).variables.iter().map(|(.., record)| *record).collect();
-    assert!(records.iter().all(|record| *record == play.state.seq()), "{records:?}");
+    let records: Vec<u64> = machine(&play)
+        .variables
+        .iter()
+        .map(|(.., record)| *record)
+        .collect();
+    assert!(
+        records.iter().all(|record| *record == play.state.seq()),
+        "{records:?}"
+    );
 }
 
 #[test]
@@ -81,7 +155,11 @@ fn failed_set_is_empty_and_shown() {
     let mut play = exit("{set: {n: $((n / 0))}, default: build}");
     completes(&mut play, "dev/a", "o");
     assert_eq!(variable(&play, "n"), "");
-    assert!(reasons(&play, "o").contains("set n: "), "{}", reasons(&play, "o"));
+    assert!(
+        reasons(&play, "o").contains("set n: "),
+        "{}",
+        reasons(&play, "o")
+    );
 }
 
 #[test]
@@ -91,16 +169,27 @@ fn a_value_of_bash_is_a_job_and_its_failure_is_nothing() {
         let mut play = exit(rules);
         completes(&mut play, "dev/a", "o");
         assert_eq!(at(&play), "plan");
-        assert_eq!(env(&play, "word"), "none", "variables come by the environment");
+        assert_eq!(
+            env(&play, "word"),
+            "none",
+            "variables come by the environment"
+        );
         jobs_end(&mut play, code, "abc1234\n");
-        assert_eq!((at(&play).as_str(), variable(&play, "word").as_str()), ("build", expected));
+        assert_eq!(
+            (at(&play).as_str(), variable(&play, "word").as_str()),
+            ("build", expected)
+        );
     }
 }
 
 #[test]
 fn text_in_a_numeric_variable_is_nothing() {
     let rules = "{set: {n: \"$(echo '$rearmatter' | yq '.n')\"}, default: build}";
-    for (said, expected) in [(json!(4), "4"), (json!("a[$(touch x)]"), ""), (json!("three"), "")] {
+    for (said, expected) in [
+        (json!(4), "4"),
+        (json!("a[$(touch x)]"), ""),
+        (json!("three"), ""),
+    ] {
         let mut play = exit(rules);
         says(&mut play, "dev/a", "o", json!({ "n": said }));
         assert_eq!(variable(&play, "n"), expected);
@@ -120,7 +209,10 @@ states:
 ",
     );
     completes(&mut play, "dev/a", "o");
-    assert_eq!((env(&play, "PATH"), env(&play, "LD_PRELOAD")), ("(none)".into(), "(none)".into()));
+    assert_eq!(
+        (env(&play, "PATH"), env(&play, "LD_PRELOAD")),
+        ("(none)".into(), "(none)".into())
+    );
     assert_eq!(env(&play, "free"), "y");
     jobs_end(&mut play, 1, "");
     assert!(play.is_complete(), "a condition reads it all the same");
@@ -135,16 +227,26 @@ fn what_an_agent_wrote_is_never_part_of_a_script() {
     let said: serde_json::Value = serde_json::from_str(&env(&play, "rearmatter")).unwrap();
     assert_eq!(said["word"], evil);
     let message: serde_json::Value = serde_json::from_str(&env(&play, "message")).unwrap();
-    assert_eq!((message["status"].as_str(), message["from"].as_str()), (Some("complete"), Some("dev/a")));
+    assert_eq!(
+        (message["status"].as_str(), message["from"].as_str()),
+        (Some("complete"), Some("dev/a"))
+    );
 }
 
 #[test]
 fn lines_of_a_script_set_only_known_variables() {
-    let mut play = exit("{run: count, when: [{condition: 'n == 3', target: check}], default: build}");
+    let mut play =
+        exit("{run: count, when: [{condition: 'n == 3', target: check}], default: build}");
     completes(&mut play, "dev/a", "o");
     jobs_end(&mut play, 0, "n=3\nunknown=1\nword= two words \n");
     assert_eq!(at(&play), "check");
-    assert_eq!((variable(&play, "word").as_str(), variable(&play, "unknown").as_str()), ("two words", "(none)"));
+    assert_eq!(
+        (
+            variable(&play, "word").as_str(),
+            variable(&play, "unknown").as_str()
+        ),
+        ("two words", "(none)")
+    );
 }
 
 #[test]
@@ -169,7 +271,10 @@ states:
     assert_eq!(at(&play), "build");
     play.task("dev", "t2");
     let states = play.state.machines().filter_map(|it| it.state);
-    assert_eq!(states.map(|it| it.to_string()).collect::<Vec<_>>(), ["build", "plan"]);
+    assert_eq!(
+        states.map(|it| it.to_string()).collect::<Vec<_>>(),
+        ["build", "plan"]
+    );
 }
 
 #[test]
@@ -187,11 +292,17 @@ states:
     completes(&mut play, "dev/a", "o");
     assert_eq!(at(&play), "plan");
     jobs_end(&mut play, 0, "n=5\n");
-    assert_eq!((at(&play).as_str(), variable(&play, "n").as_str()), ("build", "5"));
+    assert_eq!(
+        (at(&play).as_str(), variable(&play, "n").as_str()),
+        ("build", "5")
+    );
     let mut play = begun(fsm);
     completes(&mut play, "dev/a", "o");
     jobs_end(&mut play, 2, "n=5\nno disk\n");
-    assert_eq!((at(&play).as_str(), variable(&play, "n").as_str()), ("plan", "0"));
+    assert_eq!(
+        (at(&play).as_str(), variable(&play, "n").as_str()),
+        ("plan", "0")
+    );
     assert_eq!(dispatch_step(&play, "o"), Step::Parked);
     retry(&mut play, "o");
     jobs_end(&mut play, 0, "n=5\n");
@@ -221,7 +332,13 @@ fn count_from_rearmatter_opens_so_many_members() {
 
 #[test]
 fn count_that_is_absent_or_no_number_is_not_entered() {
-    for said in [json!({}), json!({"count": "three"}), json!({"count": -1}), json!({"count": 101}), json!({"count": 1.5})] {
+    for said in [
+        json!({}),
+        json!({"count": "three"}),
+        json!({"count": -1}),
+        json!({"count": 101}),
+        json!({"count": 1.5}),
+    ] {
         let mut play = begun(COUNTED);
         says(&mut play, "dev/a", "o", said.clone());
         assert_eq!(at(&play), "plan", "{said}");

@@ -73,7 +73,10 @@ fn blocked_with_a_when_is_an_outcome() {
 fn blocked_without_a_when_asks_the_human_and_keeps_the_stage() {
     let mut play = begun(TWO);
     gives(&mut play, "dev/a", from("dev/a").id("b1").status("blocked"));
-    assert_eq!((at(&play).as_str(), play.is("dev/a")), ("plan", Phase::AwaitingHuman));
+    assert_eq!(
+        (at(&play).as_str(), play.is("dev/a")),
+        ("plan", Phase::AwaitingHuman)
+    );
     play.drop(from("core/core").to("dev/a").id("ans").reply("b1"));
     completes(&mut play, "dev/a", "o");
     assert_eq!(at(&play), "build");
@@ -82,8 +85,15 @@ fn blocked_without_a_when_asks_the_human_and_keeps_the_stage() {
 #[test]
 fn blocked_with_to_core_always_asks_the_human() {
     let mut play = begun(ON_ERROR);
-    gives(&mut play, "dev/a", from("dev/a").id("b1").status("blocked").to("core"));
-    assert_eq!((at(&play).as_str(), play.is("dev/a")), ("plan", Phase::AwaitingHuman));
+    gives(
+        &mut play,
+        "dev/a",
+        from("dev/a").id("b1").status("blocked").to("core"),
+    );
+    assert_eq!(
+        (at(&play).as_str(), play.is("dev/a")),
+        ("plan", Phase::AwaitingHuman)
+    );
 }
 
 #[test]
@@ -93,7 +103,11 @@ fn blocked_as_an_outcome_is_refused_while_asks_are_open() {
     play.drop(from("dev/a").to("b").id("q"));
     play.drop(from("dev/a").id("b1").status("blocked"));
     assert_eq!(at(&play), "plan");
-    assert!(play.told("dev/a").contains("has to wait"), "{}", play.told("dev/a"));
+    assert!(
+        play.told("dev/a").contains("has to wait"),
+        "{}",
+        play.told("dev/a")
+    );
 }
 
 #[test]
@@ -104,7 +118,10 @@ fn two_outcomes_in_one_turn_and_the_first_decides() {
     play.drop(from("dev/a").id("o2").status("error"));
     play.idle("dev/a");
     assert_eq!(at(&play), "build");
-    assert!(play.told("dev/a").contains("the first outcome of your turn decides"));
+    assert!(
+        play.told("dev/a")
+            .contains("the first outcome of your turn decides")
+    );
     assert_eq!(reason(&play, "o2"), "recorded: it moves nothing");
 }
 
@@ -124,7 +141,12 @@ fn a_late_outcome_of_this_step_leaves_the_state() {
     play.take_up("dev/a");
     play.park("dev/a");
     assert_eq!(play.step("t", "dev/a"), Step::Parked);
-    assert!(machine(&play).command.unwrap().starts_with("tx dlq retry t"));
+    assert!(
+        machine(&play)
+            .command
+            .unwrap()
+            .starts_with("tx dlq retry t")
+    );
     play.drop(from("dev/a").id("late").status("complete"));
     assert_eq!(at(&play), "build");
     assert_eq!(play.step("t", "dev/a"), Step::Finished);
@@ -159,10 +181,22 @@ states:
     );
     play.take_up("dev/a");
     play.drop(from("dev/a").id("o").status("no").path("o.md"));
-    play.drop(from("dev/a").id("o").status("yes").path("o.md").text("other"));
+    play.drop(
+        from("dev/a")
+            .id("o")
+            .status("yes")
+            .path("o.md")
+            .text("other"),
+    );
     play.idle("dev/a");
     assert_eq!(at(&play), "build");
-    play.drop(from("dev/a").id("o").status("no").path("o.md").text("third"));
+    play.drop(
+        from("dev/a")
+            .id("o")
+            .status("no")
+            .path("o.md")
+            .text("third"),
+    );
     assert_eq!(at(&play), "build");
     assert!(play.told("dev/a").contains("after it had been given on"));
 }
@@ -171,9 +205,18 @@ states:
 fn a_task_that_has_entered_its_first_state_cannot_be_changed() {
     let mut play = stage(TWO);
     play.drop(from("core/core").to("dev").id("t").path("t.md"));
-    play.drop(from("core/core").to("dev").id("t").path("t.md").text("other"));
+    play.drop(
+        from("core/core")
+            .to("dev")
+            .id("t")
+            .path("t.md")
+            .text("other"),
+    );
     assert_eq!(play.state.machines().count(), 1);
-    assert!(play.told("core/core").contains("after it had been given on"));
+    assert!(
+        play.told("core/core")
+            .contains("after it had been given on")
+    );
 }
 
 const GATED: &str = "\
@@ -190,7 +233,10 @@ fn exit_gate_fails_twice_then_passes() {
     let mut play = begun(GATED);
     completes(&mut play, "dev/a", "o1");
     assert_eq!(play.is("dev/a"), Phase::Checking);
-    assert_eq!((env(&play, "FSM_STATE"), env(&play, "MSG_ID")), ("plan".into(), "o1".into()));
+    assert_eq!(
+        (env(&play, "FSM_STATE"), env(&play, "MSG_ID")),
+        ("plan".into(), "o1".into())
+    );
     for (id, outcome) in [("o2", "o1"), ("o3", "o2")] {
         jobs_end(&mut play, 1, "x is missing");
         assert_eq!(dispatch_step(&play, outcome), Step::Refused);
@@ -213,7 +259,10 @@ fn exit_gate_never_passes_and_the_stage_is_parked() {
             play.finish("dev/a", &format!("o{round}"));
         }
     }
-    assert_eq!((at(&play).as_str(), play.step("t", "dev/a")), ("plan", Step::Parked));
+    assert_eq!(
+        (at(&play).as_str(), play.step("t", "dev/a")),
+        ("plan", Step::Parked)
+    );
     assert!(machine(&play).command.is_some());
     assert!(play.state.stuck().is_none());
 }
@@ -225,7 +274,10 @@ fn a_gate_that_cannot_tell_three_times_parks_the_stage() {
     for _ in 0..3 {
         jobs_fail(&mut play);
     }
-    assert_eq!((at(&play).as_str(), play.step("t", "dev/a")), ("plan", Step::Parked));
+    assert_eq!(
+        (at(&play).as_str(), play.step("t", "dev/a")),
+        ("plan", Step::Parked)
+    );
 }
 
 #[test]
@@ -287,17 +339,26 @@ states:
 fn entry_gate_fails_sent_back_passes() {
     let mut play = begun(ENTRY_GATED);
     completes(&mut play, "dev/a", "o1");
-    assert_eq!((env(&play, "FSM_STATE"), env(&play, "FSM_PREVIOUS_STATE")), ("build".into(), "plan".into()));
+    assert_eq!(
+        (env(&play, "FSM_STATE"), env(&play, "FSM_PREVIOUS_STATE")),
+        ("build".into(), "plan".into())
+    );
     jobs_end(&mut play, 1, "x is missing");
     assert_eq!((at(&play).as_str(), machine(&play).step), ("plan", 1));
     assert_eq!(variable(&play, "n"), "0", "the variables are unchanged");
     assert_eq!(dispatch_step(&play, "o1"), Step::Refused);
     play.take_up("dev/a");
-    assert_eq!(play.given("dev/a"), ["t", "o1", "your outcome was sent back"]);
+    assert_eq!(
+        play.given("dev/a"),
+        ["t", "o1", "your outcome was sent back"]
+    );
     assert!(play.told("dev/a").contains("x is missing"));
     play.finish("dev/a", "o2");
     jobs_end(&mut play, 0, "");
-    assert_eq!((at(&play).as_str(), variable(&play, "n").as_str()), ("build", "1"));
+    assert_eq!(
+        (at(&play).as_str(), variable(&play, "n").as_str()),
+        ("build", "1")
+    );
     completes(&mut play, "dev/b", "o3");
     assert!(play.is_complete());
     play.all_over();
@@ -311,7 +372,11 @@ fn entry_gate_that_never_passes_is_parked_at_the_machine() {
         jobs_end(&mut play, 1, "x is missing");
     }
     assert_eq!(dispatch_step(&play, "o3"), Step::Parked);
-    assert!(machine(&play).waits_for.contains("the gates of `build` failed"));
+    assert!(
+        machine(&play)
+            .waits_for
+            .contains("the gates of `build` failed")
+    );
     assert!(play.state.stuck().is_none());
     retry(&mut play, "o3");
     jobs_end(&mut play, 0, "");
@@ -348,7 +413,11 @@ states:
 fn headless_has_no_effect_on_a_stage() {
     let mut play = begun(TWO);
     let outcome = from("dev/a").id("o").status("complete");
-    gives(&mut play, "dev/a", outcome.with(|envelope| envelope.headless = true));
+    gives(
+        &mut play,
+        "dev/a",
+        outcome.with(|envelope| envelope.headless = true),
+    );
     assert_eq!(at(&play), "build");
     assert!(play.told("dev/a").contains("`headless` does nothing here"));
 }
@@ -363,7 +432,10 @@ states:
   done: {}
 ",
     )
-    .replace("name: a, prompt: p, runtime: claude, mode: pane", "name: a, prompt: p, runtime: command, run: [x]");
+    .replace(
+        "name: a, prompt: p, runtime: claude, mode: pane",
+        "name: a, prompt: p, runtime: command, run: [x]",
+    );
     let mut play = Play::new(&[&text]);
     play.task("dev", "t");
     let pane = play.pane("dev/a");
