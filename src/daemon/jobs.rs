@@ -21,6 +21,7 @@ use super::attempt::{Attempt, Ended, LaunchSpec, Stand};
 use super::blocking::run_blocking;
 use super::platform::gone;
 use super::signals::kill_all;
+use super::test_settings;
 use crate::engine::{Event, Job, JobEnd, JobOwner, JobResult, ProcessExit};
 use crate::model::{Mode, Seconds};
 
@@ -194,6 +195,7 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
             Job::Script { text, timeout } => {
                 let argv = vec!["bash".into(), "-c".into(), text];
                 let order = order(argv, &place, None, &environment);
+                let timeout = test_settings::script(timeout);
                 run_one(&attempt, program, order, stdin, timeout, MOST_OF_SCRIPT).await
             }
             Job::File { path, since } => {

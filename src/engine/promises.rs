@@ -31,6 +31,7 @@ impl State {
             .or_else(|| touched.agents.iter().find_map(|who| self.worker_wrong(who)))
             .or_else(|| self.counts_wrong())
             .or_else(|| self.machines_wrong())
+            .or_else(|| self.blocks_wrong())
     }
 
     /// Check everything.
@@ -43,6 +44,7 @@ impl State {
             .or_else(|| workers.into_iter().find_map(|who| self.worker_wrong(who)))
             .or_else(|| self.counts_wrong())
             .or_else(|| self.machines_wrong())
+            .or_else(|| self.blocks_wrong())
             .or_else(|| self.timers_wrong())
     }
 
@@ -293,6 +295,15 @@ impl State {
         let held = u64::try_from(self.messages.len()).unwrap_or(u64::MAX);
         (counts.accepted != counts.left + held)
             .then(|| broken(1, format!("{counts:?}, and {held} are held")))?
+    }
+
+    /// 10: a result counts for one member of one block.
+    fn blocks_wrong(&self) -> Option<Broken> {
+        let mut known = BTreeSet::new();
+        let members = self.fan_outs.iter().flat_map(|(_, block)| &block.members);
+        let mut results = members.flat_map(|member| member.results.iter().chain(&member.errors));
+        let twice = results.find(|result| !known.insert(**result))?;
+        broken(10, format!("the result {} counts twice", twice.0))
     }
 
     /// 4: the times that are set are those that the state says.

@@ -285,7 +285,11 @@ impl World {
             }
             (_, _) => {
                 let most = self.settings.agents;
-                Some(meshes::make(&mut self.rng, name.as_str(), most, &others))
+                let made = meshes::make(&mut self.rng, name.as_str(), most, &others);
+                Some(match self.settings.machines {
+                    true => crate::machines::with_machine(&mut self.rng, made),
+                    false => made,
+                })
             }
         };
         self.meshes.insert(name, new);

@@ -23,6 +23,7 @@ mod handover;
 mod human;
 mod journal;
 mod levels;
+mod machines;
 mod memory;
 mod meshes;
 mod oracle;

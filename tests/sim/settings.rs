@@ -224,6 +224,8 @@ pub(crate) struct Settings {
     pub(crate) files: usize,
     pub(crate) faults: BTreeSet<Fault>,
     pub(crate) acts: BTreeSet<Act>,
+    /// Most meshes have a machine, and the reference is not asked.
+    pub(crate) machines: bool,
 }
 
 impl Settings {
@@ -246,6 +248,7 @@ impl Settings {
             files: of(20, 120) * size,
             faults,
             acts,
+            machines: false,
         }
     }
 }

@@ -90,6 +90,7 @@ impl Failure {
             files,
             faults,
             acts,
+            machines: _,
         } = &self.settings;
         let log: Vec<String> = self.log.iter().map(|line| short(line)).collect();
         format!(

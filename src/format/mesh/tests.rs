@@ -951,6 +951,7 @@ fn the_shipped_meshes_have_nothing_to_say() {
             "dev-review",
             "ensemble-review",
             "hello",
+            "plan-build-check",
             "split-work",
             "triage"
         ]
