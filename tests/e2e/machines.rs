@@ -205,9 +205,10 @@ fn scripts_that_hang_shout_or_name_no_state_cost_nothing_but_their_time() {
     let sent = project.tx(&["send", "dev", "hang", "--wait", "60"]);
     assert_eq!(sent.status.code(), Some(1), "parked is no success");
     let said = String::from_utf8_lossy(&sent.stdout);
+    let talk = String::from_utf8_lossy(&sent.stderr);
     assert!(
         said.contains("parked") && said.contains("it took longer than 1 s"),
-        "{said}"
+        "{said}{talk}"
     );
     assert_eq!(project.records("jobs-finished"), 3);
     for (script, id) in [

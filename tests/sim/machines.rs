@@ -47,7 +47,6 @@ pub(crate) fn with_machine(rng: &mut Rng, loaded: LoadedMesh) -> LoadedMesh {
                 let min = rng.within(0, 2);
                 write!(fsm, "ensemble: {{ agents: [{members}], fault_tolerance: {{ min_success_count: {min} }} }}, ").unwrap();
             }
-            4 => write!(fsm, "ensemble: {{ agent: {agent}, count: $n }}, ").unwrap(),
             _ => write!(fsm, "agents: [{agent}], ").unwrap(),
         }
         if rng.percent(20) {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::message_record::{MessageNo, Step};
-use super::super::state::State;
+use crate::engine::message_record::{MessageNo, Step};
+use crate::engine::state::State;
 use super::change::StateChange;
 use super::{HeldValue, Machine, MachineId, MachinePhase, VariableValue};
 use crate::model::{Address, Kind, MachineRules, Priority, VariableName};
@@ -93,7 +93,7 @@ impl State {
         number: MessageNo,
         to: &Address,
         kind: Kind,
-        place: Option<super::super::work::WorkflowPlace>,
+        place: Option<crate::engine::work::WorkflowPlace>,
         why: &str,
     ) {
         let mut delivery = self.accepted(to, kind);

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::jobs::{Job, JobEnd, JobResult};
-use super::super::message_record::{MessageNo, MessageRecord};
-use super::super::open_messages::OpenMessages;
-use super::super::worker::{is_false, is_none};
+use crate::engine::jobs::{Job, JobEnd, JobResult};
+use crate::engine::message_record::{MessageNo, MessageRecord};
+use crate::engine::open_messages::OpenMessages;
+use crate::engine::worker::{is_false, is_none};
 use super::{HeldValue, Machine, MachineId, VariableValue};
 use crate::model::{
     Address, Assignment, Count, Evaluated, ExitRun, Expression, Facts, Kind, MachineRules, Members,
@@ -382,7 +382,7 @@ impl StateChange {
             return None;
         }
         let wants_all = rest.iter().any(|it| wants_all(&it.value, &self.variables));
-        let given = Given::of(self, around, wants_all);
+        let given = OutcomeFacts::of(self, around, wants_all);
         for (place, assignment) in set.iter().enumerate().skip(from) {
             let name = &assignment.name;
             if let Some(text) = with_workspace(&assignment.value, &self.variables) {
@@ -508,7 +508,7 @@ impl StateChange {
                 (state.clone(), format!("run: {script}"))
             }
             (ExitRun::State(_) | ExitRun::Scripts(_), _) => {
-                let given = Given::of(self, around, false);
+                let given = OutcomeFacts::of(self, around, false);
                 let lookup = |name: &VariableName| self.text_of(around, name);
                 let facts = given.facts(around);
                 let mut ways = exit.when.iter().zip(1..);
@@ -605,7 +605,7 @@ impl StateChange {
 
     /// What jobs get in their environment, and the variables that are files with messages.
     pub(super) fn environment(&self, around: &Around) -> JobEnvironment {
-        let mut env = Given::of(self, around, true).environment;
+        let mut env = OutcomeFacts::of(self, around, true).environment;
         let mut files = Vec::new();
         for (name, held) in &self.variables {
             if name.is_reserved() {
@@ -629,7 +629,7 @@ pub(super) struct JobEnvironment {
 }
 
 /// What is known beside the variables, as [`Facts`] borrow it.
-struct Given {
+struct OutcomeFacts {
     status: String,
     state: String,
     visit: u32,
@@ -639,16 +639,16 @@ struct Given {
     environment: Vec<(String, String)>,
 }
 
-impl Given {
+impl OutcomeFacts {
     /// Of the outcome, or of what enters. `all`: also the frontmatter and the environment.
-    fn of(change: &StateChange, around: &Around, all: bool) -> Given {
+    fn of(change: &StateChange, around: &Around, all: bool) -> OutcomeFacts {
         let only = change.only(around).and_then(|one| around.messages.get(one));
         let first = change.messages.first();
         let first = first.and_then(|first| around.messages.facts(*first));
         let machine = around.machine;
         let state = machine.state.as_ref().map_or("", StateName::as_str);
         let status = only.and_then(|one| one.facts.status.as_ref());
-        let mut given = Given {
+        let mut given = OutcomeFacts {
             status: status.map_or("complete", |word| word.as_str()).to_owned(),
             state: state.to_owned(),
             visit: machine.visit(),

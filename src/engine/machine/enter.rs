@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::super::event::Timer;
-use super::super::fanout::{BlockPhase, BlockRules, FanOut, MemberProgress};
-use super::super::message_record::{MessageNo, MessageRecord, Step};
-use super::super::notes::Note;
-use super::super::state::State;
-use super::super::work::{Item, Member, Owes, WorkflowPlace};
+use crate::engine::event::Timer;
+use crate::engine::fanout::{BlockPhase, BlockRules, FanOut, MemberProgress};
+use crate::engine::message_record::{MessageNo, MessageRecord, Step};
+use crate::engine::notes::Note;
+use crate::engine::state::State;
+use crate::engine::work::{Item, Member, Owes, WorkflowPlace};
 use super::change::{StateChange, kind_in_stage};
 use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase};
 use crate::model::{

@@ -1,10 +1,10 @@
 //! The jobs of a machine: run, told of, repeated when they cannot tell.
 
-use super::super::effect::Effect;
-use super::super::event::Timer;
-use super::super::jobs::{Job, JobOwner, JobPlace, JobResult};
-use super::super::message_record::MessageNo;
-use super::super::state::State;
+use crate::engine::effect::Effect;
+use crate::engine::event::Timer;
+use crate::engine::jobs::{Job, JobOwner, JobPlace, JobResult};
+use crate::engine::message_record::MessageNo;
+use crate::engine::state::State;
 use super::change::{StateChange, gate_job, gate_name};
 use super::{Machine, MachineId, MachinePhase};
 use crate::model::{Address, Name, StateGate};

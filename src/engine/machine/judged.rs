@@ -1,8 +1,8 @@
 //! What an outcome of a stage would do, before it is taken in: nothing is changed.
 
-use super::super::message_record::{MessageNo, MessageRecord, Source};
-use super::super::open_messages::OpenMessages;
-use super::super::state::{OpenMessage, State};
+use crate::engine::message_record::{MessageNo, MessageRecord, Source};
+use crate::engine::open_messages::OpenMessages;
+use crate::engine::state::{OpenMessage, State};
 use super::change::{Around, Next, StateChange};
 use super::{ChangePoint, MachineStep};
 use crate::model::{Envelope, OutcomeWord, Rearmatter, StateName};

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::super::message_record::{MessageNo, Step};
-use super::super::state::State;
+use crate::engine::message_record::{MessageNo, Step};
+use crate::engine::state::State;
 use super::change::{Around, Next, StateChange};
 use super::{ChangePoint, Machine, MachineId, MachinePhase, MachineStep};
 use crate::model::{Address, Kind, OutcomeWord, StateGate, StateKind};

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use super::super::message_record::{Delivery, MessageNo, MessageRecord, Step};
-use super::super::notes::Note;
-use super::super::state::State;
-use super::super::work::{Item, Owes, Work, WorkflowPlace};
+use crate::engine::message_record::{Delivery, MessageNo, MessageRecord, Step};
+use crate::engine::notes::Note;
+use crate::engine::state::State;
+use crate::engine::work::{Item, Owes, Work, WorkflowPlace};
 use super::begin::first_values;
 use super::change::StateChange;
 use super::{Machine, MachineId, MachinePhase, MachineStep};

@@ -1,11 +1,11 @@
 //! Where the outcome of a stage goes: to its machine, or to the human.
 
-use super::super::infer::KindRow;
-use super::super::message_record::{Delivery, MessageRecord};
-use super::super::plan::Plan;
-use super::super::route::Rule;
-use super::super::state::State;
-use super::super::work::{Forwarding, Member, WorkflowPlace};
+use crate::engine::infer::KindRow;
+use crate::engine::message_record::{Delivery, MessageRecord};
+use crate::engine::plan::Plan;
+use crate::engine::route::Rule;
+use crate::engine::state::State;
+use crate::engine::work::{Forwarding, Member, WorkflowPlace};
 use super::MachineStep;
 use crate::model::{Address, Envelope, Kind, OutcomeWord, Recipient, Target};
 

@@ -1,8 +1,8 @@
 //! What always holds of machines: promises 8, 9 and 11.
 
-use super::super::message_record::{Delivery, MessageNo, Step};
-use super::super::promises::{Broken, broken};
-use super::super::state::State;
+use crate::engine::message_record::{Delivery, MessageNo, Step};
+use crate::engine::promises::{Broken, broken};
+use crate::engine::state::State;
 use super::{Machine, MachineId, MachinePhase};
 use crate::model::Address;
 

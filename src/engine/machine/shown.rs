@@ -1,8 +1,8 @@
 //! What people see of a machine.
 
-use super::super::message_record::{Delivery, MessageNo};
-use super::super::state::State;
-use super::super::work::WorkflowPlace;
+use crate::engine::message_record::{Delivery, MessageNo};
+use crate::engine::state::State;
+use crate::engine::work::WorkflowPlace;
 use super::{HeldValue, Machine, MachineId, MachinePhase};
 use crate::model::{Address, StateName, VariableName};
 
@@ -107,7 +107,7 @@ impl State {
         };
         let members = fan_out.members.iter().zip(0..);
         let members = members.map(|(member, index)| {
-            let has_it = |work: &super::super::work::Work| {
+            let has_it = |work: &crate::engine::work::Work| {
                 work.member().is_some_and(|it| it.id() == (block, index))
             };
             let holder = self.holder(&member.agent, has_it);
