@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::MachineId;
 use super::message_record::MessageNo;
-use crate::model::{Address, Feature, Name, Program, Rearmatter, Seconds};
+use super::worker::is_false;
+use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds};
 
 /// Who waits for the results of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -18,6 +19,8 @@ pub enum JobOwner {
     Worker(Address),
     /// A machine: it changes its state.
     Machine(MachineId),
+    /// The block that this message opened: its results are being gathered.
+    Block(MessageNo),
 }
 
 /// The folder that jobs run in is the one where the agents of this run work.
@@ -57,11 +60,21 @@ pub enum Job {
         path: String,
         /// It has to be changed in or after the second of this time, in milliseconds since 1970.
         since: i64,
+        /// It has to have something in it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        not_empty: bool,
     },
     /// A commit that has to be on the branch that is checked out.
     Commit {
         /// The beginning of its hash, in lower case.
         commit: String,
+    },
+    /// The results of a block, made one text. No program is run.
+    Gather {
+        /// How.
+        strategy: Gather,
+        /// The results, in the order of the members.
+        results: Vec<MessageNo>,
     },
 }
 
@@ -97,7 +110,7 @@ impl Job {
         let Seconds(most) = match self {
             Job::Gate { program, .. } => program.timeout,
             Job::Script { timeout, .. } => *timeout,
-            Job::File { .. } | Job::Commit { .. } => Seconds(0),
+            Job::File { .. } | Job::Commit { .. } | Job::Gather { .. } => Seconds(0),
         };
         i64::try_from(most)
             .unwrap_or(i64::MAX / 4_000)
@@ -127,6 +140,7 @@ impl JobOwner {
         match self {
             JobOwner::Worker(worker) => Some(worker),
             JobOwner::Machine(_) => None,
+            JobOwner::Block(_) => None,
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Such a message is accepted in the step that decides it. Its id comes from the
 //! event that made tx write it, so that a fold writes the same one again.
 
+use indexmap::IndexSet;
+
 use super::accept::HOPS;
 use super::effect::{Effect, SystemMessage};
 use super::event::Rejected;
@@ -51,41 +53,31 @@ enum CoreNotification {
 impl State {
     /// Write a message as tx itself, and hold it. The caller gives it to its recipient.
     pub(super) fn write_message(&mut self, note: &Note) -> MessageNo {
+        self.write_about(note, note.about.as_slice())
+    }
+
+    /// Write a message about several others; `about` of the note is not read.
+    pub(super) fn write_about(&mut self, note: &Note, about: &[MessageNo]) -> MessageNo {
         let number = self.next_number();
         let id = self.own_id();
         let from = system("dispatcher");
-        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, note.about);
+        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, about);
         let hops = (hops + note.hops).min(HOPS);
-        let about = note.about.and_then(|about| self.messages.get(about));
-        let about = about.map(|held| held.facts.id.clone());
+        let about = about.iter().filter_map(|about| self.messages.facts(*about));
+        let about = about.map(|facts| facts.id.clone()).collect();
+        let source = Source::Own {
+            record: self.seq,
+            body: note.body.clone(),
+        };
         self.hold(OpenMessage {
             facts: MessageRecord {
-                number,
-                id: id.clone(),
-                written: None,
-                from: from.clone(),
                 headline: Line::from(note.headline.to_owned()),
-                status: None,
-                source: Source::Own {
-                    record: self.seq,
-                    body: note.body.clone(),
-                },
-                at: self.at,
                 cause,
                 thread,
                 hops,
                 run,
-                work: None,
                 deliveries: vec![self.accepted(note.to, note.kind)],
-                refused: None,
-                way: None,
-                machines: Vec::new(),
-                totals: None,
-                inject_response: false,
-                wanted: false,
-                quotes: Vec::new(),
-                quality: None,
-                read: None,
+                ..MessageRecord::new(number, id.clone(), from.clone(), source, self.at)
             },
             envelope: None,
             rearmatter: Rearmatter::default(),
@@ -127,7 +119,7 @@ impl State {
             headline: headline.to_owned(),
             body: body.to_owned(),
             at: self.at,
-            about: None,
+            about: Vec::new(),
         })));
         id
     }
@@ -161,18 +153,25 @@ impl State {
         &mut self,
         number: MessageNo,
         to: &Address,
-        about: Option<MessageNo>,
+        about: &[MessageNo],
     ) -> (Vec<MessageNo>, Vec<MessageNo>, u32, Option<MessageNo>) {
         let worker = self.workers.get(to);
         let work = worker.and_then(|worker| worker.status.work());
         let hops = work.map_or(0, |work| work.hops);
-        let about = about.and_then(|about| self.messages.get(about));
-        let in_hand = work.and_then(|work| self.messages.get(work.messages().next()?));
-        match about.or(in_hand) {
-            Some(held) => {
-                let facts = &held.facts;
-                let hops = hops.max(facts.hops);
-                (vec![facts.number], facts.thread.clone(), hops, facts.run)
+        let facts = |number: MessageNo| self.messages.facts(number);
+        let about: Vec<&MessageRecord> = about.iter().filter_map(|about| facts(*about)).collect();
+        let in_hand = work.and_then(|work| facts(work.messages().next()?));
+        let about = match about.is_empty() {
+            true => in_hand.into_iter().collect(),
+            false => about,
+        };
+        match about.first() {
+            Some(first) => {
+                let hops = about.iter().fold(hops, |hops, facts| hops.max(facts.hops));
+                let cause = about.iter().map(|facts| facts.number).collect();
+                let threads = about.iter().flat_map(|facts| facts.thread.iter().copied());
+                let threads: IndexSet<MessageNo> = threads.collect();
+                (cause, threads.into_iter().collect(), hops, first.run)
             }
             // Nothing is in hand: it follows from what was in hand last.
             None => match worker.and_then(|worker| worker.last.as_ref()) {

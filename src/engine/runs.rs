@@ -35,6 +35,9 @@ struct Run {
     /// A person gave up a machine of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     dropped: bool,
+    /// The agents that have finished work in it, other than with `error`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    finished: BTreeSet<Address>,
     /// What each agent has used in it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     spent: BTreeMap<Address, Spent>,
@@ -86,6 +89,13 @@ impl Runs {
 
     pub(super) fn numbers(&self) -> impl Iterator<Item = MessageNo> {
         self.0.keys().copied()
+    }
+
+    /// An agent has finished work of a run.
+    pub(super) fn finished(&mut self, number: MessageNo, who: &Address) {
+        if let Some(run) = self.0.get_mut(&number) {
+            run.finished.insert(who.without_slot());
+        }
     }
 
     /// Count what an agent has used for a run, if that is under way.
@@ -157,6 +167,14 @@ impl Runs {
 }
 
 impl State {
+    /// The agents of a mesh that have finished work in a run that is under way.
+    pub fn finished_in(&self, run: MessageNo, mesh: &Name) -> Vec<Name> {
+        let run = self.runs.0.get(&run).into_iter();
+        let finished = run.flat_map(|run| &run.finished);
+        let finished = finished.filter(|who| who.mesh == *mesh);
+        finished.map(|who| who.agent.clone()).collect()
+    }
+
     /// Has a run that is still held come to its end? What is left of it is only cleared.
     pub fn run_has_ended(&self, run: MessageNo) -> bool {
         self.runs.0.get(&run).is_some_and(|run| run.ended)
@@ -265,6 +283,7 @@ impl State {
         if let Some(run) = self.runs.0.get_mut(&number) {
             run.ended = true;
         }
+        self.output.run_ended = true;
         self.tell_core_again(headline, body, Some(number));
     }
 
@@ -314,6 +333,7 @@ impl State {
 
     pub(super) fn run_over(&mut self, number: MessageNo) -> Option<Totals> {
         let run = self.runs.0.remove(&number)?;
+        self.output.run_ended = true;
         let mesh = run.mesh.as_ref().and_then(|mesh| self.mesh(mesh));
         let failed = mesh.is_some_and(|mesh| run.has_failed(mesh));
         Some(Totals {

@@ -160,6 +160,7 @@ impl State {
         match owner {
             JobOwner::Worker(who) => self.checked(who, job, results),
             JobOwner::Machine(id) => self.machine_jobs_finished(id, job, results),
+            JobOwner::Block(block) => self.gathered(*block, job, results),
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) ->
             mode: if turn { Mode::Turn } else { Mode::Pane },
             prints,
             resumes: rng.percent(50),
-            starts_with_turn: false,
+            starts_with_turn: !turn && rng.percent(30),
         });
         write!(text, "  - {{ name: {agent}, prompt: work").unwrap();
         if rng.percent(20) {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::message_record::{MessageNo, Step};
-use crate::engine::state::State;
 use super::change::StateChange;
 use super::{HeldValue, Machine, MachineId, MachinePhase, VariableValue};
+use crate::engine::message_record::{MessageNo, Step};
+use crate::engine::state::State;
 use crate::model::{Address, Kind, MachineRules, Priority, VariableName};
 
 /// Why the tasks of a machine without a first state are parked.

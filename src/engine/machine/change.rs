@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::{HeldValue, Machine, MachineId, VariableValue};
 use crate::engine::jobs::{Job, JobEnd, JobResult};
 use crate::engine::message_record::{MessageNo, MessageRecord};
 use crate::engine::open_messages::OpenMessages;
 use crate::engine::worker::{is_false, is_none};
-use super::{HeldValue, Machine, MachineId, VariableValue};
 use crate::model::{
     Address, Assignment, Count, Evaluated, ExitRun, Expression, Facts, Kind, MachineRules, Members,
     Name, PathSource, Script, Seconds, StateGate, StateGates, StateKind, StateName, StateRules,
@@ -728,6 +728,7 @@ pub(super) fn gate_job(gate: &StateGate, began: i64) -> Result<Job, String> {
         StateGate::File(parts) => Ok(Job::File {
             path: parts.iter().map(written).collect(),
             since: began,
+            not_empty: false,
         }),
         StateGate::Script(script) => Ok(job_of(script)),
         StateGate::Missing(name) => Err(format!("there is no script `{name}`")),

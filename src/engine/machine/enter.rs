@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
+use super::change::{StateChange, kind_in_stage};
+use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase};
 use crate::engine::event::Timer;
 use crate::engine::fanout::{BlockPhase, BlockRules, FanOut, MemberProgress};
+use crate::engine::jobs::JobOwner;
 use crate::engine::message_record::{MessageNo, MessageRecord, Step};
 use crate::engine::notes::Note;
 use crate::engine::state::State;
 use crate::engine::work::{Item, Member, Owes, WorkflowPlace};
-use super::change::{StateChange, kind_in_stage};
-use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase};
 use crate::model::{
     Address, Block, Give, Kind, Members, MinSuccesses, Name, StateKind, StateName, Target,
 };
@@ -229,6 +230,7 @@ impl State {
                 min,
                 time: block.time.map(|time| time.0),
                 copies,
+                gather: block.gather.clone(),
             },
             phase: BlockPhase::Open,
             members: agents.iter().cloned().map(MemberProgress::new).collect(),
@@ -403,7 +405,7 @@ impl State {
         if let MachinePhase::Moving(change) = &machine.phase
             && change.job > 0
         {
-            let timer = Timer::Machine(id.begun, id.mesh.clone());
+            let timer = Timer::Job(JobOwner::Machine(id.clone()));
             self.timers.change(timer, Some(change.due), None);
         }
         if let Some(question) = machine.question {

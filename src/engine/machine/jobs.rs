@@ -1,13 +1,13 @@
 //! The jobs of a machine: run, told of, repeated when they cannot tell.
 
+use super::change::{StateChange, gate_job, gate_name};
+use super::{Machine, MachineId, MachinePhase};
 use crate::engine::effect::Effect;
 use crate::engine::event::Timer;
 use crate::engine::jobs::{Job, JobOwner, JobPlace, JobResult};
 use crate::engine::message_record::MessageNo;
 use crate::engine::state::State;
-use super::change::{StateChange, gate_job, gate_name};
-use super::{Machine, MachineId, MachinePhase};
-use crate::model::{Address, Name, StateGate};
+use crate::model::{Address, StateGate};
 
 /// How often jobs may not be able to tell before what they are for is parked.
 const ERRORS: u32 = 3;
@@ -32,7 +32,7 @@ impl State {
         let count = i64::try_from(jobs.len()).unwrap_or(i64::MAX / JOB);
         change.due = self.at.saturating_add(count.saturating_mul(JOB));
         change.jobs = jobs;
-        let timer = Timer::Machine(id.begun, id.mesh.clone());
+        let timer = Timer::Job(JobOwner::Machine(id.clone()));
         self.timers.change(timer, None, Some(change.due));
         machine.phase = MachinePhase::Moving(Box::new(change));
         self.machines.insert(id, machine);
@@ -75,7 +75,7 @@ impl State {
         let mut machine = self.machines.remove(id)?;
         match std::mem::replace(&mut machine.phase, MachinePhase::Waiting) {
             MachinePhase::Moving(change) => {
-                let timer = Timer::Machine(id.begun, id.mesh.clone());
+                let timer = Timer::Job(JobOwner::Machine(id.clone()));
                 self.timers.change(timer, Some(change.due), None);
                 Some((machine, *change))
             }
@@ -131,20 +131,16 @@ impl State {
     }
 
     /// The time of a machine's jobs is over.
-    pub(in crate::engine) fn machine_due(&mut self, begun: MessageNo, mesh: &Name, due: i64) {
-        let id = MachineId {
-            begun,
-            mesh: mesh.clone(),
-        };
+    pub(in crate::engine) fn machine_due(&mut self, id: &MachineId, due: i64) {
         let is_due = self
             .machines
-            .get(&id)
+            .get(id)
             .is_some_and(|machine| match &machine.phase {
                 MachinePhase::Moving(change) => change.due == due && self.at >= due,
                 MachinePhase::Waiting | MachinePhase::Parked { .. } => false,
             });
-        if is_due && let Some((machine, change)) = self.take_moving(&id) {
-            self.job_error(&id, machine, change, "it took too long");
+        if is_due && let Some((machine, change)) = self.take_moving(id) {
+            self.job_error(id, machine, change, "it took too long");
         }
     }
 

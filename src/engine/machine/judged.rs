@@ -1,10 +1,10 @@
 //! What an outcome of a stage would do, before it is taken in: nothing is changed.
 
+use super::change::{Around, Next, StateChange};
+use super::{ChangePoint, MachineStep};
 use crate::engine::message_record::{MessageNo, MessageRecord, Source};
 use crate::engine::open_messages::OpenMessages;
 use crate::engine::state::{OpenMessage, State};
-use super::change::{Around, Next, StateChange};
-use super::{ChangePoint, MachineStep};
 use crate::model::{Envelope, OutcomeWord, Rearmatter, StateName};
 
 impl State {

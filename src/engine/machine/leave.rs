@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::engine::message_record::{MessageNo, Step};
-use crate::engine::state::State;
 use super::change::{Around, Next, StateChange};
 use super::{ChangePoint, Machine, MachineId, MachinePhase, MachineStep};
+use crate::engine::message_record::{MessageNo, Step};
+use crate::engine::state::State;
 use crate::model::{Address, Kind, OutcomeWord, StateGate, StateKind};
 
 /// What is said to the author of an outcome that comes too late.

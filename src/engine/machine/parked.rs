@@ -3,13 +3,13 @@
 
 use std::borrow::Cow;
 
+use super::begin::first_values;
+use super::change::StateChange;
+use super::{Machine, MachineId, MachinePhase, MachineStep};
 use crate::engine::message_record::{Delivery, MessageNo, MessageRecord, Step};
 use crate::engine::notes::Note;
 use crate::engine::state::State;
 use crate::engine::work::{Item, Owes, Work, WorkflowPlace};
-use super::begin::first_values;
-use super::change::StateChange;
-use super::{Machine, MachineId, MachinePhase, MachineStep};
 use crate::model::{Address, Kind, Name, StateKind, StateName};
 
 /// Why what is retried is refused.

@@ -1,12 +1,12 @@
 //! Where the outcome of a stage goes: to its machine, or to the human.
 
+use super::MachineStep;
 use crate::engine::infer::KindRow;
 use crate::engine::message_record::{Delivery, MessageRecord};
 use crate::engine::plan::Plan;
 use crate::engine::route::Rule;
 use crate::engine::state::State;
 use crate::engine::work::{Forwarding, Member, WorkflowPlace};
-use super::MachineStep;
 use crate::model::{Address, Envelope, Kind, OutcomeWord, Recipient, Target};
 
 impl State {

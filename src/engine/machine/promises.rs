@@ -1,9 +1,9 @@
 //! What always holds of machines: promises 8, 9 and 11.
 
+use super::{Machine, MachineId, MachinePhase};
 use crate::engine::message_record::{Delivery, MessageNo, Step};
 use crate::engine::promises::{Broken, broken};
 use crate::engine::state::State;
-use super::{Machine, MachineId, MachinePhase};
 use crate::model::Address;
 
 impl State {

@@ -1,9 +1,9 @@
 //! What people see of a machine.
 
+use super::{HeldValue, Machine, MachineId, MachinePhase};
 use crate::engine::message_record::{Delivery, MessageNo};
 use crate::engine::state::State;
 use crate::engine::work::WorkflowPlace;
-use super::{HeldValue, Machine, MachineId, MachinePhase};
 use crate::model::{Address, StateName, VariableName};
 
 /// Where a machine stands.

@@ -111,7 +111,7 @@ fn a_job_that_is_never_told_of_is_an_error_in_time() {
     let mut play = begun(JOBS);
     completes(&mut play, "dev/a", "o");
     for _ in 0..3 {
-        play.until(|timer| matches!(timer, Timer::Machine(..)));
+        play.until(|timer| matches!(timer, Timer::Job(_)));
     }
     assert_eq!(dispatch_step(&play, "o"), Step::Parked);
 }

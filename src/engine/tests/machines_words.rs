@@ -299,6 +299,7 @@ fn a_file_gate_is_looked_at_since_the_machine_began() {
     let expected = crate::engine::Job::File {
         path: "${workspace}/plan.md".into(),
         since: began,
+        not_empty: false,
     };
     assert_eq!(jobs, [expected]);
     jobs_end(&mut play, 0, "");
