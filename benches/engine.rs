@@ -36,6 +36,7 @@ fn main() {
         );
     });
     let mut kept = step_ratio(if judged { 2_000 } else { 1 });
+    kept &= machine_ratio(if judged { 2_000 } else { 1 });
     kept &= history(if judged { 1_000_000 } else { 2_000 }, judged);
     if judged && !kept {
         eprintln!("error: a limit was not kept");
@@ -109,12 +110,14 @@ fn pane(agent: &str, attempt: u32) -> AttemptId {
 
 /// A mesh of five, one of which is about to give its outcome.
 fn at_work() -> State {
+    at_work_in(mesh_of_five(), "dev/builder")
+}
+
+fn at_work_in(mesh: Event, to: &str) -> State {
     let mut state = State::default();
-    let _ = state.step(1_000, mesh_of_five());
-    let _ = state.step(
-        1_000,
-        arrived(1, "to: dev/builder\nfrom: core\nmsg-id: t\n"),
-    );
+    let _ = state.step(1_000, mesh);
+    let front = format!("to: {to}\nfrom: core\nmsg-id: t\n");
+    let _ = state.step(1_000, arrived(1, &front));
     let pane = pane("builder", 1);
     let _ = state.step(
         1_000,
@@ -163,6 +166,58 @@ fn step_ratio(rounds: usize) -> bool {
     };
     let (floor, ours) = alternate(rounds, read, decide);
     judge("step of a message / parsing it", floor, ours, 1.0)
+}
+
+/// A mesh of five with a machine that leads the same way as its table.
+fn machine_of_five() -> Event {
+    let Event::MeshLoaded(mut loaded) = mesh_of_five() else {
+        unreachable!("it is a mesh")
+    };
+    loaded.text.push_str(
+        "entry_point: builder\nfsm:\n  initial: build\n  context: { round: 0 }\n  states:\n    \
+         build: { agents: [builder], exit: { set: { round: $((round + 1)) }, when: [{ condition: round > 9, target: done }], default: test } }\n    \
+         test: { agents: [tester], exit: { when: [{ condition: status == failed, target: build }], default: review } }\n    \
+         review: { agents: [reviewer], exit: { default: done } }\n    done: {}\n",
+    );
+    loaded.mesh = mesh::parse(loaded.text.as_bytes())
+        .mesh
+        .expect("the mesh loads");
+    Event::MeshLoaded(loaded)
+}
+
+/// An outcome and the end of its turn cost in a machine at most half as much again as by the table.
+fn machine_ratio(rounds: usize) -> bool {
+    const EACH: usize = 20;
+    let steps = |state: &State| {
+        let mut states = vec![state.clone(); EACH];
+        let idle = Event::PaneIdle {
+            pane: pane("builder", 1),
+            turn: 1,
+            no: 2,
+        };
+        let events = vec![(outcome(), idle); EACH];
+        timed(|| {
+            for (state, (outcome, idle)) in states.iter_mut().zip(events) {
+                let _ = black_box(state.step(2_000, outcome));
+                let _ = black_box(state.step(2_001, idle));
+            }
+        })
+    };
+    let by_table = at_work_in(mesh_of_five(), "dev/builder");
+    let by_machine = at_work_in(machine_of_five(), "dev");
+    let moved = |state: &State| state.machines().count();
+    assert_eq!(
+        (moved(&by_table), moved(&by_machine)),
+        (0, 1),
+        "one of them is a machine"
+    );
+    let (floor, ours) = alternate(rounds, || steps(&by_table), || steps(&by_machine));
+    judge(
+        "step of an outcome in a machine / by the table",
+        floor,
+        ours,
+        1.5,
+    )
 }
 
 /// A pipeline that never rests: each task goes through all five agents to core.

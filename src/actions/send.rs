@@ -15,7 +15,8 @@ use crate::format::message::{field_named, headline_of};
 use crate::format::report::printable;
 use crate::journal::{Error, FoldedJournal};
 use crate::model::{
-    Address, Body, Code, Directory, Envelope, Kind, MsgId, Recipient, Resolved, Unresolved,
+    Address, Body, Code, Directory, Envelope, Kind, MsgId, Rearmatter, Recipient, Resolved,
+    Unresolved,
 };
 use crate::project::{Catalogue, Project, cannot_run};
 use crate::view::{Reason, Refused, shell_word};
@@ -76,8 +77,7 @@ pub(crate) struct SentView {
 }
 
 /// The fields that say who works when: without them a mesh is another mesh.
-const FLOW: [&str; 8] = [
-    "fsm",
+const FLOW: [&str; 7] = [
     "ensemble",
     "parallelism",
     "task_distribution",
@@ -197,8 +197,12 @@ impl Ready {
             Err(Unsendable::ByTable(why)) => why,
         };
         let past = FoldedJournal::open(&project.journal())?;
-        match past.map(|past| past.state.judge_message(envelope, &[], &[])) {
+        match past.map(|past| {
+            past.state
+                .judge_message(envelope, &[], &Rearmatter::default(), &[])
+        }) {
             Some(Judged::To(to)) if !to.is_empty() => Ok(to[0].1),
+            Some(Judged::Moves(_)) => Ok(Kind::TaskComplete),
             Some(Judged::To(_) | Judged::Refused(_)) | None => Err(Refused::no_such_thing(
                 format!("the table of your mesh refuses this: {why}"),
             )

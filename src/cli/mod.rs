@@ -16,6 +16,7 @@ mod inbox;
 mod init;
 mod layout;
 mod line_input;
+mod machines;
 mod man;
 mod mesh;
 mod output;

@@ -156,6 +156,7 @@ fn in_words(judgement: &Judgement) -> String {
                 .collect();
             to.join(", ")
         }
+        Judgement::Moves(words) => words.clone(),
         Judgement::Refused(why) => format!("refused: {why}"),
     }
 }

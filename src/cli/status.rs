@@ -6,7 +6,7 @@ use clap::builder::styling::AnsiColor;
 
 use super::layout::{duration, local, rest_of_line};
 use super::output::{bold, dim, paint};
-use super::{Context, Exit, Refused, asks, daemon_path, open_journal, runs, worker};
+use super::{Context, Exit, Refused, asks, daemon_path, machines, open_journal, runs, worker};
 use crate::actions::{Panes, ended, follow};
 use crate::daemon::running;
 use crate::format::report::{many, printable};
@@ -75,10 +75,11 @@ fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Re
 
 /// One screen: a section each, none where there is nothing to say.
 fn as_text(now: &Now) -> String {
-    let sections: [fn(&Now) -> String; 9] = [
+    let sections: [fn(&Now) -> String; 10] = [
         daemon,
         agents,
         tasks,
+        machines::under_way,
         used,
         questions,
         refused_files,
@@ -171,6 +172,11 @@ fn questions(now: &Now) -> String {
     let lines = now.asks.iter();
     let lines: String = lines
         .map(|ask| format!("  {}\n", asks::line(ask)))
+        .chain(
+            machines::wait_for_person(now)
+                .iter()
+                .map(|line| format!("  {line}\n")),
+        )
         .collect();
     section("waits for you", &lines)
 }

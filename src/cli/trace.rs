@@ -41,12 +41,19 @@ pub(super) fn as_tree(trace: &view::Trace) -> String {
             true => String::new(),
             false => format!("  (and {})", others.join(", ")),
         };
+        let edge = entry.transition.as_deref();
+        let edge = edge.map(|edge| edge.split_once(": ").map_or(edge, |(edge, _)| edge));
+        let edge = edge.map(|edge| format!("  [{edge}]")).unwrap_or_default();
+        let join = if entry.joined { "  ⋈" } else { "" };
         let took = match entry.ended {
             Some(ended) => took(entry.at, ended),
             None => entry.step.as_str().to_owned(),
         };
         let head = format!("{before}{}  ", local(entry.at));
-        let tail = format!("  {}{to}  {took}{others}  {}", gist.from, gist.id);
+        let tail = format!(
+            "  {}{to}  {took}{join}{edge}{others}  {}",
+            gist.from, gist.id
+        );
         let said = fit(&format!("{word}: {}", gist.headline), HEADLINE);
         format!("{head}{said}{}\n", dim(&printable(&tail)))
     };

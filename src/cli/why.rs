@@ -9,12 +9,12 @@ use crate::format::report::{many, printable_lines};
 use crate::model::Address;
 use crate::view::{self, AgentView, MessageView, UsageView, find_messages};
 
-/// Show how far a message has got, or what an agent waits for
+/// Show how far a message has got, what an agent waits for, or where the runs of a mesh stand
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx why fix-the-login-3f9a1c")]
 pub(super) struct WhyArgs {
-    /// A msg-id, the name of a message file, or an agent
-    #[arg(value_name = "MSG|FILE|AGENT")]
+    /// A msg-id, the name of a message file, an agent, or a mesh with a workflow
+    #[arg(value_name = "MSG|FILE|AGENT|MESH")]
     what: String,
 }
 
@@ -29,7 +29,18 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
             let agent = view::agent(past.all(), &address, running(&project).is_some())?;
             return context.output.answer(&agent, agent_text);
         }
-        (Err(unknown), _) => return Err(unknown),
+        (Err(unknown), _) => {
+            let mesh = verb.what.trim_end_matches("/dispatch");
+            let known = past.state.meshes().any(|it| it.mesh.name.as_str() == mesh);
+            if !known {
+                return Err(unknown);
+            }
+            let mut machines = view::machines(past.all())?;
+            machines.retain(|machine| machine.mesh.as_str() == mesh);
+            return context
+                .output
+                .answer(&machines, |all| super::machines::of_mesh(mesh, all));
+        }
     };
     // Scripts are told of the newest alone.
     let shown = if context.output.json {
@@ -102,10 +113,18 @@ pub(super) fn as_text(message: &MessageView) -> String {
     if let (Some(why), Some((at, evidence))) = (&message.refused, &message.refusal) {
         let _ = writeln!(text, "  refused at {}: {why}\n    {evidence}", local(*at));
     }
-    for (to, kind, by) in &message.deliveries {
+    if let Some(transition) = &message.transition {
+        let _ = writeln!(text, "  moved the workflow: {transition}");
+    }
+    for (place, (to, kind, by)) in message.deliveries.iter().enumerate() {
         let by = by.as_ref().map(|by| format!(" ({by})"));
         let _ = writeln!(text, "\n  to {to} as {kind}{}", by.unwrap_or_default());
-        for entry in message.ladder.0.iter().filter(|entry| entry.to == *to) {
+        for entry in message
+            .ladder
+            .0
+            .iter()
+            .filter(|entry| entry.delivery == place)
+        {
             let (at, step, evidence) = (local(entry.at), entry.step.as_str(), &entry.evidence);
             let _ = writeln!(text, "    {at}  {step:<12}  {evidence}");
         }

@@ -12,8 +12,9 @@ use super::processes::Start;
 use super::turn_input::TurnInput;
 use crate::engine::{
     Arrived, AttemptId, Event, Job, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord,
-    ProcessExit, State, Step, Turn,
+    ProcessExit, State, Step, Turn, Work,
 };
+use crate::format::prompt::{Stage, stage};
 use crate::journal::{Error, Reader, Store, StoredMessage};
 use crate::model::{Address, Agent, Feature, Kind, Manifest, ManifestCheck, Mesh, Rearmatter};
 use crate::project::{Project, Task, fill_placeholders, workspace};
@@ -32,6 +33,9 @@ pub(super) struct SpawnOptions {
     pub(super) model: Option<String>,
     pub(super) turn: Option<Turn>,
 }
+
+/// What the engine adds to the environment of jobs: texts, and files with the texts of messages.
+type AddedValues = (Vec<(String, String)>, Vec<(String, Vec<MessageNo>)>);
 
 impl InputBuilder<'_> {
     /// What it takes to start a process; or why it cannot be, as the engine is told.
@@ -108,6 +112,7 @@ impl InputBuilder<'_> {
                 }
             }
         }
+        let stage = work.map_or_else(String::new, |work| self.stage(worker, mesh, work));
         let mut mesh = mesh.clone();
         let mut meshes = self.store.state().meshes();
         mesh.brain &= meshes.any(|loaded| loaded.mesh.name.as_str() == "brain");
@@ -133,7 +138,26 @@ impl InputBuilder<'_> {
             contents,
             task,
             member,
+            stage,
         })
+    }
+
+    /// What a worker is told of the state of the workflow that its work belongs to.
+    fn stage(&self, worker: &Address, mesh: &Mesh, work: &Work) -> String {
+        let state = self.store.state();
+        let id = state.machine_behind(work);
+        let facts = id.and_then(|id| state.stage_facts(&id));
+        let (Some(machine), Some((state, visit, variables))) = (&mesh.machine, facts) else {
+            return String::new();
+        };
+        let told = stage(&Stage {
+            machine,
+            agent: &worker.agent,
+            state: &state,
+            visit,
+            variables: &variables,
+        });
+        format!("\n{told}\n")
     }
 
     /// Is this the first work of a worker in a run that began with another message?
@@ -226,7 +250,7 @@ impl InputBuilder<'_> {
         job: u32,
         place: &JobPlace,
         jobs: Vec<Job>,
-        env: Vec<(String, String)>,
+        (env, files): AddedValues,
     ) -> Result<Batch, Event> {
         let folder = self.project.root.clone();
         let mut environment = vec![("TX_ROOT".to_owned(), folder.to_string_lossy().into_owned())];
@@ -242,8 +266,15 @@ impl InputBuilder<'_> {
             }
         };
         let inputs: Result<Vec<JobInput>, Error> = jobs.iter().map(input_of).collect();
-        match (inputs, self.run_of(place)) {
-            (Ok(inputs), Ok(run)) => {
+        let files = files.into_iter().map(|(name, numbers)| {
+            let texts = numbers.into_iter().map(|number| self.text(Some(number)));
+            let texts: Result<Vec<String>, Error> = texts.collect();
+            Ok((name, texts?.join("\n\n")))
+        });
+        let files: Result<Vec<(String, String)>, Error> = files.collect();
+        let read = inputs.and_then(|inputs| Ok((inputs, files?, self.run_of(place)?)));
+        match read {
+            Ok((inputs, files, run)) => {
                 let mut jobs = jobs;
                 if let Some((mesh, first)) = &run {
                     let task = task_of(first, place.feature.as_ref());
@@ -263,9 +294,10 @@ impl InputBuilder<'_> {
                     jobs: jobs.into_iter().zip(inputs).collect(),
                     folder,
                     environment,
+                    files,
                 })
             }
-            (Err(error), _) | (_, Err(error)) => Err(Event::JobsFinished {
+            Err(error) => Err(Event::JobsFinished {
                 owner,
                 job,
                 results: jobs

@@ -21,6 +21,7 @@ use super::attempt::{Attempt, Ended, LaunchSpec, Stand};
 use super::blocking::run_blocking;
 use super::platform::gone;
 use super::signals::kill_all;
+use super::test_settings;
 use crate::engine::{Event, Job, JobEnd, JobOwner, JobResult, ProcessExit};
 use crate::format::gather::{GatheredResult, gather};
 use crate::model::{Gather, Mode, Seconds};
@@ -48,6 +49,8 @@ pub(super) struct Batch {
     pub(super) folder: PathBuf,
     /// The variables that they get besides.
     pub(super) environment: Vec<(String, String)>,
+    /// The variables that are paths of files with these texts.
+    pub(super) files: Vec<(String, String)>,
 }
 
 /// What a job reads.
@@ -142,6 +145,10 @@ fn folder_of(run: &Path, owner: &JobOwner) -> PathBuf {
             let worker_jobs = jobs.join("worker").join(worker.mesh.as_str());
             worker_jobs.join(worker.agent.as_str())
         }
+        JobOwner::Machine(id) => {
+            let of_mesh = jobs.join("machine").join(id.mesh.as_str());
+            of_mesh.join(id.begun.0.to_string())
+        }
         JobOwner::Block(block) => jobs.join("block").join(block.0.to_string()),
     }
 }
@@ -163,10 +170,25 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
         job,
         jobs,
         folder: place,
-        environment,
+        mut environment,
+        files,
     } = batch;
     let old = folder.to_owned();
     run_blocking(move || clear_old(&old, job)).await;
+    let texts = folder.join(job.to_string()).join("texts");
+    let written = run_blocking(move || write_texts(&texts, files)).await;
+    match written {
+        Ok(paths) => environment.extend(paths),
+        Err(error) => {
+            let why = format!("the texts of its variables cannot be written: {error}");
+            let results = jobs.iter().map(|_| failed(why.clone())).collect();
+            return Event::JobsFinished {
+                owner,
+                job,
+                results,
+            };
+        }
+    }
     let mut results = Vec::with_capacity(jobs.len());
     for (index, (what, input)) in jobs.into_iter().enumerate() {
         let attempt = Attempt::at(&folder.join(job.to_string()).join(index.to_string()));
@@ -187,6 +209,7 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
             Job::Script { text, timeout } => {
                 let argv = vec!["bash".into(), "-c".into(), text];
                 let order = order(argv, &place, None, &environment);
+                let timeout = test_settings::script(timeout);
                 run_one(&attempt, program, order, stdin, timeout, MOST_OF_SCRIPT).await
             }
             Job::File {
@@ -217,6 +240,19 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
         job,
         results,
     }
+}
+
+/// Write each text to a file of its own. The names are those of variables.
+fn write_texts(folder: &Path, texts: Vec<(String, String)>) -> io::Result<Vec<(String, String)>> {
+    if !texts.is_empty() {
+        fs::create_dir_all(folder)?;
+    }
+    let paths = texts.into_iter().map(|(name, text)| {
+        let path = folder.join(&name);
+        fs::write(&path, text)?;
+        Ok((name, path.to_string_lossy().into_owned()))
+    });
+    paths.collect()
 }
 
 /// The results of a block as one text. Without one the join gets the messages themselves.
@@ -431,18 +467,26 @@ fn clear_old(folder: &Path, job: u32) {
     }
 }
 
-/// `$name` and `${name}` of the environment, filled in.
+/// `$name` and `${name}` of the environment, filled in; what they hold is not looked at again.
 fn filled(path: &str, environment: &[(String, String)]) -> String {
-    let mut filled = path.to_owned();
-    for (name, value) in environment {
-        filled = filled.replace(&format!("${{{name}}}"), value);
+    let mut filled = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(at) = rest.find('$') {
+        filled.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let in_braces = after.strip_prefix('{').and_then(|it| it.split_once('}'));
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let (name, more) = in_braces.unwrap_or_else(|| {
+            let end = after.find(|c| !is_part(c)).unwrap_or(after.len());
+            after.split_at(end)
+        });
+        match environment.iter().rfind(|(known, _)| known == name) {
+            Some((_, value)) => filled.push_str(value),
+            None => filled.push_str(&rest[at..rest.len() - more.len()]),
+        }
+        rest = more;
     }
-    // The longest name first: `$workspace_old` is not `$workspace`.
-    let mut names: Vec<&(String, String)> = environment.iter().collect();
-    names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-    for (name, value) in names {
-        filled = filled.replace(&format!("${name}"), value);
-    }
+    filled.push_str(rest);
     filled
 }
 

@@ -69,9 +69,13 @@ impl Daemon {
                 place,
                 jobs,
                 env,
+                files,
             } => {
                 tracing::info!(?owner, job, jobs = jobs.len(), "run jobs");
-                match self.input_builder().batch(owner, job, &place, jobs, env) {
+                match self
+                    .input_builder()
+                    .batch(owner, job, &place, jobs, (env, files))
+                {
                     Ok(batch) => self.jobs.start(batch),
                     Err(event) => self.queue.push(event),
                 }

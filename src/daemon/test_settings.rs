@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::model::Seconds;
+
 /// How many milliseconds the clock is ahead, so that a test need not wait for minutes:
 /// `TX_TEST_AHEAD`.
 pub(super) fn ahead() -> i64 {
@@ -13,6 +15,11 @@ pub(super) fn ahead() -> i64 {
 /// a person may have been still for one second less.
 pub(super) fn still() -> Duration {
     Duration::from_secs(set("TX_TEST_STILL").map_or(3, i64::unsigned_abs))
+}
+
+/// How long a script of a workflow may take: `TX_TEST_SCRIPT`, in seconds.
+pub(super) fn script(most: Seconds) -> Seconds {
+    set("TX_TEST_SCRIPT").map_or(most, |seconds| Seconds(seconds.unsigned_abs()))
 }
 
 fn set(name: &str) -> Option<i64> {

@@ -38,6 +38,8 @@ pub(super) struct TurnInput {
     pub(super) reads: Vec<ManifestCheck>,
     /// The member of a block that it works as.
     pub(super) member: Option<Member>,
+    /// What it is told of the state of the workflow that it works in; may be empty.
+    pub(super) stage: String,
 }
 
 /// Why a process is not started.
@@ -373,15 +375,10 @@ impl TurnInput {
         let position = self.position(output);
         let command = self.slash_command();
         let text = prompt_at(&briefing, command.as_deref(), &position, &given);
-        Ok(
-            match self
-                .member()
-                .filter(|_| contents.iter().any(DeliveredMessage::is_work))
-            {
-                Some(member) => text + &told(member),
-                None => text,
-            },
-        )
+        let works = contents.iter().any(DeliveredMessage::is_work);
+        let member = self.member().filter(|_| works).map(told);
+        let stage = if works { self.stage.as_str() } else { "" };
+        Ok(text + stage + &member.unwrap_or_default())
     }
 
     /// What it is told besides each time it is given work: what began all this, and which files

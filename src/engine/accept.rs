@@ -78,7 +78,7 @@ impl State {
                 return self.remember_duplicate(&path, &hash, &envelope, &of);
             }
         };
-        let mut plan = match self.plan(&envelope, &known, &parts, false) {
+        let mut plan = match self.plan(&envelope, &known, &parts, &rearmatter, false) {
             Ok(plan) => plan,
             Err(reason) => return self.refuse_arrived(&path, &hash, &envelope, reason),
         };
@@ -209,7 +209,9 @@ impl State {
             way,
             warnings,
             fallback,
-            parts: _,
+            parts,
+            from: _,
+            rearmatter: _,
         } = plan;
         for delivery in &mut deliveries {
             // A block is known by the outcome that opens it.
@@ -273,6 +275,7 @@ impl State {
                 deliveries,
                 refused: None,
                 way: None,
+                machines: Vec::new(),
                 totals: None,
                 inject_response,
                 wanted: false,
@@ -282,6 +285,7 @@ impl State {
             },
             envelope: Some(Box::new(envelope)),
             rearmatter,
+            parts,
             repair: false,
         });
         if !from.is_core() {
@@ -306,10 +310,9 @@ impl State {
             self.heard_from(&from, fallback);
         }
         // Nobody can do without an answer: that one is given all the same.
-        let is_result = matches!(way, Some(Forwarding::Join(_)));
+        let is_result = matches!(way, Some(Forwarding::Join(_) | Forwarding::Machine(_)));
         if headless && is_result {
-            let warning =
-                "`headless` does nothing here: what a member of a block says goes to its join";
+            let warning = "`headless` does nothing here: your outcome goes on in the workflow";
             self.warn(&from, warning, number);
         }
         if headless && answers.is_empty() && !is_result {
@@ -390,6 +393,9 @@ impl State {
         let body = format!("{from}: {why}");
         let headline = self.parked_headline("a message was parked", Some(number), &body);
         self.tell_core_of_parked(&headline, body, Some(number));
+        if let Some(Forwarding::Machine(stage)) = &way {
+            self.outcome_over_budget(stage, from, number, why);
+        }
         self.end_all(number, Step::Parked, why);
         if way.is_some() {
             // Its author is done all the same: the chain ends here.

@@ -110,6 +110,10 @@ impl State {
         self.timers.change(ask.timer(number, asked), None, due);
         self.asks.open(number, asked, ask);
         self.touch_agent(asker);
+        if asker.is_dispatch() {
+            // A machine has no worker that waits.
+            return;
+        }
         let at = self.at;
         let worker = self.worker_mut(asker);
         worker.asking.push((number, asked.clone()));
@@ -202,10 +206,11 @@ impl State {
         let ask = self.asks.close(number, asked)?;
         self.timers.change(ask.timer(number, asked), ask.due, None);
         self.touch_agent(&ask.asker);
-        let worker = self.worker_mut(&ask.asker);
-        worker
-            .asking
-            .retain(|(known, who)| !(*known == number && asked.is_of(who)));
+        if let Some(worker) = self.workers.get_mut(&ask.asker) {
+            worker
+                .asking
+                .retain(|(known, who)| !(*known == number && asked.is_of(who)));
+        }
         let paused_mesh = self.mesh(&ask.asker.mesh).filter(|_| asked.is_core());
         if paused_mesh.is_some_and(|mesh| mesh.on_ask == OnAsk::Mesh) {
             let workers = self.workers.of_mesh(&ask.asker.mesh);
@@ -239,7 +244,10 @@ impl State {
                 None => self.take_out(asked, ask, Step::Finished, "answered before it was given"),
             }
         }
-        self.give_answer(&closed.asker, answer);
+        match closed.asker.is_dispatch() {
+            true => self.machine_answered(ask, answer),
+            false => self.give_answer(&closed.asker, answer),
+        }
     }
 
     /// The asker gets what came of its ask when none is open any more.
@@ -316,7 +324,10 @@ impl State {
         } else {
             self.take_out(asked, number, Step::Refused, headline);
         }
-        self.give_answer(&ask.asker, note);
+        match ask.asker.is_dispatch() {
+            true => self.machine_answered(number, note),
+            false => self.give_answer(&ask.asker, note),
+        }
     }
 
     /// A worker gives its open asks up: nobody is told, since nobody waits any more.

@@ -30,6 +30,7 @@ impl State {
             join: join.clone(),
             run: facts.run,
             opener: Some(facts.from.clone()),
+            machine: None,
             rules,
             phase: BlockPhase::Open,
             members: members
@@ -75,6 +76,11 @@ impl State {
             .is_some_and(MessageRecord::is_error);
         let join = Address::from(member.join.clone());
         let Some(progress) = self.fan_outs.member_mut(member, from) else {
+            if join.is_dispatch() {
+                let warning =
+                    "the block of your state is joined: this is recorded, and moves nothing";
+                return self.record_outcome(from, number, &join, warning);
+            }
             return self.hand_on(number, from, &join);
         };
         match failed {
@@ -166,10 +172,15 @@ impl State {
             return;
         };
         let failures = fan_out.failures();
+        let (have, all) = (fan_out.successes(), fan_out.members.len());
+        self.output
+            .workflow
+            .push(format!("block {}: joined, {have} of {all}", block.0));
         let FanOut {
             join,
             run,
             opener,
+            machine,
             members,
             ..
         } = fan_out;
@@ -207,7 +218,10 @@ impl State {
                 hops: 0,
             }));
         }
-        if join.is_core() {
+        if let Some(machine) = &machine {
+            self.finish_dead_members(block);
+            self.block_joined(machine, messages);
+        } else if join.is_core() {
             for message in messages {
                 let from = self.messages.facts(message).map(|facts| facts.from.clone());
                 if let Some(from) = from {
@@ -260,6 +274,26 @@ impl State {
         }
     }
 
+    /// A machine goes on without the members that failed: what was parked of them is finished.
+    pub(super) fn finish_dead_members(&mut self, block: MessageNo) {
+        let dead = self.messages.iter().flat_map(|held| {
+            let deliveries = held.facts.deliveries.iter();
+            let dead = deliveries.filter(|delivery| {
+                let of_block = delivery
+                    .member()
+                    .is_some_and(|member| member.block == block);
+                of_block && delivery.step() == Step::Parked
+            });
+            dead.map(|delivery| (held.facts.number, delivery.clone()))
+        });
+        let dead: Vec<_> = dead.collect();
+        for (number, delivery) in dead {
+            let why = Cow::Borrowed("joined without it");
+            self.record_step(number, delivery.key(), Step::Finished, Some(why));
+            self.forget_parked(number);
+        }
+    }
+
     /// Too few members have succeeded: the work that failed is parked, and core is told once.
     fn block_is_short(&mut self, block: MessageNo) {
         let Some(fan_out) = self.fan_outs.get_mut(block) else {
@@ -271,6 +305,8 @@ impl State {
             held.append(&mut member.held);
         }
         let (successes, needed) = (fan_out.successes(), fan_out.needed());
+        let short = format!("block {}: short, {successes} of {needed}", block.0);
+        self.output.workflow.push(short);
         let failed = self.failed_members(block);
         let id = self.messages.facts(block).map(|facts| facts.id.clone());
         let id = id.map_or_else(String::new, |id| id.to_string());

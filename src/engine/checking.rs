@@ -56,10 +56,15 @@ impl State {
         gates.chain(manifest_gate(mesh, who, &word)).collect()
     }
 
+    /// Must an outcome pass gates: of the mesh, or of the state that it leaves?
+    pub(super) fn is_gated(&self, who: &Address, outcome: MessageNo) -> bool {
+        !self.gates_of(who, outcome).is_empty() || self.stage_gates(who, outcome).is_some()
+    }
+
     /// Must an outcome of work pass gates?
     pub(super) fn must_be_checked(&self, who: &Address, work: &Work) -> bool {
         let mut outcomes = work.outcomes.iter();
-        outcomes.any(|outcome| !self.gates_of(who, outcome.number).is_empty())
+        outcomes.any(|outcome| self.is_gated(who, outcome.number))
     }
 
     /// The next number for jobs of a worker.
@@ -105,23 +110,76 @@ impl State {
                 }
                 self.begin_gate(who, *outcome, gate, about, &mut round, &mut jobs);
             }
+            self.begin_stage_gates(who, *outcome, &mut round, &mut jobs);
         }
         let times = jobs.iter().map(|job: &Job| job.time() + JOB_EXTRA);
         round.time = round.time.max(times.sum());
         round.jobs.clone_from(&jobs);
         if !jobs.is_empty() {
-            self.run_jobs(who, job, place, jobs);
+            self.run_jobs(who, job, place, jobs, outcomes);
         }
         round
     }
 
-    fn run_jobs(&mut self, who: &Address, job: u32, place: JobPlace, jobs: Vec<Job>) {
+    /// The gates of the state that an outcome leaves.
+    fn begin_stage_gates(
+        &mut self,
+        who: &Address,
+        outcome: MessageNo,
+        round: &mut Round,
+        jobs: &mut Vec<Job>,
+    ) {
+        for (gate, job) in self.stage_gate_jobs(who, outcome) {
+            let mut known = round.reports.iter();
+            if known.any(|it| it.outcome == outcome && it.report.gate == gate) {
+                continue;
+            }
+            let on_error = OnGateError::Block;
+            match job {
+                Ok(job) => {
+                    jobs.push(job);
+                    let by = Reporter::Jobs(1);
+                    round.pending.push(Pending {
+                        outcome,
+                        gate,
+                        on_error,
+                        by,
+                        warns: false,
+                    });
+                }
+                Err(why) => {
+                    let report = report(&gate, GateVerdict::Fail, why);
+                    self.note_report(outcome, &report);
+                    let repeats = false;
+                    round.reports.push(Reported {
+                        outcome,
+                        report,
+                        on_error,
+                        repeats,
+                    });
+                }
+            }
+        }
+    }
+
+    fn run_jobs(
+        &mut self,
+        who: &Address,
+        job: u32,
+        place: JobPlace,
+        jobs: Vec<Job>,
+        outcomes: &[MessageNo],
+    ) {
+        let mut env = vec![("TX_AGENT".into(), who.to_string())];
+        let (of_state, files) = self.stage_environment(who, outcomes);
+        env.extend(of_state);
         self.effect(Effect::RunJobs {
             owner: JobOwner::Worker(who.clone()),
             job,
             place,
             jobs,
-            env: vec![("TX_AGENT".into(), who.to_string())],
+            env,
+            files,
         });
     }
 
@@ -386,13 +444,16 @@ impl State {
     pub(super) fn run_checks_again(&mut self, who: &Address) {
         let worker = self.worker_mut(who);
         let about = worker.status.work().and_then(|work| work.messages().next());
-        let mut again: Vec<(u32, Option<MessageNo>, Vec<Job>)> = Vec::new();
+        let outcomes = worker.status.work();
+        let outcomes = outcomes.map(|work| work.outcomes.iter().map(|it| it.number).collect());
+        let outcomes: Vec<MessageNo> = outcomes.unwrap_or_default();
+        let mut again: Vec<(u32, Option<MessageNo>, Vec<Job>, Vec<MessageNo>)> = Vec::new();
         if let Some((job, round)) = worker
             .status
             .round_mut()
             .filter(|(_, r)| r.waits_for_jobs())
         {
-            again.push((job, about, round.jobs.clone()));
+            again.push((job, about, round.jobs.clone(), outcomes));
         }
         for late in worker
             .late
@@ -400,11 +461,12 @@ impl State {
             .filter(|late| late.round.waits_for_jobs())
         {
             let about = late.parked.first().copied().unwrap_or(late.outcome.number);
-            again.push((late.job, Some(about), late.round.jobs.clone()));
+            let outcome = vec![late.outcome.number];
+            again.push((late.job, Some(about), late.round.jobs.clone(), outcome));
         }
-        for (job, about, jobs) in again {
+        for (job, about, jobs, outcomes) in again {
             let place = self.job_place(&who.mesh, about);
-            self.run_jobs(who, job, place, jobs);
+            self.run_jobs(who, job, place, jobs, &outcomes);
         }
         // One that was begun by rules that knew no rounds is begun again.
         let round = self.worker_mut(who).status.round_mut();
@@ -513,7 +575,7 @@ impl State {
             ..Envelope::new(who.clone(), id.clone(), Line::from(headline), now)
         };
         self.worker_mut(who).status = WorkerState::Working { work };
-        let plan = self.plan(&envelope, &[], &[], true);
+        let plan = self.plan(&envelope, &[], &[], &Rearmatter::default(), true);
         let planned = plan.is_ok();
         if let Ok(plan) = plan {
             let source = Source::Own {

@@ -107,7 +107,8 @@ impl State {
         };
         let judges = |item: &Item| item.verdict.is_some();
         let is_member = |item: &Item| item.place.as_ref().is_some_and(|p| p.member().is_some());
-        let alone = |item: &Item| judges(item) || is_member(item);
+        let is_stage = |item: &Item| item.place.as_ref().is_some_and(|p| p.stage().is_some());
+        let alone = |item: &Item| judges(item) || is_member(item) || is_stage(item);
         !alone(first)
             && !alone(other)
             && first.place == other.place
@@ -239,11 +240,15 @@ impl State {
         let first = work.messages().next();
         let held = first.and_then(|number| self.messages.get(number));
         let envelope = held.and_then(|held| held.envelope.as_ref());
-        envelope.map_or_else(Overrides::default, |envelope| Overrides {
+        let mut overrides = envelope.map_or_else(Overrides::default, |envelope| Overrides {
             model: envelope.model.clone(),
             session: envelope.session_id.clone().filter(|_| resumes),
             feature: envelope.feature.clone(),
-        })
+        });
+        if let Some(machine) = self.machine_of_work(work) {
+            overrides.feature.clone_from(&machine.feature);
+        }
+        overrides
     }
 
     /// What is given in the next turn: what is new; all of it to a process that does not
@@ -298,6 +303,8 @@ impl State {
             .iter()
             .filter_map(|number| self.messages.get(*number));
         let hops = held.map(|held| held.facts.hops).max();
+        let of_machine = self.machine_of_work(work).map(|machine| machine.hops);
+        let hops = of_machine.or(hops);
         work.hops = work.hops.max(hops.unwrap_or(0));
         work.turn = messages.into_iter().collect();
         for number in &work.turn {

@@ -92,6 +92,8 @@ pub enum Effect {
         jobs: Vec<Job>,
         /// What tx adds to their environment.
         env: Vec<(String, String)>,
+        /// What tx adds as files with the texts of these messages: the name has the path.
+        files: Vec<(String, Vec<MessageNo>)>,
     },
     /// Keep what is known of a finished message.
     Archive(Box<MessageRecord>),

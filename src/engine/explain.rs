@@ -31,6 +31,19 @@ impl State {
         if work(from).is_some_and(outcome) {
             return format!("the end of the turn of {from}, whose outcome it is");
         }
+        if to.is_dispatch()
+            && let Some(id) = self.machines.holding(number, &to.mesh)
+            && let Some(machine) = self.machines.get(&id)
+        {
+            let state = machine
+                .state
+                .as_ref()
+                .map_or("its beginning", |state| state.as_str());
+            return format!(
+                "{to} in `{state}`: {}",
+                self.machine_waits_for(&id, machine)
+            );
+        }
         if let Some(fan_out) = self.fan_outs.keeping(number) {
             if fan_out.is_short() {
                 return format!(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::machine::MachineId;
 use super::message_record::MessageNo;
 use super::work::{Item, Member};
 use super::worker::{is_false, is_none};
@@ -60,6 +61,9 @@ pub(super) struct FanOut {
     /// Who opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) opener: Option<Address>,
+    /// The machine that gets the results, if its state opened it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) machine: Option<MachineId>,
     #[serde(default, skip_serializing_if = "BlockRules::is_plain")]
     pub(super) rules: BlockRules,
     #[serde(default, skip_serializing_if = "is_open")]
@@ -174,7 +178,8 @@ impl FanOuts {
     pub(super) fn reopen(&mut self, run: MessageNo, who: &Address) -> Option<Member> {
         let mut all = self.0.iter_mut();
         all.find_map(|(opener, fan_out)| {
-            if fan_out.run != Some(run) || fan_out.phase != BlockPhase::Open {
+            let of_machine = fan_out.machine.is_some();
+            if of_machine || fan_out.run != Some(run) || fan_out.phase != BlockPhase::Open {
                 return None;
             }
             let total = u32::try_from(fan_out.members.len()).unwrap_or(u32::MAX);

@@ -67,6 +67,7 @@ impl State {
             place,
             jobs: vec![gather],
             env: Vec::new(),
+            files: Vec::new(),
         });
     }
 
@@ -128,6 +129,7 @@ impl State {
             join,
             run,
             opener,
+            machine,
             members,
             ..
         } = fan_out;
@@ -145,9 +147,13 @@ impl State {
         let gathered = self.write_about(&note, &results);
         let id = self.messages.facts(gathered).map(|facts| facts.id.clone());
         let why = format!("gathered into {}", id.as_ref().map_or("", |id| id.as_str()));
-        match join.is_core() {
-            true => self.reach_core(gathered, Kind::TaskComplete),
-            false => {
+        match (&machine, join.is_core()) {
+            (Some(machine), _) => {
+                self.finish_dead_members(block);
+                self.block_joined(machine, vec![gathered]);
+            }
+            (None, true) => self.reach_core(gathered, Kind::TaskComplete),
+            (None, false) => {
                 let joined = Joined { block, opener };
                 self.enqueue_joined(&join, vec![gathered], joined);
             }

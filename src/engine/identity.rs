@@ -185,6 +185,10 @@ impl State {
                 }
             }
         }
+        if let Some(machine) = work.and_then(|work| self.machine_of_work(work)) {
+            // The steps of a machine bound its chain.
+            ancestry.hops = machine.hops;
+        }
         ancestry.hops = match from.is_core() {
             true => 0,
             false => ancestry.hops + 1,

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::machine::MachineId;
 use super::message_record::MessageNo;
 use super::worker::is_false;
 use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds};
@@ -16,6 +17,8 @@ use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds}
 pub enum JobOwner {
     /// A worker: its outcomes are being checked.
     Worker(Address),
+    /// A machine: it changes its state.
+    Machine(MachineId),
     /// The block that this message opened: its results are being gathered.
     Block(MessageNo),
 }
@@ -136,6 +139,7 @@ impl JobOwner {
     pub fn worker(&self) -> Option<&Address> {
         match self {
             JobOwner::Worker(worker) => Some(worker),
+            JobOwner::Machine(_) => None,
             JobOwner::Block(_) => None,
         }
     }

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::machine::{MachineEnd, MachineStep};
 use super::work::{DeliveryKey, Forwarding, Member, WorkflowPlace};
 use super::{KindRow, Rule};
 use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Quality, Spent};
@@ -63,6 +64,9 @@ pub struct MessageRecord {
     /// The way that it would have gone, had it not been parked before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<Forwarding>,
+    /// The machines that it began and that are over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineEnd>,
     /// What its run has come to, if it began one that is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
@@ -216,6 +220,7 @@ impl MessageRecord {
             deliveries: Vec::new(),
             refused: None,
             way: None,
+            machines: Vec::new(),
             totals: None,
             inject_response: false,
             wanted: false,
@@ -328,6 +333,25 @@ impl MessageRecord {
         parked.filter_map(|delivery| Some(delivery.member()?.index))
     }
 
+    /// The change of state that it made at a machine, with the reason.
+    pub fn transition(&self) -> Option<&str> {
+        let at_machine = self.deliveries.iter().filter(|d| d.to.is_dispatch());
+        let steps = at_machine.flat_map(|delivery| &delivery.ladder);
+        let mut entered = steps.filter(|entry| entry.step == Step::Delivered);
+        entered.next()?.why.as_deref()
+    }
+
+    /// Is it one of the results of a block that its join was given?
+    pub fn is_joined(&self) -> bool {
+        self.deliveries.iter().any(|delivery| {
+            let of_block = delivery.place.as_ref().and_then(WorkflowPlace::joined);
+            let at_machine = delivery.to.is_dispatch();
+            let mut ladder = delivery.ladder.iter();
+            of_block.is_some()
+                || (at_machine && ladder.any(|entry| entry.why.as_deref() == Some("joined")))
+        })
+    }
+
     /// Was it an ask, made of this recipient?
     pub fn asked(&self, of: &Address) -> bool {
         self.delivery(of).is_some_and(Delivery::is_ask)
@@ -380,7 +404,11 @@ impl MessageRecord {
 impl Delivery {
     /// Is it the one of this key?
     pub fn is(&self, key: DeliveryKey) -> bool {
-        key.to.is_of(&self.to) && self.member().map(Member::id) == key.member
+        // A message is at a machine once, whatever came of it there.
+        key.to.is_of(&self.to)
+            && (self.to.is_dispatch()
+                || (self.member().map(Member::id) == key.member
+                    && self.stage().map(MachineStep::key) == key.stage))
     }
 
     /// Which one it is.
@@ -391,6 +419,16 @@ impl Delivery {
     /// The member of a block that its recipient is with it.
     pub fn member(&self) -> Option<&Member> {
         self.place.as_ref().and_then(WorkflowPlace::member)
+    }
+
+    /// The step of a machine that it belongs to.
+    pub fn stage(&self) -> Option<&MachineStep> {
+        self.place.as_ref().and_then(WorkflowPlace::stage)
+    }
+
+    /// Is it at a machine, or work that one gave?
+    pub fn is_of_machine(&self) -> bool {
+        self.to.is_dispatch() || self.stage().is_some()
     }
 
     /// The last step reached.

@@ -22,6 +22,7 @@ mod identity;
 mod infer;
 mod jobs;
 mod lifetimes;
+mod machine;
 mod meshes;
 mod message_record;
 mod notes;
@@ -68,6 +69,10 @@ pub use infer::{
     InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,
 };
 pub use jobs::{Job, JobEnd, JobOwner, JobPlace, JobResult};
+pub use machine::{
+    ChangePoint, HeldValue, Machine, MachineEnd, MachineId, MachineMember, MachinePhase,
+    MachineStatus, MachineStep, StateChange, VariableValue,
+};
 pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
 pub use preview::{Unsendable, preview};
 pub use promises::Broken;

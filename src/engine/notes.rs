@@ -82,6 +82,7 @@ impl State {
             },
             envelope: None,
             rearmatter: Rearmatter::default(),
+            parts: Vec::new(),
             repair: false,
         });
         self.effect(Effect::Write(Box::new(SystemMessage {

@@ -21,7 +21,7 @@ impl State {
         let named = self.parked_causes(from, number, known);
         let given =
             self.given(from).is_some_and(Work::owes) && !self.is_of_parked(from, number, &named);
-        let gated = !self.gates_of(from, number).is_empty();
+        let gated = self.is_gated(from, number);
         if given {
             if !gated {
                 for parked in &named {
@@ -63,9 +63,23 @@ impl State {
         for parked in parked {
             late |= self.finish_parked(from, *parked, known);
         }
-        if let (false, Forwarding::Join(member)) = (late, &routed.way) {
-            let join = Address::from(member.join.clone());
-            return self.record_only(from, routed.number, &join);
+        match &routed.way {
+            Forwarding::Join(member) if !late => {
+                let join = Address::from(member.join.clone());
+                return self.record_only(from, routed.number, &join);
+            }
+            Forwarding::Machine(stage) if late => self.finish_parked_stage(&stage.clone()),
+            Forwarding::Machine(stage) => {
+                let warning =
+                    "it came when you had nothing in hand: it is recorded, and moves nothing";
+                let address = stage.machine.address();
+                self.record_outcome(from, routed.number, &address, warning);
+                return self.after_ask(from);
+            }
+            Forwarding::On
+            | Forwarding::FanOut { .. }
+            | Forwarding::Join(_)
+            | Forwarding::Verdict => {}
         }
         if !late {
             let warning = match self.output.outside {
@@ -159,13 +173,18 @@ impl State {
 
     /// Route the outcomes of work on. Has a member of a block failed by them?
     pub(super) fn release_all(&mut self, from: &Address, outcomes: Vec<Routed>) -> bool {
-        let is_result = |routed: &&Routed| matches!(routed.way, Forwarding::Join(_));
-        let first = outcomes.iter().find(is_result).map(|routed| routed.number);
+        let is_result = |routed: &&Routed| match routed.way {
+            Forwarding::Join(_) | Forwarding::Machine(_) => true,
+            Forwarding::On | Forwarding::FanOut { .. } | Forwarding::Verdict => false,
+        };
+        let first = outcomes.iter().find(is_result);
+        let of_block = first.is_some_and(|first| matches!(first.way, Forwarding::Join(_)));
+        let first = first.map(|routed| routed.number);
         let first_facts = first.and_then(|first| self.messages.facts(first));
-        let failed = first_facts.is_some_and(MessageRecord::is_error);
+        let mut failed = of_block && first_facts.is_some_and(MessageRecord::is_error);
         for outcome in outcomes {
             let number = outcome.number;
-            self.release(from, outcome, first.unwrap_or(number));
+            failed |= self.release(from, outcome, first.unwrap_or(number));
         }
         failed
     }
@@ -175,26 +194,40 @@ impl State {
         let number = routed.number;
         let block = match &routed.way {
             Forwarding::Join(member) => Some(member.block),
-            Forwarding::On | Forwarding::FanOut { .. } | Forwarding::Verdict => None,
+            Forwarding::On
+            | Forwarding::FanOut { .. }
+            | Forwarding::Verdict
+            | Forwarding::Machine(_) => None,
         };
-        self.release(from, routed, number);
+        let stage = match &routed.way {
+            Forwarding::Machine(stage) => Some(stage.clone()),
+            Forwarding::On
+            | Forwarding::FanOut { .. }
+            | Forwarding::Verdict
+            | Forwarding::Join(_) => None,
+        };
+        let failed = self.release(from, routed, number);
+        if let Some(stage) = stage.filter(|_| failed) {
+            self.park_stage_again(&stage.machine, from, "its late outcome is an `error`");
+        }
         if let Some(block) = block {
             self.decide_block(block);
         }
     }
 
-    /// Route an outcome on. `first`: the one that decides for its member.
-    fn release(&mut self, from: &Address, routed: Routed, first: MessageNo) {
+    /// Route an outcome on. `first`: the one that decides for its member or stage. Was it the
+    /// `error` of a stage that stays there?
+    fn release(&mut self, from: &Address, routed: Routed, first: MessageNo) -> bool {
         let Routed { number, way } = routed;
         let Some(held) = self.messages.get(number) else {
-            return;
+            return false;
         };
         // One that was parked and given another chance is on its way already.
         let deliveries = held.facts.deliveries.iter();
         let deliveries = deliveries.filter(|delivery| delivery.waits_for_work());
         let to: Vec<Address> = deliveries.map(|d| d.to.clone()).collect();
         if to.is_empty() {
-            return;
+            return false;
         }
         match way {
             Forwarding::On => {
@@ -207,7 +240,11 @@ impl State {
             Forwarding::Verdict => {
                 self.end_all(number, Step::Finished, "a verdict, for its gate alone");
             }
+            Forwarding::Machine(stage) => {
+                return self.stage_outcome(from, &stage, number, first);
+            }
         }
+        false
     }
 
     /// An outcome reaches core, which may be the end of its run.
@@ -222,6 +259,8 @@ impl State {
     pub(super) fn hand_on(&mut self, number: MessageNo, from: &Address, to: &Address) {
         if to.is_core() {
             self.complete_at_core(number, from);
+        } else if to.is_dispatch() {
+            self.begin_machine(number, to);
         } else {
             self.enqueue(to, number, Owes::Outcome, None);
         }

@@ -10,7 +10,9 @@ use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::route::{Addressee, Outcome, Route, Rule, block_for, opening, route};
 use super::state::State;
 use super::work::{Forwarding, Member, Work, WorkflowPlace};
-use crate::model::{Address, Code, Envelope, Kind, MsgId, OutcomeWord, Resolved, Target};
+use crate::model::{
+    Address, Code, Envelope, Kind, MsgId, OutcomeWord, Rearmatter, Recipient, Resolved, Target,
+};
 
 /// How long an ask to the human is open at least.
 const EXPIRES_AFTER: i64 = 60_000;
@@ -33,11 +35,15 @@ pub(super) struct Plan {
     pub(super) fallback: bool,
     /// The numbers of the parts of its text, in order of appearance.
     pub(super) parts: Vec<u32>,
+    /// Its author.
+    pub(super) from: Option<Address>,
+    /// What its author says of it, below the text.
+    pub(super) rearmatter: Rearmatter,
 }
 
 impl Plan {
     /// One delivery a recipient, however often it is named, and one a member of a block.
-    fn deliver(&mut self, delivery: Delivery) {
+    pub(super) fn deliver(&mut self, delivery: Delivery) {
         let key = delivery.key();
         if !self.deliveries.iter().any(|known| known.is(key)) {
             self.deliveries.push(delivery);
@@ -45,7 +51,7 @@ impl Plan {
     }
 
     /// An outcome goes one way.
-    fn go(&mut self, way: Forwarding) -> Result<(), String> {
+    pub(super) fn go(&mut self, way: Forwarding) -> Result<(), String> {
         match &self.way {
             Some(other) if *other != way => Err(
                 "it cannot go to a fan-out and elsewhere at once: leave `to` out, or name one"
@@ -66,6 +72,7 @@ impl State {
         envelope: &Envelope,
         known: &[MessageRecord],
         parts: &[u32],
+        said: &Rearmatter,
         is_stdout: bool,
     ) -> Result<Plan, String> {
         let Envelope { from, .. } = envelope;
@@ -74,10 +81,13 @@ impl State {
         }
         let mut plan = Plan {
             parts: parts.to_vec(),
+            from: Some(from.clone()),
+            rearmatter: said.clone(),
             ..Plan::default()
         };
         let mut recipients = Vec::new();
-        for to in self.recipients(envelope)? {
+        let stage = self.stage_of(envelope, known);
+        for to in self.recipients(envelope, stage.is_some())? {
             let reply = self.reply(envelope, to.as_ref(), known, &mut plan.answers);
             recipients.push((to, reply));
         }
@@ -122,6 +132,17 @@ impl State {
                         | KindRow::BetweenAgents => None,
                     };
                     let to = self.plan_kind(&mut plan, from, to.or(asker), kind, answers)?;
+                    let to = match kind {
+                        Kind::Task | Kind::TaskComplete => {
+                            self.machine_for(&to, from).unwrap_or(to)
+                        }
+                        Kind::AskResponse if !plan.answers.is_empty() => to,
+                        Kind::Ask
+                        | Kind::AskHuman
+                        | Kind::AskResponse
+                        | Kind::Update
+                        | Kind::Lifecycle => self.agent_at(to)?,
+                    };
                     if kind == Kind::Ask {
                         self.may_ask(from, &to)?;
                     }
@@ -269,8 +290,25 @@ impl State {
     }
 
     /// The recipients; `None` is "route this for me".
-    fn recipients(&self, envelope: &Envelope) -> Result<Vec<Option<Address>>, String> {
+    fn recipients(
+        &self,
+        envelope: &Envelope,
+        in_stage: bool,
+    ) -> Result<Vec<Option<Address>>, String> {
         let from = &envelope.from;
+        // Where the outcome of a stage goes is the machine's business; only the human is named.
+        let is_outcome = envelope.status.is_some()
+            && envelope.kind.is_none_or(|kind| kind == Kind::TaskComplete)
+            && !self.answers_something(envelope);
+        if in_stage && is_outcome {
+            let core = Recipient::Full(Address::core());
+            let blocked = envelope
+                .status
+                .as_ref()
+                .is_some_and(|it| it.as_str() == "blocked");
+            let human = blocked && envelope.to.contains(&core);
+            return Ok(vec![human.then(Address::core)]);
+        }
         let mut recipients = Vec::with_capacity(envelope.to.len().max(1));
         for written in &envelope.to {
             let directory = self.meshes.directory();
@@ -314,6 +352,11 @@ impl State {
         {
             return Err("you have asked, and not all is answered: an outcome before that can only be `error` or `blocked`".into());
         }
+        if let Some(stage) = self.stage_of(envelope, known)
+            && self.judges(from).is_none()
+        {
+            return self.plan_stage(plan, envelope, to, &stage, row);
+        }
         let Some(mesh) = self.mesh(&from.mesh) else {
             return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
         };
@@ -344,7 +387,8 @@ impl State {
         };
         let routed = route(mesh, &outcome);
         // What a member of a fan-out says goes to the join, unless it needs the human.
-        if let Some(member) = self.member(envelope, known) {
+        let place = self.place_of(envelope, known);
+        if let Some(member) = place.and_then(WorkflowPlace::member) {
             let asks = match &routed {
                 Route::To { target, rule } => {
                     kind_of_outcome(target, status, *rule) == Kind::AskHuman
@@ -356,6 +400,7 @@ impl State {
                 let join = Address::from(member.join.clone());
                 let delivery = Delivery {
                     row: Some(row),
+                    place: self.step_of_block(member),
                     ..self.accepted(&join, Kind::TaskComplete)
                 };
                 plan.deliver(delivery);
@@ -477,7 +522,7 @@ impl State {
         plan.go(Forwarding::FanOut { join, rules })
     }
 
-    fn plan_target(
+    pub(super) fn plan_target(
         &self,
         plan: &mut Plan,
         target: &Target,
@@ -487,6 +532,10 @@ impl State {
     ) -> Result<(), String> {
         let kind = kind_of_outcome(target, status, rule);
         let to = Address::from(target.clone());
+        let to = match (kind, &plan.from) {
+            (Kind::TaskComplete, Some(from)) => self.machine_for(&to, from).unwrap_or(to),
+            _ => to,
+        };
         plan.deliver(Delivery {
             row: Some(row),
             rule: Some(rule),

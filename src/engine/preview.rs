@@ -29,7 +29,8 @@ pub fn preview(
     let Envelope { from, status, .. } = envelope;
     let inferred = infer(&InferContext {
         from,
-        to: (!to.is_dispatch()).then_some(to),
+        // The address of a machine is a recipient to everybody outside of its mesh.
+        to: (!to.is_dispatch() || to.mesh != from.mesh).then_some(to),
         explicit: envelope.kind,
         status: status.as_ref(),
         reply: match envelope.in_reply_to.first() {

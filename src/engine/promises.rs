@@ -14,7 +14,7 @@ use crate::model::Address;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("promise {promise} is broken: {how}")]
 pub struct Broken {
-    /// Which, by its number in docs/architecture.md.
+    /// Its number in docs/architecture.md.
     pub promise: u8,
     /// How.
     pub how: String,
@@ -30,6 +30,7 @@ impl State {
             .find_map(|held| self.message_lost(held))
             .or_else(|| touched.agents.iter().find_map(|who| self.worker_wrong(who)))
             .or_else(|| self.counts_wrong())
+            .or_else(|| self.machines_wrong())
             .or_else(|| self.blocks_wrong())
     }
 
@@ -42,6 +43,7 @@ impl State {
             .find_map(|held| self.message_lost(held))
             .or_else(|| workers.into_iter().find_map(|who| self.worker_wrong(who)))
             .or_else(|| self.counts_wrong())
+            .or_else(|| self.machines_wrong())
             .or_else(|| self.blocks_wrong())
             .or_else(|| self.timers_wrong())
     }
@@ -66,6 +68,7 @@ impl State {
             let has_it = |work: &Work| work.messages().any(|message| message == number);
             let holder = self.holder(to, has_it).unwrap_or(to);
             (to.is_core() && asked)
+                || (to.is_dispatch() && self.machine_waits(number, to))
                 || news
                 || waiting.contains(holder)
                 || waiting.contains(&held.facts.from)
@@ -123,7 +126,8 @@ impl State {
         let facts = &held.facts;
         let number = facts.number;
         let run_goes_on = facts.run == Some(number) && self.runs.contains(number);
-        if facts.is_over() && !run_goes_on && !self.fan_outs.is_open(number) {
+        let kept = self.fan_outs.is_open(number) || self.machines.refers_to(number);
+        if facts.is_over() && !run_goes_on && !kept {
             return broken(1, format!("`{}` is over, and has not left", facts.id));
         }
         let lost = facts
@@ -144,6 +148,9 @@ impl State {
 
     fn is_somewhere(&self, number: MessageNo, from: &Address, delivery: &Delivery) -> bool {
         let to = &delivery.to;
+        if to.is_dispatch() && self.machines.holding(number, &to.mesh).is_some() {
+            return true;
+        }
         let asked = self.asks.get(number, to).is_some();
         let author = self.workers.get(from).and_then(|w| w.status.work());
         let outcome = author.is_some_and(|work| work.outcomes.iter().any(|o| o.number == number));
@@ -350,6 +357,6 @@ impl State {
     }
 }
 
-fn broken(promise: u8, how: String) -> Option<Broken> {
+pub(super) fn broken(promise: u8, how: String) -> Option<Broken> {
     Some(Broken { promise, how })
 }

@@ -74,7 +74,7 @@ impl State {
         if held
             .facts
             .delivery_at((to, place))
-            .is_some_and(|d| d.member().is_some())
+            .is_some_and(|d| d.member().is_some() || d.stage().is_some())
         {
             return;
         }
@@ -102,6 +102,9 @@ impl State {
         }
         if let Some(member) = item.place.as_ref().and_then(WorkflowPlace::member) {
             self.close_member(member, to, Err(why.to_owned()));
+        }
+        if let Some(stage) = item.place.as_ref().and_then(WorkflowPlace::stage) {
+            self.stage_parked(stage, why);
         }
         if let Some(asked) = &item.verdict {
             for number in &item.messages {

@@ -25,6 +25,9 @@ impl State {
                     self.enqueue(&to, number, Owes::Answer(number), None);
                     self.open_ask(number, &to, from);
                 }
+                Kind::Task | Kind::TaskComplete if to.is_dispatch() => {
+                    self.begin_machine(number, &to);
+                }
                 Kind::Task | Kind::TaskComplete if !to.is_core() => {
                     self.enqueue(&to, number, Owes::Outcome, None);
                 }

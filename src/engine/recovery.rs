@@ -61,6 +61,7 @@ impl State {
             self.run_checks_again(&who);
             self.output.ready.insert(who);
         }
+        self.run_machine_jobs_again();
         self.run_gathering_again();
     }
 
@@ -301,6 +302,12 @@ impl State {
             .filter(|delivery| delivery.step() == Step::Parked && is_of(delivery, member))
             .cloned()
             .collect();
+        // What is parked at a machine is given again as a whole.
+        let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) =
+            parked.into_iter().partition(Delivery::is_of_machine);
+        for delivery in &at_machine {
+            self.retry_at_machine(number, delivery);
+        }
         if parked.is_empty() {
             return;
         }
@@ -348,8 +355,15 @@ impl State {
                     self.grant_turn(&to, number);
                 }
                 Kind::Task | Kind::TaskComplete | Kind::AskHuman => {
-                    if let Some(member) = place.as_ref().and_then(WorkflowPlace::member) {
+                    let member = place.as_ref().and_then(WorkflowPlace::member);
+                    if let Some(member) = member {
                         self.reopen(member, &to, ladder.last());
+                        if Address::from(member.join.clone()).is_dispatch()
+                            && let Some(place) = &place
+                        {
+                            self.retry_member_item(place, &to);
+                            continue;
+                        }
                     }
                     self.enqueue(&to, number, Owes::Outcome, place);
                     self.grant_turn(&to, number);
@@ -363,7 +377,7 @@ impl State {
 
     /// An agent that is left alone after failures is tried at once, for a person who has
     /// seen to it. Its failures stay counted: another one, and it is left alone again.
-    fn no_longer_alone(&mut self, who: &Address) {
+    pub(super) fn no_longer_alone(&mut self, who: &Address) {
         self.happens(who, Signal::Retried, |state, by| {
             let worker = state.worker_mut(who);
             let alone = worker.status.work().is_none() && !worker.stopped;
@@ -391,11 +405,12 @@ impl State {
             facts,
             envelope: Some(envelope),
             rearmatter: Rearmatter::default(),
+            parts: Vec::new(),
             repair: false,
         });
     }
 
-    fn forget_parked(&mut self, number: MessageNo) {
+    pub(super) fn forget_parked(&mut self, number: MessageNo) {
         for worker in self.workers.values_mut() {
             if let Some(last) = worker.last.as_mut().filter(|last| last.number == number) {
                 last.parked = false;
@@ -413,9 +428,20 @@ impl State {
         let parked = held.unwrap_or(&facts).deliveries.iter();
         let parked = parked.filter(|d| d.step() == Step::Parked && is_of(d, member));
         let parked: Vec<Delivery> = parked.cloned().collect();
+        // What is parked at a machine ends that.
+        let is_at_machine =
+            |delivery: &Delivery| held.is_some() && self.is_at_machine(number, delivery);
+        let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) =
+            parked.into_iter().partition(is_at_machine);
         let result_of = match held.unwrap_or(&facts).way.clone() {
             Some(Forwarding::Join(member)) => Some((member, facts.from.clone())),
-            Some(Forwarding::On | Forwarding::FanOut { .. } | Forwarding::Verdict) | None => None,
+            Some(
+                Forwarding::On
+                | Forwarding::FanOut { .. }
+                | Forwarding::Verdict
+                | Forwarding::Machine(_),
+            )
+            | None => None,
         };
         let members = parked.iter();
         let members = members.filter_map(|d| Some((d.member()?.clone(), d.to.clone())));
@@ -426,6 +452,9 @@ impl State {
             }
             for (member, who) in members {
                 self.drop_member(&member, &who);
+            }
+            for delivery in &at_machine {
+                self.drop_at_machine(number, delivery);
             }
             return self.leave_if_over(number);
         }

@@ -4,7 +4,7 @@
 use super::infer::{ReplyTarget, WorkKind};
 use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::state::State;
-use super::work::{Member, Work, WorkflowPlace};
+use super::work::{Work, WorkflowPlace};
 use super::worker::{Giving, WorkerState};
 use crate::model::{Address, Envelope, Mode, MsgId};
 
@@ -36,8 +36,13 @@ impl State {
                 if facts.refused.is_some() {
                     continue;
                 }
-                let by_recipient = to.is_none_or(|to| facts.from.is_of(to));
                 let open = self.asks.get(facts.number, from);
+                // Whoever writes to a mesh may answer its machine or its entry point.
+                let for_mesh = |to: &Address| {
+                    let asker = open.map_or(&facts.from, |ask| &ask.asker);
+                    asker.mesh == to.mesh && (to.is_dispatch() || asker.is_dispatch())
+                };
+                let by_recipient = to.is_none_or(|to| facts.from.is_of(to) || for_mesh(to));
                 let one_asker = to.is_some()
                     || answers.iter().all(|ask| {
                         let first = self.messages.get(*ask).map(|held| &held.facts.from);
@@ -191,13 +196,13 @@ impl State {
         })
     }
 
-    /// The fan-out that an agent's outcome belongs to: that of the dead letter it names,
-    /// else that of its work, or with nothing in hand that of its last.
-    pub(super) fn member<'k>(
+    /// The place in a workflow that an agent's outcome belongs to: that of the dead letter it
+    /// names, else that of its work, or with nothing in hand that of its last.
+    pub(super) fn place_of<'k>(
         &'k self,
         envelope: &Envelope,
         known: &'k [MessageRecord],
-    ) -> Option<&'k Member> {
+    ) -> Option<&'k WorkflowPlace> {
         let agent = &envelope.from;
         let in_hand = |facts: &MessageRecord| {
             let mut given = self.given(agent).into_iter().flat_map(Work::messages);
@@ -209,15 +214,12 @@ impl State {
         if !about.iter().any(|facts| in_hand(facts)) {
             let mut parked = about.iter().filter(|facts| facts.is_parked_at(agent));
             if let Some(parked) = parked.next() {
-                return parked.parked_at(agent)?.member();
+                return parked.parked_at(agent)?.place.as_ref();
             }
         }
         match self.given(agent).filter(|work| work.owes()) {
-            Some(work) => work.member(),
-            None => {
-                let last = self.workers.get(agent)?.last.as_ref()?;
-                last.place.as_ref().and_then(WorkflowPlace::member)
-            }
+            Some(work) => work.place(),
+            None => self.workers.get(agent)?.last.as_ref()?.place.as_ref(),
         }
     }
 }

@@ -39,6 +39,7 @@ impl State {
             self.after_ask(&who);
             self.end_if_removed(&who);
         }
+        self.machines_reloaded(mesh);
         for run in self.runs.of_mesh(mesh) {
             self.end_run_if_complete(run);
         }

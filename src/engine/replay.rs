@@ -3,13 +3,16 @@
 use super::event::LoadedMesh;
 use super::message_record::{MessageNo, MessageRecord};
 use super::state::State;
-use crate::model::{Address, Envelope, Kind, Name, Recipient};
+use super::work::Forwarding;
+use crate::model::{Address, Envelope, Kind, Name, Rearmatter, Recipient};
 
 /// What a message comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// It goes to these, and is this to each of them.
     To(Vec<(Address, Kind)>),
+    /// It is the outcome of a stage, and its machine goes on so.
+    Moves(String),
     /// It is refused, for this reason.
     Refused(String),
 }
@@ -21,10 +24,14 @@ impl State {
         &self,
         envelope: &Envelope,
         parts: &[u32],
+        said: &Rearmatter,
         known: &[MessageRecord],
     ) -> Judged {
-        match self.plan(envelope, known, parts, false) {
+        match self.plan(envelope, known, parts, said, false) {
             Ok(plan) => {
+                if let Some(Forwarding::Machine(stage)) = &plan.way {
+                    return Judged::Moves(self.judge_change(stage, envelope, said));
+                }
                 let deliveries = plan.deliveries.into_iter();
                 Judged::To(deliveries.map(|d| (d.to, d.kind)).collect())
             }

@@ -29,6 +29,12 @@ struct Run {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     failed: BTreeSet<Name>,
     ended: bool,
+    /// The last state of its machine gave the result; was it an `error`?
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    result: Option<bool>,
+    /// A person gave up a machine of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    dropped: bool,
     /// The agents that have finished work in it, other than with `error`.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     finished: BTreeSet<Address>,
@@ -130,6 +136,20 @@ impl Runs {
         let run = self.0.get_mut(&facts.number);
         if let Some(first) = run.and_then(|run| run.first.as_mut()) {
             **first = facts.clone();
+        }
+    }
+
+    /// The last state of the machine that the run began with has given its result.
+    pub(super) fn set_result(&mut self, number: MessageNo, failed: bool) {
+        if let Some(run) = self.0.get_mut(&number) {
+            run.result = Some(failed);
+        }
+    }
+
+    /// A person gave up a machine of the run: it will not be complete.
+    pub(super) fn set_dropped(&mut self, number: MessageNo) {
+        if let Some(run) = self.0.get_mut(&number) {
+            run.dropped = true;
         }
     }
 
@@ -247,7 +267,7 @@ impl State {
         if !run.is_complete(mesh) || (mesh.check_queue_on_complete && self.has_queued(number)) {
             return;
         }
-        if self.fan_outs.has_open(number) {
+        if self.fan_outs.has_open(number) || self.machines.has_open(number) {
             return;
         }
         let body = format!("{} messages.", run.messages);
@@ -260,6 +280,11 @@ impl State {
             Some(first) => format!("{headline}: {}", first.headline),
             None => headline.to_owned(),
         };
+        let of_machine = self.machines.iter().any(|(_, it)| it.run == Some(number));
+        let of_block = self.fan_outs.iter().any(|(_, it)| it.run == Some(number));
+        if of_machine || of_block {
+            self.output.ended_too_early = Some(number);
+        }
         if let Some(run) = self.runs.0.get_mut(&number) {
             run.ended = true;
         }
@@ -351,11 +376,17 @@ impl Run {
     fn has_failed(&self, mesh: &Mesh) -> bool {
         let named = &mesh.completion_agents;
         let mut failed = self.failed.iter();
+        if let Some(failed) = self.result {
+            return failed;
+        }
         failed.any(|agent| named.is_empty() || named.contains(agent))
     }
 
     fn is_complete(&self, mesh: &Mesh) -> bool {
         let named = &mesh.completion_agents;
+        if self.dropped || self.result.is_some() {
+            return !self.dropped;
+        }
         match (named.is_empty(), mesh.stop_on_first_complete) {
             (true, _) => !self.completed.is_empty(),
             (false, true) => named.iter().any(|agent| self.completed.contains(agent)),

@@ -159,6 +159,7 @@ impl State {
     pub(super) fn jobs_finished(&mut self, owner: &JobOwner, job: u32, results: &[JobResult]) {
         match owner {
             JobOwner::Worker(who) => self.checked(who, job, results),
+            JobOwner::Machine(id) => self.machine_jobs_finished(id, job, results),
             JobOwner::Block(block) => self.gathered(*block, job, results),
         }
     }

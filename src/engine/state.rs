@@ -14,6 +14,7 @@ use super::effect::Effect;
 use super::event::{Event, LoadedMesh, Timer, Traits};
 use super::fanout::FanOuts;
 use super::jobs::JobOwner;
+use super::machine::{MachinePhase, Machines};
 use super::meshes::Meshes;
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
 use super::open_messages::OpenMessages;
@@ -45,6 +46,8 @@ pub struct State {
     pub(super) asks: Asks,
     #[serde(rename = "blocks")]
     pub(super) fan_outs: FanOuts,
+    #[serde(default, skip_serializing_if = "Machines::is_empty")]
+    pub(super) machines: Machines,
     pub(super) runs: Runs,
     #[serde(default, skip_serializing_if = "UnboundFiles::is_empty")]
     pub(super) unbound: UnboundFiles,
@@ -66,6 +69,9 @@ pub struct OpenMessage {
     /// What its author, an agent, says of the quality of its work.
     #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
     pub rearmatter: Rearmatter,
+    /// The numbers of the parts of its text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<u32>,
     /// It is a repair note: somebody must get it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repair: bool,
@@ -105,6 +111,10 @@ pub(super) struct StepOutput {
     pub(super) written: Option<u32>,
     /// The author of a message, if it cannot be of the work that its author has in hand.
     pub(super) outside: Option<Address>,
+    /// What machines and blocks did, for those who watch.
+    pub(super) workflow: Vec<String>,
+    /// A run that was ended while a machine or a block of it was open.
+    pub(super) ended_too_early: Option<MessageNo>,
     /// The places in inboxes that a changed message keeps.
     pub(super) kept: BTreeMap<Address, QueuePosition>,
 }
@@ -313,6 +323,12 @@ impl State {
         for (number, asked, ask) in self.asks.iter() {
             self.timers.change(ask.timer(number, asked), None, ask.due);
         }
+        for (id, machine) in self.machines.iter() {
+            if let MachinePhase::Moving(change) = &machine.phase {
+                let timer = Timer::Job(JobOwner::Machine(id));
+                self.timers.change(timer, None, Some(change.due));
+            }
+        }
         for (block, fan_out) in self.fan_outs.iter() {
             for (member, index) in fan_out.members.iter().zip(0..) {
                 let timer = Timer::Member(block, index);
@@ -451,7 +467,7 @@ impl State {
         if run == Some(number) && self.runs.has_others(number) {
             return;
         }
-        if self.fan_outs.is_open(number) {
+        if self.fan_outs.is_open(number) || self.machines.refers_to(number) {
             return;
         }
         let Some(held) = self.messages.remove(number) else {

@@ -52,6 +52,7 @@ impl State {
             Timer::Member(block, index) => self.member_due(block, index, due),
             Timer::Idle(who) => self.idle_due(&who, due),
             Timer::Job(JobOwner::Block(block)) => self.gathering_due(block, due),
+            Timer::Job(JobOwner::Machine(id)) => self.machine_due(&id, due),
             // The time of a worker's jobs is that of its state.
             Timer::Job(JobOwner::Worker(_)) => {}
         }

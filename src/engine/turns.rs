@@ -254,7 +254,7 @@ impl State {
             ..Envelope::new(who.clone(), id.clone(), Line::from(headline), now)
         };
         self.worker_mut(who).status = WorkerState::Working { work };
-        match self.plan(&envelope, &[], &parts, true) {
+        match self.plan(&envelope, &[], &parts, &rearmatter, true) {
             Ok(plan) => {
                 let source = Source::Output { record: self.seq };
                 let taken = AcceptedMessage {
@@ -332,7 +332,7 @@ impl State {
         let verdict = self.verdict_for(who, &work).filter(|_| work.is_done());
         let outcomes = std::mem::take(&mut work.outcomes).into_iter();
         let (unchecked, checked): (Vec<Routed>, Vec<Routed>) =
-            outcomes.partition(|outcome| !judges && !self.gates_of(who, outcome.number).is_empty());
+            outcomes.partition(|outcome| !judges && self.is_gated(who, outcome.number));
         work.outcomes = checked;
         for outcome in unchecked {
             self.end_outcome(outcome.number, Step::Parked, why);
@@ -376,7 +376,8 @@ impl State {
         why: &str,
         failed: bool,
     ) {
-        self.remember_last(who, work, !unpaid.is_empty());
+        let failed_stage = failed && work.stage().is_some();
+        self.remember_last(who, work, !unpaid.is_empty() || failed_stage);
         let runs = self.runs_of(work);
         for (place, item) in &work.items {
             if unpaid.contains(place) {
@@ -388,6 +389,11 @@ impl State {
                 let body =
                     format!("{who} ended its work on your question in another way.\n\n{ended}");
                 self.close_with_note(ask, who, "your question has no answer", body);
+            }
+            let stage = item.place.as_ref().and_then(WorkflowPlace::stage);
+            if failed && stage.is_some() {
+                self.park_messages(who, item, "it ended with `error`");
+                continue;
             }
             if let Some(member) = item.place.as_ref().and_then(WorkflowPlace::member) {
                 if failed && self.hold_failed(member, who, item) {

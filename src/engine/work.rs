@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fanout::BlockRules;
+use super::machine::MachineStep;
 use super::message_record::MessageNo;
 use super::worker::{QueuePosition, is_false, is_none};
 use crate::model::{Address, Feature, Target};
@@ -58,6 +59,8 @@ pub enum WorkflowPlace {
     Member(Member),
     /// The results of a block, for its join.
     Join(Joined),
+    /// A step of a machine: work that it gives, or at `mesh/dispatch` what comes of that.
+    Stage(MachineStep),
 }
 
 /// One numbered place in a block. The block and the index are its identity.
@@ -95,18 +98,25 @@ pub struct DeliveryKey<'a> {
     pub to: &'a Address,
     /// The block and the index, if it is the work of a member.
     pub member: Option<(MessageNo, u32)>,
+    /// The machine's first message and the step, if it is a stage.
+    pub stage: Option<(MessageNo, u32)>,
 }
 
 impl<'a> From<&'a Address> for DeliveryKey<'a> {
     fn from(to: &'a Address) -> Self {
-        DeliveryKey { to, member: None }
+        DeliveryKey {
+            to,
+            member: None,
+            stage: None,
+        }
     }
 }
 
 impl<'a> From<(&'a Address, Option<&WorkflowPlace>)> for DeliveryKey<'a> {
     fn from((to, place): (&'a Address, Option<&WorkflowPlace>)) -> Self {
         let member = place.and_then(WorkflowPlace::member).map(Member::id);
-        DeliveryKey { to, member }
+        let stage = place.and_then(WorkflowPlace::stage).map(MachineStep::key);
+        DeliveryKey { to, member, stage }
     }
 }
 
@@ -115,15 +125,35 @@ impl WorkflowPlace {
     pub fn member(&self) -> Option<&Member> {
         match self {
             WorkflowPlace::Member(member) => Some(member),
-            WorkflowPlace::Join(_) => None,
+            WorkflowPlace::Join(_) | WorkflowPlace::Stage(_) => None,
         }
     }
 
     /// The joined results that it is.
     pub fn joined(&self) -> Option<&Joined> {
         match self {
-            WorkflowPlace::Member(_) => None,
+            WorkflowPlace::Member(_) | WorkflowPlace::Stage(_) => None,
             WorkflowPlace::Join(joined) => Some(joined),
+        }
+    }
+
+    /// The step of a machine that it is.
+    pub fn stage(&self) -> Option<&MachineStep> {
+        match self {
+            WorkflowPlace::Member(_) | WorkflowPlace::Join(_) => None,
+            WorkflowPlace::Stage(stage) => Some(stage),
+        }
+    }
+
+    /// Is it the same piece of work?
+    pub(super) fn is_same(&self, other: &WorkflowPlace) -> bool {
+        match (self, other) {
+            (WorkflowPlace::Member(one), WorkflowPlace::Member(other)) => one.id() == other.id(),
+            (WorkflowPlace::Stage(one), WorkflowPlace::Stage(other)) => one == other,
+            (WorkflowPlace::Join(one), WorkflowPlace::Join(other)) => one == other,
+            (WorkflowPlace::Member(_) | WorkflowPlace::Stage(_) | WorkflowPlace::Join(_), _) => {
+                false
+            }
         }
     }
 }
@@ -213,6 +243,8 @@ pub enum Forwarding {
     Join(Member),
     /// To the gate that asked for it, and nowhere else.
     Verdict,
+    /// To the machine that its author works for.
+    Machine(MachineStep),
 }
 
 /// What a message wants instead of what its agent has of its own.
@@ -328,6 +360,11 @@ impl Work {
     /// The member that its outcomes belong to.
     pub fn member(&self) -> Option<&Member> {
         self.place().and_then(WorkflowPlace::member)
+    }
+
+    /// The step of a machine that its outcomes belong to.
+    pub fn stage(&self) -> Option<&MachineStep> {
+        self.place().and_then(WorkflowPlace::stage)
     }
 
     /// The delivery by which a worker has a message of this work.

@@ -196,6 +196,7 @@ prop_compose! {
             deliveries,
             refused,
             way,
+            machines: Vec::new(),
             totals,
             inject_response,
             wanted,

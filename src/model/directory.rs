@@ -16,13 +16,15 @@ struct Listing {
     /// Those that have numbered workers.
     pooled: Vec<Name>,
     entry_point: Option<Name>,
+    /// What is sent to the mesh is for its machine.
+    has_machine: bool,
     disabled: bool,
 }
 
 /// What a recipient turned out to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
-    /// This agent, or core.
+    /// This agent, core, or the machine of a mesh (`mesh/dispatch`).
     To(Address),
     /// "Route this for me": the sender's own mesh decides.
     Dispatch,
@@ -61,6 +63,7 @@ impl<'a> FromIterator<&'a Mesh> for Directory {
             agents: mesh.agents.keys().cloned().collect(),
             pooled: mesh.pooled().cloned().collect(),
             entry_point: mesh.entry_point.clone(),
+            has_machine: mesh.machine.is_some(),
             disabled: mesh.disabled,
         };
         let meshes = meshes.into_iter().map(|m| (m.name.clone(), listing(m)));
@@ -143,6 +146,9 @@ impl Directory {
 
     fn entry_point(&self, mesh: &Name, written: &Recipient) -> Result<Resolved, Unresolved> {
         let listing = self.meshes.get(mesh).ok_or_else(|| self.unknown(written))?;
+        if listing.has_machine {
+            return Ok(Resolved::To(Address::dispatch(mesh)));
+        }
         match &listing.entry_point {
             Some(agent) => Ok(Resolved::To(Address::new(mesh.clone(), agent.clone()))),
             None => Err(Unresolved::NoEntryPoint {
@@ -214,6 +220,7 @@ mod tests {
             agents: names(agents),
             pooled: Vec::new(),
             entry_point: entry.map(|name| name.parse().unwrap()),
+            has_machine: agents == ["stage"],
             disabled: agents == ["sleeper"],
         };
         let meshes = [
@@ -225,6 +232,7 @@ mod tests {
             ("tester", listing(&["only"], Some("only"))),
             ("open", listing(&["a", "b"], None)),
             ("off", listing(&["sleeper"], Some("sleeper"))),
+            ("flow", listing(&["stage"], None)),
         ];
         let meshes = meshes.map(|(name, listing)| (name.parse().unwrap(), listing));
         Directory {
@@ -249,6 +257,9 @@ mod tests {
             ("hello/worker", "dev/dispatch", Ok("dev/implementer")),
             ("core/core", "dev/dispatch", Ok("dev/implementer")),
             ("dev/tester", "dev", Ok("dev/implementer")),
+            ("core/core", "flow", Ok("flow/dispatch")),
+            ("dev/tester", "flow/dispatch", Ok("flow/dispatch")),
+            ("core/core", "flow/stage", Ok("flow/stage")),
             ("core/core", "off", Err("`disable`")),
             ("core/core", "off/sleeper", Err("`disable`")),
             ("core/core", "worker", Err("`tx mesh list`")),

@@ -125,6 +125,53 @@ pub enum Grade {
 }
 
 impl Envelope {
+    /// The frontmatter as its author could have written it, for values that read it.
+    pub fn frontmatter(&self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        let mut put = |name: &str, value: Value| {
+            fields.insert(name.to_owned(), value);
+        };
+        let list = |all: &mut dyn Iterator<Item = String>| {
+            let mut all: Vec<Value> = all.map(Value::String).collect();
+            match (all.len(), all.pop()) {
+                (0, _) | (_, None) => Value::Null,
+                (1, Some(one)) => one,
+                (_, Some(last)) => {
+                    all.push(last);
+                    Value::Array(all)
+                }
+            }
+        };
+        put("from", Value::String(self.from.to_string()));
+        put("to", list(&mut self.to.iter().map(ToString::to_string)));
+        put("msg-id", Value::String(self.id.to_string()));
+        put("headline", Value::String(self.headline.to_string()));
+        put("timestamp", Value::String(self.timestamp.to_rfc3339()));
+        let texts = [
+            ("type", self.kind.map(|kind| kind.to_string())),
+            ("status", self.status.as_ref().map(ToString::to_string)),
+            ("route_to", self.route_to.as_ref().map(ToString::to_string)),
+            ("command", self.command.clone()),
+            ("feature", self.feature.as_ref().map(ToString::to_string)),
+            ("default", self.default.clone()),
+            ("model", self.model.clone()),
+            ("session-id", self.session_id.clone()),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                put(name, Value::String(text));
+            }
+        }
+        if !self.in_reply_to.is_empty() {
+            let ids = list(&mut self.in_reply_to.iter().map(ToString::to_string));
+            put("in-reply-to", ids);
+        }
+        for (name, value) in &self.extra {
+            fields.entry(name.clone()).or_insert_with(|| value.clone());
+        }
+        fields
+    }
+
     /// The least that a message needs; nothing else is said.
     pub fn new(
         from: Address,

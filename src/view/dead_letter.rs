@@ -1,5 +1,7 @@
 //! The dead letters: what could not be brought to an end.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -40,9 +42,29 @@ pub(crate) struct DeadLetterView {
 pub(crate) fn dead_letters(history: History, page: Page) -> Result<Listed<DeadLetter>, Error> {
     let Listed { items, next } = page.of(history.dead_letters()?, |facts| facts.number);
     Ok(Listed {
-        items: items.iter().flat_map(DeadLetter::of).collect(),
+        items: one_each(&items),
         next,
     })
+}
+
+/// One for each item: what a machine gave or would take together is one dead letter.
+fn one_each(letters: &[MessageRecord]) -> Vec<DeadLetter> {
+    let mut known = BTreeSet::new();
+    let mut all = Vec::new();
+    for facts in letters {
+        let parked = facts.deliveries.iter();
+        let parked = parked.filter(|delivery| delivery.step() == Step::Parked);
+        for (delivery, letter) in parked.zip(DeadLetter::of(facts)) {
+            let first = match delivery.stage() {
+                Some(stage) => known.insert((delivery.to.clone(), stage.clone())),
+                None => true,
+            };
+            if first {
+                all.push(letter);
+            }
+        }
+    }
+    all
 }
 
 /// The message of a dead letter, by its number or its id, and the member of a block if one is named:

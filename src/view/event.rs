@@ -28,6 +28,9 @@ pub(crate) struct EventView<'e> {
     event: &'e Event,
     #[schemars(with = "Vec<Value>")]
     effects: &'e [Effect],
+    /// What machines and blocks did, in words.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    workflow: &'e [String],
     #[serde(skip)]
     pub(crate) words: String,
     #[serde(skip)]
@@ -94,15 +97,21 @@ impl Events {
 }
 
 impl<'e> EventView<'e> {
-    fn of(state: &State, record: &Record, event: &'e Event, effects: &'e [Effect]) -> Self {
+    fn of(state: &'e State, record: &Record, event: &'e Event, effects: &'e [Effect]) -> Self {
         let words = |effect| effect_in_words(state, effects, effect);
+        let workflow = state.workflow_changes();
         EventView {
             seq: record.seq,
             at: Time(record.at),
             event,
             effects,
+            workflow,
             words: in_words(record),
-            effects_in_words: effects.iter().map(words).collect(),
+            effects_in_words: workflow
+                .iter()
+                .cloned()
+                .chain(effects.iter().map(words))
+                .collect(),
         }
     }
 }
@@ -298,6 +307,7 @@ pub(super) fn in_words(record: &Record) -> String {
 fn owner_in_words(owner: &JobOwner) -> String {
     match owner {
         JobOwner::Worker(worker) => worker.to_string(),
+        JobOwner::Machine(id) => id.address().to_string(),
         JobOwner::Block(block) => format!("the block of message {}", block.0),
     }
 }

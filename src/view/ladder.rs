@@ -41,6 +41,9 @@ pub(crate) struct MessageView {
     #[serde(serialize_with = "joined")]
     #[schemars(with = "Option<String>")]
     pub(crate) waiting_for: Vec<String>,
+    /// The change of state that it made, with the reason: `plan → build: default`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) transition: Option<String>,
     /// What the run that it belongs to has used.
     pub(crate) run: Option<RunUsage>,
     /// When it was refused, and what proves that.
@@ -65,6 +68,9 @@ pub(crate) struct LadderStep {
     pub(crate) record: u64,
     /// The same in words.
     pub(crate) evidence: String,
+    /// Which of its deliveries.
+    #[serde(skip)]
+    pub(crate) delivery: usize,
 }
 
 impl Gist {
@@ -86,7 +92,7 @@ impl MessageView {
         let path = facts.path().unwrap_or_default();
         let warnings = history.warnings(facts)?;
         let mut ladder = Vec::new();
-        for delivery in &facts.deliveries {
+        for (place, delivery) in facts.deliveries.iter().enumerate() {
             for entry in &delivery.ladder {
                 let why = entry.why.as_ref().map(|why| format!("; {why}"));
                 ladder.push(LadderStep {
@@ -95,6 +101,7 @@ impl MessageView {
                     at: Time(entry.at),
                     record: entry.record,
                     evidence: evidence(history, entry.record)? + &why.unwrap_or_default(),
+                    delivery: place,
                 });
             }
         }
@@ -111,6 +118,7 @@ impl MessageView {
             warnings: DiagnosticView::all(path, &warnings),
             ladder: Ladder(ladder),
             waiting_for: history.state.waiting_for(facts.number),
+            transition: facts.transition().map(ToOwned::to_owned),
             run: facts
                 .run
                 .map(|run| RunUsage::of(history, run))
@@ -140,7 +148,7 @@ fn unknown(state: &State, name: &str) -> Refused {
     let refused = Refused::no_such_thing(format!("there is no message or agent `{name}` here"));
     match near.first() {
         Some(near) => refused.hint(format!("did you mean `{near}`?")),
-        None => refused.hint("a msg-id, the name of a message file, or mesh/agent"),
+        None => refused.hint("a msg-id, the name of a message file, mesh/agent, or a mesh"),
     }
 }
 

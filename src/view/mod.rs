@@ -11,6 +11,7 @@ mod feed;
 mod full_message;
 mod inbox;
 mod ladder;
+mod machine;
 mod mesh;
 mod now;
 mod page;
@@ -34,10 +35,11 @@ pub(crate) use feed::{Hop, MessageFeed};
 pub(crate) use full_message::FullMessage;
 pub(crate) use inbox::{InboxView, inbox};
 pub(crate) use ladder::{MessageView, content, find_messages};
+pub(crate) use machine::{MachineView, machines};
 pub(crate) use mesh::{
     DiagnosticView, MeshCheck, MeshLine, MeshList, MeshProblems, MeshView, OwnMeshes, own_meshes,
 };
-pub(crate) use now::{Now, Queue};
+pub(crate) use now::{Now, Queue, ShortBlock};
 pub(crate) use page::{Listed, Page};
 pub(crate) use quality::{Calibration, FEW, calibration};
 pub(crate) use refused::{Reason, Refused, nothing_yet};

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::task::open_tasks;
 use super::{
-    AskView, DiagnosticView, Listed, MeshProblems, OwnMeshes, Page, TaskView, Time, WorkerView,
-    asks, workers,
+    AskView, DiagnosticView, Listed, MachineView, MeshProblems, OwnMeshes, Page, TaskView, Time,
+    WorkerView, asks, machines, workers,
 };
 use crate::daemon::Running;
 use crate::engine::{MessageRecord, Step};
@@ -35,6 +35,10 @@ pub(crate) struct Now {
     pub(crate) workers: Vec<WorkerView>,
     /// The tasks that are under way, the oldest first; the first 50 of them.
     pub(crate) runs: Vec<TaskView>,
+    /// The runs that are under way in the workflow of their mesh.
+    pub(crate) machines: Vec<MachineView>,
+    /// The blocks with too few results: a person decides.
+    pub(crate) short_blocks: Vec<ShortBlock>,
     pub(crate) queue: Queue,
     pub(crate) asks: Vec<AskView>,
     /// The newest refused files that were not fixed since.
@@ -72,6 +76,17 @@ pub(crate) struct Queue {
     /// The tasks that came to an end.
     pub(crate) finished: usize,
     pub(crate) parked: usize,
+}
+
+/// A block with too few results.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ShortBlock {
+    /// The id of the message that opened it.
+    pub(crate) id: String,
+    /// How many results it needs.
+    pub(crate) needed: usize,
+    /// How many it has.
+    pub(crate) successes: usize,
 }
 
 /// A file that was not accepted.
@@ -117,6 +132,15 @@ impl Now {
             let at = Time(history.state.at());
             now.as_of = daemon.is_none().then_some(at);
             now.runs = open_tasks(history, TASKS)?;
+            now.machines = machines(history)?;
+            for (number, needed, successes) in history.state.short_blocks() {
+                let id = history.ids([number].into_iter())?;
+                now.short_blocks.push(ShortBlock {
+                    id: id.into_iter().next().unwrap_or_default(),
+                    needed,
+                    successes,
+                });
+            }
             now.queue = Queue::of(history)?;
             now.dead_letters = now.queue.parked;
             now.asks = asks(history)?;

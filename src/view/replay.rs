@@ -53,6 +53,8 @@ pub(crate) struct Difference {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Judgement {
     Deliveries(Vec<JudgedDelivery>),
+    /// It is the outcome of a stage, and moves its machine so.
+    Moves(String),
     Refused(String),
 }
 
@@ -116,13 +118,23 @@ impl Differences {
         };
         self.judged += 1;
         let parts: Vec<u32> = arrived.parts.iter().map(|part| part.number).collect();
-        let was = state.judge_message(&arrived.envelope, &parts, &arrived.known);
+        let was = state.judge_message(
+            &arrived.envelope,
+            &parts,
+            &arrived.rearmatter,
+            &arrived.known,
+        );
         let loaded = LoadedMesh {
             mesh: mesh.clone(),
             ..before.clone()
         };
         let _ = state.exchange_mesh(loaded);
-        let would_be = state.judge_message(&arrived.envelope, &parts, &arrived.known);
+        let would_be = state.judge_message(
+            &arrived.envelope,
+            &parts,
+            &arrived.rearmatter,
+            &arrived.known,
+        );
         let _ = state.exchange_mesh(before);
         if was != would_be {
             self.fresh = true;
@@ -153,6 +165,7 @@ impl From<Judged> for Judgement {
                 let view = |(to, kind)| JudgedDelivery { to, kind };
                 Judgement::Deliveries(deliveries.map(view).collect())
             }
+            Judged::Moves(words) => Judgement::Moves(words),
             Judged::Refused(why) => Judgement::Refused(why),
         }
     }

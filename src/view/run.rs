@@ -36,7 +36,7 @@ pub(crate) struct RunView {
 pub(crate) struct RunEnd {
     /// Of this message.
     pub(crate) id: MsgId,
-    /// It was rejected, refused, parked, or finished.
+    /// It was rejected, refused, parked, short, dropped, or finished.
     pub(crate) step: &'static str,
     pub(crate) why: String,
 }
@@ -114,6 +114,19 @@ pub(super) fn come_of(
     {
         return result(history, outcome).map(Some);
     }
+    if let Some(run) = first.run
+        && !is_for_several
+        && history.run_has_ended(run)?
+    {
+        // Its workflow came to its end, and nobody wrote a result.
+        let has_failed = history.run_has_failed(run)?;
+        let mut ended = over(&first, "finished", "the run is complete".into());
+        ended.has_failed = has_failed;
+        return Ok(Some(ended));
+    }
+    if let Some(held) = first.run.and_then(|run| held_up(history, run)) {
+        return Ok(Some(held));
+    }
     let is_about = |ask: &AskView| all.iter().any(|facts| ask.about.contains(&facts.number));
     let is_ours = |ask: &AskView| match ask.kind {
         // What was sent may be an ask itself; that one is no surprise.
@@ -163,6 +176,33 @@ fn results(history: History, outcomes: &[&MessageRecord]) -> Result<RunView, Err
         }
     }
     Ok(all)
+}
+
+/// A machine of a run is parked, or a block of it is short: a person decides.
+fn held_up(history: History, run: MessageNo) -> Option<RunView> {
+    let mut machines = history.state.machines();
+    let parked = machines.find(|it| it.run == Some(run) && it.is_held_up());
+    if let Some(machine) = parked {
+        let facts = &history.state.message(machine.id.begun)?.facts;
+        let state = machine
+            .state
+            .map_or(String::new(), |state| format!(" in `{state}`"));
+        let why = machine.waits_for.replacen("a person: ", "", 1);
+        let command = machine.command.unwrap_or_default();
+        let why = format!("at {}{state}: {why}. {command}", machine.id.address());
+        return Some(over(facts, "parked", why));
+    }
+    let mut short = history.state.short_blocks();
+    let (block, needed, successes) = short.find(|(block, ..)| {
+        let held = history.state.message(*block);
+        held.is_some_and(|held| held.facts.run == Some(run))
+    })?;
+    let facts = &history.state.message(block)?.facts;
+    let id = &facts.id;
+    let why = format!(
+        "the block needs {needed} results, and has {successes}. tx dlq retry {id}.N  (or: tx dlq drop {id}.N)"
+    );
+    Some(over(facts, "short", why))
 }
 
 fn result(history: History, facts: &MessageRecord) -> Result<RunView, Error> {
@@ -227,6 +267,13 @@ fn what_became<'f>(
     };
     if let Some((facts, delivery)) = [first].into_iter().chain(later.clone()).find_map(parked) {
         return Ok(over(facts, "parked", said(delivery)));
+    }
+    if first.machines.iter().any(|machine| machine.dropped) {
+        return Ok(over(
+            first,
+            "dropped",
+            "a person gave its workflow up".into(),
+        ));
     }
     if first.is_refused() {
         let why = first.deliveries.first().map(said).unwrap_or_default();

@@ -33,6 +33,12 @@ pub(crate) struct TraceEntry {
     pub(crate) step: Step,
     /// When the last of its deliveries ended, if all have.
     pub(crate) ended: Option<Time>,
+    /// The change of state that it made, with the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) transition: Option<String>,
+    /// It is a result that the join of a block was given.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) joined: bool,
     #[serde(skip)]
     number: MessageNo,
     /// The messages it follows from, as far as they are of these threads.
@@ -53,6 +59,8 @@ pub(crate) fn trace(history: History, threads: &[MessageNo], page: Page) -> Resu
                 at: Time(facts.at),
                 step: facts.step(),
                 ended: facts.ended().map(Time),
+                transition: facts.transition().map(ToOwned::to_owned),
+                joined: facts.is_joined(),
                 number: facts.number,
                 after: cause.copied().collect(),
             })

@@ -32,6 +32,7 @@ fn list_has_the_projects_own_and_the_shipped_ones() {
             "dev-review",
             "ensemble-review",
             "hello",
+            "plan-build-check",
             "split-work",
             "triage"
         ]
@@ -117,6 +118,7 @@ fn check_takes_names_and_paths() {
             "deep-research",
             "ensemble-review",
             "hello",
+            "plan-build-check",
             "split-work",
             "triage",
             "--strict",

@@ -80,7 +80,7 @@ fn the_demo_ends_well_and_leaves_nothing() {
     assert_eq!(summary["ok"], true, "{summary}");
     assert_eq!(summary["hops"], hops.len());
     assert_eq!(summary["missing"], Value::Array(Vec::new()));
-    assert_eq!(summary["processes"], 12);
+    assert_eq!(summary["processes"], 17);
     let count = |from: &str, to: &str, status: Option<&str>| {
         let same = |hop: &&Value| {
             hop["from"] == from && hop["to"] == to && hop["status"].as_str() == status
@@ -101,6 +101,14 @@ fn the_demo_ends_well_and_leaves_nothing() {
         assert_eq!(count(member, join, Some("complete")), 1);
     }
     assert_eq!(count(join, core, Some("complete")), 1);
+    let (builder, checker) = ("plan-build-check/builder", "plan-build-check/checker");
+    assert_eq!(count(builder, checker, Some("complete")), 2);
+    assert_eq!(
+        count(checker, builder, Some("complete")),
+        1,
+        "sent round once"
+    );
+    assert_eq!(count(checker, core, Some("complete")), 1);
 }
 
 #[test]

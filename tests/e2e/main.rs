@@ -16,6 +16,7 @@ mod human;
 mod inject;
 mod left;
 mod lost;
+mod machines;
 mod mistakes;
 #[path = "../cli/pages.rs"]
 mod pages;

@@ -176,7 +176,7 @@ impl Project {
         self.start_with("TX_TEST_STILL", 1);
     }
 
-    fn start_with(&self, name: &str, value: u64) {
+    pub(crate) fn start_with(&self, name: &str, value: u64) {
         let mut start = self.command(&["start", "--detach"]);
         let output = start.env(name, value.to_string()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

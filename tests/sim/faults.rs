@@ -297,13 +297,11 @@ impl World {
             (_, _) => {
                 let most = self.settings.agents;
                 let workflows = self.settings.workflows;
-                Some(meshes::make(
-                    &mut self.rng,
-                    name.as_str(),
-                    most,
-                    &others,
-                    workflows,
-                ))
+                let made = meshes::make(&mut self.rng, name.as_str(), most, &others, workflows);
+                Some(match self.settings.machines {
+                    true => crate::machines::with_machine(&mut self.rng, made),
+                    false => made,
+                })
             }
         };
         self.meshes.insert(name, new);

@@ -24,6 +24,7 @@ mod hooks;
 mod human;
 mod journal;
 mod levels;
+mod machines;
 mod memory;
 mod meshes;
 mod oracle;

@@ -17,6 +17,10 @@ pub(crate) fn check_asks(state: &State) {
             "promise 1 is broken: {number:?} of {} is asked of {asked}, and is over",
             ask.asker
         );
+        if ask.asker.is_dispatch() {
+            // A machine asks, and has no worker.
+            continue;
+        }
         let asker = state.worker(&ask.asker);
         assert!(
             asker.is_some_and(|worker| worker.asking.contains(&(number, asked.clone()))),
@@ -49,7 +53,9 @@ impl World {
             );
         }
         for held in state.open_messages() {
-            let open = held.facts.deliveries.iter().filter(|d| !d.is_over());
+            // What is at a machine waits with it: whether that waits for a person was looked at.
+            let open = held.facts.deliveries.iter();
+            let open = open.filter(|d| !d.is_over() && !d.to.is_dispatch());
             for delivery in open {
                 let news = state
                     .worker(&delivery.to)

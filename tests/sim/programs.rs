@@ -381,7 +381,11 @@ impl World {
             } else if self.fault(Fault::HookFails, 30) {
                 JobResult::of(JobEnd::Code(1), "not good".into())
             } else {
-                JobResult::of(JobEnd::Code(0), String::new())
+                let said = match &owner {
+                    JobOwner::Machine(_) if self.rng.percent(25) => "s0\nn=1",
+                    JobOwner::Machine(_) | JobOwner::Worker(_) | JobOwner::Block(_) => "",
+                };
+                JobResult::of(JobEnd::Code(0), said.into())
             });
         }
         let delay = self.rng.within(10, 60_000);

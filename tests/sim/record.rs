@@ -126,7 +126,10 @@ impl Record {
     /// What a ladder calls delivered was given to a process before, once for each time that
     /// it says so.
     pub(crate) fn check_given(&self, facts: &MessageRecord) {
-        for delivery in facts.deliveries.iter().filter(|d| !d.to.is_core()) {
+        for delivery in facts.deliveries.iter() {
+            if delivery.to.is_core() || delivery.to.is_dispatch() {
+                continue;
+            }
             let none = Vec::new();
             let key = (facts.number, delivery.to.clone());
             let given = self.given.get(&key).unwrap_or(&none);

@@ -230,6 +230,8 @@ pub(crate) struct Settings {
     pub(crate) acts: BTreeSet<Act>,
     /// Meshes have blocks and pools. The reference does not know these, and is not asked.
     pub(crate) workflows: bool,
+    /// Most meshes have a machine, and the reference is not asked.
+    pub(crate) machines: bool,
 }
 
 impl Settings {
@@ -253,6 +255,7 @@ impl Settings {
             faults,
             acts,
             workflows: false,
+            machines: false,
         }
     }
 

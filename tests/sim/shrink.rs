@@ -91,6 +91,7 @@ impl Failure {
             faults,
             acts,
             workflows,
+            machines: _,
         } = &self.settings;
         let log: Vec<String> = self.log.iter().map(|line| short(line)).collect();
         format!(

@@ -13,6 +13,7 @@ use crate::effects::Order;
 use crate::files::Files;
 use crate::hooks::Waits;
 use crate::human::Human;
+use crate::machines;
 use crate::memory::Memory;
 use crate::meshes;
 use crate::panes::Process;
@@ -116,6 +117,10 @@ impl World {
         for n in 0..settings.meshes {
             let name = format!("m{n}");
             let loaded = meshes::make(&mut rng, &name, settings.agents, &names, settings.workflows);
+            let loaded = match settings.machines {
+                true => machines::with_machine(&mut rng, loaded),
+                false => loaded,
+            };
             all.insert(loaded.mesh.name.clone(), Some(loaded));
             names.push(name);
         }

@@ -1,4 +1,4 @@
-//! `tx demo`: two meshes of scripted agents at work, in a project that is gone afterwards.
+//! `tx demo`: three meshes of scripted agents at work, in a project that is gone afterwards.
 //!
 //! Nothing in it is pretended: a daemon of its own, real panes, files on a bus. Only the
 //! agents are shell scripts, and the human is this verb.
@@ -55,7 +55,7 @@ struct Scene {
     expected: &'static [&'static str],
 }
 
-const SCENES: [Scene; 2] = [
+const SCENES: [Scene; 3] = [
     Scene {
         about: "a change is written, tested and reviewed; the human is asked once, and the review \
                 sends it back once",
@@ -90,6 +90,24 @@ const SCENES: [Scene; 2] = [
             "skeptic → synthesizer task-complete complete",
             "pragmatist → synthesizer task-complete complete",
             "synthesizer → core task-complete complete",
+        ],
+    },
+    Scene {
+        about: "a plan that a gate looks at, and a check that sends the work round once more",
+        to: "plan-build-check",
+        headline: "Count to three",
+        body: "With a script.",
+        answer: "stop",
+        expected: &[
+            "core → dispatch task",
+            "core → planner task",
+            "planner → dispatch task-complete complete",
+            "planner → builder task-complete complete",
+            "builder → checker task-complete complete",
+            "checker → builder task-complete complete",
+            "builder → checker task-complete complete",
+            "checker → dispatch task-complete complete",
+            "checker → core task-complete complete",
         ],
     },
 ];

@@ -35,6 +35,10 @@ const MESHES: &[(&str, &str)] = &files![
     "dev-review/message.sh",
     "dev-review/reviewer.sh",
     "dev-review/tester.sh",
+    "plan-build-check/builder.sh",
+    "plan-build-check/checker.sh",
+    "plan-build-check/config.yaml",
+    "plan-build-check/planner.sh",
 ];
 
 /// A project that is gone when it has ended.

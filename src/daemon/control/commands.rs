@@ -27,6 +27,12 @@ pub fn command_for(request: &Request, store: &Store) -> Result<Command, Refusal>
         }),
         Request::Retry { letter, member } => {
             let facts = dead_letter(*letter, *member, history)?;
+            if let Some(why) = history.state.not_retried(&facts) {
+                return Err(Refusal {
+                    why: format!("it cannot be retried: {why}"),
+                    hint: "`tx status` shows the runs that are under way".into(),
+                });
+            }
             Ok(Command::Retry {
                 envelope: Box::new(history.envelope(&facts)?),
                 known: first_of_run(&facts, history)?,

@@ -9,7 +9,8 @@ const TO_B: &str = "routing:\n  a: { complete: { b: go on } }\n";
 const TO_CORE: &str = "routing:\n  a: { complete: { core: done } }\n";
 
 fn judged(play: &Play, msg: Msg) -> Judged {
-    play.state.judge_message(&msg.envelope, &[], &[])
+    play.state
+        .judge_message(&msg.envelope, &[], &msg.rearmatter, &[])
 }
 
 #[test]

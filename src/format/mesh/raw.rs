@@ -362,7 +362,6 @@ pub(super) struct RawPermissions {
 /// The fields that are read and not obeyed yet; `*` is any key or index. A
 /// setting must never look as if it worked, so each warns.
 pub(super) const NOT_OBEYED: &[&str] = &[
-    "fsm",
     "worktree",
     "ensemble.fault_tolerance.retry_failed",
     "fsm.states.*.ensemble.fault_tolerance.retry_failed",

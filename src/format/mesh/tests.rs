@@ -215,7 +215,7 @@ fn every_shape_in_the_wild_loads() {
         ("continuation, a flag", with("continuation: false\n"), &[]),
         ("continuation, agents", with("continuation: [worker]\n"), &[]),
         ("manifest", with("manifest: [{id: spec, location: '{workspace}/s.md', description: d, reads: [worker], writes: [worker], persistent: true, autoInject: true}]\nautoInjectManifestFiles: false\n"), &[]),
-        ("fsm", with("fsm:\n  initial: s\n  context: {n: 0}\n  scripts: {check: run.sh}\n  states:\n    s:\n      agents: [worker]\n      entry: {set: {a: 1}, run: check, gates: [check]}\n      exit: {gates: {worker: [out/x.md]}, set: {b: 2}, when: [{condition: 'n > 1', target: t}], run: check, default: t}\n      description: d\n      type: x\n    t: {terminal: true, subtask: s}\n"), not_obeyed),
+        ("fsm", with("fsm:\n  initial: s\n  context: {n: 0}\n  scripts: {check: run.sh}\n  states:\n    s:\n      agents: [worker]\n      entry: {set: {a: 1}, run: check, gates: [check]}\n      exit: {gates: {worker: [out/x.md]}, set: {b: 2}, when: [{condition: 'n > 1', target: t}], run: check, default: t}\n      description: d\n      type: x\n    t: {terminal: true, subtask: s}\n"), &[]),
         ("parallelism", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nparallelism: [{agents: [b, c], entry: a, exit: d, timeout: 60000, on_partial: abort}]\n"), &[]),
         ("ensemble", mesh_of(&["a", "b", "c", "d"], "entry_point: a\nensemble: {coordinator: a, agents: [b, c], reviewer: d, aggregation_strategy: voting, timeout_ms: 1000, allow_partial_failure: true, fault_tolerance: {min_success_count: 1}}\n"), &[]),
         ("task_distribution", mesh_of(&["a", "b", "c", "d"], "entry_point: a\ntask_distribution: {spawner: a, subagents: [b, c], reviewer: d, distribution_strategy: equal, subtask_count: 4, timeout_ms: 1000, allow_partial_failure: false}\n"), &[]),
@@ -958,6 +958,7 @@ fn the_shipped_meshes_have_nothing_to_say() {
             "dev-review",
             "ensemble-review",
             "hello",
+            "plan-build-check",
             "split-work",
             "triage"
         ]

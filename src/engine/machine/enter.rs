@@ -1,0 +1,458 @@
+//! A state is entered: everything changes in one step, and then its work begins.
+
+use std::borrow::Cow;
+
+use super::change::{StateChange, kind_in_stage};
+use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase};
+use crate::engine::event::Timer;
+use crate::engine::fanout::{BlockPhase, BlockRules, FanOut, MemberProgress};
+use crate::engine::jobs::JobOwner;
+use crate::engine::message_record::{MessageNo, MessageRecord, Step};
+use crate::engine::notes::Note;
+use crate::engine::state::State;
+use crate::engine::work::{Item, Member, Owes, WorkflowPlace};
+use crate::model::{
+    Address, Block, Give, Kind, Members, MinSuccesses, Name, StateKind, StateName, Target,
+};
+
+impl State {
+    /// Commit a change: the state, the variables, the visits and the deliveries. What moves on
+    /// at once is given back.
+    pub(super) fn enter(
+        &mut self,
+        id: &MachineId,
+        mut machine: Machine,
+        change: StateChange,
+    ) -> Option<(Machine, StateChange)> {
+        let before = machine.references();
+        let target = change.target.clone()?;
+        let members = self.around(id, &machine);
+        let members = members.and_then(|around| change.members(&around).ok().flatten());
+        self.warn_of_missing_parts(id, &machine, &change);
+        let words = in_words(machine.state.as_ref(), &target, &change.reason);
+        let stays = machine.state.as_ref() == Some(&target) && change.messages != machine.entered;
+        let left: Vec<MessageNo> = machine
+            .entered
+            .iter()
+            .chain(&machine.input)
+            .copied()
+            .collect();
+        machine.previous = machine.state.replace(target.clone());
+        machine.step += 1;
+        *machine.visits.entry(target.clone()).or_default() += 1;
+        machine.variables = change.variables;
+        machine.sent_back = 0;
+        machine.block = None;
+        machine.question = None;
+        machine.phase = MachinePhase::Waiting;
+        machine.last_change.clone_from(&words);
+        self.output
+            .workflow
+            .push(format!("machine {}: {words}", id.mesh));
+        machine.entered = match stays {
+            true => {
+                let mut all = machine.input.clone();
+                all.extend(
+                    change
+                        .messages
+                        .iter()
+                        .filter(|n| !machine.input.contains(n)),
+                );
+                all
+            }
+            false => {
+                machine.input.clone_from(&change.messages);
+                change.messages.clone()
+            }
+        };
+        let address = id.address();
+        for number in &change.messages {
+            let why = Cow::Owned(words.clone());
+            self.record_step(*number, &address, Step::Delivered, Some(why));
+        }
+        let entered = machine.entered.clone();
+        let kind = self.around(id, &machine).and_then(|around| {
+            let rules = around.rules.states.get(&target)?;
+            Some((rules.kind.clone(), !rules.exit.when.is_empty()))
+        });
+        let next = match kind {
+            // It was there when the change was decided.
+            None => None,
+            Some((StateKind::Work(agent), _)) => {
+                self.machines.insert(id, machine);
+                self.give_stage(id, &agent, &entered, "the state is entered");
+                None
+            }
+            Some((StateKind::Ensemble { block, .. }, _)) => {
+                self.open_machine_block(id, machine, &block, members);
+                None
+            }
+            Some((StateKind::Core, true)) => {
+                self.ask_core(id, machine);
+                None
+            }
+            Some((StateKind::Core, false)) => {
+                for number in &entered {
+                    self.tell_core_of(*number, Kind::Update);
+                }
+                Some(machine)
+            }
+            Some((StateKind::Choice, _)) => Some(machine),
+            Some((StateKind::Last(agent), _)) => {
+                match agent {
+                    Some(agent) => self.end_with_hand_over(id, machine, &agent),
+                    None => self.end_with_result(id, machine, entered.clone()),
+                }
+                None
+            }
+        };
+        // What it holds is safe only while it is in its place.
+        if let Some(machine) = &next {
+            self.machines.insert(id, machine.clone());
+        }
+        let why = format!("left: {words}");
+        for number in left.iter().filter(|number| !entered.contains(number)) {
+            self.end(*number, &address, Step::Finished, Some(why.clone().into()));
+        }
+        for number in before {
+            self.leave_if_over(number);
+        }
+        let machine = next?;
+        self.machines.remove(id);
+        let change = StateChange::leaving(&machine, entered, ChangePoint::ExitGates);
+        Some((machine, change))
+    }
+
+    /// Parts were expected of a stage before an ensemble.
+    fn warn_of_missing_parts(&mut self, id: &MachineId, machine: &Machine, change: &StateChange) {
+        let (Some(author), [outcome]) = (&change.author, change.messages.as_slice()) else {
+            return;
+        };
+        let rules = self.around(id, machine);
+        let rules = rules.and_then(|around| around.rules.states.get(machine.state.as_ref()?));
+        let expected = rules.is_some_and(|rules| rules.subtask);
+        let parts = self
+            .messages
+            .get(*outcome)
+            .map_or(0, |held| held.parts.len());
+        if expected && parts == 0 {
+            let warning = "your result should have parts for those who work on it next \
+                           (`SUBTASK 1: title`): all of them get the whole of it";
+            self.warn(&author.clone(), warning, *outcome);
+        }
+    }
+
+    /// Give the agent of a work state its stage: everything that entered, in one delivery.
+    pub(super) fn give_stage(
+        &mut self,
+        id: &MachineId,
+        agent: &Name,
+        messages: &[MessageNo],
+        why: &str,
+    ) {
+        let Some(machine) = self.machines.get(id) else {
+            return;
+        };
+        let to = Address::new(id.mesh.clone(), agent.clone());
+        let place = WorkflowPlace::Stage(id.at(machine.step));
+        let priority = machine.priority;
+        for number in messages {
+            let kind = self.kind_at(*number, &id.address());
+            self.add_delivery(*number, &to, kind, Some(place.clone()), why);
+        }
+        let item = Item {
+            messages: messages.to_vec(),
+            owes: Owes::Outcome,
+            place: Some(place),
+            granted: false,
+            verdict: None,
+        };
+        self.enqueue_item(&to, item, priority);
+    }
+
+    fn kind_at(&self, number: MessageNo, at: &Address) -> Kind {
+        let delivery = self.messages.facts(number).and_then(|f| f.delivery_at(at));
+        kind_in_stage(delivery.map_or(Kind::TaskComplete, |delivery| delivery.kind))
+    }
+
+    /// Open the block of an ensemble state: each member gets all that entered.
+    fn open_machine_block(
+        &mut self,
+        id: &MachineId,
+        mut machine: Machine,
+        block: &Block,
+        count: Option<u32>,
+    ) {
+        let (entered, run) = (machine.entered.clone(), machine.run);
+        let mut messages = entered;
+        let mut opener = messages.last().copied().unwrap_or(id.begun);
+        if self.fan_outs.is_open(opener) {
+            // Another mesh has opened a block with the same message.
+            opener = self.write_message(&Note {
+                to: &id.address(),
+                kind: Kind::TaskComplete,
+                headline: "the members of a state begin",
+                body: String::new(),
+                about: Some(opener),
+                hops: 0,
+            });
+            self.record_step(opener, &id.address(), Step::Delivered, None);
+            messages.push(opener);
+            machine.entered.push(opener);
+        }
+        let (agents, copies) = match &block.members {
+            Members::Each(agents) | Members::PerPart(agents) => (agents.clone(), false),
+            Members::Copies { agent, .. } => {
+                let count = usize::try_from(count.unwrap_or_default()).unwrap_or_default();
+                (vec![agent.clone(); count], true)
+            }
+        };
+        let agents: Vec<Address> = agents.into_iter().map(Address::from).collect();
+        let total = u32::try_from(agents.len()).unwrap_or(u32::MAX);
+        let parts = match (messages.as_slice(), block.give) {
+            ([one], Give::PartsIfMatching | Give::Parts(_)) => {
+                let parts = self.messages.get(*one).map(|held| held.parts.clone());
+                parts.filter(|parts| parts.len() == agents.len())
+            }
+            (_, Give::Whole | Give::PartsIfMatching | Give::Parts(_)) => None,
+        };
+        let min = match block.min {
+            MinSuccesses::All => total,
+            MinSuccesses::Number(min) => min,
+        };
+        let join = Target::Agent(id.address());
+        let fan_out = FanOut {
+            join: join.clone(),
+            run,
+            opener: None,
+            machine: Some(id.clone()),
+            rules: BlockRules {
+                min,
+                time: block.time.map(|time| time.0),
+                copies,
+                gather: block.gather.clone(),
+            },
+            phase: BlockPhase::Open,
+            members: agents.iter().cloned().map(MemberProgress::new).collect(),
+        };
+        machine.block = Some(opener);
+        let priority = machine.priority;
+        self.machines.insert(id, machine);
+        self.fan_outs.open(opener, fan_out);
+        for (agent, index) in agents.into_iter().zip(0..) {
+            let at = usize::try_from(index).unwrap_or(usize::MAX);
+            let part = parts.as_ref().and_then(|parts| parts.get(at).copied());
+            let member = Member {
+                block: opener,
+                index,
+                total,
+                part,
+                join: join.clone(),
+            };
+            self.give_member(id, &agent, &messages, member, priority);
+        }
+        self.decide_block(opener);
+    }
+
+    fn give_member(
+        &mut self,
+        id: &MachineId,
+        agent: &Address,
+        messages: &[MessageNo],
+        member: Member,
+        priority: crate::model::Priority,
+    ) {
+        let place = WorkflowPlace::Member(member);
+        for number in messages {
+            let kind = self.kind_at(*number, &id.address());
+            self.add_delivery(*number, agent, kind, Some(place.clone()), "a member");
+        }
+        let item = Item {
+            messages: messages.to_vec(),
+            owes: Owes::Outcome,
+            place: Some(place),
+            granted: false,
+            verdict: None,
+        };
+        self.enqueue_item(agent, item, priority);
+    }
+
+    /// Ask core: the last message that entered is the question, the others are news.
+    fn ask_core(&mut self, id: &MachineId, mut machine: Machine) {
+        let (last, others) = match machine.entered.split_last() {
+            Some((last, others)) => (*last, others.to_vec()),
+            None => (id.begun, Vec::new()),
+        };
+        for number in others {
+            self.tell_core_of(number, Kind::Update);
+        }
+        let core = Address::core();
+        let question = match self.core_knows(last) {
+            false => {
+                self.add_delivery(last, &core, Kind::AskHuman, None, "a question");
+                last
+            }
+            // Core wrote it, or has it: tx asks.
+            true => self.write_question(id, &machine, last),
+        };
+        machine.question = Some(question);
+        self.machines.insert(id, machine);
+        self.ask_human(question, &id.address());
+    }
+
+    fn write_question(&mut self, id: &MachineId, machine: &Machine, about: MessageNo) -> MessageNo {
+        let state = machine.state.as_ref().map_or("", StateName::as_str);
+        let rules = self.around(id, machine);
+        let rules = rules.and_then(|around| around.rules.states.get(machine.state.as_ref()?));
+        let description = rules.map_or("", |rules| rules.description.as_str());
+        let ways = rules.into_iter().flat_map(|rules| &rules.exit.when);
+        let ways: Vec<String> = ways
+            .map(|when| format!("- {} → {}", when.text.trim(), when.target))
+            .collect();
+        let body = format!(
+            "The workflow of `{}` waits for you in the state `{state}`. {description}\n\n\
+             What your answer decides:\n\n{}",
+            id.mesh,
+            ways.join("\n")
+        );
+        self.write_message(&Note {
+            to: &Address::core(),
+            kind: Kind::AskHuman,
+            headline: &format!("{}: how does it go on from {state}?", id.mesh),
+            body,
+            about: Some(about),
+            hops: 0,
+        })
+    }
+
+    // The end.
+
+    /// The last state has an agent: it is an ordinary hand-over.
+    fn end_with_hand_over(&mut self, id: &MachineId, machine: Machine, agent: &Name) {
+        let to = Address::new(id.mesh.clone(), agent.clone());
+        let messages = machine.entered.clone();
+        let mut given = Vec::new();
+        for number in messages {
+            let facts = self.messages.facts(number);
+            let has_it = facts.and_then(|facts| facts.delivery_at(&to));
+            if has_it.is_some_and(|delivery| !delivery.is_over()) {
+                continue;
+            }
+            let kind = self.kind_at(number, &id.address());
+            self.add_delivery(number, &to, kind, None, "the last state of the machine");
+            given.push(number);
+        }
+        if !given.is_empty() {
+            let item = Item {
+                messages: given,
+                owes: Owes::Outcome,
+                place: None,
+                granted: false,
+                verdict: None,
+            };
+            self.enqueue_item(&to, item, machine.priority);
+        }
+        self.end_machine(id, machine, false);
+    }
+
+    /// The last state has no agent: what entered goes to core as the result.
+    pub(super) fn end_with_result(
+        &mut self,
+        id: &MachineId,
+        machine: Machine,
+        results: Vec<MessageNo>,
+    ) {
+        let facts = |number: &MessageNo| self.messages.facts(*number);
+        let failed = results.len() == 1
+            && results
+                .first()
+                .and_then(facts)
+                .is_some_and(MessageRecord::is_error);
+        let run = machine.run.filter(|run| *run == id.begun);
+        let mut messages = results.clone();
+        messages.retain(|number| !machine.entered.contains(number));
+        for number in &results {
+            let author = self.messages.facts(*number).map(|facts| facts.from.clone());
+            if self.core_knows(*number) {
+                continue;
+            }
+            self.add_delivery(
+                *number,
+                &Address::core(),
+                Kind::TaskComplete,
+                None,
+                "the result",
+            );
+            match (run, author) {
+                // In a run that another mesh began, it counts like its author's outcome.
+                (None, Some(author)) => self.complete_at_core(*number, &author),
+                (Some(_), _) | (None, None) => self.reach_core(*number, Kind::TaskComplete),
+            }
+        }
+        if let Some(run) = run {
+            self.runs.set_result(run, failed);
+        }
+        for number in messages {
+            let why = Cow::Borrowed("the result, at core");
+            self.end(number, &id.address(), Step::Finished, Some(why));
+        }
+        self.end_machine(id, machine, false);
+    }
+
+    /// A machine is over: it leaves, and with it all that it held.
+    pub(super) fn end_machine(&mut self, id: &MachineId, machine: Machine, dropped: bool) {
+        self.machines.remove(id);
+        if let MachinePhase::Moving(change) = &machine.phase
+            && change.job > 0
+        {
+            let timer = Timer::Job(JobOwner::Machine(id.clone()));
+            self.timers.change(timer, Some(change.due), None);
+        }
+        if let Some(question) = machine.question {
+            self.close_ask(question, &Address::core());
+            let why = Cow::Borrowed("its machine is over");
+            self.end(question, &Address::core(), Step::Refused, Some(why));
+        }
+        if let Some(held) = self.messages.get_mut(id.begun) {
+            held.facts.machines.push(MachineEnd {
+                mesh: id.mesh.clone(),
+                state: machine.state.clone(),
+                steps: machine.step,
+                dropped,
+            });
+            self.touch_message(id.begun);
+        }
+        // The run ends before its messages leave: the first of them takes its totals along.
+        if let Some(run) = machine.run {
+            match dropped {
+                true => self.runs.set_dropped(run),
+                false => self.end_run_if_complete(run),
+            }
+        }
+        let mut all = machine.references();
+        all.insert(id.begun);
+        let step = match dropped {
+            true => Step::Refused,
+            false => Step::Finished,
+        };
+        let why = match dropped {
+            true => "a person dropped it: its machine is over",
+            false => "its machine is over",
+        };
+        let address = id.address();
+        for number in &all {
+            self.end(*number, &address, step, Some(why.into()));
+        }
+        for number in all {
+            self.leave_if_over(number);
+        }
+    }
+}
+
+/// `crawl → testing: default`.
+fn in_words(from: Option<&StateName>, to: &StateName, reason: &str) -> String {
+    match from {
+        Some(from) => format!("{from} → {to}: {reason}"),
+        None => format!("begin → {to}"),
+    }
+}

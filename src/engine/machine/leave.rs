@@ -1,0 +1,261 @@
+//! A state is left: by the outcome of its stage, the results of its block, or core's answer.
+
+use std::borrow::Cow;
+
+use super::change::{Around, Next, StateChange};
+use super::{ChangePoint, Machine, MachineId, MachinePhase, MachineStep};
+use crate::engine::message_record::{MessageNo, Step};
+use crate::engine::state::State;
+use crate::model::{Address, Kind, OutcomeWord, StateGate, StateKind};
+
+/// What is said to the author of an outcome that comes too late.
+const MOVES_NOTHING: &str =
+    "the workflow has gone on since you were given this: it is recorded, and moves nothing";
+
+impl State {
+    /// What a change of a machine's state needs to know; `None`: its mesh has no machine now.
+    pub(super) fn around<'a>(
+        &'a self,
+        id: &'a MachineId,
+        machine: &'a Machine,
+    ) -> Option<Around<'a>> {
+        let mesh = self.mesh(&id.mesh)?;
+        Some(Around {
+            id,
+            machine,
+            rules: mesh.machine.as_ref()?,
+            messages: &self.messages,
+            iterations: mesh.iteration.max,
+            record: self.seq,
+        })
+    }
+
+    /// The gates on the way out that an outcome of this author has to pass.
+    pub(in crate::engine) fn stage_gates(
+        &self,
+        who: &Address,
+        outcome: MessageNo,
+    ) -> Option<(MachineId, Vec<StateGate>)> {
+        let facts = self.messages.facts(outcome)?;
+        let word = facts.status.as_ref().map(OutcomeWord::as_str);
+        if matches!(word, Some("error" | "blocked")) {
+            return None;
+        }
+        let mut deliveries = facts.deliveries.iter().filter(|d| d.to.is_dispatch());
+        let stage = deliveries.find_map(|d| d.place.as_ref()?.stage())?;
+        let machine = self.machines.get(&stage.machine)?;
+        let rules = self.mesh(&stage.machine.mesh)?.machine.as_ref()?;
+        let state = rules.states.get(machine.state.as_ref()?)?;
+        let gates: Vec<StateGate> = state.exit.gates.of(&who.agent).cloned().collect();
+        let meant = machine.step == stage.step && !gates.is_empty();
+        meant.then(|| (stage.machine.clone(), gates))
+    }
+
+    /// An outcome of a stage is released to its machine. Was it an `error` that stays here?
+    pub(in crate::engine) fn stage_outcome(
+        &mut self,
+        from: &Address,
+        stage: &MachineStep,
+        number: MessageNo,
+        first: MessageNo,
+    ) -> bool {
+        if number != first {
+            let warning =
+                "the first outcome of your turn decides: this one is recorded, and moves nothing";
+            self.record_outcome(from, number, &stage.machine.address(), warning);
+            return false;
+        }
+        let at_this_step = self.machines.get(&stage.machine).is_some_and(|machine| {
+            let stage_is_out = match &machine.phase {
+                MachinePhase::Waiting => true,
+                MachinePhase::Parked { change, .. } => match change {
+                    None => true,
+                    Some(change) => change.messages.contains(&number),
+                },
+                MachinePhase::Moving(_) => false,
+            };
+            machine.step == stage.step && stage_is_out
+        });
+        if !at_this_step {
+            self.record_outcome(from, number, &stage.machine.address(), MOVES_NOTHING);
+            return false;
+        }
+        let status = self
+            .messages
+            .facts(number)
+            .and_then(|facts| facts.status.clone());
+        let word = status.as_ref().map_or("complete", OutcomeWord::as_str);
+        let failing = matches!(word, "error" | "blocked");
+        let Some(machine) = self.machines.get(&stage.machine) else {
+            return false;
+        };
+        let mut change = StateChange::leaving(machine, vec![number], ChangePoint::ExitSet(0));
+        change.author = Some(from.clone());
+        change.failing = failing;
+        if failing {
+            let around = self.around(&stage.machine, machine);
+            // Where nobody can tell, it is parked like any other outcome.
+            let passes = around.is_none_or(|around| change.passes_on_status(&around));
+            if !passes {
+                self.stage_failed(stage, number);
+                return true;
+            }
+        }
+        let Some(machine) = self.machines.remove(&stage.machine) else {
+            return false;
+        };
+        let why = Cow::Borrowed("the outcome of its stage");
+        self.record_step(number, &stage.machine.address(), Step::Queued, Some(why));
+        self.go_on_with_change(&stage.machine, machine, change);
+        false
+    }
+
+    /// A stage ended with `error`, and nothing follows from that here: core hears of it.
+    fn stage_failed(&mut self, stage: &MachineStep, number: MessageNo) {
+        let why = "the stage ended with `error`: the outcome is core's";
+        self.tell_core_of(number, Kind::Update);
+        self.end(
+            number,
+            &stage.machine.address(),
+            Step::Finished,
+            Some(why.into()),
+        );
+    }
+
+    /// An outcome moves nothing: it is kept, and its author is told why.
+    pub(in crate::engine) fn record_outcome(
+        &mut self,
+        from: &Address,
+        number: MessageNo,
+        to: &Address,
+        warning: &str,
+    ) {
+        self.warn(from, warning, number);
+        let why = Cow::Borrowed("recorded: it moves nothing");
+        self.end(number, to, Step::Finished, Some(why));
+    }
+
+    /// Core gets a message, unless it wrote or has it.
+    pub(super) fn tell_core_of(&mut self, number: MessageNo, kind: Kind) -> bool {
+        let core = Address::core();
+        if self.core_knows(number) {
+            return false;
+        }
+        self.add_delivery(number, &core, kind, None, "for core");
+        self.reach_core(number, kind);
+        true
+    }
+
+    /// Did core write this message, or has it got it?
+    pub(super) fn core_knows(&self, number: MessageNo) -> bool {
+        self.messages.facts(number).is_none_or(|facts| {
+            facts.from.is_core() || facts.delivery_at(&Address::core()).is_some()
+        })
+    }
+
+    /// The block of a state is joined: its results leave the state.
+    pub(in crate::engine) fn block_joined(&mut self, id: &MachineId, results: Vec<MessageNo>) {
+        let Some(machine) = self.machines.remove(id) else {
+            return;
+        };
+        for number in &results {
+            let why = Cow::Borrowed("joined");
+            self.record_step(*number, &id.address(), Step::Queued, Some(why));
+        }
+        let last = self.around(id, &machine).is_some_and(|around| {
+            let state = machine.state.as_ref();
+            let rules = state.and_then(|state| around.rules.states.get(state));
+            rules.is_some_and(|rules| match &rules.kind {
+                StateKind::Ensemble { last, .. } => *last,
+                StateKind::Work(_) | StateKind::Choice | StateKind::Core | StateKind::Last(_) => {
+                    false
+                }
+            })
+        });
+        if last {
+            return self.end_with_result(id, machine, results);
+        }
+        let change = StateChange::leaving(&machine, results, ChangePoint::ExitSet(0));
+        self.go_on_with_change(id, machine, change);
+    }
+
+    /// Core has answered the question of a machine, or nobody has in time.
+    pub(in crate::engine) fn machine_answered(&mut self, question: MessageNo, answer: MessageNo) {
+        let Some(id) = self.machines.asking(question) else {
+            return;
+        };
+        let Some(mut machine) = self.machines.remove(&id) else {
+            return;
+        };
+        machine.question = None;
+        let why = Cow::Borrowed("the answer of core");
+        self.record_step(answer, &id.address(), Step::Queued, Some(why));
+        let change = StateChange::leaving(&machine, vec![answer], ChangePoint::ExitGates);
+        self.go_on_with_change(&id, machine, change);
+        self.leave_if_over(question);
+    }
+
+    /// Go on with a change of state until it waits for jobs, is parked, or the machine waits for
+    /// work. What moves on at once is a loop here, not a chain of calls.
+    pub(super) fn go_on_with_change(
+        &mut self,
+        id: &MachineId,
+        machine: Machine,
+        change: StateChange,
+    ) {
+        let mut under_way = Some((machine, change));
+        while let Some((machine, mut change)) = under_way.take() {
+            let next = match self.around(id, &machine) {
+                Some(around) => change.go_on(&around),
+                None => Next::Park {
+                    why: no_machine(&machine),
+                    steps: false,
+                },
+            };
+            under_way = self.act_on_change(id, machine, change, next);
+        }
+    }
+
+    /// Do what a change came to. What is given back moves on at once.
+    pub(super) fn act_on_change(
+        &mut self,
+        id: &MachineId,
+        machine: Machine,
+        mut change: StateChange,
+        next: Next,
+    ) -> Option<(Machine, StateChange)> {
+        self.note_change(id, &mut change);
+        match next {
+            Next::Jobs(jobs) => {
+                self.run_change_jobs(id, machine, change, jobs);
+                None
+            }
+            Next::Park { why, steps } => {
+                self.park_change(id, machine, change, why, steps);
+                None
+            }
+            Next::SendBack(findings) => {
+                self.send_stage_back(id, machine, change, &findings);
+                None
+            }
+            Next::Enter => self.enter(id, machine, change),
+        }
+    }
+
+    /// What a change has to say goes on the ladder of what it moves.
+    fn note_change(&mut self, id: &MachineId, change: &mut StateChange) {
+        let Some(first) = change.messages.first().copied() else {
+            return;
+        };
+        for note in std::mem::take(&mut change.notes) {
+            self.record_step(first, &id.address(), Step::Queued, Some(note.into()));
+        }
+    }
+}
+
+pub(super) fn no_machine(machine: &Machine) -> String {
+    match &machine.state {
+        Some(state) => format!("the state `{state}` does not exist: its mesh has no machine"),
+        None => "its mesh has no machine".into(),
+    }
+}

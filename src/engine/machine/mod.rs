@@ -1,0 +1,338 @@
+//! Machines: where each run stands in the workflow of its mesh.
+//!
+//! A machine is begun by one message and belongs to one mesh. Its address is `mesh/dispatch`: what
+//! enters a state has a delivery there, which stays open until that state is left. Outcomes of
+//! its stages go to the machine and nowhere else. Nothing of a change of state is visible
+//! before all of it is: the state, the variables and the deliveries change in one step.
+
+mod begin;
+mod change;
+mod enter;
+mod jobs;
+mod judged;
+mod leave;
+mod parked;
+mod plan;
+mod promises;
+mod shown;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::message_record::MessageNo;
+use super::worker::{is_false, is_none};
+use crate::model::{Address, Feature, Name, Priority, StateName, VariableName};
+
+pub use change::{ChangePoint, StateChange};
+pub use shown::{MachineMember, MachineStatus};
+
+/// The machines under way, by the messages that began them and their meshes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Machines(BTreeMap<MessageNo, BTreeMap<Name, Machine>>);
+
+/// Which machine.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MachineId {
+    /// The message that began it.
+    pub begun: MessageNo,
+    /// Its mesh.
+    pub mesh: Name,
+}
+
+/// One step of a machine, to which work and outcomes belong.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MachineStep {
+    /// The machine.
+    pub machine: MachineId,
+    /// The number of the step, from 1.
+    pub step: u32,
+}
+
+/// A machine under way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The run that it belongs to.
+    pub run: Option<MessageNo>,
+    /// The state that it is in; none only while it enters its first.
+    pub state: Option<StateName>,
+    /// The state before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<StateName>,
+    /// The states that it has entered so far.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub step: u32,
+    /// How often it has entered each state.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub visits: BTreeMap<StateName, u32>,
+    /// What its variables hold.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<VariableName, VariableValue>,
+    /// What entered its state, in order: what the work of the state is given.
+    pub entered: Vec<MessageNo>,
+    /// What entered its state from another state.
+    pub input: Vec<MessageNo>,
+    /// What it does.
+    pub phase: MachinePhase,
+    /// How often the gates of a next state have sent the outcome of this stage back.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub sent_back: u32,
+    /// The steps that people granted beyond `max_steps`.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub granted: u32,
+    /// The number of its last job.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub jobs: u32,
+    /// When it began, in milliseconds since 1970.
+    pub began: i64,
+    /// The hops of the message that began it: those of all its work.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub hops: u32,
+    /// The priority of that message, and of all its work.
+    #[serde(default)]
+    pub priority: Priority,
+    /// The feature of that message, and of all its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<Feature>,
+    /// The question that core is asked in its state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<MessageNo>,
+    /// The block that its state has opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<MessageNo>,
+    /// The last change of state: `crawl → testing`, and the reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub last_change: String,
+}
+
+/// What a machine does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MachinePhase {
+    /// Its stage, its block or core is at work.
+    Waiting,
+    /// It changes its state: jobs run.
+    Moving(Box<StateChange>),
+    /// A person has to retry or drop what is parked.
+    Parked {
+        /// Why.
+        why: String,
+        /// The change of state that could not be; `None`: the stage is parked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<Box<StateChange>>,
+        /// A retry grants one more step.
+        #[serde(default, skip_serializing_if = "is_false")]
+        steps: bool,
+    },
+}
+
+/// What a variable holds, and the record that set it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VariableValue {
+    /// The value.
+    pub value: HeldValue,
+    /// The record of the journal that set it.
+    #[serde(default)]
+    pub record: u64,
+}
+
+/// What a variable holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HeldValue {
+    /// A text.
+    Text(String),
+    /// These messages.
+    Messages(Vec<MessageNo>),
+}
+
+/// How a machine ended, kept with the message that began it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineEnd {
+    /// Its mesh.
+    pub mesh: Name,
+    /// Its last state; none if it never entered one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateName>,
+    /// The states that it entered.
+    pub steps: u32,
+    /// A person gave it up.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub dropped: bool,
+}
+
+impl Machines {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn get(&self, id: &MachineId) -> Option<&Machine> {
+        self.0.get(&id.begun)?.get(&id.mesh)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &MachineId) -> Option<&mut Machine> {
+        self.0.get_mut(&id.begun)?.get_mut(&id.mesh)
+    }
+
+    fn insert(&mut self, id: &MachineId, machine: Machine) {
+        let of_message = self.0.entry(id.begun).or_default();
+        of_message.insert(id.mesh.clone(), machine);
+    }
+
+    fn remove(&mut self, id: &MachineId) -> Option<Machine> {
+        let of_message = self.0.get_mut(&id.begun)?;
+        let machine = of_message.remove(&id.mesh);
+        if of_message.is_empty() {
+            self.0.remove(&id.begun);
+        }
+        machine
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (MachineId, &Machine)> {
+        self.0.iter().flat_map(|(begun, of_message)| {
+            of_message.iter().map(|(mesh, machine)| {
+                let (begun, mesh) = (*begun, mesh.clone());
+                (MachineId { begun, mesh }, machine)
+            })
+        })
+    }
+
+    fn values(&self) -> impl Iterator<Item = &Machine> {
+        self.0.values().flat_map(BTreeMap::values)
+    }
+
+    /// Is a machine of this run under way?
+    pub(super) fn has_open(&self, run: MessageNo) -> bool {
+        self.values().any(|machine| machine.run == Some(run))
+    }
+
+    /// Does a machine need this message? Such a one does not leave.
+    pub(super) fn refers_to(&self, number: MessageNo) -> bool {
+        self.0.contains_key(&number) || self.values().any(|machine| machine.refers_to(number))
+    }
+
+    /// The machine of a mesh at which a message is.
+    pub(super) fn holding(&self, number: MessageNo, mesh: &Name) -> Option<MachineId> {
+        let mut all = self.0.iter().filter_map(|(begun, of_message)| {
+            let machine = of_message.get(mesh)?;
+            machine.holds(number).then_some(*begun)
+        });
+        let (begun, mesh) = (all.next()?, mesh.clone());
+        Some(MachineId { begun, mesh })
+    }
+
+    /// The machine that has asked core this.
+    pub(super) fn asking(&self, question: MessageNo) -> Option<MachineId> {
+        let mut all = self.iter();
+        let found = all.find(|(_, machine)| machine.question == Some(question));
+        found.map(|(id, _)| id)
+    }
+
+    /// The machines of a mesh.
+    fn of_mesh(&self, mesh: &Name) -> Vec<MachineId> {
+        let of_mesh = self.iter().filter(|(id, _)| id.mesh == *mesh);
+        of_mesh.map(|(id, _)| id).collect()
+    }
+}
+
+impl Machine {
+    /// Is this message at it: in its state, or on the way to the next?
+    pub fn holds(&self, number: MessageNo) -> bool {
+        let moves = |change: &StateChange| change.messages.contains(&number);
+        self.entered.contains(&number)
+            || self.input.contains(&number)
+            || self.change().is_some_and(moves)
+    }
+
+    /// The change of state that is under way, or could not be.
+    pub fn change(&self) -> Option<&StateChange> {
+        match &self.phase {
+            MachinePhase::Moving(change) => Some(change),
+            MachinePhase::Parked { change, .. } => change.as_deref(),
+            MachinePhase::Waiting => None,
+        }
+    }
+
+    /// The number of this entry into its state.
+    pub fn visit(&self) -> u32 {
+        let visits = self.state.as_ref().and_then(|state| self.visits.get(state));
+        visits.copied().unwrap_or_default()
+    }
+
+    fn refers_to(&self, number: MessageNo) -> bool {
+        let in_values = |values: &BTreeMap<VariableName, VariableValue>| {
+            values.values().any(|held| held.value.refers_to(number))
+        };
+        self.holds(number)
+            || self.question == Some(number)
+            || self.block == Some(number)
+            || in_values(&self.variables)
+            || self
+                .change()
+                .is_some_and(|change| in_values(&change.variables))
+    }
+
+    /// All messages that it needs.
+    fn references(&self) -> BTreeSet<MessageNo> {
+        let change = self.change();
+        let moving = change.into_iter().flat_map(|change| &change.messages);
+        let values = self
+            .variables
+            .values()
+            .chain(change.into_iter().flat_map(|c| c.variables.values()));
+        let in_values = values.flat_map(|held| match &held.value {
+            HeldValue::Text(_) => &[][..],
+            HeldValue::Messages(numbers) => numbers,
+        });
+        let all = self.entered.iter().chain(&self.input).chain(moving);
+        let all = all
+            .chain(in_values)
+            .chain(&self.question)
+            .chain(&self.block);
+        all.copied().collect()
+    }
+}
+
+impl HeldValue {
+    fn refers_to(&self, number: MessageNo) -> bool {
+        match self {
+            HeldValue::Text(_) => false,
+            HeldValue::Messages(numbers) => numbers.contains(&number),
+        }
+    }
+}
+
+impl Default for HeldValue {
+    fn default() -> Self {
+        HeldValue::Text(String::new())
+    }
+}
+
+impl MachineId {
+    /// Its address: what enters its states is delivered there.
+    pub fn address(&self) -> Address {
+        Address::dispatch(&self.mesh)
+    }
+
+    fn at(&self, step: u32) -> MachineStep {
+        MachineStep {
+            machine: self.clone(),
+            step,
+        }
+    }
+}
+
+impl MachineStep {
+    /// What tells it from all others of its mesh.
+    pub fn key(&self) -> (MessageNo, u32) {
+        (self.machine.begun, self.step)
+    }
+}
+
+impl fmt::Display for MachineId {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{} ({})", self.address(), self.begun.0)
+    }
+}

@@ -1,0 +1,224 @@
+//! What people see of a machine.
+
+use super::{HeldValue, Machine, MachineId, MachinePhase};
+use crate::engine::message_record::{Delivery, MessageNo};
+use crate::engine::state::State;
+use crate::engine::work::WorkflowPlace;
+use crate::model::{Address, StateName, VariableName};
+
+/// Where a machine stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineStatus {
+    /// Which.
+    pub id: MachineId,
+    /// Its run.
+    pub run: Option<MessageNo>,
+    /// Its state; none while it enters its first.
+    pub state: Option<StateName>,
+    /// The number of this entry into that state.
+    pub visit: u32,
+    /// The states that it has entered.
+    pub step: u32,
+    /// Its variables, as text, each with the record that set it.
+    pub variables: Vec<(VariableName, String, u64)>,
+    /// The members of its block, if its state has one.
+    pub members: Vec<MachineMember>,
+    /// What it waits for.
+    pub waits_for: String,
+    /// The command by which a person lets it go on, if one has to.
+    pub command: Option<String>,
+    /// The last change of its state.
+    pub last_change: String,
+}
+
+/// A member of a machine's block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineMember {
+    /// Its number.
+    pub index: u32,
+    /// The worker that has it, or the agent that it waits for.
+    pub who: Address,
+    /// Is it closed?
+    pub done: bool,
+    /// Has it succeeded?
+    pub succeeded: bool,
+    /// Does somebody work on it?
+    pub working: bool,
+}
+
+impl MachineStatus {
+    /// Has a person to retry or drop something?
+    pub fn is_held_up(&self) -> bool {
+        let command = self.command.as_deref();
+        command.is_some_and(|command| command.starts_with("tx dlq"))
+    }
+}
+
+impl State {
+    /// The blocks outside of machines that are short: what opened them, and how many results they
+    /// need and have.
+    pub fn short_blocks(&self) -> impl Iterator<Item = (MessageNo, usize, usize)> {
+        let blocks = self.fan_outs.iter();
+        let short = blocks.filter(|(_, block)| block.is_short() && block.machine.is_none());
+        short.map(|(opener, block)| (opener, block.needed(), block.successes()))
+    }
+
+    /// The changes of machines and blocks in the last step, in words.
+    pub fn workflow_changes(&self) -> &[String] {
+        &self.output.workflow
+    }
+
+    /// The machines under way.
+    pub fn machines(&self) -> impl Iterator<Item = MachineStatus> {
+        let all = self.machines.iter();
+        all.map(|(id, machine)| self.status_of(id, machine))
+    }
+
+    /// A machine under way.
+    pub fn machine(&self, id: &MachineId) -> Option<&Machine> {
+        self.machines.get(id)
+    }
+
+    fn status_of(&self, id: MachineId, machine: &Machine) -> MachineStatus {
+        let variables = machine.variables.iter().map(|(name, held)| {
+            let text = held.value.as_text(&self.messages);
+            (name.clone(), text, held.record)
+        });
+        MachineStatus {
+            run: machine.run,
+            state: machine.state.clone(),
+            visit: machine.visit(),
+            step: machine.step,
+            variables: variables.collect(),
+            members: self.members_of(machine),
+            waits_for: self.machine_waits_for(&id, machine),
+            command: self.machine_command(machine),
+            last_change: machine.last_change.clone(),
+            id,
+        }
+    }
+
+    fn members_of(&self, machine: &Machine) -> Vec<MachineMember> {
+        let block = machine
+            .block
+            .and_then(|block| Some((block, self.fan_outs.get(block)?)));
+        let Some((block, fan_out)) = block else {
+            return Vec::new();
+        };
+        let members = fan_out.members.iter().zip(0..);
+        let members = members.map(|(member, index)| {
+            let has_it = |work: &crate::engine::work::Work| {
+                work.member().is_some_and(|it| it.id() == (block, index))
+            };
+            let holder = self.holder(&member.agent, has_it);
+            MachineMember {
+                index,
+                who: holder.unwrap_or(&member.agent).clone(),
+                done: member.open == 0,
+                succeeded: member.has_succeeded(),
+                working: holder.is_some(),
+            }
+        });
+        members.collect()
+    }
+
+    /// What a machine waits for, in words.
+    pub(in crate::engine) fn machine_waits_for(&self, id: &MachineId, machine: &Machine) -> String {
+        match &machine.phase {
+            MachinePhase::Parked { why, .. } => format!("a person: {}", first_line(why)),
+            MachinePhase::Moving(_) => "a job of its workflow".into(),
+            MachinePhase::Waiting if machine.question.is_some() => "an answer of the human".into(),
+            MachinePhase::Waiting => match machine.block.and_then(|it| self.fan_outs.get(it)) {
+                Some(block) if block.is_short() => format!(
+                    "a person: its block needs {} results, and has {}",
+                    block.needed(),
+                    block.successes()
+                ),
+                Some(block) => {
+                    let open: Vec<String> = block.at_work().map(Address::to_string).collect();
+                    open.join(", ")
+                }
+                None => match self.stage_holder(id, machine) {
+                    Some(who) => who.to_string(),
+                    None => "its stage".into(),
+                },
+            },
+        }
+    }
+
+    /// Who has the stage of a machine, or gets it next.
+    fn stage_holder(&self, id: &MachineId, machine: &Machine) -> Option<Address> {
+        let place = WorkflowPlace::Stage(id.at(machine.step));
+        let last = machine.entered.last()?;
+        let facts = self.messages.facts(*last)?;
+        let mine = |d: &&Delivery| {
+            !d.to.is_dispatch() && d.place.as_ref().is_some_and(|own| own.is_same(&place))
+        };
+        let delivery = facts.deliveries.iter().rfind(mine)?;
+        Some(match delivery.slot {
+            Some(slot) => delivery.to.with_slot(slot),
+            None => delivery.to.clone(),
+        })
+    }
+
+    fn machine_command(&self, machine: &Machine) -> Option<String> {
+        let name = |number: MessageNo| {
+            let facts = self.messages.facts(number);
+            facts.map(|facts| facts.id.to_string())
+        };
+        match &machine.phase {
+            MachinePhase::Parked { change, .. } => {
+                let messages = match change {
+                    Some(change) => &change.messages,
+                    None => &machine.entered,
+                };
+                let by_tx = |number: &&MessageNo| {
+                    let facts = self.messages.facts(**number);
+                    facts.is_some_and(|facts| facts.from.is_system())
+                };
+                let written = messages.iter().find(|number| !by_tx(number));
+                let parked = written.or(messages.first());
+                let id = name(*parked?)?;
+                Some(format!("tx dlq retry {id}  (or: tx dlq drop {id})"))
+            }
+            MachinePhase::Moving(_) => None,
+            MachinePhase::Waiting => match machine.question {
+                Some(question) => Some(format!("tx answer {}", name(question)?)),
+                None => {
+                    let block = machine.block?;
+                    let short = self.fan_outs.get(block)?.is_short();
+                    let id = name(block)?;
+                    short.then(|| format!("tx dlq retry {id}.N  (or: tx dlq drop {id}.N)"))
+                }
+            },
+        }
+    }
+
+    /// The state and the variables that the agent of a stage is told of, as text.
+    pub fn stage_facts(
+        &self,
+        id: &MachineId,
+    ) -> Option<(StateName, u32, Vec<(VariableName, String)>)> {
+        let machine = self.machines.get(id)?;
+        let rules = self.mesh(&id.mesh)?.machine.as_ref()?;
+        let values = rules.variables.keys().filter_map(|name| {
+            let text = match &machine.variables.get(name)?.value {
+                HeldValue::Text(text) => text.clone(),
+                HeldValue::Messages(numbers) => {
+                    let below = numbers.iter().all(|it| machine.entered.contains(it));
+                    let place = if below { " below" } else { "" };
+                    match numbers.len() {
+                        1 => format!("the result{place}"),
+                        count => format!("the {count} results{place}"),
+                    }
+                }
+            };
+            Some((name.clone(), text))
+        });
+        Some((machine.state.clone()?, machine.visit(), values.collect()))
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

@@ -1,0 +1,88 @@
+//! The machines under way: where each run stands in the workflow of its mesh.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::engine::{MachineStatus, MessageNo};
+use crate::journal::{Error, History};
+use crate::model::{Address, Name};
+
+/// A machine under way.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MachineView {
+    /// The id of the message that began its run.
+    pub(crate) run: String,
+    pub(crate) mesh: Name,
+    /// `None` while it enters its first state.
+    pub(crate) state: Option<String>,
+    /// How often it has entered that state.
+    pub(crate) visit: u32,
+    /// How many states it has entered.
+    pub(crate) step: u32,
+    /// Its variables; messages by their ids.
+    pub(crate) context: BTreeMap<String, String>,
+    /// The members of its block, if its state has one.
+    pub(crate) members: Vec<MachineMemberView>,
+    pub(crate) waits_for: String,
+    /// The last change of its state, with the reason.
+    pub(crate) last_change: String,
+    /// The command by which a person lets it go on, if one has to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+    /// The record that set each variable.
+    #[serde(skip)]
+    pub(crate) set_by: Vec<(String, u64)>,
+}
+
+/// A member of a machine's block.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct MachineMemberView {
+    pub(crate) index: u32,
+    /// The worker that has it, or the agent that it waits for.
+    pub(crate) agent: Address,
+    /// `done`, `failed`, `working` or `waiting`.
+    pub(crate) state: &'static str,
+}
+
+/// All machines under way.
+pub(crate) fn machines(history: History) -> Result<Vec<MachineView>, Error> {
+    let all = history.state.machines();
+    all.map(|status| MachineView::of(history, status)).collect()
+}
+
+impl MachineView {
+    fn of(history: History, status: MachineStatus) -> Result<MachineView, Error> {
+        let first: MessageNo = status.run.unwrap_or(status.id.begun);
+        let run = history.ids([first].into_iter())?;
+        let members = status.members.into_iter().map(|member| MachineMemberView {
+            index: member.index,
+            agent: member.who,
+            state: match (member.done, member.succeeded, member.working) {
+                (true, true, _) => "done",
+                (true, false, _) => "failed",
+                (false, _, true) => "working",
+                (false, _, false) => "waiting",
+            },
+        });
+        let variables = || status.variables.iter();
+        Ok(MachineView {
+            run: run.into_iter().next().unwrap_or_default(),
+            mesh: status.id.mesh,
+            state: status.state.map(|state| state.to_string()),
+            visit: status.visit,
+            step: status.step,
+            context: variables()
+                .map(|(name, text, _)| (name.as_str().to_owned(), text.clone()))
+                .collect(),
+            members: members.collect(),
+            waits_for: status.waits_for,
+            last_change: status.last_change,
+            command: status.command,
+            set_by: variables()
+                .map(|(name, _, record)| (name.as_str().to_owned(), *record))
+                .collect(),
+        })
+    }
+}
