@@ -6,7 +6,7 @@ use crate::engine::Member;
 use crate::format::message::{MAX_FILE, parts};
 use crate::format::prompt::Given;
 use crate::model::{Address, Feature, Kind, MsgId, OutcomeWord, Part, Rearmatter};
-use crate::project::{Project, read_regular};
+use crate::project::{Project, Task, read_regular};
 
 /// A message as it is given.
 pub(super) struct DeliveredMessage {
@@ -33,6 +33,15 @@ pub(super) struct BusFile {
 }
 
 impl DeliveredMessage {
+    /// What a workspace is named for.
+    pub(super) fn as_task<'a>(&'a self, feature: Option<&'a Feature>) -> Task<'a> {
+        Task {
+            id: self.id.as_str(),
+            headline: &self.headline,
+            feature: feature.or(self.feature.as_ref()),
+        }
+    }
+
     pub(super) fn is_work(&self) -> bool {
         match self.kind {
             Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => true,

@@ -9,12 +9,14 @@ use super::attempt::{Attempt, LaunchSpec};
 use super::delivered_message::DeliveredMessage;
 use super::processes::Start;
 use crate::engine::{AttemptId, Member, ProcessExit};
-use crate::format::prompt::{Given, line, output_folder, prompt, with_feature};
-use crate::model::{Agent, Deliver, Feature, Mesh, Runtime};
+use crate::format::prompt::{
+    Given, line, original as original_text, output_folder, prompt_at, with_feature,
+};
+use crate::model::{Agent, Deliver, Feature, Manifest, ManifestCheck, Mesh, Name, Runtime};
 use crate::pane::{self, Text};
 use crate::project::{
-    MeshSource, Project, Task, briefing, cannot_run, make_private_folders, make_workspace,
-    system_text, workspace, write_private,
+    MeshSource, Project, briefing, cannot_run, make_private_folders, make_workspace, system_text,
+    workspace, write_private,
 };
 use crate::runtime::{Unfilled, Values, arguments, file, text_with, toml};
 
@@ -30,6 +32,10 @@ pub(super) struct TurnInput {
     pub(super) contents: Vec<DeliveredMessage>,
     /// The first message of its run, if it has an output folder for that.
     pub(super) task: Option<DeliveredMessage>,
+    /// The message that began the run, for who comes to it later.
+    pub(super) original: Option<DeliveredMessage>,
+    /// The files of the manifest that have to be there before its turn.
+    pub(super) reads: Vec<ManifestCheck>,
     /// The member of a block that it works as.
     pub(super) member: Option<Member>,
 }
@@ -76,6 +82,7 @@ impl Start {
         let unknown = || format!("there is no runtime `{}`", agent.runtime);
         let runtime = runtime.as_ref().ok_or_else(unknown)?;
         let output = self.turn_input.workspace()?;
+        self.turn_input.check_reads(output.as_deref())?;
         let is_cli = runtime.has_system_text(agent);
         let prompt = match is_cli {
             true => Ok(String::new()),
@@ -231,6 +238,7 @@ impl TurnInput {
         let attempt = self.attempt();
         let message = self.turn_file(turn);
         let output = self.workspace()?;
+        self.check_reads(output.as_deref())?;
         let prompt = || self.prompt(output.as_deref(), true);
         if self.is_cli() {
             let reads = !self
@@ -362,7 +370,9 @@ impl TurnInput {
         };
         let given: Vec<Given> = contents.iter().map(DeliveredMessage::given).collect();
         let briefing = self.filled(briefing);
-        let text = prompt(&briefing, self.slash_command().as_deref(), &given);
+        let position = self.position(output);
+        let command = self.slash_command();
+        let text = prompt_at(&briefing, command.as_deref(), &position, &given);
         Ok(
             match self
                 .member()
@@ -372,6 +382,58 @@ impl TurnInput {
                 None => text,
             },
         )
+    }
+
+    /// What it is told besides each time it is given work: what began all this, and which files
+    /// are missing.
+    fn position(&self, output: Option<&Path>) -> String {
+        if !self.contents.iter().any(DeliveredMessage::is_work) {
+            return String::new();
+        }
+        let original = self.original.as_ref();
+        let original = original.map(|message| original_text(&message.given()));
+        let missing = match self.mesh.manifest.rules.warning {
+            true => self.missing_reads(output),
+            false => Vec::new(),
+        };
+        let missing = (!missing.is_empty()).then(|| missing.join("\n"));
+        let parts: Vec<String> = original.into_iter().chain(missing).collect();
+        parts.join("\n")
+    }
+
+    /// Without the files that its turn needs it is not started, if its mesh says so.
+    fn check_reads(&self, output: Option<&Path>) -> Result<(), String> {
+        let missing = match self.mesh.manifest.rules.strict {
+            true => self.missing_reads(output),
+            false => Vec::new(),
+        };
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(missing.join("; ")),
+        }
+    }
+
+    /// The files of the manifest that should be there for what it is given, and are not.
+    fn missing_reads(&self, output: Option<&Path>) -> Vec<String> {
+        if !self.contents.iter().any(DeliveredMessage::is_work) {
+            return Vec::new();
+        }
+        let own = Manifest::default_workspace(&self.mesh.name);
+        let workspace = output.map_or(own.into(), Path::to_string_lossy);
+        let missing = self.reads.iter().filter_map(|file| {
+            let path = file.path.replace("$workspace", &workspace);
+            let path = with_feature(&path, self.feature());
+            if is_there(&self.project, &path) {
+                return None;
+            }
+            let writers: Vec<&str> = file.writers.iter().map(Name::as_str).collect();
+            let by = match writers.is_empty() {
+                true => String::new(),
+                false => format!(", written by {}", writers.join(" or ")),
+            };
+            Some(format!("missing: {path}{by}"))
+        });
+        missing.collect()
     }
 
     /// The member that it works as, where the block says how many there are.
@@ -393,14 +455,14 @@ impl TurnInput {
     fn workspace(&self) -> Result<Option<PathBuf>, String> {
         let TurnInput { mesh, agent, .. } = self;
         let rules = agent.workspace.as_ref().or(mesh.workspace.as_ref());
+        if rules.is_none() && !mesh.manifest.is_empty() {
+            let own = Manifest::default_workspace(&mesh.name);
+            make_workspace(&self.project, &self.project.root.join(own))?;
+        }
         let (Some(rules), Some(task)) = (rules, &self.task) else {
             return Ok(None);
         };
-        let task = Task {
-            id: task.id.as_str(),
-            headline: &task.headline,
-            feature: self.feature().or(task.feature.as_ref()),
-        };
+        let task = task.as_task(self.feature());
         let folder = workspace(&self.project, mesh, agent, Some(task));
         if let Some(folder) = folder.as_ref().filter(|_| rules.create) {
             make_workspace(&self.project, folder)?;
@@ -422,6 +484,13 @@ impl TurnInput {
         let mut contents = self.contents.iter();
         contents.find_map(|content| content.feature.as_ref())
     }
+}
+
+/// Is a file or folder of the mesh really there, inside the project?
+fn is_there(project: &Project, path: &str) -> bool {
+    let root = project.root.canonicalize();
+    let real = project.root.join(path).canonicalize();
+    root.is_ok_and(|root| real.is_ok_and(|real| real.starts_with(root)))
 }
 
 /// What a member of a block is told of its place.

@@ -145,6 +145,6 @@ pub struct SystemMessage {
     pub body: String,
     /// When, in milliseconds since 1970.
     pub at: i64,
-    /// The message that it is about.
-    pub about: Option<MsgId>,
+    /// The messages that it is about.
+    pub about: Vec<MsgId>,
 }

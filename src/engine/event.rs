@@ -348,6 +348,9 @@ impl ProcessExit {
     }
 }
 
+/// What stands at the end of an output that was not kept whole.
+pub const OUTPUT_CUT: &str = "\n[tx: it printed more, which was not kept]\n";
+
 /// What the `error` of a program says that ended with this code.
 pub fn exited_with(code: i32, stderr: &str) -> String {
     format!("It exited with {code}.\n\n{stderr}")
@@ -381,6 +384,10 @@ pub enum Timer {
     Check(Address, u32),
     /// A member of a block has worked long enough.
     Member(MessageNo, u32),
+    /// A pane has been idle long enough.
+    Idle(Address),
+    /// A job that does not belong to a worker takes too long.
+    Job(JobOwner),
 }
 
 /// A mesh as it was loaded.

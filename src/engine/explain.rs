@@ -39,6 +39,9 @@ impl State {
                     fan_out.successes()
                 );
             }
+            if fan_out.gathers().is_some() {
+                return "tx, which gathers the results of its block".into();
+            }
             let open: Vec<String> = fan_out.at_work().map(Address::to_string).collect();
             return format!("the others of its block: {}", open.join(", "));
         }
@@ -154,7 +157,7 @@ impl State {
 
     fn name_of(&self, number: MessageNo) -> String {
         match self.messages.get(number) {
-            Some(held) => format!("`{}`", held.facts.id),
+            Some(held) => format!("“{}” (`{}`)", held.facts.headline, held.facts.id),
             None => format!("message {}", number.0),
         }
     }

@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::message_record::MessageNo;
-use crate::model::{Address, Feature, Name, Program, Rearmatter, Seconds};
+use super::worker::is_false;
+use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds};
 
 /// Who waits for the results of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -15,6 +16,8 @@ use crate::model::{Address, Feature, Name, Program, Rearmatter, Seconds};
 pub enum JobOwner {
     /// A worker: its outcomes are being checked.
     Worker(Address),
+    /// The block that this message opened: its results are being gathered.
+    Block(MessageNo),
 }
 
 /// The folder that jobs run in is the one where the agents of this run work.
@@ -54,11 +57,21 @@ pub enum Job {
         path: String,
         /// It has to be changed in or after the second of this time, in milliseconds since 1970.
         since: i64,
+        /// It has to have something in it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        not_empty: bool,
     },
     /// A commit that has to be on the branch that is checked out.
     Commit {
         /// The beginning of its hash, in lower case.
         commit: String,
+    },
+    /// The results of a block, made one text. No program is run.
+    Gather {
+        /// How.
+        strategy: Gather,
+        /// The results, in the order of the members.
+        results: Vec<MessageNo>,
     },
 }
 
@@ -94,7 +107,7 @@ impl Job {
         let Seconds(most) = match self {
             Job::Gate { program, .. } => program.timeout,
             Job::Script { timeout, .. } => *timeout,
-            Job::File { .. } | Job::Commit { .. } => Seconds(0),
+            Job::File { .. } | Job::Commit { .. } | Job::Gather { .. } => Seconds(0),
         };
         i64::try_from(most)
             .unwrap_or(i64::MAX / 4_000)
@@ -123,6 +136,7 @@ impl JobOwner {
     pub fn worker(&self) -> Option<&Address> {
         match self {
             JobOwner::Worker(worker) => Some(worker),
+            JobOwner::Block(_) => None,
         }
     }
 }

@@ -17,9 +17,11 @@ mod explain;
 mod failures;
 mod fanout;
 mod gates;
+mod gathering;
 mod identity;
 mod infer;
 mod jobs;
+mod lifetimes;
 mod meshes;
 mod message_record;
 mod notes;
@@ -59,7 +61,7 @@ pub use asks::Ask;
 pub use effect::{Effect, SystemMessage, Turn};
 pub use event::{
     Alive, Arrived, AttemptId, Command, Decision, Dialog, DialogKind, Event, LoadedMesh,
-    ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, exited_with,
+    OUTPUT_CUT, ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, exited_with,
 };
 pub use fanout::{BlockPhase, BlockRules};
 pub use infer::{

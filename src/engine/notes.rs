@@ -3,7 +3,10 @@
 //! Such a message is accepted in the step that decides it. Its id comes from the
 //! event that made tx write it, so that a fold writes the same one again.
 
+use indexmap::IndexSet;
+
 use super::accept::HOPS;
+use super::checking::first_line;
 use super::effect::{Effect, SystemMessage};
 use super::event::Rejected;
 use super::failures::FAILURES;
@@ -51,13 +54,18 @@ enum CoreNotification {
 impl State {
     /// Write a message as tx itself, and hold it. The caller gives it to its recipient.
     pub(super) fn write_message(&mut self, note: &Note) -> MessageNo {
+        self.write_about(note, note.about.as_slice())
+    }
+
+    /// Write a message about several others; `about` of the note is not read.
+    pub(super) fn write_about(&mut self, note: &Note, about: &[MessageNo]) -> MessageNo {
         let number = self.next_number();
         let id = self.own_id();
         let from = system("dispatcher");
-        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, note.about);
+        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, about);
         let hops = (hops + note.hops).min(HOPS);
-        let about = note.about.and_then(|about| self.messages.get(about));
-        let about = about.map(|held| held.facts.id.clone());
+        let about = about.iter().filter_map(|about| self.messages.facts(*about));
+        let about = about.map(|facts| facts.id.clone()).collect();
         let source = Source::Own {
             record: self.seq,
             body: note.body.clone(),
@@ -111,7 +119,7 @@ impl State {
             headline: headline.to_owned(),
             body: body.to_owned(),
             at: self.at,
-            about: None,
+            about: Vec::new(),
         })));
         id
     }
@@ -145,18 +153,25 @@ impl State {
         &mut self,
         number: MessageNo,
         to: &Address,
-        about: Option<MessageNo>,
+        about: &[MessageNo],
     ) -> (Vec<MessageNo>, Vec<MessageNo>, u32, Option<MessageNo>) {
         let worker = self.workers.get(to);
         let work = worker.and_then(|worker| worker.status.work());
         let hops = work.map_or(0, |work| work.hops);
-        let about = about.and_then(|about| self.messages.get(about));
-        let in_hand = work.and_then(|work| self.messages.get(work.messages().next()?));
-        match about.or(in_hand) {
-            Some(held) => {
-                let facts = &held.facts;
-                let hops = hops.max(facts.hops);
-                (vec![facts.number], facts.thread.clone(), hops, facts.run)
+        let facts = |number: MessageNo| self.messages.facts(number);
+        let about: Vec<&MessageRecord> = about.iter().filter_map(|about| facts(*about)).collect();
+        let in_hand = work.and_then(|work| facts(work.messages().next()?));
+        let about = match about.is_empty() {
+            true => in_hand.into_iter().collect(),
+            false => about,
+        };
+        match about.first() {
+            Some(first) => {
+                let hops = about.iter().fold(hops, |hops, facts| hops.max(facts.hops));
+                let cause = about.iter().map(|facts| facts.number).collect();
+                let threads = about.iter().flat_map(|facts| facts.thread.iter().copied());
+                let threads: IndexSet<MessageNo> = threads.collect();
+                (cause, threads.into_iter().collect(), hops, first.run)
             }
             // Nothing is in hand: it follows from what was in hand last.
             None => match worker.and_then(|worker| worker.last.as_ref()) {
@@ -196,6 +211,20 @@ impl State {
             false => CoreNotification::Plain,
         };
         self.inform_core(headline, body, about, notification);
+    }
+
+    /// A headline that names what was parked, and why.
+    pub(super) fn parked_headline(
+        &self,
+        what: &str,
+        about: Option<MessageNo>,
+        why: &str,
+    ) -> String {
+        let why = first_line(why);
+        match about.and_then(|about| self.messages.facts(about)) {
+            Some(facts) => format!("{what}: {}: {why}", facts.headline),
+            None => format!("{what}: {why}"),
+        }
     }
 
     fn inform_core(
@@ -285,7 +314,10 @@ impl State {
             Some(author) => {
                 self.repair_note(&author.clone(), "a message of yours was refused", body);
             }
-            None => self.tell_core("a file was refused", body, None),
+            None => {
+                let headline = format!("a file was refused: {}", gist_of_report(&body));
+                self.tell_core(&headline, body, None);
+            }
         }
     }
 
@@ -388,6 +420,13 @@ impl State {
             reason: rejected.report,
         });
     }
+}
+
+/// The first line of a refusal; of a report, its first error.
+fn gist_of_report(body: &str) -> String {
+    let (path, report) = body.split_once(": ").unwrap_or(("", body));
+    let error = report.lines().find(|line| line.starts_with("error["));
+    first_line(&format!("{path}: {}", error.unwrap_or(report)))
 }
 
 fn system(part: &str) -> Address {

@@ -59,6 +59,7 @@ impl State {
             self.run_checks_again(&who);
             self.output.ready.insert(who);
         }
+        self.run_gathering_again();
     }
 
     /// Its process lives.

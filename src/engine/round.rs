@@ -6,7 +6,8 @@ use super::gates::{proven, ran, report};
 use super::jobs::{Job, JobResult};
 use super::message_record::{MessageNo, MessageRecord};
 use super::work::Routed;
-use crate::model::{Address, GateReport, GateVerdict, OnGateError};
+use super::worker::is_false;
+use crate::model::{Address, GateReport, GateVerdict, MANIFEST_GATE, OnGateError};
 
 /// The gates that outcomes go through.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct Pending {
     pub gate: String,
     /// What follows when it cannot tell.
     pub on_error: OnGateError,
+    /// What it finds does not keep the outcome: its author is told.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub warns: bool,
     /// Who reports.
     pub by: Reporter,
 }
@@ -149,7 +153,7 @@ impl Round {
     pub(super) fn give_up(&mut self) -> Vec<Reported> {
         let pending = std::mem::take(&mut self.pending);
         let late = pending.iter().map(|pending| {
-            let why = "it took too long".to_owned();
+            let why = "it took longer than the `timeout` of its gate".to_owned();
             pending.reported(report(&pending.gate, GateVerdict::Error, why))
         });
         let late: Vec<Reported> = late.collect();
@@ -188,6 +192,16 @@ impl Round {
             .any(|it| it.report.verdict == GateVerdict::Fail)
     }
 
+    /// Did only the check of the manifest's files fail?
+    pub(super) fn failed_by_files_alone(&self) -> bool {
+        let mut failed = self.reports.iter();
+        let failed = failed
+            .by_ref()
+            .filter(|it| it.report.verdict == GateVerdict::Fail);
+        let mut gates = failed.map(|it| it.report.gate.as_str()).peekable();
+        gates.peek().is_some() && gates.all(|gate| gate == MANIFEST_GATE)
+    }
+
     /// The errors that block.
     pub(super) fn errors(&self) -> impl Iterator<Item = &Reported> {
         self.reports.iter().filter(|it| {
@@ -216,7 +230,10 @@ impl Reporter {
 }
 
 impl Pending {
-    fn reported(&self, report: GateReport) -> Reported {
+    fn reported(&self, mut report: GateReport) -> Reported {
+        if self.warns && report.verdict == GateVerdict::Fail {
+            report.verdict = GateVerdict::Pass;
+        }
         Reported {
             outcome: self.outcome,
             report,

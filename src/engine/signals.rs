@@ -159,6 +159,7 @@ impl State {
     pub(super) fn jobs_finished(&mut self, owner: &JobOwner, job: u32, results: &[JobResult]) {
         match owner {
             JobOwner::Worker(who) => self.checked(who, job, results),
+            JobOwner::Block(block) => self.gathered(*block, job, results),
         }
     }
 

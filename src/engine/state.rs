@@ -13,6 +13,7 @@ use super::asks::{Ask, Asks};
 use super::effect::Effect;
 use super::event::{Event, LoadedMesh, Timer, Traits};
 use super::fanout::FanOuts;
+use super::jobs::JobOwner;
 use super::meshes::Meshes;
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
 use super::open_messages::OpenMessages;
@@ -93,6 +94,10 @@ pub(super) struct StepOutput {
     pub(super) transitions: Vec<TransitionRecord>,
     /// Workers that may take what waits for them.
     pub(super) ready: BTreeSet<Address>,
+    /// Agents that a block has lent slots to, which it no longer needs.
+    pub(super) lent: BTreeSet<Address>,
+    /// A run has come to its end.
+    pub(super) run_ended: bool,
     /// What tx has written in this step.
     pub(super) own_messages: u32,
     /// The last turn that the author of the message under way had begun to be given when
@@ -170,7 +175,9 @@ impl State {
             Event::Recovered { alive } => self.recovered(&alive),
         }
         self.bind_what_is_left();
+        self.end_lent_slots();
         self.dispatch_all();
+        self.end_panes_of_ended_runs();
         self.end_turns();
         debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
         std::mem::take(&mut self.output.effects)
@@ -293,6 +300,7 @@ impl State {
                 (worker.due, Timer::State(address.clone())),
                 (worker.pause, Timer::Pause(address.clone())),
                 (worker.silence, Timer::Silence(address.clone())),
+                (worker.idle, Timer::Idle(address.clone())),
             ];
             for (due, timer) in times {
                 self.timers.change(timer, None, due);
@@ -310,6 +318,9 @@ impl State {
                 let timer = Timer::Member(block, index);
                 self.timers.change(timer, None, member.due);
             }
+            let due = fan_out.gathers().map(|(_, due)| due);
+            let timer = Timer::Job(JobOwner::Block(block));
+            self.timers.change(timer, None, due);
         }
         self
     }

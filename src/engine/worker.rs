@@ -60,6 +60,9 @@ pub struct Worker {
     pub due: Option<i64>,
     /// When it is paused, if it is then still busy after an ask.
     pub pause: Option<i64>,
+    /// When its pane is ended, if it is idle until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle: Option<i64>,
     /// When its pane is looked at, if nothing is heard of it before.
     pub silence: Option<i64>,
     /// The newest number of what was told of its process.

@@ -51,7 +51,7 @@ impl<'a> Findings<'a> {
             Cause::Duplicate => (Code::DuplicateKey, "keep one of the two"),
             Cause::Limit => (Code::YamlTooDeep, "write the values out, flat"),
         };
-        let hint = fault.hint.unwrap_or(hint);
+        let hint = fault.hint.as_deref().unwrap_or(hint);
         self.say(code, at..at + 1, fault.message.clone(), hint);
     }
 

@@ -188,6 +188,7 @@ codes! {
     UnknownMember    "TX0440" Error   "A block names an agent that does not exist."
     NeverOpens       "TX0441" Warning "A block that never opens, or a member that opens its own block."
     BadBlock         "TX0442" Warning "A setting of a block has a value that it cannot have."
+    NoBrain          "TX0443" Warning "The agents may ask the mesh `brain`, and there is no such mesh."
     ManifestGap      "TX0444" Warning "A file of the manifest that is not there when it is read, or is not found."
     BackToSelf       "TX0445" Warning "A route of the table leads back to its own agent, whom no message of its own wakes."
 }

@@ -29,7 +29,7 @@ impl Pane {
             // To go on trying helps nobody.
             Saw::Screen(view) if self.says_logged_out(view).is_some() => PaneSignal::End,
             Saw::Screen(view) => self.look(view),
-            Saw::NotSeen(_) | Saw::Hook(Hook::Queued) => PaneSignal::Unknown,
+            Saw::NotSeen(_) | Saw::Hook(Hook::Queued) | Saw::NothingFollows => PaneSignal::Unknown,
             Saw::Hook(Hook::TakenUp(Some(_))) => PaneSignal::TakenUp,
             Saw::Hook(Hook::TakenUp(None)) => PaneSignal::Busy,
             // Its outcome may be there long before it has ended its turn, which it shows itself.

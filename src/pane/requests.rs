@@ -7,8 +7,10 @@ use super::act::{Act, HookAnswer};
 use super::saw::{HookWants, Saw};
 use super::step::{Pane, PaneState};
 use crate::engine::{Decision, Dialog};
+use crate::runtime::screen::{Look, classify};
 
-/// How long the end of a turn is held up for what may follow, in milliseconds.
+/// How long the end of a turn is held up at most until it is known what follows, in
+/// milliseconds.
 const END_OF_TURN: i64 = 2_000;
 
 /// The requests that wait.
@@ -28,6 +30,19 @@ struct Permission {
     hook: u32,
     /// It has a number once it is shown.
     dialog: Dialog,
+    on_screen: OnScreen,
+}
+
+/// What the screen shows of a permission that a hook waits for. Some programs show a dialog
+/// meanwhile, which a person can answer in the pane; the hook is not told of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnScreen {
+    /// Nothing yet.
+    Nothing,
+    /// Its dialog.
+    Dialog,
+    /// Its dialog before, and something else since then.
+    NoMore(i64),
 }
 
 impl Requests {
@@ -43,13 +58,20 @@ impl Requests {
                 HookWants::Wake => released.extend(self.wake.replace(*request)),
                 HookWants::Permission(dialog) => {
                     let (hook, dialog) = (*request, dialog.clone());
-                    self.asks.push_back(Permission { hook, dialog });
+                    self.asks.push_back(Permission {
+                        hook,
+                        dialog,
+                        on_screen: OnScreen::Nothing,
+                    });
                 }
             },
             Saw::Withdrawn(gone) => {
                 self.end_of_turn.take_if(|(request, _)| request == gone);
                 self.wake.take_if(|request| request == gone);
                 self.asks.retain(|ask| ask.hook != *gone);
+            }
+            Saw::NothingFollows => {
+                released.extend(self.end_of_turn.take().map(|(request, _)| request));
             }
             // It can be told no more.
             Saw::Exited { .. } => *self = Requests::default(),
@@ -75,6 +97,38 @@ impl Requests {
         let Permission { dialog, .. } = self.asks.front_mut()?;
         dialog.request.get_or_insert(2 * (told + 1) + 1);
         Some(dialog.clone())
+    }
+
+    /// Compare the permission that is asked for with a look at the screen. The hook to release, if
+    /// a person has answered in the pane: its dialog was seen, and twice something else.
+    fn compare(&mut self, at: i64, look: &Look, apart: i64) -> Option<u32> {
+        let Permission {
+            hook, on_screen, ..
+        } = self.asks.front_mut()?;
+        *on_screen = match (look, *on_screen) {
+            (Look::Dialog { .. }, _) => OnScreen::Dialog,
+            (Look::Busy | Look::Idle, OnScreen::Dialog) => OnScreen::NoMore(at),
+            (Look::Busy | Look::Idle, OnScreen::NoMore(since)) if at - since >= apart => {
+                let hook = *hook;
+                self.asks.pop_front();
+                return Some(hook);
+            }
+            // Something may cover the dialog.
+            (Look::Unknown(_) | Look::Limited { .. } | Look::Dead, OnScreen::NoMore(_)) => {
+                OnScreen::Dialog
+            }
+            (
+                Look::Busy | Look::Idle | Look::Unknown(_) | Look::Limited { .. } | Look::Dead,
+                as_before,
+            ) => as_before,
+        };
+        None
+    }
+
+    /// Was a dialog that a hook waits for no longer seen at the last look?
+    pub(super) fn is_in_doubt(&self) -> bool {
+        let ask = self.asks.front();
+        ask.is_some_and(|ask| matches!(ask.on_screen, OnScreen::NoMore(_)))
     }
 
     /// A hook that can be answered with a text, and whether that continues a turn.
@@ -105,6 +159,21 @@ impl Pane {
     /// The permission that a hook of its program waits for.
     pub(super) fn asked_by_hook(&mut self) -> Option<Dialog> {
         self.requests.show(self.told)
+    }
+
+    /// A person may have answered a dialog in the pane. Then its hook waits for nothing.
+    pub(super) fn notice_answer_in_pane(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
+        let Saw::Screen(view) = saw else { return };
+        if !self.requests.asks() {
+            return;
+        }
+        let look = classify(&self.setup.screen, &view.screen);
+        if let Some(hook) = self.requests.compare(self.at, &look, self.setup.apart) {
+            acts.push(Act::Answer {
+                request: hook,
+                answer: HookAnswer::Nothing,
+            });
+        }
     }
 
     /// The human has decided: the hook that asked is told. It may be gone by now.

@@ -57,6 +57,8 @@ pub enum Saw {
     },
     /// A text for it, in place of one that waits.
     Deliver(Text),
+    /// The end of its turn is known, and no text follows from that.
+    NothingFollows,
     /// It is to be interrupted, and told why.
     Interrupt(Option<Text>),
     /// Somebody wants to know what it shows.
@@ -97,6 +99,7 @@ impl Saw {
             | Saw::Withdrawn(_)
             | Saw::Decided { .. }
             | Saw::Deliver(_)
+            | Saw::NothingFollows
             | Saw::Interrupt(_)
             | Saw::Look
             | Saw::End

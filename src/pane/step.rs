@@ -148,6 +148,11 @@ impl Pane {
         self.at = self.at.max(at);
         let mut acts = Vec::new();
         self.requests.note(self.at, &saw, &mut acts);
+        if saw == Saw::NothingFollows {
+            // It concerns the hook that waited for this, and nothing else.
+            return acts;
+        }
+        self.notice_answer_in_pane(&saw, &mut acts);
         let (phase, seen) = (self.phase(), self.seen(&saw));
         let by = decide(phase, seen);
         self.moved = Some((phase, seen, by));
@@ -176,6 +181,9 @@ impl Pane {
                 false => self.answer(shown.unwrap_or(0), &mut acts),
             }
             self.give_up(&mut acts);
+        }
+        if self.requests.is_in_doubt() {
+            self.next_look = Some(self.at + self.setup.apart);
         }
         acts
     }

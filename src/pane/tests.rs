@@ -705,6 +705,20 @@ fn what_follows_at_the_end_of_a_turn_is_the_answer_of_its_hook() {
 }
 
 #[test]
+fn a_hook_at_the_end_of_a_turn_is_released_as_soon_as_nothing_follows() {
+    let mut play = launched();
+    play.see(request(1, HookWants::EndOfTurn));
+    let acts = play.see(Saw::NothingFollows);
+    assert_eq!(acts, [answered(1, HookAnswer::Nothing)]);
+    assert_eq!(play.pane.due(), None);
+    // A text was given to it meanwhile: it has its answer.
+    let mut play = launched();
+    play.see(request(1, HookWants::EndOfTurn));
+    play.see(Saw::Deliver(text(2)));
+    assert_eq!(play.see(Saw::NothingFollows), []);
+}
+
+#[test]
 fn a_hook_at_the_end_of_a_turn_is_not_held_up_for_long() {
     let mut play = launched();
     play.see(request(1, HookWants::EndOfTurn));
@@ -818,6 +832,47 @@ fn an_answer_of_before_a_restart_counts_for_no_other_permission() {
         decide(&mut play, now)[0],
         Act::Answer { request: 1, .. }
     ));
+}
+
+#[test]
+fn a_permission_is_open_no_more_when_its_dialog_has_gone_from_the_screen() {
+    let mut play = launched();
+    play.see(request(7, permission()));
+    // Nothing is known before the dialog is drawn.
+    play.see(screen("working"));
+    play.later(1_000);
+    assert_eq!(play.see(screen("working")), []);
+    play.see(screen("Allow it?"));
+    // It may be a flicker.
+    play.later(1_000);
+    assert_eq!(play.see(screen("working")), []);
+    assert_eq!(play.pane.due(), Some(play.at + 500));
+    play.later(500);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    let acts = play.see(screen("working"));
+    assert_eq!(acts[0], answered(7, HookAnswer::Nothing));
+    assert!(
+        matches!(acts[1], Act::Tell(Report::Busy { .. })),
+        "{acts:?}"
+    );
+}
+
+#[test]
+fn a_dialog_that_comes_back_is_still_open() {
+    let mut play = launched();
+    play.see(request(7, permission()));
+    for shown in [
+        "Allow it?",
+        "> ",
+        "Allow it?",
+        "> ",
+        "something over it",
+        "> ",
+    ] {
+        play.later(600);
+        assert_eq!(play.see(screen(shown)), [], "{shown}");
+    }
+    assert_eq!(play.pane.phase(), PanePhase::Dialog);
 }
 
 #[test]

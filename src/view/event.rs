@@ -269,6 +269,8 @@ pub(super) fn in_words(record: &Record) -> String {
             Timer::Expires(_) => "the human did not answer in time".into(),
             Timer::Check(who, _) => format!("the gates of a late outcome of {who} took too long"),
             Timer::Member(_, index) => format!("the time of member {index} is over"),
+            Timer::Idle(who) => format!("{who} was idle long enough"),
+            Timer::Job(owner) => format!("jobs of {} took too long", owner_in_words(&owner)),
         },
         Event::JobsFinished { owner, results, .. } => {
             let ends: Vec<String> = results.iter().map(end_of_job).collect();
@@ -296,6 +298,7 @@ pub(super) fn in_words(record: &Record) -> String {
 fn owner_in_words(owner: &JobOwner) -> String {
     match owner {
         JobOwner::Worker(worker) => worker.to_string(),
+        JobOwner::Block(block) => format!("the block of message {}", block.0),
     }
 }
 

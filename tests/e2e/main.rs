@@ -28,4 +28,5 @@ mod text;
 mod trust;
 mod upgrade;
 mod verbs;
+mod workflows;
 mod wrapper;

@@ -15,6 +15,7 @@ mod lab;
 mod limits;
 mod matrix;
 mod others;
+mod permissions;
 mod team;
 mod trial;
 mod words;

@@ -394,19 +394,28 @@ impl Play {
         job: u32,
         verdict: Verdict,
     ) -> Vec<Effect> {
-        let (end, output) = match verdict {
-            Verdict::Pass => (JobEnd::Code(0), String::new()),
-            Verdict::Fail { findings } => (JobEnd::Code(1), findings),
-            Verdict::Error { why } => (JobEnd::Failed { why }, String::new()),
-        };
+        self.jobs_finished_with(worker, job, vec![verdict])
+    }
+
+    /// The jobs of a check end with these verdicts.
+    pub(super) fn jobs_finished_with(
+        &mut self,
+        worker: Address,
+        job: u32,
+        verdicts: Vec<Verdict>,
+    ) -> Vec<Effect> {
+        let results = verdicts.into_iter().map(|verdict| {
+            let (end, output) = match verdict {
+                Verdict::Pass => (JobEnd::Code(0), String::new()),
+                Verdict::Fail { findings } => (JobEnd::Code(1), findings),
+                Verdict::Error { why } => (JobEnd::Failed { why }, String::new()),
+            };
+            JobResult::of(end, output)
+        });
         self.happen(Event::JobsFinished {
             owner: JobOwner::Worker(worker),
             job,
-            results: vec![JobResult {
-                end,
-                output,
-                rearmatter: Rearmatter::default(),
-            }],
+            results: results.collect(),
         })
     }
 
@@ -583,10 +592,22 @@ impl Play {
         }
     }
 
-    /// What has come for the human, by name.
+    /// What has come for the human, by name; of what tx tells, without what it is about.
     pub(super) fn core_has(&self) -> Vec<String> {
+        let told = [
+            "work was parked",
+            "a message was parked",
+            "an outcome was parked",
+            "a file was refused",
+            "a run is complete",
+            "a run has failed",
+        ];
+        let short = |name: String| {
+            let told = told.iter().find(|told| name.starts_with(**told));
+            told.map_or(name, |told| (*told).to_owned())
+        };
         let seen = self.effects.iter().filter_map(|effect| match effect {
-            Effect::NotifyHuman { number, .. } => Some(self.name(*number)),
+            Effect::NotifyHuman { number, .. } => Some(short(self.name(*number))),
             _ => None,
         });
         seen.collect()

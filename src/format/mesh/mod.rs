@@ -23,6 +23,7 @@ mod raw;
 mod raw_workflow;
 mod resolve;
 mod schema;
+mod sessions;
 mod shapes;
 mod table;
 #[cfg(test)]

@@ -287,17 +287,6 @@ impl Scope<'_, '_, '_> {
         at: &[PathSegment],
     ) -> Gather {
         let prompt = prompt.map(|prompt| prompt.0).unwrap_or_default();
-        let gather = self.strategy(strategy, prompt, at);
-        if gather != Gather::Concat {
-            let message = "results are not gathered yet: the join gets all of them (`concat`)";
-            let hint = "leave it out, or let the join weigh the results";
-            self.document
-                .about_value(Code::NotObeyedYet, at, message.to_owned(), hint);
-        }
-        gather
-    }
-
-    fn strategy(&mut self, strategy: Option<Scalar>, prompt: String, at: &[PathSegment]) -> Gather {
         match strategy.as_ref().map(|word| word.0.as_str()) {
             None if !prompt.trim().is_empty() => Gather::Custom(prompt),
             None | Some("concat") => Gather::Concat,

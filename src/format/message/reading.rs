@@ -172,7 +172,10 @@ impl<'a> Reading<'a> {
                 "this is not YAML ({}), so each line was read as `key: text`",
                 fault.message
             ),
-            fault.hint.unwrap_or("put the value in double quotes"),
+            fault
+                .hint
+                .as_deref()
+                .unwrap_or("put the value in double quotes"),
         );
     }
 
