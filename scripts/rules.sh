@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Does anything notice when a rule of the engine or of a pane is broken? Each patch of tests/rules/
 # breaks one. It is applied in a scratch copy, alone: the test that it names must fail, or else another
-# of the engine, or else one of 40 lives of the simulation. If it breaks a pane, one of 1,000 lives of
-# a pane at a terminal must.
+# of the engine, or else one of 40 lives of the simulation. If it names the lives of a pane at a
+# terminal (`typing::`), one of 1,000 of them must.
 #
 #     scripts/rules.sh                 all of them
 #     scripts/rules.sh 03 17-strict    those whose names begin so
@@ -53,7 +53,7 @@ for patch in "$root"/tests/rules/*.patch; do
     by=""
     if ! (cd "$copy" && patch --quiet --strip=1 --fuzz=1 <"$patch") >"$log" 2>&1; then
         by="NOTHING: it does not apply"
-    elif grep -q '^+++ b/src/pane/' "$patch"; then
+    elif [[ $named == typing::* ]]; then
         if ! tests 600 --test sim --no-run; then
             by="NOTHING: it does not compile"
         elif tests 900 --test sim typing; then

@@ -25,6 +25,8 @@ use crate::watch::Watch;
 
 /// When every life begins, in milliseconds since 1970.
 const BEGIN: i64 = 1_800_000_000_000;
+/// What happens in the longest of lives before all gets calm.
+const MOST_THINGS: u64 = 30_000;
 /// The events and effects that are shown of a life that fails, unless `TX_SIM_LINES` says more.
 const SHOWN: usize = 40;
 
@@ -228,8 +230,9 @@ impl World {
         };
         let thing = self.schedule.first_key_value().map(|(at, _)| at.0);
         let files = self.settings.files as u64;
-        let enough =
-            self.files.count() as u64 >= files || self.order - self.looked_after > 60 * files;
+        // Where everybody is stopped, little but faults goes on.
+        let things = self.order - self.looked_after;
+        let enough = self.files.count() as u64 >= files || things > (60 * files).min(MOST_THINGS);
         if !self.calm && enough && self.tasks_left == 0 {
             return false;
         }

@@ -151,7 +151,32 @@ impl Model {
             }
         }
         self.compare(said, &may, Some(made), None);
-        self.accept(said, None, &may, made, false, false);
+        // An outcome that no gate has passed is parked with work that still owes an answer.
+        let parked = made.parked && !(self.is_gated(said) && self.owes_answer(&said.from));
+        let made = Made {
+            parked,
+            ..made.clone()
+        };
+        self.accept(said, None, &may, &made, false, false);
+    }
+
+    /// Does a gate of its mesh check this outcome?
+    fn is_gated(&self, said: &Envelope) -> bool {
+        let mesh = self.meshes.get(&said.from.mesh);
+        let mut gates = mesh.into_iter().flat_map(|mesh| &mesh.gates);
+        gates.any(|gate| {
+            let agent = gate.agent.as_ref();
+            agent.is_none_or(|agent| *agent == said.from.agent)
+                && said.status.as_ref().is_some_and(|s| gate.words.contains(s))
+        })
+    }
+
+    /// Does it have several things in hand, one of them an ask without an answer?
+    fn owes_answer(&self, who: &Address) -> bool {
+        self.hands.get(who).is_some_and(|hand| {
+            let mut asks = hand.items.iter().filter(|(_, kind)| *kind == Kind::Ask);
+            hand.items.len() > 1 && asks.any(|(ask, _)| !hand.answered.contains(ask))
+        })
     }
 
     fn answer_of(&self, from: &Address, ask: Message) -> May {
