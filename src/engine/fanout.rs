@@ -300,7 +300,6 @@ fn is_concat(gather: &Gather) -> bool {
     *gather == Gather::Concat
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
 fn is_open(phase: &BlockPhase) -> bool {
     *phase == BlockPhase::Open
 }

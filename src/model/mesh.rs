@@ -377,7 +377,7 @@ impl Mesh {
             let pattern = words(intent);
             let mut at = 0;
             let mut pieces = pattern.split('*').map(str::trim).filter(|p| !p.is_empty());
-            pattern.chars().any(|c| c.is_alphanumeric())
+            pattern.chars().any(char::is_alphanumeric)
                 && pieces.all(|piece| match text[at..].find(&format!(" {piece} ")) {
                     Some(found) => {
                         at += found + piece.len() + 1;

@@ -101,7 +101,7 @@ fn gather_of_each_strategy_gives_the_join_one_message() {
             .unwrap()
             .about
             .iter()
-            .map(|id| id.as_str())
+            .map(crate::model::MsgId::as_str)
             .collect();
         assert_eq!(about, ["ra", "rb", "rc"], "it replies to all of them");
         for id in ["ra", "rb", "rc"] {

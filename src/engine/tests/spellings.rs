@@ -209,6 +209,9 @@ fn any_number() -> Block {
     ensemble(MinSuccesses::Number(0))
 }
 
+/// A way to end a run too early, and who tries it.
+type Way = (&'static str, fn() -> Play);
+
 /// What a mesh may say so that its runs end early.
 const HASTY: &str = "check_queue_on_complete: false\nstop_on_first_complete: true\n";
 
@@ -225,7 +228,7 @@ fn complete_aside(play: &mut Play, by: &str) {
 
 #[test]
 fn no_run_is_complete_while_a_member_or_a_part_of_it_has_not_run() {
-    let ways: [(&str, fn() -> Play); 12] = [
+    let ways: [Way; 12] = [
         ("a member waits in a queue", || {
             let mut play = stage(any_number(), HASTY);
             play.stop("dev/c");

@@ -40,7 +40,7 @@ pub(super) enum RawWorkspace {
 #[derive(Debug)]
 pub(super) enum RawLimit {
     Number(u32),
-    Rules(RawLimitRules),
+    Rules(Box<RawLimitRules>),
 }
 
 /// An amount of money: a number, or a map that has it.
@@ -265,7 +265,7 @@ impl<'de> Shaped<'de> for RawLimit {
     }
 
     fn from_map<A: MapAccess<'de>>(fields: A) -> Result<Self, A::Error> {
-        map(fields).map(RawLimit::Rules)
+        map(fields).map(Box::new).map(RawLimit::Rules)
     }
 }
 
