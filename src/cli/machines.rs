@@ -19,7 +19,7 @@ pub(super) fn under_way(now: &Now) -> String {
         .iter()
         .map(|it| format!("  {}\n", line(it)))
         .collect();
-    format!("\n{}\n{lines}", bold("workflows"))
+    format!("{}\n{lines}", bold("workflows"))
 }
 
 /// What of them waits for a person, with the command.

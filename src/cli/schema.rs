@@ -4,13 +4,14 @@ use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
+use super::exit::FailureView;
 use super::wait::Waited;
 use super::{check, demo, doctor, init, mesh, start, worker};
 use crate::actions::{Answered, DeadLetterDone, PruneView, SentView, StopView, WorkerDone};
 use crate::view::{
-    AgentView, AskView, Calibration, DeadLetter, DeadLetterView, Differences, EventView, Hop,
-    InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now, RuntimeLine,
-    RuntimeView, StateView, Trace, WorkerView,
+    AgentView, AskView, Calibration, DeadLetter, DeadLetterView, Differences, EventView,
+    FullMessage, Hop, InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView,
+    Now, RuntimeLine, RuntimeView, StateView, TaskDetails, TaskList, Trace, WorkerView,
 };
 
 /// What each verb answers: one document, or one a line where it streams. Under `$defs` are
@@ -33,6 +34,9 @@ pub fn schema() -> Value {
     add("mesh graph", one::<mesh::GraphView>);
     add("mesh prompt", one::<mesh::PromptView>);
     add("status", one::<Now>);
+    add("runs", one::<TaskList>);
+    add("runs ID", one::<TaskDetails>);
+    add("show", one::<FullMessage>);
     add("inbox", one::<Vec<InboxView>>);
     add("inbox --follow", one::<InboxView>);
     add("asks", one::<Vec<AskView>>);
@@ -60,6 +64,8 @@ pub fn schema() -> Value {
     add("doctor", one::<doctor::ChecksView>);
     add("doctor --export", one::<doctor::ExportView>);
     add("demo", either::<Hop, demo::DemoView>);
+    let failure = generator.subschema_for::<FailureView>().to_value();
+    verbs.insert("a failure of any verb".into(), failure);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What the verbs of tx answer with --json",

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::layout::{in_local_time, local};
 use super::{Context, Exit, Refused, require_journal};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
@@ -64,15 +65,16 @@ fn agent_text(agent: &AgentView) -> String {
         waiting_for,
         ..
     } = agent;
-    let since = agent.since.map(|at| format!(" since {at}"));
+    let since = agent.since.map(|at| format!(" since {}", local(at)));
     let is = format!(
-        "{}{}: {waiting_for}",
+        "{}{}: {}",
         state.as_str(),
-        since.unwrap_or_default()
+        since.unwrap_or_default(),
+        in_local_time(waiting_for)
     );
     let mut text = match agent.as_of {
         None => format!("{address} is {is}\n"),
-        Some(at) => format!("as of {at}, {address} was {is}\n"),
+        Some(at) => format!("as of {}, {address} was {is}\n", local(at)),
     };
     for (what, ids) in [("in hand", work), ("waiting", queue)] {
         if !ids.is_empty() {
@@ -109,7 +111,7 @@ pub(super) fn as_text(message: &MessageView) -> String {
         );
     }
     if let (Some(why), Some((at, evidence))) = (&message.refused, &message.refusal) {
-        let _ = writeln!(text, "  refused at {at}: {why}\n    {evidence}");
+        let _ = writeln!(text, "  refused at {}: {why}\n    {evidence}", local(*at));
     }
     if let Some(transition) = &message.transition {
         let _ = writeln!(text, "  moved the workflow: {transition}");
@@ -123,12 +125,12 @@ pub(super) fn as_text(message: &MessageView) -> String {
             .iter()
             .filter(|entry| entry.delivery == place)
         {
-            let (at, step, evidence) = (entry.at, entry.step.as_str(), &entry.evidence);
+            let (at, step, evidence) = (local(entry.at), entry.step.as_str(), &entry.evidence);
             let _ = writeln!(text, "    {at}  {step:<12}  {evidence}");
         }
     }
     for waits in &message.waiting_for {
-        let _ = writeln!(text, "\n  waits for {waits}");
+        let _ = writeln!(text, "\n  waits for {}", in_local_time(waits));
     }
     printable_lines(&text)
 }

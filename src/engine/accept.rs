@@ -391,7 +391,8 @@ impl State {
             held.facts.way.clone_from(&way);
         }
         let body = format!("{from}: {why}");
-        self.tell_core_of_parked("a message was parked", body, Some(number));
+        let headline = self.parked_headline("a message was parked", Some(number), &body);
+        self.tell_core_of_parked(&headline, body, Some(number));
         if let Some(Forwarding::Machine(stage)) = &way {
             self.outcome_over_budget(stage, from, number, why);
         }

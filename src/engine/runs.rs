@@ -275,6 +275,11 @@ impl State {
             true => "a run has failed",
             false => "a run is complete",
         };
+        let first = self.messages.facts(number).or(run.first.as_deref());
+        let headline = match first {
+            Some(first) => format!("{headline}: {}", first.headline),
+            None => headline.to_owned(),
+        };
         let of_machine = self.machines.iter().any(|(_, it)| it.run == Some(number));
         let of_block = self.fan_outs.iter().any(|(_, it)| it.run == Some(number));
         if of_machine || of_block {
@@ -284,7 +289,7 @@ impl State {
             run.ended = true;
         }
         self.output.run_ended = true;
-        self.tell_core_again(headline, body, Some(number));
+        self.tell_core_again(&headline, body, Some(number));
     }
 
     /// Does a message of this run wait for an agent of its mesh?

@@ -37,6 +37,8 @@ pub(crate) struct TraceEntry {
     /// It is a result that the join of a block was given.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) joined: bool,
+    /// When the last of its deliveries ended, if all have.
+    pub(crate) ended: Option<Time>,
     #[serde(skip)]
     number: MessageNo,
     /// The messages it follows from, as far as they are of these threads.
@@ -58,6 +60,7 @@ pub(crate) fn trace(history: History, threads: &[MessageNo], page: Page) -> Resu
                 step: facts.step(),
                 transition: facts.transition().map(ToOwned::to_owned),
                 joined: facts.is_joined(),
+                ended: facts.ended().map(Time),
                 number: facts.number,
                 after: cause.copied().collect(),
             })

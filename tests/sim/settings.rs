@@ -230,6 +230,8 @@ pub(crate) struct Settings {
     pub(crate) acts: BTreeSet<Act>,
     /// Most meshes have a machine, and the reference is not asked.
     pub(crate) machines: bool,
+    /// Meshes have blocks and pools. The reference does not know these, and is not asked.
+    pub(crate) workflows: bool,
 }
 
 impl Settings {
@@ -253,6 +255,17 @@ impl Settings {
             faults,
             acts,
             machines: false,
+            workflows: false,
+        }
+    }
+
+    /// The same with blocks and pools.
+    pub(crate) fn with_workflows(seed: u64, size: usize) -> Settings {
+        let settings = Settings::of(seed, size);
+        Settings {
+            agents: settings.agents.max(4),
+            workflows: true,
+            ..settings
         }
     }
 }
