@@ -170,13 +170,11 @@ fn used(now: &Now) -> String {
 
 fn questions(now: &Now) -> String {
     let lines = now.asks.iter();
+    let held = machines::wait_for_person(now).into_iter();
+    let held = held.map(|line| format!("  {line}\n"));
     let lines: String = lines
         .map(|ask| format!("  {}\n", asks::line(ask)))
-        .chain(
-            machines::wait_for_person(now)
-                .iter()
-                .map(|line| format!("  {line}\n")),
-        )
+        .chain(held)
         .collect();
     section("waits for you", &lines)
 }
