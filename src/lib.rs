@@ -23,6 +23,7 @@ pub mod cli;
 pub mod daemon;
 pub mod engine;
 pub mod format;
+pub mod git;
 pub mod journal;
 pub mod model;
 pub mod pane;

@@ -8,6 +8,7 @@ mod demo;
 mod dlq;
 mod doctor;
 mod exit;
+mod git_job;
 mod hook;
 mod inbox;
 mod init;
@@ -31,6 +32,7 @@ mod turn;
 mod wait;
 mod why;
 mod worker;
+mod worktree;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -77,6 +79,7 @@ pub fn main() -> Exit {
         Verb::Worker(verb) => worker::run(&context, &verb),
         Verb::Stop(verb) => stop::run(&context, &verb),
         Verb::Why(verb) => why::run(&context, &verb),
+        Verb::Worktree(verb) => worktree::run(&context, &verb),
         Verb::Quality(verb) => quality::run(&context, &verb),
         Verb::Trace(verb) => trace::run(&context, &verb),
         Verb::Spy(verb) => spy::run(&context, &verb),
@@ -87,6 +90,7 @@ pub fn main() -> Exit {
         Verb::Run(verb) => run::run(&context, &verb),
         Verb::Attach(verb) => attach::run(&context, &verb),
         Verb::Turn(verb) => turn::run(&verb),
+        Verb::GitJob(_) => git_job::run(),
         Verb::Hook(verb) => hook::run(&context, &verb),
         Verb::Runtime(verb) => runtime::run(&context, &verb),
         Verb::Doctor(verb) => doctor::run(&context, &verb),
@@ -133,12 +137,16 @@ enum Verb {
     Stop(stop::StopArgs),
     Why(why::WhyArgs),
     Quality(quality::QualityArgs),
+    #[command(subcommand)]
+    Worktree(worktree::WorktreeArgs),
     Trace(trace::TraceArgs),
     Spy(spy::SpyArgs),
     #[command(subcommand)]
     Dlq(dlq::DlqArgs),
     Replay(replay::ReplayArgs),
     Prune(prune::PruneArgs),
+    #[command(hide = true)]
+    GitJob(git_job::GitJobArgs),
     #[command(hide = true)]
     Turn(turn::TurnArgs),
     #[command(hide = true)]

@@ -6,11 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::wait::Waited;
 use super::{check, demo, doctor, init, mesh, start, worker};
-use crate::actions::{Answered, DeadLetterDone, PruneView, SentView, StopView, WorkerDone};
+use crate::actions::{
+    Answered, CleanedView, DeadLetterDone, PruneView, SentView, StopView, WorkerDone,
+};
 use crate::view::{
-    AgentView, AskView, Calibration, DeadLetter, DeadLetterView, Differences, EventView, Hop,
-    InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now, RuntimeLine,
-    RuntimeView, StateView, Trace, WorkerView,
+    AgentView, AskView, Calibration, DeadLetter, DeadLetterView, DifferenceView, Differences,
+    EventView, Hop, InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now,
+    RuntimeLine, RuntimeView, StateView, Trace, WorkerView, WorktreeView,
 };
 
 /// What each verb answers: one document, or one a line where it streams. Under `$defs` are
@@ -48,6 +50,9 @@ pub fn schema() -> Value {
     add("why MSG", one::<MessageView>);
     add("why AGENT", one::<AgentView>);
     add("quality", one::<Vec<Calibration>>);
+    add("worktree list", one::<Vec<WorktreeView>>);
+    add("worktree diff", one::<DifferenceView>);
+    add("worktree clean", one::<Vec<CleanedView>>);
     add("trace", one::<Trace>);
     add("spy", one::<EventView>);
     add("dlq list", one::<Vec<DeadLetter>>);

@@ -1,7 +1,10 @@
 //! What a worker is to be given, cloned out of the state and the journal as they are after the
 //! commit. The loop does this; files are read and written by [`TurnInput`], beside it.
 
+use std::path::{Path, PathBuf};
+
 use base16ct::lower::encode_string;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::jobs::Batch;
@@ -10,12 +13,13 @@ use super::process::Manner;
 use super::processes::Start;
 use super::turn_input::{BusFile, DeliveredMessage, TurnInput};
 use crate::engine::{
-    Arrived, AttemptId, Event, Job, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord,
-    ProcessExit, State, Step, Turn,
+    Arrived, AttemptId, Event, GitJob, Job, JobOwner, JobPlace, JobResult, MessageNo,
+    MessageRecord, ProcessExit, State, Step, Turn,
 };
+use crate::git::GitOrder;
 use crate::journal::{Error, Reader, Store, StoredMessage};
 use crate::model::{Address, Agent, Kind, Rearmatter};
-use crate::project::{Project, Task, workspace};
+use crate::project::{Project, Task, workspace, worktree_folder};
 use crate::runtime::uses_session;
 
 /// Where everything is that is handed over.
@@ -88,6 +92,9 @@ impl InputBuilder<'_> {
             };
             Ok((self.contents(worker, messages)?, task))
         };
+        let work_feature = self.store.state().worker(worker);
+        let work_feature = work_feature.and_then(|worker| worker.overrides.feature.clone());
+        let work_feature = work_feature.filter(|_| mesh.worktree.is_some());
         let (mut contents, task) = read().map_err(|error| error.to_string())?;
         let work = self.store.state().worker(worker);
         let work = work.and_then(|worker| worker.status.work());
@@ -111,6 +118,7 @@ impl InputBuilder<'_> {
             contents,
             task,
             member,
+            feature: work_feature,
         })
     }
 
@@ -154,6 +162,9 @@ impl InputBuilder<'_> {
         to: &Address,
     ) -> Result<DeliveredMessage, Error> {
         let mut whole = content(self.store.reader(), facts, to)?;
+        if let Some(criteria) = &facts.criteria {
+            whole.body += &fulfil(criteria);
+        }
         for quoted in &facts.quotes {
             let Some(facts) = self.store.history().message(*quoted)? else {
                 continue;
@@ -170,6 +181,7 @@ impl InputBuilder<'_> {
             let status = facts.status.as_ref().map(|word| format!(", status {word}"));
             let status = status.unwrap_or_default();
             whole.body += &format!("\n\n# `{id}` from {from}{status}: {headline}\n\n{text}");
+            whole.body += &facts.criteria.as_deref().map(fulfil).unwrap_or_default();
         }
         Ok(whole)
     }
@@ -183,11 +195,26 @@ impl InputBuilder<'_> {
         jobs: Vec<Job>,
         env: Vec<(String, String)>,
     ) -> Result<Batch, Event> {
-        let folder = self.project.root.clone();
-        let mut environment = vec![("TX_ROOT".to_owned(), folder.to_string_lossy().into_owned())];
+        let root = self.project.root.clone();
+        let mut meshes = self.store.state().meshes();
+        let mesh = meshes.find(|loaded| loaded.mesh.name == place.mesh);
+        let worktree = mesh.and_then(|loaded| {
+            let (rules, feature) = (loaded.mesh.worktree.as_ref(), place.feature.as_ref());
+            worktree_folder(self.project, rules, feature)
+        });
+        let folder = worktree.clone().unwrap_or_else(|| root.clone());
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut environment = vec![
+            ("TX_ROOT".to_owned(), text(&root)),
+            ("TX_WORKDIR".to_owned(), text(&folder)),
+        ];
         environment.extend(env);
         let stdin_of = |job: &Job| match job {
             Job::Gate { stdin, .. } => self.text(*stdin),
+            Job::Git(job) => {
+                let order = self.git_order(job, place, worktree.clone())?;
+                Ok(order.map_or_else(String::new, |order| json!(order).to_string()))
+            }
             Job::Script { .. } | Job::File { .. } | Job::Commit { .. } => Ok(String::new()),
         };
         let texts: Result<Vec<String>, Error> = jobs.iter().map(stdin_of).collect();
@@ -201,6 +228,8 @@ impl InputBuilder<'_> {
                     job,
                     jobs: jobs.into_iter().zip(texts).collect(),
                     folder,
+                    root,
+                    until_failure: false,
                     environment,
                 })
             }
@@ -213,6 +242,47 @@ impl InputBuilder<'_> {
                     .collect(),
             }),
         }
+    }
+
+    /// What is to be done with git; `None`: there is no feature to do it for.
+    fn git_order(
+        &self,
+        job: &GitJob,
+        place: &JobPlace,
+        worktree: Option<PathBuf>,
+    ) -> Result<Option<GitOrder>, Error> {
+        let root = self.project.root.clone();
+        let feature = place.feature.clone();
+        Ok(match (job, worktree.clone().zip(feature.clone())) {
+            (GitJob::Create, Some((path, feature))) => Some(GitOrder::Create {
+                root,
+                path,
+                feature,
+                messages: self.project.messages(),
+            }),
+            (GitJob::Remove, Some((path, feature))) => Some(GitOrder::Remove {
+                root,
+                path,
+                feature,
+            }),
+            (GitJob::Create | GitJob::Remove, None) => None,
+            (GitJob::Commit { outcome }, _) => {
+                let facts = self.store.history().message(*outcome)?;
+                let message = facts.map(|facts| {
+                    let (headline, from, id) = (&facts.headline, &facts.from, &facts.id);
+                    format!("{headline}\n\nAgent: {from}\nMessage: {id}\n")
+                });
+                Some(GitOrder::Commit {
+                    folder: worktree.unwrap_or_else(|| root.clone()),
+                    root,
+                    message: message.unwrap_or_default(),
+                })
+            }
+            (GitJob::Changes, tree) => Some(GitOrder::Changes {
+                root,
+                feature: tree.map(|(_, feature)| feature),
+            }),
+        })
     }
 
     fn text(&self, number: Option<MessageNo>) -> Result<String, Error> {
@@ -250,7 +320,9 @@ impl InputBuilder<'_> {
             workspace: None,
             ..agent.clone()
         };
-        let folder = workspace(self.project, mesh, &agent, Some(task));
+        let at = worktree_folder(self.project, mesh.worktree.as_ref(), place.feature.as_ref());
+        let at = at.unwrap_or_else(|| self.project.root.clone());
+        let folder = workspace(&at, mesh, &agent, Some(task));
         Ok(folder.map(|folder| folder.to_string_lossy().into_owned()))
     }
 
@@ -276,6 +348,11 @@ impl InputBuilder<'_> {
             &hex[20..32]
         )
     }
+}
+
+/// What work must fulfil, below its task.
+fn fulfil(criteria: &str) -> String {
+    format!("\n\n# What the work must fulfil\n\n{criteria}")
 }
 
 /// A message as its recipient reads it, from the journal: its file may be gone.

@@ -45,6 +45,10 @@ pub(super) struct Batch {
     pub(super) jobs: Vec<(Job, String)>,
     /// Where they run.
     pub(super) folder: PathBuf,
+    /// The project's own folder.
+    pub(super) root: PathBuf,
+    /// None is run after one that failed.
+    pub(super) until_failure: bool,
     /// The variables that they get besides.
     pub(super) environment: Vec<(String, String)>,
 }
@@ -133,6 +137,7 @@ fn folder_of(run: &Path, owner: &JobOwner) -> PathBuf {
             let worker_jobs = jobs.join("worker").join(worker.mesh.as_str());
             worker_jobs.join(worker.agent.as_str())
         }
+        JobOwner::Run(run) => jobs.join("run").join(run.0.to_string()),
     }
 }
 
@@ -153,12 +158,19 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
         job,
         jobs,
         folder: place,
+        root,
+        until_failure,
         environment,
     } = batch;
     let old = folder.to_owned();
     run_blocking(move || clear_old(&old, job)).await;
-    let mut results = Vec::with_capacity(jobs.len());
+    let mut results: Vec<JobResult> = Vec::with_capacity(jobs.len());
     for (index, (what, stdin)) in jobs.into_iter().enumerate() {
+        let has_failed = |result: &JobResult| result.end != JobEnd::Code(0);
+        if until_failure && results.iter().any(has_failed) {
+            results.push(failed("it was not run, since one before it failed"));
+            continue;
+        }
         let attempt = Attempt::at(&folder.join(job.to_string()).join(index.to_string()));
         tracing::info!(?owner, job, index, "job");
         let result = match what {
@@ -183,6 +195,13 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
                     Ok(()) => JobResult::of(JobEnd::Code(0), String::new()),
                     Err(why) => JobResult::of(JobEnd::Code(1), why),
                 }
+            }
+            Job::Git(_) => {
+                // A process of its own does it, and finishes it if this one is killed.
+                let argv = vec![program.to_owned(), "git-job".into()];
+                let order = order(argv, &root, None, &environment);
+                let most = Job::GIT_TIME;
+                run_one(&attempt, program, order, stdin, most, MOST_OF_SCRIPT).await
             }
             Job::Commit { commit } => {
                 let found = timeout(GIT, is_on_branch(&place, &commit)).await;

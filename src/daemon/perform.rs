@@ -2,6 +2,7 @@
 //! what came of it.
 
 use super::input_builder::{InputBuilder, SpawnOptions};
+use super::jobs::Batch;
 use super::run::Daemon;
 use super::system_messages::file_of;
 use crate::engine::{AttemptId, Effect, Event, Sent, SystemMessage, Turn};
@@ -69,10 +70,14 @@ impl Daemon {
                 place,
                 jobs,
                 env,
+                until_failure,
             } => {
                 tracing::info!(?owner, job, jobs = jobs.len(), "run jobs");
                 match self.input_builder().batch(owner, job, &place, jobs, env) {
-                    Ok(batch) => self.jobs.start(batch),
+                    Ok(batch) => self.jobs.start(Batch {
+                        until_failure,
+                        ..batch
+                    }),
                     Err(event) => self.queue.push(event),
                 }
             }

@@ -16,7 +16,7 @@ use crate::model::{
 use crate::pane::{self, Text};
 use crate::project::{
     MeshSource, Project, Task, briefing, cannot_run, make_private_folders, make_workspace,
-    read_regular, system_text, workspace, write_private,
+    read_regular, system_text, workspace, worktree_folder, write_private,
 };
 use crate::runtime::{Unfilled, Values, arguments, file, text_with, toml};
 
@@ -34,6 +34,8 @@ pub(super) struct TurnInput {
     pub(super) task: Option<DeliveredMessage>,
     /// The member of a block that it works as.
     pub(super) member: Option<Member>,
+    /// The feature that it has a worktree for.
+    pub(super) feature: Option<Feature>,
 }
 
 /// A message as it is given.
@@ -118,7 +120,12 @@ impl Start {
         let text = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
         let (mesh_dir, message) = (text(&mesh_dir), text(&message));
         let prompt_file = text(&Some(attempt.prompt()));
-        let folder = project.root.clone();
+        let folder = self.turn_input.folder();
+        if !folder.is_dir() {
+            let why = format!("its worktree {} is not there", folder.display());
+            return Err(Unready::NotNow(why));
+        }
+        let root = project.root.to_string_lossy().into_owned();
         let workdir = folder.to_string_lossy().into_owned();
         let name = pane.worker.to_string();
         let system = is_cli.then(|| self.turn_input.system(output.as_deref()));
@@ -205,7 +212,7 @@ impl Start {
             return Err(Unready::NotNow("its `run` names no program".into()));
         }
         let environment = [
-            ("TX_ROOT", Some(workdir.clone())),
+            ("TX_ROOT", Some(root)),
             ("TX_AGENT", Some(name.clone())),
             ("TX_WORKDIR", Some(workdir.clone())),
             ("TX_WORKSPACE", text(&output)),
@@ -427,9 +434,10 @@ impl TurnInput {
             headline: &task.headline,
             feature: self.feature().or(task.feature.as_ref()),
         };
-        let folder = workspace(&self.project, mesh, agent, Some(task));
-        if let Some(folder) = folder.as_ref().filter(|_| rules.create) {
-            make_workspace(&self.project, folder)?;
+        let root = self.folder();
+        let folder = workspace(&root, mesh, agent, Some(task));
+        if let Some(folder) = folder.as_ref().filter(|_| rules.create && root.is_dir()) {
+            make_workspace(&root, folder)?;
         }
         Ok(folder)
     }
@@ -446,7 +454,15 @@ impl TurnInput {
 
     fn feature(&self) -> Option<&Feature> {
         let mut contents = self.contents.iter();
-        contents.find_map(|content| content.feature.as_ref())
+        let own = contents.find_map(|content| content.feature.as_ref());
+        self.feature.as_ref().or(own)
+    }
+
+    /// Where it works: in the worktree of its feature, or in the project's own folder.
+    fn folder(&self) -> PathBuf {
+        let rules = self.mesh.worktree.as_ref();
+        let folder = worktree_folder(&self.project, rules, self.feature.as_ref());
+        folder.unwrap_or_else(|| self.project.root.clone())
     }
 }
 

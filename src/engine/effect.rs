@@ -92,6 +92,8 @@ pub enum Effect {
         jobs: Vec<Job>,
         /// What tx adds to their environment.
         env: Vec<(String, String)>,
+        /// None is run after one that failed.
+        until_failure: bool,
     },
     /// Keep what is known of a finished message.
     Archive(Box<MessageRecord>),

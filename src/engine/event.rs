@@ -381,6 +381,8 @@ pub enum Timer {
     Check(Address, u32),
     /// A member of a block has worked long enough.
     Member(MessageNo, u32),
+    /// What is done for a complete run.
+    Completed(MessageNo),
 }
 
 /// A mesh as it was loaded.

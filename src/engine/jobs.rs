@@ -13,8 +13,10 @@ use crate::model::{Address, Feature, Name, Program, Rearmatter, Seconds};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobOwner {
-    /// A worker: its outcomes are being checked.
+    /// A worker: its outcomes are being checked, or it waits for hooks.
     Worker(Address),
+    /// A run that is complete, by its first message.
+    Run(MessageNo),
 }
 
 /// The folder that jobs run in is the one where the agents of this run work.
@@ -60,6 +62,25 @@ pub enum Job {
         /// The beginning of its hash, in lower case.
         commit: String,
     },
+    /// Something to do with the project's repository.
+    Git(GitJob),
+}
+
+/// Something to do with the project's repository, for the feature that is worked on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GitJob {
+    /// Make its worktree, or find it.
+    Create,
+    /// Commit what has changed where it is worked on.
+    Commit {
+        /// The outcome that tells what was done.
+        outcome: MessageNo,
+    },
+    /// Take its worktree away; what is not committed is kept on a ref, which is told.
+    Remove,
+    /// Tell which files have changed.
+    Changes,
 }
 
 /// What came of a job.
@@ -89,12 +110,16 @@ pub enum JobEnd {
 }
 
 impl Job {
+    /// How long git may take.
+    pub const GIT_TIME: Seconds = Seconds(120);
+
     /// How long it may take, in milliseconds.
     pub(super) fn time(&self) -> i64 {
         let Seconds(most) = match self {
             Job::Gate { program, .. } => program.timeout,
             Job::Script { timeout, .. } => *timeout,
             Job::File { .. } | Job::Commit { .. } => Seconds(0),
+            Job::Git(_) => Job::GIT_TIME,
         };
         i64::try_from(most)
             .unwrap_or(i64::MAX / 4_000)
@@ -123,6 +148,7 @@ impl JobOwner {
     pub fn worker(&self) -> Option<&Address> {
         match self {
             JobOwner::Worker(worker) => Some(worker),
+            JobOwner::Run(_) => None,
         }
     }
 }

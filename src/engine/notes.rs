@@ -52,9 +52,36 @@ impl State {
     /// Write a message as tx itself, and hold it. The caller gives it to its recipient.
     pub(super) fn write_message(&mut self, note: &Note) -> MessageNo {
         let number = self.next_number();
+        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, note.about);
+        self.write_numbered(number, note, cause, thread, hops, run)
+    }
+
+    /// Write a task that follows from nothing: it begins a run of its own.
+    pub(super) fn write_task(&mut self, to: &Address, headline: &str, body: String) -> MessageNo {
+        let number = self.next_number();
+        self.open_run(number, Some(&to.mesh), &[]);
+        let task = Note {
+            to,
+            kind: Kind::Task,
+            headline,
+            body,
+            about: None,
+            hops: 0,
+        };
+        self.write_numbered(number, &task, Vec::new(), vec![number], 0, Some(number))
+    }
+
+    fn write_numbered(
+        &mut self,
+        number: MessageNo,
+        note: &Note,
+        cause: Vec<MessageNo>,
+        thread: Vec<MessageNo>,
+        hops: u32,
+        run: Option<MessageNo>,
+    ) -> MessageNo {
         let id = self.own_id();
         let from = system("dispatcher");
-        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, note.about);
         let hops = (hops + note.hops).min(HOPS);
         let about = note.about.and_then(|about| self.messages.get(about));
         let about = about.map(|held| held.facts.id.clone());
@@ -83,6 +110,8 @@ impl State {
                 inject_response: false,
                 wanted: false,
                 quotes: Vec::new(),
+                feature: None,
+                criteria: None,
                 quality: None,
                 read: None,
             },

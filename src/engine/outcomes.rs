@@ -1,5 +1,6 @@
 //! Outcomes: kept until their work is finished, then routed on.
 
+use super::completed::RunOutcome;
 use super::message_record::{MessageNo, MessageRecord, Step};
 use super::state::State;
 use super::transitions::{Signal, Transition};
@@ -212,9 +213,19 @@ impl State {
 
     /// An outcome reaches core, which may be the end of its run.
     pub(super) fn complete_at_core(&mut self, number: MessageNo, from: &Address) {
-        let facts = self.messages.facts(number);
-        let run = facts.and_then(|facts| facts.run);
-        let failed = facts.is_some_and(MessageRecord::is_error);
+        let held = self.messages.get(number);
+        let run = held.and_then(|held| held.facts.run);
+        let failed = held.is_some_and(|held| held.facts.is_error());
+        let outcome = held.map(|held| RunOutcome {
+            id: held.facts.id.clone(),
+            from: from.clone(),
+            status: held.facts.status.clone(),
+            headline: held.facts.headline.clone(),
+            rearmatter: held.rearmatter.clone(),
+        });
+        if let Some((run, outcome)) = run.zip(outcome) {
+            self.runs.remember(run, outcome);
+        }
         self.completed(run, from, failed);
         self.reach_core(number, Kind::TaskComplete);
     }

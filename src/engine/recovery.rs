@@ -59,6 +59,7 @@ impl State {
             self.run_checks_again(&who);
             self.output.ready.insert(who);
         }
+        self.run_completed_again();
     }
 
     /// Its process lives.
@@ -233,7 +234,7 @@ impl State {
     }
 
     /// End a process that is in nobody's way; its work is kept.
-    fn end_process(&mut self, who: &Address, why: &str) {
+    pub(super) fn end_process(&mut self, who: &Address, why: &str) {
         let worker = self.worker_mut(who);
         if !worker.live || matches!(worker.status, WorkerState::Stopping { .. }) {
             return;

@@ -6,7 +6,7 @@ use super::gates::{proven, ran, report};
 use super::jobs::{Job, JobResult};
 use super::message_record::{MessageNo, MessageRecord};
 use super::work::Routed;
-use crate::model::{Address, GateReport, GateVerdict, OnGateError};
+use crate::model::{Address, GateReport, GateVerdict, OnGateError, Seconds};
 
 /// The gates that outcomes go through.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,34 @@ pub struct Round {
     /// The jobs that were asked for, in the order of the gates that they report for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Moment::is_outcomes")]
+    pub moment: Moment,
+}
+
+/// What a round is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Moment {
+    /// Gates check outcomes.
+    #[default]
+    Outcomes,
+    /// It comes before the work is given.
+    Before {
+        /// Why the work is given again, if it is.
+        why: Option<String>,
+    },
+    /// It comes after the work.
+    After {
+        /// The outcomes that have passed their gates.
+        outcomes: Vec<MessageNo>,
+    },
+}
+
+impl Moment {
+    fn is_outcomes(&self) -> bool {
+        *self == Moment::Outcomes
+    }
 }
 
 /// A gate that has not reported yet.
@@ -91,6 +119,20 @@ pub struct LateCheck {
 }
 
 impl Round {
+    /// It may take this long at least.
+    pub(super) fn allow(&mut self, time: Seconds) {
+        let time = i64::try_from(time.0).unwrap_or(i64::MAX / 4_000);
+        self.time = self.time.max(time.saturating_mul(1_000));
+    }
+
+    /// Is none of its jobs run after one that failed?
+    pub(super) fn runs_until_failure(&self) -> bool {
+        match self.moment {
+            Moment::Before { .. } => true,
+            Moment::Outcomes | Moment::After { .. } => false,
+        }
+    }
+
     /// Have all gates reported?
     pub fn is_complete(&self) -> bool {
         self.pending.is_empty() && !self.reports.is_empty()

@@ -159,6 +159,7 @@ impl State {
     pub(super) fn jobs_finished(&mut self, owner: &JobOwner, job: u32, results: &[JobResult]) {
         match owner {
             JobOwner::Worker(who) => self.checked(who, job, results),
+            JobOwner::Run(run) => self.completed_jobs_finished(*run, job, results),
         }
     }
 

@@ -49,6 +49,7 @@ impl State {
             Timer::Expires(number) => self.ask_expires(number, due),
             Timer::Check(who, job) => self.late_check_due(&who, job, due),
             Timer::Member(block, index) => self.member_due(block, index, due),
+            Timer::Completed(run) => self.completed_due(run, due),
         }
     }
 

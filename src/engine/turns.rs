@@ -97,7 +97,7 @@ impl State {
             }
             return match self.must_be_checked(who, &work) {
                 true => self.check(who, work, Vec::new()),
-                false => self.finish(who, work),
+                false => self.complete_work(who, work),
             };
         }
         if !work.waiting.is_empty() {

@@ -170,6 +170,9 @@ pub struct Work {
     /// How often its process went with its terminal.
     #[serde(default, skip_serializing_if = "is_none")]
     pub cut_offs: u32,
+    /// The gates before the work have reported.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub prepared: bool,
     /// How often its outcomes were sent back.
     pub iteration: u32,
     /// The jobs that check its outcomes, or did so last; 0 if there were none.
@@ -243,6 +246,13 @@ pub struct Last {
     /// What it was in a workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<WorkflowPlace>,
+}
+
+impl Item {
+    /// All its messages.
+    pub(super) fn all(&self) -> impl Iterator<Item = MessageNo> {
+        self.messages.iter().copied()
+    }
 }
 
 impl Work {

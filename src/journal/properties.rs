@@ -189,6 +189,8 @@ prop_compose! {
             wanted,
             read,
             quotes: Vec::new(),
+            feature: None,
+            criteria: None,
             quality: None,
         }
     }

@@ -22,6 +22,7 @@ mod time;
 mod trace;
 mod usage;
 mod worker;
+mod worktree;
 
 pub(crate) use crate::engine::{MessageNo, Phase as WorkerState};
 pub(crate) use crate::journal::FoldedJournal;
@@ -45,3 +46,6 @@ pub(crate) use time::Time;
 pub(crate) use trace::{Trace, TraceEntry, trace};
 pub(crate) use usage::{RunUsage, UsageView};
 pub(crate) use worker::{AgentView, WorkerView, agent, find_agent, workers};
+pub(crate) use worktree::{
+    DifferenceView, WorktreeView, feature, repository, worktree_difference, worktrees,
+};
