@@ -74,7 +74,7 @@ pub(crate) struct SentView {
 }
 
 /// The fields that say who works when: without them a mesh is another mesh.
-const FLOW: [&str; 8] = [
+const FLOW: [&str; 7] = [
     "fsm",
     "ensemble",
     "parallelism",
@@ -82,7 +82,6 @@ const FLOW: [&str; 8] = [
     "quality",
     "iteration",
     "lifecycle",
-    "worktree",
 ];
 
 /// Look everything up that a message needs, and judge it. `agent` is the one whose

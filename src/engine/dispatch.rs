@@ -142,9 +142,8 @@ impl State {
             work.waiting.splice(..0, new);
             return self.put_off(to, work, reason);
         }
-        let (mut work, new, why) = match self.begin_before(to, work, new, why) {
-            Ok(()) => return,
-            Err(now) => now,
+        let Some(mut work) = self.begin_before(to, work, &new, why.as_deref()) else {
+            return;
         };
         let granted = work.use_grant();
         let over = self.over_budget(to, work.messages());

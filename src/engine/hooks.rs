@@ -77,16 +77,16 @@ impl State {
     }
 
     /// Work is about to be given: what comes before it, if that is not done yet, is begun, and
-    /// the work comes back later. `Err`: it can be given now.
+    /// the work comes back later, with what is new for it. `Some`: it can be given now.
     pub(super) fn begin_before(
         &mut self,
         who: &Address,
         mut work: Box<Work>,
-        new: Vec<MessageNo>,
-        why: Option<Cow<'static, str>>,
-    ) -> Result<(), (Box<Work>, Vec<MessageNo>, Option<Cow<'static, str>>)> {
+        new: &[MessageNo],
+        why: Option<&str>,
+    ) -> Option<Box<Work>> {
         let Some(about) = work.messages().next().filter(|_| work.owes()) else {
-            return Err((work, new, why));
+            return Some(work);
         };
         let hooks = self.hooks_before(who, about);
         let gates = match hooks.is_empty() {
@@ -94,13 +94,13 @@ impl State {
             false => Vec::new(),
         };
         if hooks.is_empty() && gates.is_empty() {
-            return Err((work, new, why));
+            return Some(work);
         }
-        work.waiting.splice(..0, new);
+        work.waiting.splice(..0, new.iter().copied());
         work.job = self.next_job(who);
         let mut round = round_of(&hooks, about);
         round.moment = Moment::Before {
-            why: why.map(Cow::into_owned),
+            why: why.map(str::to_owned),
         };
         if !round.jobs.is_empty() {
             let jobs = round.jobs.clone();
@@ -114,7 +114,7 @@ impl State {
             true => self.judge(who, work, round),
             false => self.set(who, WorkerState::Checking { work, round }),
         }
-        Ok(())
+        None
     }
 
     /// The hooks that an agent's first turn in a run waits for.

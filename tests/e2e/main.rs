@@ -4,6 +4,7 @@
 mod answers;
 mod attach;
 mod between;
+mod checked;
 mod core;
 mod demo;
 mod evidence;
@@ -28,4 +29,5 @@ mod text;
 mod trust;
 mod upgrade;
 mod verbs;
+mod worktrees;
 mod wrapper;
