@@ -11,10 +11,9 @@ use std::path::Path;
 use clap::builder::styling::AnsiColor;
 
 use super::output::{dim, paint, talk};
-use super::{Context, Exit, Refused, agent_here, open_journal, short};
+use super::{Context, Exit, Refused, agent_here, gates, open_journal, short};
 use crate::actions::{self, ended, mark_read};
 use crate::format::report::printable;
-use crate::model::{GateVerdict, Grade};
 use crate::project::Project;
 use crate::view::{self, FoldedJournal, InboxView, MessageNo, Page};
 
@@ -107,29 +106,11 @@ fn as_text(item: &InboxView) -> String {
 
 /// What its author claims of it, in the colour of how good that is.
 fn claims(item: &InboxView) -> impl Iterator<Item = String> {
-    let grade = item.grade.map(|grade| {
-        let colour = match grade {
-            Grade::A | Grade::B => AnsiColor::Green,
-            Grade::C => AnsiColor::Yellow,
-            Grade::D | Grade::E | Grade::F => AnsiColor::Red,
-        };
-        paint(colour, &format!("{grade:?}"))
-    });
-    let confidence = item.confidence.map(|confidence| {
-        let colour = match confidence {
-            0.9.. => AnsiColor::Green,
-            0.7.. => AnsiColor::Yellow,
-            _ => AnsiColor::Red,
-        };
-        paint(colour, &confidence.to_string())
-    });
+    let grade = item.grade.map(gates::grade);
+    let confidence = item.confidence.map(gates::confidence);
     let verdict = item.verdict.map(|verdict| {
-        let colour = match verdict {
-            GateVerdict::Pass => AnsiColor::Green,
-            GateVerdict::Error => AnsiColor::Yellow,
-            GateVerdict::Fail => AnsiColor::Red,
-        };
-        paint(colour, &format!("gates: {}", verdict.as_str()))
+        let word = format!("gates: {}", verdict.as_str());
+        gates::verdict(verdict, &word)
     });
     grade.into_iter().chain(confidence).chain(verdict)
 }

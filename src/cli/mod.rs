@@ -8,6 +8,7 @@ mod demo;
 mod dlq;
 mod doctor;
 mod exit;
+mod gates;
 mod git_job;
 mod hook;
 mod inbox;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::builder::styling::AnsiColor;
 
 use super::output::{ago, bold, dim, paint};
-use super::{Context, Exit, Refused, asks, daemon_path, open_journal, worker};
+use super::{Context, Exit, Refused, asks, daemon_path, gates, open_journal, worker};
 use crate::actions::{Panes, ended, follow};
 use crate::daemon::running;
 use crate::format::report::{many, printable};
@@ -108,6 +108,7 @@ fn as_text(now: &Now) -> String {
         "\n{}  {queued} waiting, {leased} in hand, {finished} finished, {parked} parked",
         bold("messages")
     );
+    text += &gates::checking(&now.checking);
     let cross = paint(AnsiColor::Red, "✗");
     if !now.asks.is_empty() {
         let _ = writeln!(text, "\n{}", bold("waits for you"));

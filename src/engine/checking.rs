@@ -6,7 +6,7 @@ use super::gates::{claims, report, report_of, wrong_sources, wrong_with};
 use super::jobs::{Job, JobResult};
 use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
-use super::round::{Moment, Pending, Reported, Reporter, Round};
+use super::round::{Pending, Reported, Reporter, Round, RoundPurpose};
 use super::signal_data::SignalData;
 use super::state::State;
 use super::table::decide;
@@ -251,7 +251,7 @@ impl State {
             );
         };
         let reports = round.absorb(results);
-        let (complete, checks) = (round.is_complete(), round.moment == Moment::Outcomes);
+        let (complete, checks) = (round.is_complete(), round.purpose == RoundPurpose::Outcomes);
         if checks {
             self.note_reports(&reports);
         }
@@ -274,7 +274,7 @@ impl State {
         let round = worker.status.round_mut();
         let Some((reported, complete)) = round.and_then(|(_, round)| {
             let reported = round.evaluated(job, found)?;
-            let checks = round.moment == Moment::Outcomes;
+            let checks = round.purpose == RoundPurpose::Outcomes;
             Some((Some(reported).filter(|_| checks), round.is_complete()))
         }) else {
             return;
@@ -303,7 +303,7 @@ impl State {
     pub(super) fn checks_timed_out(&mut self, who: &Address, work: Box<Work>, mut round: Round) {
         self.withdraw_evaluations(who, &round);
         let late = round.give_up();
-        if round.moment == Moment::Outcomes {
+        if round.purpose == RoundPurpose::Outcomes {
             self.note_reports(&late);
         }
         match round.reports.is_empty() {
@@ -316,7 +316,7 @@ impl State {
     /// Something changed while outcomes are checked: all is checked again.
     pub(super) fn check_again(&mut self, who: &Address) {
         match self.take_status(who) {
-            WorkerState::Checking { work, round } if round.moment == Moment::Outcomes => {
+            WorkerState::Checking { work, round } if round.purpose == RoundPurpose::Outcomes => {
                 self.withdraw_evaluations(who, &round);
                 match work.is_done() && self.must_be_checked(who, &work) {
                     true => self.check(who, work, Vec::new()),
@@ -361,13 +361,13 @@ impl State {
 
     /// All gates have reported.
     pub(super) fn judge(&mut self, who: &Address, mut work: Box<Work>, round: Round) {
-        match &round.moment {
-            Moment::Outcomes => {}
-            Moment::Before { why } => {
+        match &round.purpose {
+            RoundPurpose::Outcomes => {}
+            RoundPurpose::Before { why } => {
                 let why = why.clone();
                 return self.judge_before(who, work, &round, why);
             }
-            Moment::After { outcomes } => {
+            RoundPurpose::After { outcomes } => {
                 let outcomes = outcomes.clone();
                 return self.judge_after(who, work, &round, &outcomes);
             }
@@ -385,7 +385,7 @@ impl State {
                 true => self.check(who, work, round.kept()),
                 false => {
                     let why = format!("gate {} cannot tell: {}", report.gate, report.findings);
-                    self.park(who, *work, &why);
+                    self.park_with(who, *work, &why, Some(&why));
                 }
             };
         }

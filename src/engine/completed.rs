@@ -15,7 +15,7 @@ use super::state::State;
 use super::work::{Item, Owes, Work};
 use super::worker::{Phase, Worker, is_none};
 use crate::model::{
-    Address, Feature, Hook, HookAction, Line, MsgId, Name, OutcomeWord, Rearmatter,
+    Address, Feature, HookAction, LifecycleHook, Line, MsgId, Name, OutcomeWord, Rearmatter,
 };
 
 /// What a job may take besides its own time.
@@ -40,7 +40,7 @@ struct CompletedRun {
     task: MsgId,
     headline: Line,
     outcomes: Vec<RunOutcome>,
-    hooks: Vec<Hook>,
+    hooks: Vec<LifecycleHook>,
     /// The jobs of its hooks; 0 until they are begun.
     #[serde(default, skip_serializing_if = "is_none")]
     job: u32,
@@ -107,7 +107,7 @@ impl State {
         let is_brain = mesh.name.as_str() == "brain";
         let hooks = mesh.lifecycle.complete.iter();
         let hooks = hooks.filter(|hook| !(is_brain && hook.action == HookAction::UpdateBrain));
-        let hooks: Vec<Hook> = hooks.cloned().collect();
+        let hooks: Vec<LifecycleHook> = hooks.cloned().collect();
         let first = self.messages.facts(number);
         let Some(first) = first.or_else(|| self.runs.first_of(number)) else {
             return;
@@ -277,7 +277,7 @@ impl State {
         }
     }
 
-    fn hook_failed(&mut self, number: MessageNo, hook: &Hook, why: &str) {
+    fn hook_failed(&mut self, number: MessageNo, hook: &LifecycleHook, why: &str) {
         let headline = format!("{} failed: {}", hook.name, first_line(why));
         let body = format!("{} failed when the run was complete: {why}", hook.name);
         self.tell_core(&headline, body, Some(number));
@@ -287,7 +287,7 @@ impl State {
         &mut self,
         number: MessageNo,
         run: &CompletedRun,
-        hook: &Hook,
+        hook: &LifecycleHook,
         result: &JobResult,
     ) {
         let kept = match said(result) {

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use super::effect::Effect;
 use super::jobs::{GitJob, Job, JobOwner, JobPlace};
 use super::message_record::{MessageNo, Step};
-use super::round::{Moment, Pending, Reported, Reporter, Round};
+use super::round::{Pending, Reported, Reporter, Round, RoundPurpose};
 use super::state::State;
 use super::work::{Owes, Work};
 use super::worker::WorkerState;
 use crate::model::{
-    Address, Check, Feature, Gate, GateVerdict, Hook, HookAction, Name, OnGateError,
+    Address, Check, Feature, Gate, GateVerdict, HookAction, LifecycleHook, Name, OnGateError,
 };
 
 /// What a job may take besides its own time.
@@ -99,7 +99,7 @@ impl State {
         work.waiting.splice(..0, new.iter().copied());
         work.job = self.next_job(who);
         let mut round = round_of(&hooks, about);
-        round.moment = Moment::Before {
+        round.purpose = RoundPurpose::Before {
             why: why.map(str::to_owned),
         };
         if !round.jobs.is_empty() {
@@ -118,7 +118,7 @@ impl State {
     }
 
     /// The hooks that an agent's first turn in a run waits for.
-    fn hooks_before(&self, who: &Address, about: MessageNo) -> Vec<Hook> {
+    fn hooks_before(&self, who: &Address, about: MessageNo) -> Vec<LifecycleHook> {
         let run = self.messages.facts(about).and_then(|facts| facts.run);
         let (Some(mesh), Some(run)) = (self.mesh(&who.mesh), run) else {
             return Vec::new();
@@ -274,7 +274,7 @@ impl State {
         work.job = self.next_job(who);
         let mut round = round_of(&hooks, outcome);
         let outcomes = work.outcomes.iter().map(|outcome| outcome.number);
-        round.moment = Moment::After {
+        round.purpose = RoundPurpose::After {
             outcomes: outcomes.collect(),
         };
         let (about, jobs) = (work.messages().next(), round.jobs.clone());
@@ -284,7 +284,7 @@ impl State {
 
     /// The hooks after work, and the outcome that they speak of. Work that failed, or that only
     /// answered or judged, has none.
-    fn hooks_after(&self, who: &Address, work: &Work) -> Option<(MessageNo, Vec<Hook>)> {
+    fn hooks_after(&self, who: &Address, work: &Work) -> Option<(MessageNo, Vec<LifecycleHook>)> {
         let hooks = &self.mesh(&who.mesh)?.lifecycle.after;
         if hooks.is_empty() || work.verdict_for().is_some() {
             return None;
@@ -335,7 +335,7 @@ impl State {
 }
 
 /// A round of hooks: one job each.
-fn round_of(hooks: &[Hook], about: MessageNo) -> Round {
+fn round_of(hooks: &[LifecycleHook], about: MessageNo) -> Round {
     let mut round = Round::default();
     for hook in hooks {
         let job = match &hook.action {

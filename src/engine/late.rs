@@ -132,6 +132,10 @@ impl State {
             for late in &mut worker.late {
                 late.parked.retain(|parked| *parked != number);
             }
+            let also = worker.status.work_mut().map(|work| &mut work.also);
+            for also in also.into_iter().flatten() {
+                also.parked.retain(|parked| *parked != number);
+            }
         }
     }
 }

@@ -71,7 +71,7 @@ pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Sourc
 pub use preview::{Unsendable, preview};
 pub use promises::Broken;
 pub use replay::Judged;
-pub use round::{LateCheck, Moment, Pending, Reported, Reporter, Round};
+pub use round::{LateCheck, Pending, Reported, Reporter, Round, RoundPurpose};
 pub use route::{Addressee, Outcome, Route, Rule, Unroutable, route};
 pub use state::{Counts, OpenMessage, State, Touched, TransitionRecord};
 pub use suspended::{LIMITED, MOST_LIMITED};
@@ -79,8 +79,8 @@ pub use table::decide;
 pub use timers::PAUSED;
 pub use transitions::{Signal, Transition};
 pub use work::{
-    DeliveryKey, Forwarding, Item, Joined, Last, Member, Owes, Routed, VerdictFor, Work,
-    WorkflowPlace,
+    AlsoFinished, DeliveryKey, Forwarding, Item, Joined, Last, Member, Owes, Routed, VerdictFor,
+    Work, WorkflowPlace,
 };
 pub use worker::{Giving, Phase, QueuePosition, Shows, WaitingOn, Worker, WorkerState};
 

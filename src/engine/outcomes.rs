@@ -4,7 +4,7 @@ use super::completed::RunOutcome;
 use super::message_record::{MessageNo, MessageRecord, Step};
 use super::state::State;
 use super::transitions::{Signal, Transition};
-use super::work::{Forwarding, Owes, Routed, Work};
+use super::work::{AlsoFinished, Forwarding, Owes, Routed, Work};
 use super::worker::{Phase, WorkerState};
 use crate::model::{Address, Kind};
 
@@ -31,6 +31,9 @@ impl State {
             }
             if let Some(work) = self.worker_mut(from).status.work_mut() {
                 work.outcomes.push(routed);
+                if gated && !named.is_empty() {
+                    work.also.push(AlsoFinished::of(number, named, known));
+                }
             }
             return self.settle_outside_of_a_turn(from);
         }

@@ -21,14 +21,14 @@ pub struct Round {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
     /// What it is for.
-    #[serde(default, skip_serializing_if = "Moment::is_outcomes")]
-    pub moment: Moment,
+    #[serde(default, skip_serializing_if = "RoundPurpose::is_outcomes")]
+    pub purpose: RoundPurpose,
 }
 
 /// What a round is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Moment {
+pub enum RoundPurpose {
     /// Gates check outcomes.
     #[default]
     Outcomes,
@@ -44,9 +44,9 @@ pub enum Moment {
     },
 }
 
-impl Moment {
+impl RoundPurpose {
     fn is_outcomes(&self) -> bool {
-        *self == Moment::Outcomes
+        *self == RoundPurpose::Outcomes
     }
 }
 
@@ -125,11 +125,17 @@ impl Round {
         self.time = self.time.max(time.saturating_mul(1_000));
     }
 
+    /// The names of what has not reported yet.
+    pub(super) fn waits_for(&self) -> String {
+        let names = self.pending.iter().map(|pending| pending.gate.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    }
+
     /// Is none of its jobs run after one that failed?
     pub(super) fn runs_until_failure(&self) -> bool {
-        match self.moment {
-            Moment::Before { .. } => true,
-            Moment::Outcomes | Moment::After { .. } => false,
+        match self.purpose {
+            RoundPurpose::Before { .. } => true,
+            RoundPurpose::Outcomes | RoundPurpose::After { .. } => false,
         }
     }
 

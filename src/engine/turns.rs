@@ -274,6 +274,14 @@ impl State {
     pub(super) fn finish(&mut self, who: &Address, mut work: Box<Work>) {
         let ended = self.in_words(&work);
         let verdict = self.verdict_for(who, &work);
+        for also in std::mem::take(&mut work.also) {
+            let mut outcomes = work.outcomes.iter();
+            if outcomes.any(|outcome| outcome.number == also.outcome) {
+                for parked in also.parked {
+                    self.finish_parked(who, parked, &also.known);
+                }
+            }
+        }
         let failed = self.release_all(who, std::mem::take(&mut work.outcomes));
         self.worker_mut(who).failures = 0;
         self.over(who, &work, &ended, &[], "", failed);

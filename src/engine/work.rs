@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::fanout::BlockRules;
-use super::message_record::MessageNo;
+use super::message_record::{MessageNo, MessageRecord};
 use super::worker::{QueuePosition, is_false, is_none};
 use crate::model::{Address, Feature, Target};
 
@@ -144,6 +144,9 @@ pub struct Work {
     pub answered: Vec<MessageNo>,
     /// Its outcomes, routed when the work is finished.
     pub outcomes: Vec<Routed>,
+    /// The parked messages that its outcomes finish too, once they have passed their gates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<AlsoFinished>,
     /// Answers and notes that it is given when its turn has ended.
     pub waiting: Vec<MessageNo>,
     /// What it was given in this work besides the items.
@@ -187,6 +190,35 @@ pub struct Work {
     pub misrouted: u32,
     /// The most hops of anything it was given.
     pub hops: u32,
+}
+
+/// Parked messages that an outcome of other work finishes too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlsoFinished {
+    /// The outcome.
+    pub outcome: MessageNo,
+    /// The parked messages.
+    pub parked: Vec<MessageNo>,
+    /// What is known of those that have left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<MessageRecord>,
+}
+
+impl AlsoFinished {
+    /// What is kept until the outcome has passed its gates.
+    pub(super) fn of(
+        outcome: MessageNo,
+        parked: Vec<MessageNo>,
+        known: &[MessageRecord],
+    ) -> AlsoFinished {
+        let is_parked = |facts: &&MessageRecord| parked.contains(&facts.number);
+        let known = known.iter().filter(is_parked).cloned().collect();
+        AlsoFinished {
+            outcome,
+            parked,
+            known,
+        }
+    }
 }
 
 /// An outcome, and where it goes.

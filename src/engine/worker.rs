@@ -353,6 +353,24 @@ impl WorkerState {
         }
     }
 
+    /// The gates or hooks that it waits for.
+    pub fn round(&self) -> Option<&Round> {
+        match self {
+            WorkerState::Checking { round, .. } => Some(round),
+            WorkerState::AwaitingHuman {
+                why: WaitingOn::Dialog { before, .. },
+            }
+            | WorkerState::Limited { before, .. } => before.round(),
+            WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => None,
+        }
+    }
+
     /// How far work has been given, if it is being given.
     pub fn giving(&self) -> Option<Giving> {
         match self {

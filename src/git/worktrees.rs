@@ -234,7 +234,7 @@ pub(super) fn why_not(known: &Registered, feature: &Feature) -> Result<Option<St
 }
 
 /// The trees of what is in a worktree now.
-pub(super) struct Snapshot {
+pub(super) struct Trees {
     /// All files that git does not ignore.
     pub(super) work: String,
     /// What is staged.
@@ -244,7 +244,7 @@ pub(super) struct Snapshot {
 }
 
 /// Write what is in a worktree to git's store, without touching the worktree or its index.
-pub(super) fn snapshot(path: &Path) -> Result<Snapshot, String> {
+pub(super) fn snapshot(path: &Path) -> Result<Trees, String> {
     let own = own_folder(path)?;
     let index = own.join("tx-index");
     // A copy of its index spares git from reading every file again.
@@ -276,12 +276,12 @@ pub(super) fn snapshot(path: &Path) -> Result<Snapshot, String> {
             ));
         }
     }
-    Ok(Snapshot { work, staged, head })
+    Ok(Trees { work, staged, head })
 }
 
 /// Keep what is not committed on a ref, if there is anything.
 fn keep(path: &Path, feature: &Feature) -> Result<Option<String>, String> {
-    let Snapshot { work, staged, head } = snapshot(path)?;
+    let Trees { work, staged, head } = snapshot(path)?;
     if work == head && staged == head {
         return Ok(None);
     }

@@ -24,18 +24,18 @@ pub struct Worktree {
 pub struct Lifecycle {
     /// Before the first turn of an agent in a run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<Hook>,
+    pub before: Vec<LifecycleHook>,
     /// After each finished work.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<Hook>,
+    pub after: Vec<LifecycleHook>,
     /// Once, when a run is complete.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub complete: Vec<Hook>,
+    pub complete: Vec<LifecycleHook>,
 }
 
 /// Something that is done before or after work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Hook {
+pub struct LifecycleHook {
     /// As the mesh names it.
     pub name: String,
     /// What is done.

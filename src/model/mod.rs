@@ -27,7 +27,7 @@ pub use gate::{
     RearmatterCheck,
 };
 pub use kind::{BadWord, Kind, OutcomeWord};
-pub use lifecycle::{Hook, HookAction, Lifecycle, WORKTREE_MARK, WORKTREES, Worktree};
+pub use lifecycle::{HookAction, Lifecycle, LifecycleHook, WORKTREE_MARK, WORKTREES, Worktree};
 pub use mesh::{
     Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Permissions, Prompt,
     RearmatterRules, Routing, RoutingError, RoutingMode, Row, Seconds, Target, Variables,

@@ -8,6 +8,7 @@ mod ask;
 mod dead_letter;
 mod event;
 mod feed;
+mod gates;
 mod inbox;
 mod ladder;
 mod mesh;
@@ -30,6 +31,7 @@ pub(crate) use ask::{AskKind, AskView, asks, word as shell_word};
 pub(crate) use dead_letter::{DeadLetter, DeadLetterView, dead_letters, find_dead_letter};
 pub(crate) use event::{EventFilter, EventView, Events};
 pub(crate) use feed::{Hop, MessageFeed};
+pub(crate) use gates::{CheckingView, GateView, checking, gates_of};
 pub(crate) use inbox::{InboxView, inbox};
 pub(crate) use ladder::{MessageView, content, find_messages};
 pub(crate) use mesh::{

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{
-    AskView, DiagnosticView, Listed, MeshProblems, Page, RunUsage, Time, WorkerView, asks, workers,
+    AskView, CheckingView, DiagnosticView, Listed, MeshProblems, Page, RunUsage, Time, WorkerView,
+    asks, checking, workers,
 };
 use crate::daemon::Running;
 use crate::engine::{MessageRecord, Step};
@@ -29,6 +30,8 @@ pub(crate) struct Now {
     /// What the runs that are under way have used.
     pub(crate) runs: Vec<RunUsage>,
     pub(crate) queue: Queue,
+    /// What gates and hooks are at.
+    pub(crate) checking: Vec<CheckingView>,
     pub(crate) asks: Vec<AskView>,
     /// The newest refused files that were not fixed since.
     pub(crate) rejections: Vec<RefusedFile>,
@@ -99,6 +102,7 @@ impl Now {
             now.workers = workers(history, pane)?;
             now.runs = RunUsage::all(history, history.state.open_runs())?;
             now.queue = Queue::of(history)?;
+            now.checking = checking(history.state);
             now.asks = asks(history)?;
             now.rejections = refused_files(history, Page::first(REFUSED.1))?.items;
             now.warned = warned(history)?;

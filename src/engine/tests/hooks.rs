@@ -15,7 +15,7 @@ fn play(more: &str) -> Play {
 }
 
 /// Jobs that were asked for.
-struct Asked {
+struct AskedJobs {
     owner: JobOwner,
     job: u32,
     place: JobPlace,
@@ -23,7 +23,7 @@ struct Asked {
     until_failure: bool,
 }
 
-fn all_asked(play: &Play) -> Vec<Asked> {
+fn all_asked(play: &Play) -> Vec<AskedJobs> {
     let asked = play.effects.iter().filter_map(|effect| match effect {
         Effect::RunJobs {
             owner,
@@ -32,7 +32,7 @@ fn all_asked(play: &Play) -> Vec<Asked> {
             jobs,
             until_failure,
             ..
-        } => Some(Asked {
+        } => Some(AskedJobs {
             owner: owner.clone(),
             job: *job,
             place: place.clone(),
@@ -44,13 +44,13 @@ fn all_asked(play: &Play) -> Vec<Asked> {
     asked.collect()
 }
 
-fn asked(play: &Play) -> Asked {
+fn asked(play: &Play) -> AskedJobs {
     all_asked(play).pop().expect("jobs were asked for")
 }
 
 /// The jobs that were asked for last end so.
 fn ran(play: &mut Play, results: &[JobResult]) -> Vec<Effect> {
-    let Asked { owner, job, .. } = asked(play);
+    let AskedJobs { owner, job, .. } = asked(play);
     let results = results.to_vec();
     play.happen(Event::JobsFinished {
         owner,

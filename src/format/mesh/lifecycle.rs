@@ -10,7 +10,7 @@ use super::shapes::FlagOrMap;
 use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
 use crate::model::{
-    Code, Hook, HookAction, Lifecycle, Program, Seconds, WORKTREES, Worktree, did_you_mean,
+    Code, HookAction, Lifecycle, LifecycleHook, Program, Seconds, WORKTREES, Worktree, did_you_mean,
 };
 
 /// How long a command may take.
@@ -56,12 +56,12 @@ pub(super) fn lifecycle(
             }
         }
     }
-    let creates = |hook: &Hook| hook.action == HookAction::CreateWorktree;
+    let creates = |hook: &LifecycleHook| hook.action == HookAction::CreateWorktree;
     if worktree.is_some() && !lifecycle.before.iter().any(creates) {
         let (name, action) = ("worktree:create".to_owned(), HookAction::CreateWorktree);
-        lifecycle.before.insert(0, Hook { name, action });
+        lifecycle.before.insert(0, LifecycleHook { name, action });
     }
-    let removes = |hook: &Hook| hook.action == HookAction::RemoveWorktree;
+    let removes = |hook: &LifecycleHook| hook.action == HookAction::RemoveWorktree;
     if worktree.is_none() && lifecycle.complete.iter().any(removes) {
         let message = "`worktree:cleanup` has nothing to do: the mesh has no worktrees";
         let hint = "add `worktree: true`";
@@ -121,7 +121,12 @@ pub(super) fn leads_out(path: &str) -> bool {
 }
 
 /// One entry; `None` for a gate, and for what is not known.
-fn hook(document: &mut Document, at: &[PathSegment], moment: &str, entry: &Value) -> Option<Hook> {
+fn hook(
+    document: &mut Document,
+    at: &[PathSegment],
+    moment: &str,
+    entry: &Value,
+) -> Option<LifecycleHook> {
     if let Value::Object(map) = entry
         && let Some(command) = map.get("command")
     {
@@ -129,7 +134,7 @@ fn hook(document: &mut Document, at: &[PathSegment], moment: &str, entry: &Value
         let name = map.get("name").and_then(Value::as_str);
         let name = name.map_or_else(|| in_words(&program), str::to_owned);
         let action = HookAction::Command(program);
-        return Some(Hook { name, action });
+        return Some(LifecycleHook { name, action });
     }
     let name = entry.as_str().unwrap_or_default();
     if name.starts_with("quality:") {
@@ -139,7 +144,7 @@ fn hook(document: &mut Document, at: &[PathSegment], moment: &str, entry: &Value
         let command = Value::String(command.to_owned());
         let action = HookAction::Command(program(document, at, &command, None, None)?);
         let name = name.to_owned();
-        return Some(Hook { name, action });
+        return Some(LifecycleHook { name, action });
     }
     let action = match (moment, name) {
         ("pre", "worktree:create") => HookAction::CreateWorktree,
@@ -160,7 +165,7 @@ fn hook(document: &mut Document, at: &[PathSegment], moment: &str, entry: &Value
         }
     };
     let name = name.to_owned();
-    Some(Hook { name, action })
+    Some(LifecycleHook { name, action })
 }
 
 fn in_words(program: &Program) -> String {

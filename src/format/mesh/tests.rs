@@ -3,8 +3,8 @@
 use super::*;
 use crate::format::report::report;
 use crate::model::{
-    Deliver, Hook, HookAction, Lifecycle, Mode, Name, OnAsk, OnFail, Prompt, RoutingMode, Row,
-    Seconds, Target,
+    Deliver, HookAction, Lifecycle, LifecycleHook, Mode, Name, OnAsk, OnFail, Prompt, RoutingMode,
+    Row, Seconds, Target,
 };
 use serde_json::json;
 
@@ -1153,8 +1153,9 @@ fn hooks_have_their_moments_and_their_order() {
          quality: {evaluator: judge, checklist: [a]}\n",
     );
     let (mesh, _) = loads(&config);
-    let names =
-        |hooks: &[Hook]| -> Vec<String> { hooks.iter().map(|hook| hook.name.clone()).collect() };
+    let names = |hooks: &[LifecycleHook]| -> Vec<String> {
+        hooks.iter().map(|hook| hook.name.clone()).collect()
+    };
     let Lifecycle {
         before,
         after,
