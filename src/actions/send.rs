@@ -25,6 +25,8 @@ use crate::view::{Reason, Refused, shell_word};
 pub(crate) struct Draft {
     /// The recipients, with commas between them.
     pub(crate) to: String,
+    /// What is wanted, in words, where no recipient is named: the intents of meshes decide.
+    pub(crate) intent: Option<String>,
     /// [`prepare`] reads it.
     pub(crate) body: String,
     /// The kind, if it is not to be inferred.
@@ -96,6 +98,9 @@ pub(crate) fn prepare(
 ) -> Result<Ready, Refused> {
     let catalogue = Catalogue::load(Some(project));
     let sender = sender(&draft, agent, &catalogue.directory())?;
+    if let Some(intent) = &draft.intent {
+        draft.to = mesh_for(intent, &catalogue)?;
+    }
     let to = resolve(&draft, &sender, &catalogue)?;
     let mut warnings = match sender.is_core() {
         true => check_recipients(project, &catalogue, &to, path)?,
@@ -257,6 +262,41 @@ fn sender(draft: &Draft, agent: Option<&str>, directory: &Directory) -> Result<A
         return Err(Refused::no_such_thing(why).hint(hint));
     }
     Ok(sender)
+}
+
+/// The mesh with the longest intent that a text has in it. Of several nobody chooses.
+fn mesh_for(text: &str, catalogue: &Catalogue) -> Result<String, Refused> {
+    let meshes = catalogue
+        .entries
+        .iter()
+        .filter_map(|entry| entry.mesh.as_ref());
+    let meshes = meshes.filter(|mesh| !mesh.disabled);
+    let matching: Vec<(&str, &str)> = meshes
+        .filter_map(|mesh| Some((mesh.name.as_str(), mesh.intent(text)?)))
+        .collect();
+    let longest = matching.iter().map(|(_, intent)| intent.chars().count());
+    let longest = longest.max().unwrap_or(0);
+    let mut best = matching.iter();
+    let best: Vec<&(&str, &str)> = best
+        .by_ref()
+        .filter(|(_, intent)| intent.chars().count() == longest)
+        .collect();
+    match best.as_slice() {
+        [(mesh, _)] => Ok((*mesh).to_owned()),
+        [] => Err(
+            Refused::no_such_thing("no mesh has an intent for this text")
+                .hint("`intents: { patterns: [words] }` in a mesh calls for it; or name the mesh"),
+        ),
+        several => {
+            let lines = several
+                .iter()
+                .map(|(mesh, intent)| format!("{mesh}: {intent}"));
+            let lines: Vec<String> = lines.collect();
+            Err(Refused::new("several meshes have an intent for this text")
+                .detail(lines.join("\n"))
+                .hint("nothing was sent; name the mesh, or use more of its words"))
+        }
+    }
 }
 
 /// The recipients, looked up: unknown ones are never written.

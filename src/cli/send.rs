@@ -6,6 +6,7 @@ use super::wait::Wait;
 use super::{Context, Exit, Refused, agent_here, daemon_path, read_body, short};
 use crate::actions::{Draft, Ready, WaitingAsk, prepare};
 use crate::format::report::printable;
+use crate::view::Reason;
 
 /// Write a message for an agent, a mesh or core
 #[derive(clap::Args)]
@@ -14,12 +15,16 @@ use crate::format::report::printable;
 )]
 pub(super) struct SendArgs {
     /// Who gets it: `mesh/agent`, a mesh, `core`; several with commas
-    #[arg(value_name = "TO")]
-    to: String,
+    #[arg(value_name = "TO", required_unless_present = "intent")]
+    to: Option<String>,
 
     /// The body, which may end in a rearmatter block; `-` reads it from standard input
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
+
+    /// Send it to the mesh with the longest of its `intents` in this text, instead of naming TO. Without a TEXT it is the body too
+    #[arg(long, value_name = "TEXT")]
+    intent: Option<String>,
 
     /// The kind, if it is not to be inferred
     #[arg(long, value_name = "KIND")]
@@ -54,9 +59,23 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 
 pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
-    let is_piped = verb.text.as_deref() == Some("-");
+    // With an intent nobody is named, and what stands first is the text.
+    let (to, text) = match (&verb.intent, verb.to, verb.text) {
+        (None, to, text) => (to.unwrap_or_default(), text),
+        (Some(intent), text, None) => (String::new(), text.or_else(|| Some(intent.clone()))),
+        (Some(_), _, Some(_)) => {
+            let hint = "tx send --intent \"words\" [\"text\"]";
+            return Err(
+                Refused::new("`--intent` chooses the recipient, and one is named")
+                    .hint(hint)
+                    .because(Reason::Usage),
+            );
+        }
+    };
+    let is_piped = text.as_deref() == Some("-");
     let draft = Draft {
-        to: verb.to,
+        to,
+        intent: verb.intent,
         kind: verb.r#type,
         status: verb.status,
         headline: verb.headline,
@@ -66,7 +85,7 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     };
     let body = || match is_piped {
         true => read_body(),
-        false => Ok(verb.text.unwrap_or_default()),
+        false => Ok(text.unwrap_or_default()),
     };
     let (agent, path) = (agent_here(), daemon_path(&project));
     let mut ready = prepare(&project, draft, agent.as_deref(), &path, body)?;

@@ -55,6 +55,9 @@ impl Daemon {
                 }
             }
             if self.queue.is_at_rest() {
+                for pane in std::mem::take(&mut self.ended_turns) {
+                    self.processes.nothing_follows(&pane);
+                }
                 return self.tell_reloaded();
             }
         }
@@ -79,6 +82,9 @@ impl Daemon {
                 }
             }
             tracing::debug!(?event, "event");
+            if let Event::PaneIdle { pane, .. } = &event {
+                self.ended_turns.push(pane.clone());
+            }
             let at = at.unwrap_or_else(|| self.clock.now());
             self.store.apply(at, event)?;
         }

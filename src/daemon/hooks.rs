@@ -94,9 +94,8 @@ impl Hooks {
             let _ = answer.send(said(HookOutput::nothing()));
             return self.saw(&call).filter(|_| !wake);
         };
-        // An even number is that of a dialog on the screen.
-        let request = 2 * self.count + 1;
         self.count += 1;
+        let request = self.count;
         self.waiting.insert(request, PendingHook { answer, wake });
         Some(Saw::Request { request, wants })
     }

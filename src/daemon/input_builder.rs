@@ -7,19 +7,20 @@ use base16ct::lower::encode_string;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::jobs::Batch;
+use super::delivered_message::{BusFile, DeliveredMessage};
+use super::jobs::{Batch, JobInput};
 use super::meshes::MeshFiles;
 use super::process::Manner;
 use super::processes::Start;
-use super::turn_input::{BusFile, DeliveredMessage, TurnInput};
+use super::turn_input::TurnInput;
 use crate::engine::{
     Arrived, AttemptId, Event, GitJob, Job, JobOwner, JobPlace, JobResult, MessageNo,
     MessageRecord, ProcessExit, State, Step, Turn,
 };
 use crate::git::GitOrder;
 use crate::journal::{Error, Reader, Store, StoredMessage};
-use crate::model::{Address, Agent, Kind, Rearmatter};
-use crate::project::{Project, Task, workspace, worktree_folder};
+use crate::model::{Address, Agent, Feature, Kind, Manifest, ManifestCheck, Mesh, Rearmatter};
+use crate::project::{Project, Task, fill_placeholders, workspace, worktree_folder};
 use crate::runtime::uses_session;
 
 /// Where everything is that is handed over.
@@ -84,18 +85,24 @@ impl InputBuilder<'_> {
             return Err(format!("{worker} is in no mesh that loads"));
         };
         let agent = agent.of_slot(worker.slot);
-        let has_output = agent.workspace.is_some() || mesh.workspace.is_some();
+        let has_manifest = !mesh.manifest.is_empty();
+        let has_output = agent.workspace.is_some() || mesh.workspace.is_some() || has_manifest;
+        let is_later = mesh.inject_original && self.comes_later(worker, messages);
         let read = || -> Result<_, Error> {
             let task = match has_output {
                 true => self.task(worker, messages.first().copied())?,
                 false => None,
             };
-            Ok((self.contents(worker, messages)?, task))
+            let original = match is_later {
+                true => self.task(worker, messages.first().copied())?,
+                false => None,
+            };
+            Ok((self.contents(worker, messages)?, task, original))
         };
         let work_feature = self.store.state().worker(worker);
         let work_feature = work_feature.and_then(|worker| worker.overrides.feature.clone());
         let work_feature = work_feature.filter(|_| mesh.worktree.is_some());
-        let (mut contents, task) = read().map_err(|error| error.to_string())?;
+        let (mut contents, task, original) = read().map_err(|error| error.to_string())?;
         let work = self.store.state().worker(worker);
         let work = work.and_then(|worker| worker.status.work());
         let member = work.and_then(|work| work.member()).cloned();
@@ -108,10 +115,25 @@ impl InputBuilder<'_> {
                 }
             }
         }
+        let mut mesh = mesh.clone();
+        let mut meshes = self.store.state().meshes();
+        mesh.brain &= meshes.any(|loaded| loaded.mesh.name.as_str() == "brain");
+        if let Some(task) = task.as_ref().filter(|_| has_manifest) {
+            let plain = mesh.clone();
+            let task = task.as_task(None);
+            mesh.manifest
+                .fill(|path| fill_placeholders(path, &plain, task));
+        }
+        let reads = match has_manifest {
+            true => self.reads(&mesh, worker, messages.first().copied()),
+            false => Vec::new(),
+        };
         Ok(TurnInput {
             project: self.project.clone(),
             pane: pane.clone(),
-            mesh: mesh.clone(),
+            mesh,
+            reads,
+            original,
             runtime: self.meshes.runtimes().of(&agent).cloned(),
             agent,
             place: place.clone(),
@@ -120,6 +142,29 @@ impl InputBuilder<'_> {
             member,
             feature: work_feature,
         })
+    }
+
+    /// Is this the first work of a worker in a run that began with another message?
+    fn comes_later(&self, worker: &Address, messages: &[MessageNo]) -> bool {
+        let state = self.store.state();
+        let first = messages.first().and_then(|first| state.message(*first));
+        let Some(run) = first.and_then(|first| first.facts.run) else {
+            return false;
+        };
+        let last = state.worker(worker).and_then(|worker| worker.last.as_ref());
+        let before = last.and_then(|last| last.run);
+        !messages.contains(&run) && before != Some(run)
+    }
+
+    /// The files that have to be there before a turn: what others have finished in this run.
+    fn reads(&self, mesh: &Mesh, worker: &Address, given: Option<MessageNo>) -> Vec<ManifestCheck> {
+        let state = self.store.state();
+        let in_hand = || state.worker(worker)?.status.work()?.messages().next();
+        let first = given.or_else(in_hand);
+        let run = first.and_then(|first| state.message(first)?.facts.run);
+        let finished = run.map(|run| state.finished_in(run, &mesh.name));
+        mesh.manifest
+            .checks_before(&worker.agent, &finished.unwrap_or_default())
     }
 
     /// The first message of the run of what a worker is given, or has in hand: what one task of
@@ -209,24 +254,41 @@ impl InputBuilder<'_> {
             ("TX_WORKDIR".to_owned(), text(&folder)),
         ];
         environment.extend(env);
-        let stdin_of = |job: &Job| match job {
-            Job::Gate { stdin, .. } => self.text(*stdin),
+        let input_of = |job: &Job| match job {
+            Job::Gate { stdin, .. } => self.text(*stdin).map(JobInput::Stdin),
             Job::Git(job) => {
                 let order = self.git_order(job, place, worktree.clone())?;
-                Ok(order.map_or_else(String::new, |order| json!(order).to_string()))
+                let order = order.map_or_else(String::new, |order| json!(order).to_string());
+                Ok(JobInput::Stdin(order))
             }
-            Job::Script { .. } | Job::File { .. } | Job::Commit { .. } => Ok(String::new()),
+            Job::Gather { results, .. } => {
+                let results = results.iter().map(|number| self.result(place, *number));
+                results.collect::<Result<_, _>>().map(JobInput::Results)
+            }
+            Job::Script { .. } | Job::File { .. } | Job::Commit { .. } => {
+                Ok(JobInput::Stdin(String::new()))
+            }
         };
-        let texts: Result<Vec<String>, Error> = jobs.iter().map(stdin_of).collect();
-        match (texts, self.workspace_of(place)) {
-            (Ok(texts), Ok(workspace)) => {
-                for name in ["TX_WORKSPACE", "workspace"] {
-                    environment.extend(workspace.clone().map(|path| (name.to_owned(), path)));
+        let inputs: Result<Vec<JobInput>, Error> = jobs.iter().map(input_of).collect();
+        match (inputs, self.run_of(place)) {
+            (Ok(inputs), Ok(run)) => {
+                let mut jobs = jobs;
+                if let Some((mesh, first)) = &run {
+                    let task = task_of(first, place.feature.as_ref());
+                    let workspace = self.workspace_of(mesh, task);
+                    for name in ["TX_WORKSPACE", "workspace"] {
+                        environment.extend(workspace.clone().map(|path| (name.to_owned(), path)));
+                    }
+                    for job in &mut jobs {
+                        if let Job::File { path, .. } = job {
+                            *path = fill_placeholders(path, mesh, task);
+                        }
+                    }
                 }
                 Ok(Batch {
                     owner,
                     job,
-                    jobs: jobs.into_iter().zip(texts).collect(),
+                    jobs: jobs.into_iter().zip(inputs).collect(),
                     folder,
                     root,
                     until_failure: false,
@@ -285,6 +347,22 @@ impl InputBuilder<'_> {
         })
     }
 
+    /// A result of a block: its author, as the others of its mesh call it, and its body.
+    fn result(&self, place: &JobPlace, number: MessageNo) -> Result<(String, String), Error> {
+        let Some(facts) = self.store.history().message(number)? else {
+            return Ok((String::new(), String::new()));
+        };
+        let author = facts.from.to_string();
+        let own = format!("{}/", place.mesh);
+        let author = author.strip_prefix(&own).unwrap_or(&author).to_owned();
+        let text = match self.store.reader().contents(&facts)? {
+            None => String::new(),
+            Some(StoredMessage::Own(text)) => text,
+            Some(StoredMessage::File(arrived)) => arrived.body().to_owned(),
+        };
+        Ok((author, text))
+    }
+
     fn text(&self, number: Option<MessageNo>) -> Result<String, Error> {
         let history = self.store.history();
         let Some(facts) = number
@@ -297,33 +375,31 @@ impl InputBuilder<'_> {
         Ok(self.store.reader().text_of(&facts)?.unwrap_or_default())
     }
 
-    /// The output folder of a run, if its mesh has one.
-    fn workspace_of(&self, place: &JobPlace) -> Result<Option<String>, Error> {
+    /// The mesh that jobs are for, and the first message of their run.
+    fn run_of(&self, place: &JobPlace) -> Result<Option<(&Mesh, MessageRecord)>, Error> {
         let mut meshes = self.store.state().meshes();
         let mesh = meshes.find(|loaded| loaded.mesh.name == place.mesh);
-        let Some(mesh) = mesh.map(|loaded| &loaded.mesh) else {
+        let (Some(mesh), Some(run)) = (mesh, place.run) else {
             return Ok(None);
         };
-        let (Some(agent), Some(run)) = (mesh.agents.values().next(), place.run) else {
-            return Ok(None);
-        };
-        let Some(facts) = self.store.history().message(run)? else {
-            return Ok(None);
-        };
-        let task = Task {
-            id: facts.id.as_str(),
-            headline: facts.headline.as_str(),
-            feature: place.feature.as_ref(),
-        };
+        let first = self.store.history().message(run)?;
+        Ok(first.map(|first| (&mesh.mesh, first)))
+    }
+
+    /// The output folder of a run, if its mesh has one.
+    fn workspace_of(&self, mesh: &Mesh, task: Task) -> Option<String> {
         // That of the mesh, not of one agent.
         let agent = Agent {
             workspace: None,
-            ..agent.clone()
+            ..mesh.agents.values().next()?.clone()
         };
-        let at = worktree_folder(self.project, mesh.worktree.as_ref(), place.feature.as_ref());
+        let at = worktree_folder(self.project, mesh.worktree.as_ref(), task.feature);
         let at = at.unwrap_or_else(|| self.project.root.clone());
         let folder = workspace(&at, mesh, &agent, Some(task));
-        Ok(folder.map(|folder| folder.to_string_lossy().into_owned()))
+        let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
+        // The files of a manifest are somewhere, also without a workspace.
+        let own = || Manifest::default_workspace(&mesh.name);
+        folder.or_else(|| (!mesh.manifest.is_empty()).then(own))
     }
 
     /// A session of its own, in the form that every agent CLI takes.
@@ -353,6 +429,15 @@ impl InputBuilder<'_> {
 /// What work must fulfil, below its task.
 fn fulfil(criteria: &str) -> String {
     format!("\n\n# What the work must fulfil\n\n{criteria}")
+}
+
+/// What a workspace is named for.
+fn task_of<'a>(first: &'a MessageRecord, feature: Option<&'a Feature>) -> Task<'a> {
+    Task {
+        id: first.id.as_str(),
+        headline: first.headline.as_str(),
+        feature,
+    }
 }
 
 /// A message as its recipient reads it, from the journal: its file may be gone.

@@ -22,7 +22,8 @@ use super::blocking::run_blocking;
 use super::platform::gone;
 use super::signals::kill_all;
 use crate::engine::{Event, Job, JobEnd, JobOwner, JobResult, ProcessExit};
-use crate::model::{Mode, Seconds};
+use crate::format::gather::{GatheredResult, gather};
+use crate::model::{Gather, Mode, Seconds};
 
 /// As much of the output of a script as is told.
 const MOST_OF_SCRIPT: usize = 64 * 1024;
@@ -41,8 +42,8 @@ const MOST_FILES: usize = 10_000;
 pub(super) struct Batch {
     pub(super) owner: JobOwner,
     pub(super) job: u32,
-    /// The jobs, each with what it reads on its standard input.
-    pub(super) jobs: Vec<(Job, String)>,
+    /// The jobs, each with what it reads.
+    pub(super) jobs: Vec<(Job, JobInput)>,
     /// Where they run.
     pub(super) folder: PathBuf,
     /// The project's own folder.
@@ -51,6 +52,14 @@ pub(super) struct Batch {
     pub(super) until_failure: bool,
     /// The variables that they get besides.
     pub(super) environment: Vec<(String, String)>,
+}
+
+/// What a job reads.
+pub(super) enum JobInput {
+    /// A text, on the standard input of a program.
+    Stdin(String),
+    /// The results of a block: their authors and their bodies.
+    Results(Vec<(String, String)>),
 }
 
 /// All jobs that run.
@@ -138,6 +147,7 @@ fn folder_of(run: &Path, owner: &JobOwner) -> PathBuf {
             worker_jobs.join(worker.agent.as_str())
         }
         JobOwner::Run(run) => jobs.join("run").join(run.0.to_string()),
+        JobOwner::Block(block) => jobs.join("block").join(block.0.to_string()),
     }
 }
 
@@ -165,7 +175,7 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
     let old = folder.to_owned();
     run_blocking(move || clear_old(&old, job)).await;
     let mut results: Vec<JobResult> = Vec::with_capacity(jobs.len());
-    for (index, (what, stdin)) in jobs.into_iter().enumerate() {
+    for (index, (what, input)) in jobs.into_iter().enumerate() {
         let has_failed = |result: &JobResult| result.end != JobEnd::Code(0);
         if until_failure && results.iter().any(has_failed) {
             results.push(failed("it was not run, since one before it failed"));
@@ -173,6 +183,10 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
         }
         let attempt = Attempt::at(&folder.join(job.to_string()).join(index.to_string()));
         tracing::info!(?owner, job, index, "job");
+        let (stdin, gathered) = match input {
+            JobInput::Stdin(text) => (text, Vec::new()),
+            JobInput::Results(results) => (String::new(), results),
+        };
         let result = match what {
             Job::Gate { program: run, .. } => {
                 let argv = match run.shell {
@@ -187,10 +201,14 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
                 let order = order(argv, &place, None, &environment);
                 run_one(&attempt, program, order, stdin, timeout, MOST_OF_SCRIPT).await
             }
-            Job::File { path, since } => {
+            Job::File {
+                path,
+                since,
+                not_empty,
+            } => {
                 let path = filled(&path, &environment);
                 let place = place.clone();
-                let found = run_blocking(move || look_at(&place, &path, since)).await;
+                let found = run_blocking(move || look_at(&place, &path, since, not_empty)).await;
                 match found {
                     Ok(()) => JobResult::of(JobEnd::Code(0), String::new()),
                     Err(why) => JobResult::of(JobEnd::Code(1), why),
@@ -207,6 +225,9 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
                 let found = timeout(GIT, is_on_branch(&place, &commit)).await;
                 found.unwrap_or_else(|_| failed("git took too long"))
             }
+            Job::Gather { strategy, .. } => {
+                run_blocking(move || gather_all(&strategy, &gathered)).await
+            }
         };
         results.push(result);
     }
@@ -214,6 +235,18 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
         owner,
         job,
         results,
+    }
+}
+
+/// The results of a block as one text. Without one the join gets the messages themselves.
+fn gather_all(strategy: &Gather, results: &[(String, String)]) -> JobResult {
+    let results = results.iter();
+    let results: Vec<GatheredResult> = results
+        .map(|(author, text)| GatheredResult { author, text })
+        .collect();
+    match gather(strategy, &results) {
+        Some(text) => JobResult::of(JobEnd::Code(0), text),
+        None => JobResult::of(JobEnd::Code(1), "they are too long for one message".into()),
     }
 }
 
@@ -433,7 +466,7 @@ fn filled(path: &str, environment: &[(String, String)]) -> String {
 }
 
 /// Is this file or folder there, inside the folder, and changed since?
-fn look_at(folder: &Path, path: &str, since: i64) -> Result<(), String> {
+fn look_at(folder: &Path, path: &str, since: i64, not_empty: bool) -> Result<(), String> {
     let escapes = || format!("{path} leads out of the project");
     let wanted = folder.join(path);
     if Path::new(path)
@@ -453,12 +486,24 @@ fn look_at(folder: &Path, path: &str, since: i64) -> Result<(), String> {
     if !real.starts_with(&root) {
         return Err(escapes());
     }
+    if not_empty && is_empty(&real).map_err(|error| format!("{path} cannot be read: {error}"))? {
+        return Err(format!("{path} is empty"));
+    }
     match newest(&real, since, &mut 0) {
         Ok(true) => Ok(()),
         Ok(false) => Err(format!(
             "{path} is there, and has not changed since the run began"
         )),
         Err(error) => Err(format!("{path} cannot be read: {error}")),
+    }
+}
+
+/// Is there nothing in a file or folder?
+fn is_empty(path: &Path) -> io::Result<bool> {
+    let found = fs::metadata(path)?;
+    match found.is_dir() {
+        true => Ok(fs::read_dir(path)?.next().is_none()),
+        false => Ok(found.len() == 0),
     }
 }
 
@@ -512,13 +557,33 @@ mod tests {
             ("up/secret", 0, Some("leads out")),
             ("/etc/passwd", 0, Some("leads out")),
         ] {
-            let found = look_at(&root, path, since).err();
+            let found = look_at(&root, path, since, false).err();
             let said = found.as_deref().unwrap_or_default();
             assert_eq!(found.is_some(), expected.is_some(), "{path}: {said}");
             assert!(
                 said.contains(expected.unwrap_or_default()),
                 "{path}: {said}"
             );
+        }
+    }
+
+    #[test]
+    fn a_file_or_folder_that_has_to_have_something_in_it_is_not_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir_all(root.join("full")).unwrap();
+        fs::create_dir_all(root.join("bare")).unwrap();
+        fs::write(root.join("full/text"), "x").unwrap();
+        fs::write(root.join("blank"), "").unwrap();
+        for (path, good) in [
+            ("full", true),
+            ("full/text", true),
+            ("bare", false),
+            ("blank", false),
+        ] {
+            let found = look_at(root, path, 0, true);
+            assert_eq!(found.is_ok(), good, "{path}: {found:?}");
+            assert!(look_at(root, path, 0, false).is_ok(), "{path}");
         }
     }
 

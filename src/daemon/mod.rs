@@ -11,6 +11,7 @@ mod clock;
 mod commit;
 mod consumer;
 mod control;
+mod delivered_message;
 mod exit;
 mod exit_patterns;
 mod fatal;

@@ -2,7 +2,7 @@
 
 use crate::engine::AttemptId;
 
-/// Whose process a pane was started for, by `#{pane_start_command}`:
+/// The process that a pane was started for, by `#{pane_start_command}`:
 /// `PROGRAM turn MESH/AGENT ATTEMPT --folder FOLDER`. The paths before and after may hold
 /// anything, ` turn ` too.
 pub fn pane_of(command: &str) -> Option<AttemptId> {

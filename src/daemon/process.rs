@@ -3,18 +3,18 @@
 //!
 //! [`Pane`]: crate::pane::Pane
 
+mod manner;
 mod queue;
+mod reports;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
-use indexmap::IndexMap;
 use rustix::process::Pid;
 use tokio::sync::mpsc;
 
-use super::Input;
 use super::attempt::{Attempt, Stand};
 use super::blocking::run_blocking;
 use super::clock::until;
@@ -30,56 +30,11 @@ use super::terminal::{Terminal, title};
 use super::turn_input::TurnInput;
 use super::usage::UsageFile;
 use crate::engine::{AttemptId, Event, ProcessExit, Sent};
-use crate::model::{Argument, HookMeaning, Mode, Runtime, UsageFormat};
-use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Setup, Text};
+use crate::model::{Argument, Mode};
+use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Text};
 use crate::runtime::stream::last_answer;
 use crate::tmux::PaneId;
-
-/// How far apart two looks are that both find a program idle, in milliseconds: longer than a
-/// screen takes to be drawn.
-const APART: i64 = 500;
-/// How much of what an agent says last is kept, in characters.
-const MOST_SAID: usize = 1_000;
-
-/// What a program of a runtime takes.
-#[derive(Clone)]
-pub(super) struct Manner {
-    pub(super) setup: Setup,
-    /// The keys that interrupt it; none: a signal.
-    pub(super) interrupt: Vec<String>,
-    /// What its hooks mean.
-    hooks: IndexMap<String, HookMeaning>,
-    /// The program that passes texts on to it.
-    send: Vec<Argument>,
-    /// What its program says when it cannot go on.
-    exit_patterns: ExitPatterns,
-    /// How it reports what it uses.
-    usage: Option<UsageFormat>,
-}
-
-impl Manner {
-    pub(super) fn of(runtime: &Runtime, mode: Mode) -> Manner {
-        let setup = Setup {
-            screen: runtime.screen.clone(),
-            one_turn: mode == Mode::Turn,
-            apart: APART,
-            sends: !runtime.send.is_empty() && mode == Mode::Pane,
-            answers: runtime.answers.clone(),
-            has_hooks: !runtime.hooks.is_empty(),
-            limit_grace: i64::from(runtime.limit_grace) * 1_000,
-            utc_offset: utc_offset(),
-            login: runtime.login().to_owned(),
-        };
-        Manner {
-            setup,
-            interrupt: runtime.interrupt.clone(),
-            hooks: runtime.hooks.clone(),
-            send: runtime.send.clone(),
-            exit_patterns: ExitPatterns::of(runtime),
-            usage: runtime.usage,
-        }
-    }
-}
+pub(super) use manner::Manner;
 
 /// What is seen of a task from outside.
 #[derive(Default)]
@@ -102,7 +57,7 @@ pub(super) enum ProcessCommand {
     Interrupt(Result<Box<TurnInput>, String>, String),
 }
 
-/// Whose process is gone, and the pane that it leaves.
+/// The process that is gone, and the pane that it leaves.
 pub(super) type Left = (AttemptId, Option<PaneId>);
 
 /// One process of a worker. Nobody else touches its pane.
@@ -486,49 +441,6 @@ impl Process {
         self.terminal.paste(at, text, as_seen).await
     }
 
-    /// Tell what it has used, before the end of the turn that used it is told. A program that
-    /// stays keeps a transcript, one that lives for a turn prints it.
-    async fn tell_usage(&mut self, ended: bool) {
-        let Some(mut usage) = self.usage.take() else {
-            return;
-        };
-        if let (Mode::Pane, Some(transcript)) = (self.mode, &self.hooks.transcript) {
-            usage.follow(transcript.into());
-        }
-        let (usage, events) = usage.read(self.pane.clone(), ended).await;
-        self.usage = Some(usage);
-        for event in events {
-            let _ = self.world.inputs.send(Input::Event(event)).await;
-        }
-    }
-
-    /// Tell what its agent said last, before the end of its turn is told.
-    async fn tell_said(&mut self) {
-        if let Some(said) = self
-            .hooks
-            .said
-            .take()
-            .filter(|said| !said.trim().is_empty())
-        {
-            let text: String = said.trim().chars().take(MOST_SAID).collect();
-            let pane = self.pane.clone();
-            let event = Event::PaneSaid { pane, text };
-            let _ = self.world.inputs.send(Input::Event(event)).await;
-        }
-    }
-
-    /// The session of its agent is known, or another than before.
-    async fn tell_session(&mut self) {
-        let known = self.hooks.session.clone();
-        if let Some(session) = known.filter(|known| Some(known) != self.told_session.as_ref()) {
-            self.told_session = Some(session.clone());
-            self.session = Some(session.clone());
-            let pane = self.pane.clone();
-            let event = Event::PaneSession { pane, session };
-            let _ = self.world.inputs.send(Input::Event(event)).await;
-        }
-    }
-
     async fn interrupt(&mut self) {
         match (&self.interrupt[..], &self.at, self.pid) {
             (keys @ [_, ..], Some(at), _) => {
@@ -570,11 +482,5 @@ impl Process {
     /// Of what it was told to do.
     fn one_is_done(&self) {
         self.seen.to_do.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    async fn tell(&mut self, report: Report) {
-        let event = report.event(self.pane.clone(), self.session.clone());
-        // If the loop is gone, the next one finds out by itself.
-        let _ = self.world.inputs.send(Input::Event(event)).await;
     }
 }

@@ -139,6 +139,11 @@ impl Processes {
         self.tell(pane, Saw::Hook(Hook::Ended(Some(turn))));
     }
 
+    /// The end of its turn is taken in, and all that follows from that was ordered.
+    pub(super) fn nothing_follows(&mut self, pane: &AttemptId) {
+        self.tell(pane, Saw::NothingFollows);
+    }
+
     /// Tell once more what a pane shows. Of one that nobody knows, its end is all that can
     /// be told.
     pub(super) fn look(&mut self, pane: &AttemptId) -> Result<(), Event> {

@@ -30,7 +30,7 @@ use super::status_line::StatusLine;
 use super::system_messages::SystemMessageWriter;
 use super::turn_starts::TurnStarts;
 use super::{Input, survivors};
-use crate::engine::{Event, Timer};
+use crate::engine::{AttemptId, Event, Timer};
 use crate::journal::Store;
 use crate::model::{Address, Core, MsgId, Name, Recipient, ScreenRules};
 use crate::project::{Project, close_all_in};
@@ -131,6 +131,8 @@ pub(super) struct Daemon {
     pub(super) written_before: HashSet<(Address, MsgId)>,
     /// Messages that named a mesh that there is not, by what they named.
     pub(super) unknown: HashSet<(Name, Vec<Recipient>)>,
+    /// Panes whose end of a turn is being taken in. Their hooks wait for what follows.
+    pub(super) ended_turns: Vec<AttemptId>,
     pub(super) queue: InputQueue,
     /// What goes on beside the loop, and ends with it.
     pub(super) tasks: JoinSet<()>,
@@ -251,6 +253,7 @@ impl Daemon {
             meshes,
             written_before,
             unknown: HashSet::new(),
+            ended_turns: Vec::new(),
             store,
             consumer,
             processes,

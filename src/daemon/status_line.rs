@@ -23,7 +23,7 @@ pub(super) struct StatusLine {
 pub(super) struct Attention {
     /// Messages in the inbox.
     pub(super) unread: usize,
-    /// Files that were refused, and not mended since.
+    /// Files that were refused, and not fixed since.
     pub(super) rejections: usize,
     /// Dead letters.
     pub(super) dead_letters: usize,
@@ -48,7 +48,7 @@ impl StatusLine {
     }
 }
 
-/// Keep tmux told, also one that was started anew.
+/// Keep tmux told, also one that was started again.
 async fn keep(client: Client, mut line: watch::Receiver<String>) {
     let mut server = client.server();
     loop {

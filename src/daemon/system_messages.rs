@@ -106,7 +106,7 @@ pub fn file_with(facts: &MessageRecord) -> String {
         headline: String::new(),
         body: String::new(),
         at: facts.at,
-        about: None,
+        about: Vec::new(),
     });
     name
 }
@@ -125,7 +125,7 @@ pub(super) fn file_of(system_message: &SystemMessage) -> (String, String) {
         .extend(system_message.to.clone().map(Recipient::Full));
     envelope.kind = Some(system_message.kind);
     envelope.status.clone_from(&system_message.status);
-    envelope.in_reply_to.extend(system_message.about.clone());
+    envelope.in_reply_to.clone_from(&system_message.about);
     let mut message = Message {
         envelope,
         body: Body::from(system_message.body.as_str()),
@@ -190,7 +190,7 @@ mod tests {
                     headline: "done".into(),
                     body: text.repeat(size / text.len()),
                     at: 0,
-                    about: None,
+                    about: Vec::new(),
                 };
                 let (name, file) = file_of(&system_message);
                 let modified = DateTime::UNIX_EPOCH.fixed_offset();

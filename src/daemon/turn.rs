@@ -111,7 +111,10 @@ fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, Str
         .env(MARK, attempt.folder())
         .current_dir(&order.folder)
         .exec();
-    Err(format!("{program}: {failed}"))
+    Err(match order.folder.is_dir() {
+        true => format!("{program}: {failed}"),
+        false => format!("the folder {} does not exist", order.folder.display()),
+    })
 }
 
 /// What a program needs to run at all, wherever it is.

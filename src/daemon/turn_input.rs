@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::attempt::{Attempt, LaunchSpec};
+use super::delivered_message::DeliveredMessage;
 use super::processes::Start;
 use crate::engine::{AttemptId, Member, ProcessExit};
-use crate::format::message::{MAX_FILE, parts};
-use crate::format::prompt::{Given, line, output_folder, prompt, with_feature};
-use crate::model::{
-    Address, Agent, Deliver, Feature, Kind, Mesh, MsgId, OutcomeWord, Part, Rearmatter, Runtime,
+use crate::format::prompt::{
+    Given, line, original as original_text, output_folder, prompt_at, with_feature,
 };
+use crate::model::{Agent, Deliver, Feature, Manifest, ManifestCheck, Mesh, Name, Runtime};
 use crate::pane::{self, Text};
 use crate::project::{
-    MeshSource, Project, Task, briefing, cannot_run, make_private_folders, make_workspace,
-    read_regular, system_text, workspace, worktree_folder, write_private,
+    MeshSource, Project, briefing, cannot_run, make_private_folders, make_workspace, system_text,
+    workspace, worktree_folder, write_private,
 };
 use crate::runtime::{Unfilled, Values, arguments, file, text_with, toml};
 
@@ -32,34 +32,14 @@ pub(super) struct TurnInput {
     pub(super) contents: Vec<DeliveredMessage>,
     /// The first message of its run, if it has an output folder for that.
     pub(super) task: Option<DeliveredMessage>,
+    /// The message that began the run, for who comes to it later.
+    pub(super) original: Option<DeliveredMessage>,
+    /// The files of the manifest that have to be there before its turn.
+    pub(super) reads: Vec<ManifestCheck>,
     /// The member of a block that it works as.
     pub(super) member: Option<Member>,
     /// The feature that it has a worktree for.
     pub(super) feature: Option<Feature>,
-}
-
-/// A message as it is given.
-pub(super) struct DeliveredMessage {
-    pub(super) id: MsgId,
-    pub(super) from: Address,
-    pub(super) kind: Kind,
-    /// The worker had it before.
-    pub(super) was_delivered: bool,
-    pub(super) headline: String,
-    pub(super) status: Option<OutcomeWord>,
-    pub(super) in_reply_to: Vec<MsgId>,
-    pub(super) body: String,
-    pub(super) rearmatter: Rearmatter,
-    pub(super) command: Option<String>,
-    pub(super) feature: Option<Feature>,
-    /// The file on the bus that it came in.
-    pub(super) file: Option<BusFile>,
-}
-
-/// A file as it was when it was accepted.
-pub(super) struct BusFile {
-    pub(super) name: String,
-    pub(super) text: String,
 }
 
 /// Why a process is not started.
@@ -104,6 +84,7 @@ impl Start {
         let unknown = || format!("there is no runtime `{}`", agent.runtime);
         let runtime = runtime.as_ref().ok_or_else(unknown)?;
         let output = self.turn_input.workspace()?;
+        self.turn_input.check_reads(output.as_deref())?;
         let is_cli = runtime.has_system_text(agent);
         let prompt = match is_cli {
             true => Ok(String::new()),
@@ -264,6 +245,7 @@ impl TurnInput {
         let attempt = self.attempt();
         let message = self.turn_file(turn);
         let output = self.workspace()?;
+        self.check_reads(output.as_deref())?;
         let prompt = || self.prompt(output.as_deref(), true);
         if self.is_cli() {
             let reads = !self
@@ -395,7 +377,9 @@ impl TurnInput {
         };
         let given: Vec<Given> = contents.iter().map(DeliveredMessage::given).collect();
         let briefing = self.filled(briefing);
-        let text = prompt(&briefing, self.slash_command().as_deref(), &given);
+        let position = self.position(output);
+        let command = self.slash_command();
+        let text = prompt_at(&briefing, command.as_deref(), &position, &given);
         Ok(
             match self
                 .member()
@@ -405,6 +389,58 @@ impl TurnInput {
                 None => text,
             },
         )
+    }
+
+    /// What it is told besides each time it is given work: what began all this, and which files
+    /// are missing.
+    fn position(&self, output: Option<&Path>) -> String {
+        if !self.contents.iter().any(DeliveredMessage::is_work) {
+            return String::new();
+        }
+        let original = self.original.as_ref();
+        let original = original.map(|message| original_text(&message.given()));
+        let missing = match self.mesh.manifest.rules.warning {
+            true => self.missing_reads(output),
+            false => Vec::new(),
+        };
+        let missing = (!missing.is_empty()).then(|| missing.join("\n"));
+        let parts: Vec<String> = original.into_iter().chain(missing).collect();
+        parts.join("\n")
+    }
+
+    /// Without the files that its turn needs it is not started, if its mesh says so.
+    fn check_reads(&self, output: Option<&Path>) -> Result<(), String> {
+        let missing = match self.mesh.manifest.rules.strict {
+            true => self.missing_reads(output),
+            false => Vec::new(),
+        };
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(missing.join("; ")),
+        }
+    }
+
+    /// The files of the manifest that should be there for what it is given, and are not.
+    fn missing_reads(&self, output: Option<&Path>) -> Vec<String> {
+        if !self.contents.iter().any(DeliveredMessage::is_work) {
+            return Vec::new();
+        }
+        let own = Manifest::default_workspace(&self.mesh.name);
+        let workspace = output.map_or(own.into(), Path::to_string_lossy);
+        let missing = self.reads.iter().filter_map(|file| {
+            let path = file.path.replace("$workspace", &workspace);
+            let path = with_feature(&path, self.feature());
+            if is_there(&self.project, &path) {
+                return None;
+            }
+            let writers: Vec<&str> = file.writers.iter().map(Name::as_str).collect();
+            let by = match writers.is_empty() {
+                true => String::new(),
+                false => format!(", written by {}", writers.join(" or ")),
+            };
+            Some(format!("missing: {path}{by}"))
+        });
+        missing.collect()
     }
 
     /// The member that it works as, where the block says how many there are.
@@ -426,14 +462,15 @@ impl TurnInput {
     fn workspace(&self) -> Result<Option<PathBuf>, String> {
         let TurnInput { mesh, agent, .. } = self;
         let rules = agent.workspace.as_ref().or(mesh.workspace.as_ref());
+        if rules.is_none() && !mesh.manifest.is_empty() {
+            let own = Manifest::default_workspace(&mesh.name);
+            let root = self.folder();
+            make_workspace(&root, &root.join(own))?;
+        }
         let (Some(rules), Some(task)) = (rules, &self.task) else {
             return Ok(None);
         };
-        let task = Task {
-            id: task.id.as_str(),
-            headline: &task.headline,
-            feature: self.feature().or(task.feature.as_ref()),
-        };
+        let task = task.as_task(self.feature());
         let root = self.folder();
         let folder = workspace(&root, mesh, agent, Some(task));
         if let Some(folder) = folder.as_ref().filter(|_| rules.create && root.is_dir()) {
@@ -466,58 +503,11 @@ impl TurnInput {
     }
 }
 
-impl DeliveredMessage {
-    fn is_work(&self) -> bool {
-        match self.kind {
-            Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => true,
-            Kind::AskResponse | Kind::Update | Kind::Lifecycle => false,
-        }
-    }
-
-    fn given(&self) -> Given<'_> {
-        Given {
-            id: &self.id,
-            from: &self.from,
-            kind: self.kind,
-            headline: &self.headline,
-            status: self.status.as_ref(),
-            in_reply_to: &self.in_reply_to,
-            body: &self.body,
-            rearmatter: &self.rearmatter,
-        }
-    }
-
-    /// A member that works on one part is given that first, then the whole.
-    pub(super) fn divide(&mut self, member: &Member) {
-        let part = member.part.and_then(|wanted| {
-            let mut all = parts(&self.body).into_iter();
-            let same = |(part, _): &(Part, _)| part.number == wanted;
-            // Of several with one number, the one that is as far in the list.
-            let place = usize::try_from(member.index).unwrap_or_default();
-            let exact = parts(&self.body).into_iter().nth(place).filter(same);
-            exact.or_else(|| all.find(same))
-        });
-        if let Some((_, at)) = part {
-            let part = self.body[at].trim_end().to_owned();
-            self.body = format!(
-                "This part is your work:\n\n{part}\n\nThe whole message, of which others have the other parts:\n\n{}",
-                self.body
-            );
-            // Its file has the whole alone.
-            self.file = None;
-        }
-    }
-
-    /// The file that it came in, if that is what it was, and its path is one line.
-    fn file_in(&self, project: &Project) -> Option<PathBuf> {
-        let BusFile { name, text } = self.file.as_ref()?;
-        if name.chars().any(char::is_control) {
-            return None;
-        }
-        let path = project.messages().join(name);
-        let (bytes, _) = read_regular(&path, MAX_FILE).ok()?;
-        (bytes == text.as_bytes()).then_some(path)
-    }
+/// Is a file or folder of the mesh really there, inside the project?
+fn is_there(project: &Project, path: &str) -> bool {
+    let root = project.root.canonicalize();
+    let real = project.root.join(path).canonicalize();
+    root.is_ok_and(|root| real.is_ok_and(|real| real.starts_with(root)))
 }
 
 /// What a member of a block is told of its place.

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::event::Timer;
 use super::fanout::{BlockDecision, BlockPhase, BlockRules, FanOut, MemberProgress};
+use super::jobs::JobOwner;
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
 use super::notes::Note;
 use super::state::State;
@@ -105,7 +106,12 @@ impl State {
     }
 
     /// The join does not get an outcome. What is finished at core is in its inbox.
-    pub(super) fn end_unseen(&mut self, number: MessageNo, join: &Address, why: &'static str) {
+    pub(super) fn end_unseen(
+        &mut self,
+        number: MessageNo,
+        join: &Address,
+        why: impl Into<Cow<'static, str>>,
+    ) {
         let step = match join.is_core() {
             true => Step::Refused,
             false => Step::Finished,
@@ -113,7 +119,7 @@ impl State {
         self.end(number, join, step, Some(why.into()));
     }
 
-    fn finish_held(&mut self, held: Vec<(Address, Item)>, why: &'static str) {
+    pub(super) fn finish_held(&mut self, held: Vec<(Address, Item)>, why: &'static str) {
         for (who, item) in held {
             for number in &item.messages {
                 let key = (&who, item.place.as_ref());
@@ -147,15 +153,16 @@ impl State {
     /// The block is joined or short, once every member is closed.
     pub(super) fn decide_block(&mut self, block: MessageNo) {
         match self.fan_outs.get(block).map(FanOut::decision) {
-            Some(BlockDecision::Join) => self.join_block(block),
+            Some(BlockDecision::Join) => self.gather_or_join(block),
             Some(BlockDecision::Short) => self.block_is_short(block),
             Some(BlockDecision::Wait) | None => {}
         }
     }
 
     /// The join gets one delivery: the results in the order of the members, then the failures.
-    fn join_block(&mut self, block: MessageNo) {
-        let Some(fan_out) = self.fan_outs.take(block) else {
+    /// `not_gathered`: why the results are not one message, where they should be.
+    pub(super) fn join_block(&mut self, block: MessageNo, not_gathered: Option<&str>) {
+        let Some(fan_out) = self.take_block(block) else {
             return;
         };
         let failures = fan_out.failures();
@@ -176,16 +183,26 @@ impl State {
             self.finish_held(member.held, "joined without it");
         }
         messages.append(&mut errors);
-        if !failures.is_empty() || messages.is_empty() {
-            let body = match failures.is_empty() {
-                true => "There are no results.".to_owned(),
-                false => format!("These members gave no result:\n\n{}", failures.join("\n")),
+        if !failures.is_empty() || messages.is_empty() || not_gathered.is_some() {
+            let warning = not_gathered.map(|why| format!("The results are not gathered: {why}."));
+            let missing = match (failures.is_empty(), messages.is_empty()) {
+                (true, true) => Some("There are no results.".to_owned()),
+                (true, false) => None,
+                (false, _) => Some(format!(
+                    "These members gave no result:\n\n{}",
+                    failures.join("\n")
+                )),
             };
+            let headline = match missing {
+                Some(_) => "not all members of the block have a result",
+                None => "the results are not gathered",
+            };
+            let body: Vec<String> = warning.into_iter().chain(missing).collect();
             messages.push(self.write_message(&Note {
                 to: &join,
                 kind: Kind::TaskComplete,
-                headline: "not all members of the block have a result",
-                body,
+                headline,
+                body: body.join("\n\n"),
                 about: Some(block),
                 hops: 0,
             }));
@@ -198,18 +215,46 @@ impl State {
                 }
             }
         } else {
-            let item = Item {
-                messages,
-                owes: Owes::Outcome,
-                place: Some(WorkflowPlace::Join(Joined { block, opener })),
-                granted: false,
-                verdict: None,
-            };
-            self.enqueue_item(&join, item, Priority::Normal);
+            self.enqueue_joined(&join, messages, Joined { block, opener });
         }
-        // Now that all that follows from it is there, what opened it may leave.
+        self.block_is_over(block, run, &agents);
+    }
+
+    /// A block that is decided leaves, with its timer.
+    pub(super) fn take_block(&mut self, block: MessageNo) -> Option<FanOut> {
+        let fan_out = self.fan_outs.take(block)?;
+        if let Some((_, due)) = fan_out.gathers() {
+            let timer = Timer::Job(JobOwner::Block(block));
+            self.timers.change(timer, Some(due), None);
+        }
+        Some(fan_out)
+    }
+
+    pub(super) fn enqueue_joined(
+        &mut self,
+        join: &Address,
+        messages: Vec<MessageNo>,
+        joined: Joined,
+    ) {
+        let item = Item {
+            messages,
+            owes: Owes::Outcome,
+            place: Some(WorkflowPlace::Join(joined)),
+            granted: false,
+            verdict: None,
+        };
+        self.enqueue_item(join, item, Priority::Normal);
+    }
+
+    /// All that follows from a block is there: what opened it may leave.
+    pub(super) fn block_is_over(
+        &mut self,
+        block: MessageNo,
+        run: Option<MessageNo>,
+        agents: &[Address],
+    ) {
         self.leave_if_over(block);
-        self.end_lent_slots(&agents);
+        self.output.lent.extend(agents.iter().cloned());
         if let Some(run) = run {
             self.end_run_if_complete(run);
         }
@@ -226,29 +271,9 @@ impl State {
             held.append(&mut member.held);
         }
         let (successes, needed) = (fan_out.successes(), fan_out.needed());
-        let failed: Vec<(usize, Address, Option<String>, Option<MessageNo>)> = fan_out
-            .failed()
-            .map(|(index, member)| {
-                let why = member.failures.last().cloned();
-                (
-                    index,
-                    member.agent.clone(),
-                    why,
-                    member.errors.last().copied(),
-                )
-            })
-            .collect();
+        let failed = self.failed_members(block);
         let id = self.messages.facts(block).map(|facts| facts.id.clone());
         let id = id.map_or_else(String::new, |id| id.to_string());
-        let failed: Vec<String> = failed
-            .into_iter()
-            .map(|(index, agent, why, error)| {
-                let error = error.and_then(|error| self.messages.facts(error));
-                let error = error.map(|facts| format!("`{}`: {}", facts.id, facts.headline));
-                let why = error.or(why).unwrap_or_else(|| "it has no result".into());
-                format!("- member {index}, {agent}: {why}")
-            })
-            .collect();
         let body = format!(
             "The block that `{id}` opened needs {needed} results, and has {successes}. \
              These members failed:\n\n{}\n\n\
@@ -261,6 +286,20 @@ impl State {
             }
         }
         self.tell_core_of_parked("a block is short", body, Some(block));
+    }
+
+    /// The members without a success, a line each with the reason.
+    pub(super) fn failed_members(&self, block: MessageNo) -> Vec<String> {
+        let failed = self.fan_outs.get(block).into_iter();
+        let failed = failed.flat_map(FanOut::failed).map(|(index, member)| {
+            let error = member.errors.last();
+            let error = error.and_then(|error| self.messages.facts(*error));
+            let error = error.map(|facts| format!("`{}`: {}", facts.id, facts.headline));
+            let why = error.or_else(|| member.failures.last().cloned());
+            let why = why.unwrap_or_else(|| "it has no result".into());
+            format!("- member {index}, {}: {why}", member.agent)
+        });
+        failed.collect()
     }
 
     /// Work that ended with `error` becomes a dead letter: a later outcome may still finish it.

@@ -14,8 +14,8 @@ use super::transitions::{Signal, Transition};
 use super::work::Work;
 use super::worker::WorkerState;
 use crate::model::{
-    Address, Check, Envelope, Gate, GateReport, GateVerdict, Kind, Line, OnFail, OutcomeWord,
-    Quality, Rearmatter, utc,
+    Address, Check, Envelope, Gate, GateReport, GateVerdict, Iteration, Kind, Line, MANIFEST_GATE,
+    Mesh, OnFail, OnGateError, OutcomeWord, Quality, Rearmatter, utc,
 };
 
 /// How often gates may not be able to tell before work is parked.
@@ -42,14 +42,16 @@ impl State {
             | Check::Accuracy(_)
             | Check::Commands(_)
             | Check::Command(_)
-            | Check::Evidence(_) => false,
+            | Check::Evidence(_)
+            | Check::Files { .. } => false,
         };
         let is_meant = |gate: &&Gate| {
             gate.words.contains(&word)
                 && gate.agent.as_ref().is_none_or(|name| *name == who.agent)
                 && !judges_itself(gate)
         };
-        mesh.gates.iter().filter(is_meant).cloned().collect()
+        let gates = mesh.gates.iter().filter(is_meant).cloned();
+        gates.chain(manifest_gate(mesh, who, &word)).collect()
     }
 
     /// Must an outcome of work pass gates?
@@ -125,6 +127,7 @@ impl State {
             on_error,
             ..
         } = gate;
+        let mut warns = false;
         let said = self
             .messages
             .get(outcome)
@@ -163,6 +166,19 @@ impl State {
                     }
                 }
             }
+            Check::Files { files, strict } => {
+                warns = !strict;
+                let began = self.run_began(outcome);
+                let claims = files.iter().map(|file| (0, format!("file {}", file.id)));
+                let claims = claims.collect();
+                jobs.extend(files.into_iter().map(|file| Job::File {
+                    since: if file.fresh { began } else { 0 },
+                    path: file.path,
+                    not_empty: true,
+                }));
+                let wrong = Vec::new();
+                Ok(Reporter::Claims { wrong, claims })
+            }
             Check::Evaluation(evaluation) => {
                 round.allow(evaluation.timeout);
                 let asked = self.ask_evaluator(who, &name, &evaluation, Some(outcome), about);
@@ -174,6 +190,7 @@ impl State {
                 outcome,
                 gate: name,
                 on_error,
+                warns,
                 by,
             }),
             Err(report) => {
@@ -286,6 +303,28 @@ impl State {
     pub(super) fn note_reports(&mut self, reports: &[Reported]) {
         for reported in reports {
             self.note_report(reported.outcome, &reported.report);
+            self.tell_of_files(reported);
+        }
+    }
+
+    /// A missing file that does not fail the work: its author is told.
+    fn tell_of_files(
+        &mut self,
+        Reported {
+            outcome, report, ..
+        }: &Reported,
+    ) {
+        let is_warning = report.gate == MANIFEST_GATE && report.verdict == GateVerdict::Pass;
+        let from = self
+            .messages
+            .facts(*outcome)
+            .map(|facts| facts.from.clone());
+        if let Some(from) = from.filter(|_| is_warning && !report.findings.is_empty()) {
+            self.warn(
+                &from,
+                &format!("your work should leave files:\n{}", report.findings),
+                *outcome,
+            );
         }
     }
 
@@ -338,7 +377,7 @@ impl State {
             .round_mut()
             .filter(|(_, r)| r.waits_for_jobs())
         {
-            until_failure = round.runs_until_failure();
+            until_failure = round.is_before();
             again.push((job, about, round.jobs.clone()));
         }
         for late in worker
@@ -410,7 +449,14 @@ impl State {
         work.findings.push(findings.clone());
         let rules = self
             .mesh(&who.mesh)
-            .map(|mesh| mesh.iteration)
+            .map(|mesh| match round.failed_by_files_alone() {
+                // The manifest has its own rules.
+                true => Iteration {
+                    max: mesh.manifest.rules.max_retry,
+                    on_fail: OnFail::Loop,
+                },
+                false => mesh.iteration,
+            })
             .unwrap_or_default();
         if work.iteration > rules.max {
             let why = self.history(&work);
@@ -487,6 +533,23 @@ impl State {
             }
         }
     }
+}
+
+/// The gate of the files that an agent has to leave, if the mesh lists some.
+fn manifest_gate(mesh: &Mesh, who: &Address, word: &OutcomeWord) -> Option<Gate> {
+    let files = mesh.manifest.checks_after(&who.agent);
+    let is_meant = !matches!(word.as_str(), "error" | "blocked") && !files.is_empty();
+    let strict = mesh.manifest.rules.strict;
+    is_meant.then(|| Gate {
+        name: MANIFEST_GATE.into(),
+        agent: Some(who.agent.clone()),
+        words: vec![word.clone()],
+        check: Check::Files { files, strict },
+        on_error: match strict {
+            true => OnGateError::Block,
+            false => OnGateError::Pass,
+        },
+    })
 }
 
 /// The first line of findings, as long as a headline.

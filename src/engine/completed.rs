@@ -149,7 +149,7 @@ impl State {
             run.job = 1;
             run.due = Some(at + time);
             self.timers
-                .change(Timer::Completed(number), None, Some(at + time));
+                .change(Timer::Job(JobOwner::Run(number)), None, Some(at + time));
             self.run_completed_jobs(number);
         }
     }
@@ -257,7 +257,8 @@ impl State {
 
     fn take_completed(&mut self, number: MessageNo) -> Option<CompletedRun> {
         let run = self.completed_runs.runs.remove(&number)?;
-        self.timers.change(Timer::Completed(number), run.due, None);
+        self.timers
+            .change(Timer::Job(JobOwner::Run(number)), run.due, None);
         // What waited for the folder goes on.
         let workers: Vec<Address> = self.workers.of_mesh(&run.mesh).cloned().collect();
         self.output.ready.extend(workers);

@@ -152,6 +152,9 @@ impl State {
             return self.park(to, *work, &why);
         }
         let first = !work.begun;
+        if self.begins_a_session(to, &work) {
+            self.worker_mut(to).session = None;
+        }
         self.fill_turn(to, &mut work, new, why);
         (work.spoke, work.ended) = (false, false);
         let overrides = self.overrides(to, &work);
@@ -204,6 +207,8 @@ impl State {
             Some("its process is being ended")
         } else if worker.live && !work.begun && worker.overrides != self.overrides(to, work) {
             Some("the next message wants another model, session or feature")
+        } else if worker.live && self.begins_a_session(to, work) {
+            Some("each of its tasks begins a new session")
         } else {
             None
         }
@@ -311,8 +316,11 @@ impl State {
     /// Change a worker's status, and the times that go with it.
     pub(super) fn set(&mut self, address: &Address, status: WorkerState) {
         let timeout = self.agent(address).and_then(|agent| agent.timeout);
+        let idle_timeout = self.idle_timeout(address);
         let at = self.at;
         let worker = self.worker_mut(address);
+        let idle = idle_timeout.filter(|_| worker.live && status == WorkerState::Idle);
+        let idle = idle.map(|timeout| at.saturating_add(timeout));
         let due = match &status {
             WorkerState::Idle
             | WorkerState::Awaiting { .. }
@@ -346,11 +354,12 @@ impl State {
         };
         let old = (worker.due, worker.pause, worker.silence);
         (worker.due, worker.pause, worker.silence) = (due, pause, silence);
+        let old_idle = std::mem::replace(&mut worker.idle, idle);
         worker.since = at;
         worker.silent &= status.is() == Phase::Working;
-        let idle = status == WorkerState::Idle;
+        let is_idle = status == WorkerState::Idle;
         worker.status = status;
-        if idle {
+        if is_idle {
             self.output.ready.insert(address.clone());
         }
         self.timers
@@ -359,6 +368,8 @@ impl State {
             .change(Timer::Pause(address.clone()), old.1, pause);
         self.timers
             .change(Timer::Silence(address.clone()), old.2, silence);
+        self.timers
+            .change(Timer::Idle(address.clone()), old_idle, idle);
         self.run_ask_clocks(address);
         self.run_member_clock(address);
         self.touch_agent(address);

@@ -14,7 +14,7 @@ use crate::model::{Address, Kind, MsgId, OutcomeWord};
 pub enum Effect {
     /// Start the process of a worker.
     Spawn {
-        /// Whose, and which.
+        /// The process.
         pane: AttemptId,
         /// The session to go on in; `None`: a new one.
         session: Option<String>,
@@ -32,19 +32,19 @@ pub enum Effect {
     },
     /// Interrupt a busy pane, and tell it why.
     Interrupt {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
         /// What it is told.
         note: String,
     },
     /// End the process of a worker, by all means. Its exit comes back as an event.
     Kill {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
     },
     /// Look at a pane, and tell once more what it shows.
     Look {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
     },
     /// Write a message file, if it is not there.
@@ -75,7 +75,7 @@ pub enum Effect {
     /// What a program that stays owes for this turn is there: unless it shows what it does, it
     /// has ended its turn.
     EndTurn {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
         /// Which.
         turn: u32,
@@ -102,38 +102,18 @@ pub enum Effect {
 impl Effect {
     /// The message that has come for the human.
     pub fn notified(&self) -> Option<MessageNo> {
-        match self {
-            Effect::NotifyHuman { number, .. } => Some(*number),
-            Effect::Spawn { .. }
-            | Effect::Deliver { .. }
-            | Effect::Interrupt { .. }
-            | Effect::Look { .. }
-            | Effect::Kill { .. }
-            | Effect::Write(_)
-            | Effect::NotifyHeld { .. }
-            | Effect::Decide { .. }
-            | Effect::EndTurn { .. }
-            | Effect::RunJobs { .. }
-            | Effect::Archive(_) => None,
-        }
+        let Effect::NotifyHuman { number, .. } = self else {
+            return None;
+        };
+        Some(*number)
     }
 
     /// The message that is finished.
     pub fn archived(&self) -> Option<&MessageRecord> {
-        match self {
-            Effect::Archive(facts) => Some(facts),
-            Effect::Spawn { .. }
-            | Effect::Deliver { .. }
-            | Effect::Interrupt { .. }
-            | Effect::Look { .. }
-            | Effect::Kill { .. }
-            | Effect::Write(_)
-            | Effect::NotifyHuman { .. }
-            | Effect::NotifyHeld { .. }
-            | Effect::Decide { .. }
-            | Effect::EndTurn { .. }
-            | Effect::RunJobs { .. } => None,
-        }
+        let Effect::Archive(facts) = self else {
+            return None;
+        };
+        Some(facts)
     }
 }
 
@@ -167,6 +147,6 @@ pub struct SystemMessage {
     pub body: String,
     /// When, in milliseconds since 1970.
     pub at: i64,
-    /// The message that it is about.
-    pub about: Option<MsgId>,
+    /// The messages that it is about.
+    pub about: Vec<MsgId>,
 }

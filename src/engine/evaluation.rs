@@ -115,7 +115,8 @@ impl State {
             | Check::Accuracy(_)
             | Check::Commands(_)
             | Check::Command(_)
-            | Check::Evidence(_) => None,
+            | Check::Evidence(_)
+            | Check::Files { .. } => None,
         });
         let mut wrong = "it gave no verdict".to_owned();
         for outcome in &work.outcomes {

@@ -21,7 +21,7 @@ pub enum Event {
     Rejected(Box<Rejected>),
     /// The process of a worker runs.
     PaneStarted {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
         /// The session to resume it in, where nothing else will tell (see
         /// [`Event::PaneSession`]).
@@ -43,7 +43,7 @@ pub enum Event {
     },
     /// It can be given something.
     PaneReady {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
         /// Which of all that is told of what this process shows: the newest counts. From 1;
         /// 0 is of a time when nobody counted.
@@ -52,7 +52,7 @@ pub enum Event {
     },
     /// It stands idle, or has ended its turn.
     PaneIdle {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
         /// The last turn that was delivered to it.
         turn: u32,
@@ -62,7 +62,7 @@ pub enum Event {
     },
     /// It is at work, or goes on showing that it is.
     PaneBusy {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
         /// With which turn, if that is known: a person may have begun something there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,7 +76,7 @@ pub enum Event {
     },
     /// It shows a dialog that only a person can answer.
     PaneAsked {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
         /// The dialog.
         dialog: Dialog,
@@ -86,7 +86,7 @@ pub enum Event {
     },
     /// Its account has no room until then.
     PaneLimited {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
         /// In milliseconds since 1970.
         until: i64,
@@ -99,7 +99,7 @@ pub enum Event {
     },
     /// Its process is gone, or never came.
     PaneExited {
-        /// Whose.
+        /// The process.
         pane: AttemptId,
         /// How.
         exit: ProcessExit,
@@ -243,7 +243,7 @@ pub struct AttemptId {
 /// report of a counter is the newest, and one that is told twice changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Used {
-    /// Whose.
+    /// The process.
     pub pane: AttemptId,
     /// The counter.
     pub id: String,
@@ -381,8 +381,10 @@ pub enum Timer {
     Check(Address, u32),
     /// A member of a block has worked long enough.
     Member(MessageNo, u32),
-    /// What is done for a complete run.
-    Completed(MessageNo),
+    /// A pane has been idle long enough.
+    Idle(Address),
+    /// A job that does not belong to a worker takes too long.
+    Job(JobOwner),
 }
 
 /// A mesh as it was loaded.
@@ -471,7 +473,7 @@ pub enum Command {
 /// A pane that was found alive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alive {
-    /// Whose.
+    /// The process.
     pub pane: AttemptId,
     /// The last turn that is known to have been delivered to it; 0 if none.
     pub turn: u32,

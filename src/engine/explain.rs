@@ -40,6 +40,9 @@ impl State {
                     fan_out.successes()
                 );
             }
+            if fan_out.gathers().is_some() {
+                return "tx, which gathers the results of its block".into();
+            }
             let open: Vec<String> = fan_out.at_work().map(Address::to_string).collect();
             return format!("the others of its block: {}", open.join(", "));
         }

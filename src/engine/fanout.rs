@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::message_record::MessageNo;
 use super::work::{Item, Member};
 use super::worker::{is_false, is_none};
-use crate::model::{Address, Target};
+use crate::model::{Address, Gather, Target};
 
 /// The blocks that are not joined, by the outcomes that opened them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct BlockRules {
     /// All members are copies of one agent, which is lent as many workers.
     #[serde(default, skip_serializing_if = "is_false")]
     pub copies: bool,
+    /// How the results become what the join gets.
+    #[serde(default, skip_serializing_if = "is_concat")]
+    pub gather: Gather,
 }
 
 /// How far a block is.
@@ -38,6 +41,13 @@ pub enum BlockPhase {
     Open,
     /// All members are closed with too few successes: a person has to retry or drop one.
     Short,
+    /// The block is decided, and the daemon makes one message of the results.
+    Gathering {
+        /// Which attempt at it, from 1.
+        job: u32,
+        /// When the attempt has taken too long, in milliseconds since 1970.
+        due: i64,
+    },
 }
 
 /// A block that is not joined.
@@ -145,13 +155,16 @@ impl FanOuts {
         })
     }
 
-    /// How far a member is, if its block is not joined.
+    /// How far a member is, if its block is not decided.
     pub(super) fn member_mut(
         &mut self,
         member: &Member,
         who: &Address,
     ) -> Option<&mut MemberProgress> {
         let fan_out = self.0.get_mut(&member.block)?;
+        if fan_out.gathers().is_some() {
+            return None;
+        }
         let place = fan_out.find(member, who)?;
         fan_out.members.get_mut(place)
     }
@@ -206,6 +219,14 @@ impl FanOut {
         self.phase == BlockPhase::Short
     }
 
+    /// The job that gathers the results, and when it is due.
+    pub(super) fn gathers(&self) -> Option<(u32, i64)> {
+        match self.phase {
+            BlockPhase::Gathering { job, due } => Some((job, due)),
+            BlockPhase::Open | BlockPhase::Short => None,
+        }
+    }
+
     pub(super) fn successes(&self) -> usize {
         let members = self.members.iter();
         members.filter(|member| member.has_succeeded()).count()
@@ -220,7 +241,7 @@ impl FanOut {
     }
 
     pub(super) fn decision(&self) -> BlockDecision {
-        if self.at_work().next().is_some() {
+        if self.at_work().next().is_some() || self.gathers().is_some() {
             return BlockDecision::Wait;
         }
         match self.successes() >= self.needed() {
@@ -268,6 +289,10 @@ impl MemberProgress {
     pub(super) fn has_succeeded(&self) -> bool {
         !self.results.is_empty()
     }
+}
+
+fn is_concat(gather: &Gather) -> bool {
+    *gather == Gather::Concat
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]

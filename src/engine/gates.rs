@@ -156,7 +156,13 @@ pub(super) fn claims(
         if let Some(path) = claim["file"].as_str() {
             let (path, since) = (path.to_owned(), began);
             let words = format!("file {path}");
-            found.jobs.push((Job::File { path, since }, 0, words));
+            let not_empty = false;
+            let job = Job::File {
+                path,
+                since,
+                not_empty,
+            };
+            found.jobs.push((job, 0, words));
         } else if let Some(id) = claim["commit"].as_str() {
             let is_hash = (4..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_hexdigit());
             match is_hash {

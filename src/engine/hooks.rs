@@ -171,6 +171,7 @@ impl State {
                     gate: name,
                     on_error,
                     by,
+                    warns: false,
                 });
             }
             Err(why) => super::gates::report(&name, GateVerdict::Error, why),
@@ -355,6 +356,7 @@ fn round_of(hooks: &[LifecycleHook], about: MessageNo) -> Round {
             gate: hook.name.clone(),
             on_error: OnGateError::Block,
             by: Reporter::Jobs(1),
+            warns: false,
         });
     }
     round

@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::message_record::MessageNo;
-use crate::model::{Address, Feature, Name, Program, Rearmatter, Seconds};
+use super::worker::is_false;
+use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds};
 
 /// Who waits for the results of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ pub enum JobOwner {
     Worker(Address),
     /// A run that is complete, by its first message.
     Run(MessageNo),
+    /// The block that this message opened: its results are being gathered.
+    Block(MessageNo),
 }
 
 /// The folder that jobs run in is the one where the agents of this run work.
@@ -56,11 +59,21 @@ pub enum Job {
         path: String,
         /// It has to be changed in or after the second of this time, in milliseconds since 1970.
         since: i64,
+        /// It has to have something in it.
+        #[serde(default, skip_serializing_if = "is_false")]
+        not_empty: bool,
     },
     /// A commit that has to be on the branch that is checked out.
     Commit {
         /// The beginning of its hash, in lower case.
         commit: String,
+    },
+    /// The results of a block, made one text. No program is run.
+    Gather {
+        /// How.
+        strategy: Gather,
+        /// The results, in the order of the members.
+        results: Vec<MessageNo>,
     },
     /// Something to do with the project's repository.
     Git(GitJob),
@@ -118,7 +131,7 @@ impl Job {
         let Seconds(most) = match self {
             Job::Gate { program, .. } => program.timeout,
             Job::Script { timeout, .. } => *timeout,
-            Job::File { .. } | Job::Commit { .. } => Seconds(0),
+            Job::File { .. } | Job::Commit { .. } | Job::Gather { .. } => Seconds(0),
             Job::Git(_) => Job::GIT_TIME,
         };
         i64::try_from(most)
@@ -148,7 +161,7 @@ impl JobOwner {
     pub fn worker(&self) -> Option<&Address> {
         match self {
             JobOwner::Worker(worker) => Some(worker),
-            JobOwner::Run(_) => None,
+            JobOwner::Block(_) | JobOwner::Run(_) => None,
         }
     }
 }

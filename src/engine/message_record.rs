@@ -197,6 +197,42 @@ pub struct Totals {
 }
 
 impl MessageRecord {
+    /// A message that follows from none, and goes to nobody yet.
+    pub(super) fn new(
+        number: MessageNo,
+        id: MsgId,
+        from: Address,
+        source: Source,
+        at: i64,
+    ) -> MessageRecord {
+        MessageRecord {
+            number,
+            id,
+            written: None,
+            from,
+            headline: Line::from(String::new()),
+            status: None,
+            source,
+            at,
+            cause: Vec::new(),
+            thread: vec![number],
+            hops: 0,
+            run: None,
+            work: None,
+            deliveries: Vec::new(),
+            refused: None,
+            way: None,
+            totals: None,
+            inject_response: false,
+            wanted: false,
+            quotes: Vec::new(),
+            feature: None,
+            criteria: None,
+            quality: None,
+            read: None,
+        }
+    }
+
     /// A file that was not accepted.
     pub(super) fn of_refused(
         number: MessageNo,
@@ -207,30 +243,9 @@ impl MessageRecord {
         why: String,
     ) -> MessageRecord {
         MessageRecord {
-            number,
-            id,
-            written: None,
-            from,
             headline: Line::from("refused".to_owned()),
-            status: None,
-            source,
-            at,
-            cause: Vec::new(),
-            thread: vec![number],
-            hops: 0,
-            run: None,
-            work: None,
-            deliveries: Vec::new(),
             refused: Some(why),
-            way: None,
-            totals: None,
-            inject_response: false,
-            wanted: false,
-            quotes: Vec::new(),
-            feature: None,
-            criteria: None,
-            quality: None,
-            read: None,
+            ..MessageRecord::new(number, id, from, source, at)
         }
     }
 

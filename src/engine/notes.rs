@@ -3,10 +3,13 @@
 //! Such a message is accepted in the step that decides it. Its id comes from the
 //! event that made tx write it, so that a fold writes the same one again.
 
+use indexmap::IndexSet;
+
 use super::accept::HOPS;
 use super::effect::{Effect, SystemMessage};
 use super::event::Rejected;
 use super::failures::FAILURES;
+use super::identity::Ancestry;
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::state::{OpenMessage, State};
 use super::work::{Item, Owes, Work};
@@ -51,9 +54,20 @@ enum CoreNotification {
 impl State {
     /// Write a message as tx itself, and hold it. The caller gives it to its recipient.
     pub(super) fn write_message(&mut self, note: &Note) -> MessageNo {
+        self.write_about(note, note.about.as_slice())
+    }
+
+    /// Write a message about several others; `about` of the note is not read.
+    pub(super) fn write_about(&mut self, note: &Note, about: &[MessageNo]) -> MessageNo {
         let number = self.next_number();
-        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, note.about);
-        self.write_numbered(number, note, cause, thread, hops, run)
+        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, about);
+        let ancestry = Ancestry {
+            cause,
+            thread,
+            hops,
+            run,
+        };
+        self.write_numbered(number, note, about, ancestry)
     }
 
     /// Write a task that follows from nothing: it begins a run of its own.
@@ -68,52 +82,45 @@ impl State {
             about: None,
             hops: 0,
         };
-        self.write_numbered(number, &task, Vec::new(), vec![number], 0, Some(number))
+        let ancestry = Ancestry {
+            thread: vec![number],
+            run: Some(number),
+            ..Ancestry::default()
+        };
+        self.write_numbered(number, &task, &[], ancestry)
     }
 
     fn write_numbered(
         &mut self,
         number: MessageNo,
         note: &Note,
-        cause: Vec<MessageNo>,
-        thread: Vec<MessageNo>,
-        hops: u32,
-        run: Option<MessageNo>,
+        about: &[MessageNo],
+        ancestry: Ancestry,
     ) -> MessageNo {
+        let Ancestry {
+            cause,
+            thread,
+            hops,
+            run,
+        } = ancestry;
         let id = self.own_id();
         let from = system("dispatcher");
         let hops = (hops + note.hops).min(HOPS);
-        let about = note.about.and_then(|about| self.messages.get(about));
-        let about = about.map(|held| held.facts.id.clone());
+        let about = about.iter().filter_map(|about| self.messages.facts(*about));
+        let about = about.map(|facts| facts.id.clone()).collect();
+        let source = Source::Own {
+            record: self.seq,
+            body: note.body.clone(),
+        };
         self.hold(OpenMessage {
             facts: MessageRecord {
-                number,
-                id: id.clone(),
-                written: None,
-                from: from.clone(),
                 headline: Line::from(note.headline.to_owned()),
-                status: None,
-                source: Source::Own {
-                    record: self.seq,
-                    body: note.body.clone(),
-                },
-                at: self.at,
                 cause,
                 thread,
                 hops,
                 run,
-                work: None,
                 deliveries: vec![self.accepted(note.to, note.kind)],
-                refused: None,
-                way: None,
-                totals: None,
-                inject_response: false,
-                wanted: false,
-                quotes: Vec::new(),
-                feature: None,
-                criteria: None,
-                quality: None,
-                read: None,
+                ..MessageRecord::new(number, id.clone(), from.clone(), source, self.at)
             },
             envelope: None,
             rearmatter: Rearmatter::default(),
@@ -154,7 +161,7 @@ impl State {
             headline: headline.to_owned(),
             body: body.to_owned(),
             at: self.at,
-            about: None,
+            about: Vec::new(),
         })));
         id
     }
@@ -188,18 +195,25 @@ impl State {
         &mut self,
         number: MessageNo,
         to: &Address,
-        about: Option<MessageNo>,
+        about: &[MessageNo],
     ) -> (Vec<MessageNo>, Vec<MessageNo>, u32, Option<MessageNo>) {
         let worker = self.workers.get(to);
         let work = worker.and_then(|worker| worker.status.work());
         let hops = work.map_or(0, |work| work.hops);
-        let about = about.and_then(|about| self.messages.get(about));
-        let in_hand = work.and_then(|work| self.messages.get(work.messages().next()?));
-        match about.or(in_hand) {
-            Some(held) => {
-                let facts = &held.facts;
-                let hops = hops.max(facts.hops);
-                (vec![facts.number], facts.thread.clone(), hops, facts.run)
+        let facts = |number: MessageNo| self.messages.facts(number);
+        let about: Vec<&MessageRecord> = about.iter().filter_map(|about| facts(*about)).collect();
+        let in_hand = work.and_then(|work| facts(work.messages().next()?));
+        let about = match about.is_empty() {
+            true => in_hand.into_iter().collect(),
+            false => about,
+        };
+        match about.first() {
+            Some(first) => {
+                let hops = about.iter().fold(hops, |hops, facts| hops.max(facts.hops));
+                let cause = about.iter().map(|facts| facts.number).collect();
+                let threads = about.iter().flat_map(|facts| facts.thread.iter().copied());
+                let threads: IndexSet<MessageNo> = threads.collect();
+                (cause, threads.into_iter().collect(), hops, first.run)
             }
             // Nothing is in hand: it follows from what was in hand last.
             None => match worker.and_then(|worker| worker.last.as_ref()) {

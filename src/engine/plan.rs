@@ -122,6 +122,9 @@ impl State {
                         | KindRow::BetweenAgents => None,
                     };
                     let to = self.plan_kind(&mut plan, from, to.or(asker), kind, answers)?;
+                    if kind == Kind::Ask {
+                        self.may_ask(from, &to)?;
+                    }
                     let for_agent = matches!(kind, Kind::Task | Kind::Ask | Kind::TaskComplete);
                     if for_agent && to.slot.is_some() {
                         return Err(one_of_several(&to));
@@ -172,6 +175,30 @@ impl State {
             plan.ancestry = self.ancestry(envelope, &plan.answers, known);
         }
         Ok(plan)
+    }
+
+    /// In a strict mesh an agent asks whom its row lists. The human can always be asked.
+    fn may_ask(&self, from: &Address, to: &Address) -> Result<(), String> {
+        let Some(mesh) = self.mesh(&from.mesh) else {
+            return Ok(());
+        };
+        let listed = mesh.routing.asks.get(&from.agent);
+        let listed = listed.filter(|asks| asks.keys().any(|to| *to != Target::Core));
+        let Some(listed) = listed.filter(|_| mesh.guardrails.routing_error.strict) else {
+            return Ok(());
+        };
+        let target = Target::from(to.without_slot());
+        let brain = mesh.brain && to.mesh.as_str() == "brain";
+        if listed.contains_key(&target) || target == Target::Core || brain {
+            return Ok(());
+        }
+        let known = listed.keys().filter(|to| **to != Target::Core);
+        let known: Vec<String> = known.map(|to| to.within(&from.mesh)).collect();
+        Err(format!(
+            "your table does not let you ask {}: ask {}, or core",
+            target.within(&from.mesh),
+            known.join(", ")
+        ))
     }
 
     /// An ask that answers itself leaves the human time to see it, and gives no leave.
@@ -345,7 +372,8 @@ impl State {
             let rules = BlockRules {
                 min: opening.min,
                 time: opening.time,
-                copies: false,
+                copies: opening.copies,
+                gather: block.gather.clone(),
             };
             for warning in opening.warnings {
                 if !plan.warnings.contains(&warning) {

@@ -60,6 +60,7 @@ impl State {
             self.output.ready.insert(who);
         }
         self.run_completed_again();
+        self.run_gathering_again();
     }
 
     /// Its process lives.

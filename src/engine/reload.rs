@@ -1,12 +1,10 @@
 //! Meshes come, change and go while work is under way. The newest version decides
 //! everything after it was loaded.
 
-use super::effect::Effect;
 use super::event::LoadedMesh;
 use super::message_record::Step;
 use super::state::State;
 use super::work::Work;
-use super::worker::WorkerState;
 use crate::model::{Address, Name};
 
 impl State {
@@ -55,18 +53,8 @@ impl State {
     /// An agent that is no longer in its mesh needs no process when it is idle, and neither does
     /// a worker above the number that its agent has now.
     pub(super) fn end_if_removed(&mut self, who: &Address) {
-        let removed = self.agent(who).is_none() || !self.is_current(who);
-        let worker = self.worker_mut(who);
-        if removed && worker.live && worker.status == WorkerState::Idle {
-            let pane = worker.pane(who);
-            self.effect(Effect::Kill { pane });
-            let why = "its agent was removed".to_owned();
-            let status = WorkerState::Stopping {
-                work: None,
-                why,
-                failed: false,
-            };
-            self.set(who, status);
+        if self.agent(who).is_none() || !self.is_current(who) {
+            self.end_idle(who, "its agent was removed");
         }
     }
 }

@@ -6,7 +6,8 @@ use super::gates::{proven, ran, report};
 use super::jobs::{Job, JobResult};
 use super::message_record::{MessageNo, MessageRecord};
 use super::work::Routed;
-use crate::model::{Address, GateReport, GateVerdict, OnGateError, Seconds};
+use super::worker::is_false;
+use crate::model::{Address, GateReport, GateVerdict, MANIFEST_GATE, OnGateError, Seconds};
 
 /// The gates that outcomes go through.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,6 +60,9 @@ pub struct Pending {
     pub gate: String,
     /// What follows when it cannot tell.
     pub on_error: OnGateError,
+    /// What it finds does not keep the outcome: its author is told.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub warns: bool,
     /// Who reports.
     pub by: Reporter,
 }
@@ -131,8 +135,8 @@ impl Round {
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// Is none of its jobs run after one that failed?
-    pub(super) fn runs_until_failure(&self) -> bool {
+    /// Does it come before the work? Then none of its jobs is run after one that failed.
+    pub(super) fn is_before(&self) -> bool {
         match self.purpose {
             RoundPurpose::Before { .. } => true,
             RoundPurpose::Outcomes | RoundPurpose::After { .. } => false,
@@ -236,6 +240,16 @@ impl Round {
             .any(|it| it.report.verdict == GateVerdict::Fail)
     }
 
+    /// Did only the check of the manifest's files fail?
+    pub(super) fn failed_by_files_alone(&self) -> bool {
+        let mut failed = self.reports.iter();
+        let failed = failed
+            .by_ref()
+            .filter(|it| it.report.verdict == GateVerdict::Fail);
+        let mut gates = failed.map(|it| it.report.gate.as_str()).peekable();
+        gates.peek().is_some() && gates.all(|gate| gate == MANIFEST_GATE)
+    }
+
     /// The errors that block.
     pub(super) fn errors(&self) -> impl Iterator<Item = &Reported> {
         self.reports.iter().filter(|it| {
@@ -264,7 +278,10 @@ impl Reporter {
 }
 
 impl Pending {
-    fn reported(&self, report: GateReport) -> Reported {
+    fn reported(&self, mut report: GateReport) -> Reported {
+        if self.warns && report.verdict == GateVerdict::Fail {
+            report.verdict = GateVerdict::Pass;
+        }
         Reported {
             outcome: self.outcome,
             report,

@@ -30,6 +30,9 @@ struct Run {
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     failed: BTreeSet<Name>,
     ended: bool,
+    /// The agents that have finished work in it, other than with `error`.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    finished: BTreeSet<Address>,
     /// What each agent has used in it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     spent: BTreeMap<Address, Spent>,
@@ -142,6 +145,13 @@ impl Runs {
         self.0.keys().copied()
     }
 
+    /// An agent has finished work of a run.
+    pub(super) fn finished(&mut self, number: MessageNo, who: &Address) {
+        if let Some(run) = self.0.get_mut(&number) {
+            run.finished.insert(who.without_slot());
+        }
+    }
+
     /// Count what an agent has used for a run, if that is under way.
     pub(super) fn spent(&mut self, number: MessageNo, who: &Address, spent: &Spent) {
         if let Some(run) = self.0.get_mut(&number) {
@@ -197,6 +207,14 @@ impl Runs {
 }
 
 impl State {
+    /// The agents of a mesh that have finished work in a run that is under way.
+    pub fn finished_in(&self, run: MessageNo, mesh: &Name) -> Vec<Name> {
+        let run = self.runs.0.get(&run).into_iter();
+        let finished = run.flat_map(|run| &run.finished);
+        let finished = finished.filter(|who| who.mesh == *mesh);
+        finished.map(|who| who.agent.clone()).collect()
+    }
+
     /// Has a run that is still held come to its end? What is left of it is only cleared.
     pub fn run_has_ended(&self, run: MessageNo) -> bool {
         self.runs.0.get(&run).is_some_and(|run| run.ended)
@@ -304,6 +322,7 @@ impl State {
         if !failed {
             self.run_is_complete(number);
         }
+        self.output.run_ended = true;
         self.tell_core_again(headline, body, Some(number));
     }
 
@@ -353,6 +372,7 @@ impl State {
 
     pub(super) fn run_over(&mut self, number: MessageNo) -> Option<Totals> {
         let run = self.runs.0.remove(&number)?;
+        self.output.run_ended = true;
         let mesh = run.mesh.as_ref().and_then(|mesh| self.mesh(mesh));
         let failed = mesh.is_some_and(|mesh| run.has_failed(mesh));
         Some(Totals {

@@ -139,10 +139,10 @@ impl State {
         found.map(|(who, _)| who)
     }
 
-    /// Slots that the blocks of an agent lent are no longer needed.
-    pub(super) fn end_lent_slots(&mut self, agents: &[Address]) {
-        for agent in agents {
-            let slots = self.workers.of_agent(agent).map(|(who, _)| who.clone());
+    /// Slots that blocks lent and no longer need end, as far as they are idle.
+    pub(super) fn end_lent_slots(&mut self) {
+        for agent in std::mem::take(&mut self.output.lent) {
+            let slots = self.workers.of_agent(&agent).map(|(who, _)| who.clone());
             for slot in slots.collect::<Vec<_>>() {
                 self.end_if_removed(&slot);
             }

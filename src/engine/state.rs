@@ -14,6 +14,7 @@ use super::completed::CompletedRuns;
 use super::effect::Effect;
 use super::event::{Event, LoadedMesh, Timer, Traits};
 use super::fanout::FanOuts;
+use super::jobs::JobOwner;
 use super::meshes::Meshes;
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
 use super::open_messages::OpenMessages;
@@ -96,12 +97,16 @@ pub(super) struct StepOutput {
     pub(super) transitions: Vec<TransitionRecord>,
     /// Workers that may take what waits for them.
     pub(super) ready: BTreeSet<Address>,
+    /// Agents that a block has lent slots to, which it no longer needs.
+    pub(super) lent: BTreeSet<Address>,
+    /// A run has come to its end.
+    pub(super) run_ended: bool,
     /// What tx has written in this step.
     pub(super) own_messages: u32,
     /// The last turn that the author of the message under way had begun to be given when
     /// it wrote it.
     pub(super) written: Option<u32>,
-    /// Whose message this is, if it cannot be of the work that its author has in hand.
+    /// The author of a message, if it cannot be of the work that its author has in hand.
     pub(super) outside: Option<Address>,
     /// The places in inboxes that a changed message keeps.
     pub(super) kept: BTreeMap<Address, QueuePosition>,
@@ -173,8 +178,10 @@ impl State {
             Event::Recovered { alive } => self.recovered(&alive),
         }
         self.bind_what_is_left();
+        self.end_lent_slots();
         self.dispatch_all();
         self.begin_completed();
+        self.end_panes_of_ended_runs();
         self.end_turns();
         debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
         std::mem::take(&mut self.output.effects)
@@ -297,6 +304,7 @@ impl State {
                 (worker.due, Timer::State(address.clone())),
                 (worker.pause, Timer::Pause(address.clone())),
                 (worker.silence, Timer::Silence(address.clone())),
+                (worker.idle, Timer::Idle(address.clone())),
             ];
             for (due, timer) in times {
                 self.timers.change(timer, None, due);
@@ -310,13 +318,17 @@ impl State {
             self.timers.change(ask.timer(number, asked), None, ask.due);
         }
         for (run, due) in self.completed_runs.timers() {
-            self.timers.change(Timer::Completed(run), None, Some(due));
+            self.timers
+                .change(Timer::Job(JobOwner::Run(run)), None, Some(due));
         }
         for (block, fan_out) in self.fan_outs.iter() {
             for (member, index) in fan_out.members.iter().zip(0..) {
                 let timer = Timer::Member(block, index);
                 self.timers.change(timer, None, member.due);
             }
+            let due = fan_out.gathers().map(|(_, due)| due);
+            let timer = Timer::Job(JobOwner::Block(block));
+            self.timers.change(timer, None, due);
         }
         self
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::dispatch::SILENCE;
 use super::effect::Effect;
 use super::event::Timer;
+use super::jobs::JobOwner;
 use super::message_record::Step;
 use super::notes::Note;
 use super::state::State;
@@ -49,7 +50,11 @@ impl State {
             Timer::Expires(number) => self.ask_expires(number, due),
             Timer::Check(who, job) => self.late_check_due(&who, job, due),
             Timer::Member(block, index) => self.member_due(block, index, due),
-            Timer::Completed(run) => self.completed_due(run, due),
+            Timer::Idle(who) => self.idle_due(&who, due),
+            Timer::Job(JobOwner::Block(block)) => self.gathering_due(block, due),
+            Timer::Job(JobOwner::Run(run)) => self.completed_due(run, due),
+            // The time of a worker's jobs is that of its state.
+            Timer::Job(JobOwner::Worker(_)) => {}
         }
     }
 

@@ -282,6 +282,13 @@ impl State {
                 }
             }
         }
+        let outcomes = work.outcomes.iter();
+        let outcomes = outcomes.filter_map(|outcome| self.messages.facts(outcome.number));
+        if outcomes.into_iter().any(|facts| !facts.is_error()) {
+            for run in self.runs_of(&work) {
+                self.runs.finished(run, who);
+            }
+        }
         let failed = self.release_all(who, std::mem::take(&mut work.outcomes));
         self.worker_mut(who).failures = 0;
         self.over(who, &work, &ended, &[], "", failed);

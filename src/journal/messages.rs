@@ -155,7 +155,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// Of so many files that were refused last, those that were not mended since; the
+    /// Of so many files that were refused last, those that were not fixed since; the
     /// newest first.
     pub fn open_rejections(
         &self,

@@ -14,7 +14,7 @@ use crate::engine::{
 use crate::format::mesh::parse;
 use crate::format::properties::{cases, message, text};
 use crate::model::{
-    Address, Code, Diagnostic, Envelope, Kind, Line, Location, Mesh, Target, Usage,
+    Address, Code, Diagnostic, Envelope, Gather, Kind, Line, Location, Mesh, Target, Usage,
 };
 
 fn address() -> impl Strategy<Value = Address> {
@@ -138,6 +138,13 @@ prop_compose! {
     }
 }
 
+fn job_owner() -> impl Strategy<Value = JobOwner> {
+    prop_oneof![
+        address().prop_map(JobOwner::Worker),
+        number().prop_map(JobOwner::Block),
+    ]
+}
+
 fn way() -> impl Strategy<Value = Forwarding> {
     prop_oneof![
         Just(Forwarding::On),
@@ -148,6 +155,11 @@ fn way() -> impl Strategy<Value = Forwarding> {
                     min,
                     time,
                     copies: false,
+                    gather: match min % 3 {
+                        0 => Gather::Concat,
+                        1 => Gather::Voting,
+                        _ => Gather::Custom(min.to_string()),
+                    },
                 },
             }
         }),
@@ -271,6 +283,7 @@ fn timer() -> impl Strategy<Value = Timer> {
         address().prop_map(Timer::Silence),
         (number(), address()).prop_map(|(ask, asked)| Timer::Ask(ask, asked)),
         number().prop_map(Timer::Expires),
+        job_owner().prop_map(Timer::Job),
     ]
 }
 
@@ -391,9 +404,9 @@ fn event() -> impl Strategy<Value = Event> {
         1 => rejected().prop_map(|rejected| Event::Rejected(Box::new(rejected))),
         6 => of_panes,
         1 => (timer(), any::<i64>()).prop_map(|(timer, due)| Event::TimerFired { timer, due }),
-        1 => (address(), any::<u32>(), prop::collection::vec(job_result(), 0..3)).prop_map(
-            |(worker, job, results)| Event::JobsFinished {
-                owner: JobOwner::Worker(worker),
+        1 => (job_owner(), any::<u32>(), prop::collection::vec(job_result(), 0..3)).prop_map(
+            |(owner, job, results)| Event::JobsFinished {
+                owner,
                 job,
                 results,
             }

@@ -27,7 +27,7 @@ impl Reader {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
             .map_err(|error| Error::from_sqlite(path, &error))?;
-        // Else a question with a limit is planned anew whenever it is asked, which takes
+        // Else a question with a limit is planned again whenever it is asked, which takes
         // longer than to answer it.
         connection
             .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)

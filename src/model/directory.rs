@@ -71,6 +71,11 @@ impl<'a> FromIterator<&'a Mesh> for Directory {
 }
 
 impl Directory {
+    /// Is there a mesh of this name?
+    pub fn has_mesh(&self, name: &str) -> bool {
+        self.meshes.keys().any(|known| known.as_str() == name)
+    }
+
     /// Is this core or a known agent?
     pub fn knows(&self, address: &Address) -> bool {
         address.is_core()

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Grade, Name, OutcomeWord, Seconds};
+use super::{Grade, ManifestCheck, Name, OutcomeWord, Seconds};
 
 /// A check that outcomes must pass before they go on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +49,13 @@ pub enum Check {
     Command(Program),
     /// The claims of the author: files, commits, and checks of the mesh by name.
     Evidence(IndexMap<String, Program>),
+    /// Files that work has to leave. With `strict` a missing one fails it; else the author is told.
+    Files {
+        /// The files.
+        files: Vec<ManifestCheck>,
+        /// Is the work sent back?
+        strict: bool,
+    },
     /// Another agent judges it.
     Evaluation(Evaluation),
 }
@@ -62,7 +69,8 @@ impl Check {
             | Check::Accuracy(_)
             | Check::Commands(_)
             | Check::Command(_)
-            | Check::Evidence(_) => None,
+            | Check::Evidence(_)
+            | Check::Files { .. } => None,
         }
     }
 }

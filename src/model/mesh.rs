@@ -26,7 +26,7 @@ pub struct Mesh {
     pub agents: IndexMap<Name, Agent>,
     /// Who gets what is addressed to the mesh; `None` if that is ambiguous.
     pub entry_point: Option<Name>,
-    /// Whose outcome at core ends a run; empty: anyone's.
+    /// The agents that end a run with an outcome to core; empty: any agent.
     pub completion_agents: Vec<Name>,
     /// The routing table.
     pub routing: Routing,
@@ -67,6 +67,33 @@ pub struct Mesh {
     /// The files that the agents read and write.
     #[serde(default, skip_serializing_if = "Manifest::is_default")]
     pub manifest: Manifest,
+    /// How long processes and sessions of its agents live.
+    #[serde(default, skip_serializing_if = "SessionRules::is_default")]
+    pub sessions: SessionRules,
+    /// The message that began a run comes with an agent's first work in it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inject_original: bool,
+    /// The agents may ask the mesh `brain`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brain: bool,
+    /// Texts that call for this mesh: see [`Mesh::intent`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intents: Vec<String>,
+}
+
+/// How long processes and sessions of agents live.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SessionRules {
+    /// The agents that begin a new session with each item of work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fresh: Vec<Name>,
+    /// A pane ends when its run has ended and it is idle.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub end_with_run: bool,
+    /// How long a pane may be idle; `None`: for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Seconds>,
 }
 
 /// One agent of a mesh.
@@ -328,6 +355,9 @@ pub struct Workspace {
     pub locations: IndexMap<String, String>,
     /// What the agents are told of it.
     pub note: String,
+    /// The files that are expected in it, in the config's own shape; shown to the agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structure: Option<Value>,
 }
 
 impl Mesh {
@@ -336,6 +366,35 @@ impl Mesh {
     pub fn is_pooled(&self, agent: &Name) -> bool {
         let several = |agent: &Agent| agent.pool.count > 1;
         self.agents.get(agent).is_some_and(several) || self.copied().any(|copied| copied == agent)
+    }
+
+    /// The longest of its intents that a text has in it, by words and without case. `*` is any text.
+    pub fn intent(&self, text: &str) -> Option<&str> {
+        let words = |text: &str| -> String {
+            let words = text.split(|c: char| !c.is_alphanumeric() && c != '*' && c != '/');
+            let words: Vec<String> = words
+                .filter(|word| !word.is_empty())
+                .map(str::to_lowercase)
+                .collect();
+            format!(" {} ", words.join(" "))
+        };
+        let text = words(text);
+        let has = |intent: &&String| {
+            let pattern = words(intent);
+            let mut at = 0;
+            let mut pieces = pattern.split('*').map(str::trim).filter(|p| !p.is_empty());
+            pattern.chars().any(|c| c.is_alphanumeric())
+                && pieces.all(|piece| match text[at..].find(&format!(" {piece} ")) {
+                    Some(found) => {
+                        at += found + piece.len() + 1;
+                        true
+                    }
+                    None => false,
+                })
+        };
+        let matching = self.intents.iter().filter(has);
+        let longest = matching.max_by_key(|intent| intent.chars().count());
+        longest.map(String::as_str)
     }
 
     /// The agents that have numbered workers.
@@ -359,6 +418,13 @@ impl Mesh {
             },
             StateKind::Work(_) | StateKind::Choice | StateKind::Core | StateKind::Last(_) => None,
         })
+    }
+}
+
+impl SessionRules {
+    /// Need it not be stored?
+    pub fn is_default(&self) -> bool {
+        *self == SessionRules::default()
     }
 }
 

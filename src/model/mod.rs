@@ -30,8 +30,8 @@ pub use kind::{BadWord, Kind, OutcomeWord};
 pub use lifecycle::{HookAction, Lifecycle, LifecycleHook, WORKTREE_MARK, WORKTREES, Worktree};
 pub use mesh::{
     Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Permissions, Prompt,
-    RearmatterRules, Routing, RoutingError, RoutingMode, Row, Seconds, Target, Variables,
-    Workspace,
+    RearmatterRules, Routing, RoutingError, RoutingMode, Row, Seconds, SessionRules, Target,
+    Variables, Workspace,
 };
 pub use message::{
     Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter, body_span,
@@ -46,9 +46,9 @@ pub use time::{to_the_millisecond, to_the_second, utc};
 pub use usage::{Budget, Spent, Usage, dollars, grouped};
 pub use workflow::{
     Arithmetic, Assignment, Block, BlockTime, Comparison, Condition, Count, EntryRules, ExitRules,
-    ExitRun, Expression, Gather, Give, Join, MachineRules, Manifest, ManifestCheck, ManifestEntry,
-    ManifestPath, ManifestRules, Members, MinSuccesses, Opener, Operand, Operator, Part,
-    PathSource, PathStep, Pool, Script, StateGate, StateGates, StateKind, StateName, StateRules,
-    TextPart, Tier, Variable, VariableName, When,
+    ExitRun, Expression, Gather, Give, Join, MANIFEST_GATE, MachineRules, Manifest, ManifestCheck,
+    ManifestEntry, ManifestPath, ManifestRules, Members, MinSuccesses, Opener, Operand, Operator,
+    Part, PathSource, PathStep, Pool, Script, StateGate, StateGates, StateKind, StateName,
+    StateRules, TextPart, Tier, Variable, VariableName, When,
 };
 pub use workflow::{Evaluated, Facts, Lookup, MAX_TEXT, Taken, as_text, filled, is_number};

@@ -24,7 +24,7 @@ pub enum Act {
     Send(Text),
     /// Answer a hook that waits.
     Answer {
-        /// The request.
+        /// The hook.
         request: u32,
         /// The answer.
         answer: HookAnswer,

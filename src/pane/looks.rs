@@ -205,8 +205,8 @@ impl Pane {
     pub(super) fn ask(&mut self, saw: Saw, acts: &mut Vec<Act>) {
         self.idle = None;
         self.why = "it shows a dialog";
-        let dialog = if let Some(asked) = self.requests.asks() {
-            asked.clone()
+        let dialog = if let Some(asked) = self.asked_by_hook() {
+            asked
         } else if let Saw::Hook(Hook::Asked(dialog)) = &saw {
             dialog.clone()
         } else if let Saw::Screen(view) = &saw

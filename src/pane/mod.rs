@@ -2,12 +2,12 @@
 //! dialog, and how it is ended. What was seen goes in, what is to be done comes out.
 //!
 //! ```text
-//!   Saw                        Pane::step(at, Saw)              Act
-//!   the process runs, ended    ┌──────────────────────────┐     start it, signal it
-//!   the title, the screen ────►│ PaneSignal: what that means    │────► look again
-//!   a hook of the agent CLI    │ decide(PanePhase, PaneSignal)      │     paste, press Enter
-//!   a text to deliver, orders  │ PaneTransition: what follows       │     interrupt
-//!   what came of an act        └──────────────────────────┘     tell what became of it
+//!   Saw                        Pane::step(at, Saw)                   Act
+//!   the process runs, ended    ┌───────────────────────────────┐     start it, signal it
+//!   the title, the screen ────►│ PaneSignal: what that means   │────► look again
+//!   a hook of the agent CLI    │ decide(PanePhase, PaneSignal) │     paste, press Enter
+//!   a text to deliver, orders  │ PaneTransition: what follows  │     interrupt
+//!   what came of an act        └───────────────────────────────┘     tell what became of it
 //! ```
 //!
 //! Phases: Starting → Ready → Delivering → Submitted → Busy → Ready …, with Dialog and Limited
@@ -31,16 +31,20 @@
 mod act;
 mod adopt;
 mod answers;
+mod life;
 mod looks;
+mod meaning;
 mod requests;
 mod saw;
 mod step;
+mod submitted;
 mod table;
 #[cfg(test)]
 mod tests;
 mod texts;
 
 pub use act::{Act, Force, HookAnswer, Report};
+pub use life::STEPS;
 pub use saw::{Content, Hook, HookWants, Pasted, Saw, Text, View};
-pub use step::{Pane, STEPS, Setup};
+pub use step::{Pane, Setup};
 pub use table::{PanePhase, PaneSignal, PaneTransition, decide};

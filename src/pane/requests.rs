@@ -7,8 +7,10 @@ use super::act::{Act, HookAnswer};
 use super::saw::{HookWants, Saw};
 use super::step::{Pane, PaneState};
 use crate::engine::{Decision, Dialog};
+use crate::runtime::screen::{Look, classify};
 
-/// How long the end of a turn is held up for what may follow, in milliseconds.
+/// How long the end of a turn is held up at most until it is known what follows, in
+/// milliseconds.
 const END_OF_TURN: i64 = 2_000;
 
 /// The requests that wait.
@@ -19,7 +21,28 @@ pub(super) struct Requests {
     /// To be woken: the newest, since every turn leaves another.
     wake: Option<u32>,
     /// Permissions, in the order they were asked for.
-    asks: VecDeque<Dialog>,
+    asks: VecDeque<Permission>,
+}
+
+/// A permission that a hook waits for.
+#[derive(Clone, Debug)]
+struct Permission {
+    hook: u32,
+    /// It has a number once it is shown.
+    dialog: Dialog,
+    on_screen: OnScreen,
+}
+
+/// What the screen shows of a permission that a hook waits for. Some programs show a dialog
+/// meanwhile, which a person can answer in the pane; the hook is not told of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnScreen {
+    /// Nothing yet.
+    Nothing,
+    /// Its dialog.
+    Dialog,
+    /// Its dialog before, and something else since then.
+    NoMore(i64),
 }
 
 impl Requests {
@@ -34,15 +57,21 @@ impl Requests {
                 }
                 HookWants::Wake => released.extend(self.wake.replace(*request)),
                 HookWants::Permission(dialog) => {
-                    let request = Some(*request);
-                    let dialog = dialog.clone();
-                    self.asks.push_back(Dialog { request, ..dialog });
+                    let (hook, dialog) = (*request, dialog.clone());
+                    self.asks.push_back(Permission {
+                        hook,
+                        dialog,
+                        on_screen: OnScreen::Nothing,
+                    });
                 }
             },
             Saw::Withdrawn(gone) => {
                 self.end_of_turn.take_if(|(request, _)| request == gone);
                 self.wake.take_if(|request| request == gone);
-                self.asks.retain(|ask| ask.request != Some(*gone));
+                self.asks.retain(|ask| ask.hook != *gone);
+            }
+            Saw::NothingFollows => {
+                released.extend(self.end_of_turn.take().map(|(request, _)| request));
             }
             // It can be told no more.
             Saw::Exited { .. } => *self = Requests::default(),
@@ -56,9 +85,50 @@ impl Requests {
         }));
     }
 
-    /// The permission that is asked for.
-    pub(super) fn asks(&self) -> Option<&Dialog> {
-        self.asks.front()
+    /// Is a permission asked for?
+    pub(super) fn asks(&self) -> bool {
+        !self.asks.is_empty()
+    }
+
+    /// The permission that is asked for, as it is shown. It is numbered by how often the pane has
+    /// told what it shows, which goes on when tx is started again, while hooks are counted from
+    /// the beginning: so an answer to one of before counts for no other.
+    fn show(&mut self, told: u32) -> Option<Dialog> {
+        let Permission { dialog, .. } = self.asks.front_mut()?;
+        dialog.request.get_or_insert(2 * (told + 1) + 1);
+        Some(dialog.clone())
+    }
+
+    /// Compare the permission that is asked for with a look at the screen. The hook to release, if
+    /// a person has answered in the pane: its dialog was seen, and twice something else.
+    fn compare(&mut self, at: i64, look: &Look, apart: i64) -> Option<u32> {
+        let Permission {
+            hook, on_screen, ..
+        } = self.asks.front_mut()?;
+        *on_screen = match (look, *on_screen) {
+            (Look::Dialog { .. }, _) => OnScreen::Dialog,
+            (Look::Busy | Look::Idle, OnScreen::Dialog) => OnScreen::NoMore(at),
+            (Look::Busy | Look::Idle, OnScreen::NoMore(since)) if at - since >= apart => {
+                let hook = *hook;
+                self.asks.pop_front();
+                return Some(hook);
+            }
+            // Something may cover the dialog.
+            (Look::Unknown(_) | Look::Limited { .. } | Look::Dead, OnScreen::NoMore(_)) => {
+                OnScreen::Dialog
+            }
+            (
+                Look::Busy | Look::Idle | Look::Unknown(_) | Look::Limited { .. } | Look::Dead,
+                as_before,
+            ) => as_before,
+        };
+        None
+    }
+
+    /// Was a dialog that a hook waits for no longer seen at the last look?
+    pub(super) fn is_in_doubt(&self) -> bool {
+        let ask = self.asks.front();
+        ask.is_some_and(|ask| matches!(ask.on_screen, OnScreen::NoMore(_)))
     }
 
     /// A hook that can be answered with a text, and whether that continues a turn.
@@ -77,25 +147,46 @@ impl Requests {
         self.end_of_turn.map(|(_, until)| until)
     }
 
-    fn take(&mut self, request: u32) -> Option<Dialog> {
-        let is_it = |ask: &Dialog| ask.request == Some(request);
+    /// The hook that waits for the decision on a request.
+    fn take(&mut self, request: u32) -> Option<u32> {
+        let is_it = |ask: &Permission| ask.dialog.request == Some(request);
         let place = self.asks.iter().position(is_it)?;
-        self.asks.remove(place)
+        Some(self.asks.remove(place)?.hook)
     }
 }
 
 impl Pane {
+    /// The permission that a hook of its program waits for.
+    pub(super) fn asked_by_hook(&mut self) -> Option<Dialog> {
+        self.requests.show(self.told)
+    }
+
+    /// A person may have answered a dialog in the pane. Then its hook waits for nothing.
+    pub(super) fn notice_answer_in_pane(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
+        let Saw::Screen(view) = saw else { return };
+        if !self.requests.asks() {
+            return;
+        }
+        let look = classify(&self.setup.screen, &view.screen);
+        if let Some(hook) = self.requests.compare(self.at, &look, self.setup.apart) {
+            acts.push(Act::Answer {
+                request: hook,
+                answer: HookAnswer::Nothing,
+            });
+        }
+    }
+
     /// The human has decided: the hook that asked is told. It may be gone by now.
     pub(super) fn pass_on(&mut self, request: u32, decision: Decision, acts: &mut Vec<Act>) {
-        if self.requests.take(request).is_none() {
+        let Some(hook) = self.requests.take(request) else {
             return self.answer_by_keys(request, decision, acts);
-        }
+        };
         acts.push(Act::Answer {
-            request,
+            request: hook,
             answer: HookAnswer::Decision(decision),
         });
         if let PaneState::Dialog(_) = self.state {
-            match self.requests.asks().cloned() {
+            match self.asked_by_hook() {
                 Some(next) => self.state = PaneState::Dialog(next),
                 None => self.state = PaneState::Busy,
             }

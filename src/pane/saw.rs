@@ -41,7 +41,7 @@ pub enum Saw {
     Hook(Hook),
     /// A hook of its program waits for an answer.
     Request {
-        /// The hook, counted from 1 for each process.
+        /// The hook, counted from 1 since tx was started.
         request: u32,
         /// What it waits for.
         wants: HookWants,
@@ -50,13 +50,15 @@ pub enum Saw {
     Withdrawn(u32),
     /// The human has decided on a permission.
     Decided {
-        /// The request.
+        /// The dialog, by the number that was told of it.
         request: u32,
         /// What was decided.
         decision: Decision,
     },
     /// A text for it, in place of one that waits.
     Deliver(Text),
+    /// The end of its turn is known, and no text follows from that.
+    NothingFollows,
     /// It is to be interrupted, and told why.
     Interrupt(Option<Text>),
     /// Somebody wants to know what it shows.
@@ -97,6 +99,7 @@ impl Saw {
             | Saw::Withdrawn(_)
             | Saw::Decided { .. }
             | Saw::Deliver(_)
+            | Saw::NothingFollows
             | Saw::Interrupt(_)
             | Saw::Look
             | Saw::End

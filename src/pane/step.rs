@@ -1,24 +1,15 @@
-//! One pane, and what each thing that is seen of it leads to. Its process from the start to
-//! the end is here; what it shows and what it is given have files of their own.
+//! One pane, and what each thing that is seen of it leads to. What that means, its process, what
+//! it shows and what it is given have files of their own.
 
-use super::act::{Act, Force, Report};
+use super::act::{Act, Report};
 use super::answers::Answering;
 use super::requests::Requests;
-use super::saw::{Hook, HookWants, Pasted, Saw, Text, View};
+use super::saw::{Hook, Saw, Text, View};
+use super::submitted::Submitted;
 use super::table::{PanePhase, PaneSignal, PaneTransition, decide};
 use super::texts::{Delivering, SENT};
 use crate::engine::{Dialog, ProcessExit};
 use crate::model::{AnswerKeys, ScreenRules};
-use crate::runtime::screen::{Look, classify, logged_out};
-
-/// The steps to the end of a process, and how long it is given after each, in milliseconds.
-pub const STEPS: [(Force, i64); 3] = [
-    (Force::Interrupt, 2_000),
-    (Force::Terminate, 3_000),
-    (Force::Kill, 2_000),
-];
-/// How often its wrapper is killed after that.
-const AGAIN: i64 = 5_000;
 
 /// What a pane is to tx, as long as it lives.
 #[derive(Clone, Debug)]
@@ -85,10 +76,10 @@ pub struct Pane {
     /// What kept a text from being given.
     pub(super) why: &'static str,
     /// Nobody is logged in, as its screen says: it ends for that.
-    logged_out: Option<String>,
-    has_terminal: bool,
+    pub(super) logged_out: Option<String>,
+    pub(super) has_terminal: bool,
     /// What it is started with.
-    start: Option<u32>,
+    pub(super) start: Option<u32>,
     /// The last title and time of a change, and how often they were the same.
     title: (String, i64, u32),
     moved: Option<(PanePhase, PaneSignal, PaneTransition)>,
@@ -102,7 +93,7 @@ pub(super) enum PaneState {
     },
     Ready,
     Delivering(Delivering),
-    Submitted(Box<super::texts::Submitted>),
+    Submitted(Box<Submitted>),
     Busy,
     Dialog(Dialog),
     Limited {
@@ -157,6 +148,11 @@ impl Pane {
         self.at = self.at.max(at);
         let mut acts = Vec::new();
         self.requests.note(self.at, &saw, &mut acts);
+        if saw == Saw::NothingFollows {
+            // It concerns the hook that waited for this, and nothing else.
+            return acts;
+        }
+        self.notice_answer_in_pane(&saw, &mut acts);
         let (phase, seen) = (self.phase(), self.seen(&saw));
         let by = decide(phase, seen);
         self.moved = Some((phase, seen, by));
@@ -185,6 +181,9 @@ impl Pane {
                 false => self.answer(shown.unwrap_or(0), &mut acts),
             }
             self.give_up(&mut acts);
+        }
+        if self.requests.is_in_doubt() {
+            self.next_look = Some(self.at + self.setup.apart);
         }
         acts
     }
@@ -250,118 +249,6 @@ impl Pane {
             | PaneState::Submitted(_)
             | PaneState::Ending { .. }
             | PaneState::Gone { .. } => false,
-        }
-    }
-
-    /// What something means, by what its program shows and the turn that it has.
-    fn seen(&self, saw: &Saw) -> PaneSignal {
-        match saw {
-            Saw::Start { .. } => PaneSignal::Start,
-            Saw::Started => PaneSignal::Started,
-            Saw::Adopted { .. } => PaneSignal::Adopted,
-            Saw::Title { .. } if self.is_typed_to() => PaneSignal::Changed,
-            Saw::Title {
-                title, shown, mark, ..
-            } => {
-                let mut view = View {
-                    shown: *shown,
-                    mark: mark.clone(),
-                    quiet: true,
-                    free: true,
-                    ..View::default()
-                };
-                view.screen.title.clone_from(title);
-                self.look(&view)
-            }
-            // To go on trying helps nobody.
-            Saw::Screen(view) if self.says_logged_out(view).is_some() => PaneSignal::End,
-            Saw::Screen(view) => self.look(view),
-            Saw::NotSeen(_) | Saw::Hook(Hook::Queued) => PaneSignal::Unknown,
-            Saw::Hook(Hook::TakenUp(Some(_))) => PaneSignal::TakenUp,
-            Saw::Hook(Hook::TakenUp(None)) => PaneSignal::Busy,
-            // Its outcome may be there long before it has ended its turn, which it shows itself.
-            // If nobody knew whether it had that turn at all, this is proof.
-            Saw::Hook(Hook::Ended(Some(turn))) if self.is_typed_to() => {
-                match Some(*turn) == self.perhaps {
-                    true => PaneSignal::TakenUp,
-                    false => PaneSignal::Unknown,
-                }
-            }
-            Saw::Hook(Hook::Ended(turn)) => {
-                let own = |turn| turn == self.turn || Some(turn) == self.perhaps;
-                match turn.is_none_or(own) && !self.setup.one_turn {
-                    true => PaneSignal::Ended,
-                    // A process of one turn ends it by its exit, and an older one is over.
-                    false => PaneSignal::Unknown,
-                }
-            }
-            Saw::Request { wants, .. } => match wants {
-                // A process of one turn ends it by its exit.
-                HookWants::EndOfTurn if self.setup.one_turn => PaneSignal::Unknown,
-                HookWants::EndOfTurn => PaneSignal::Ended,
-                HookWants::Wake => PaneSignal::CanWake,
-                HookWants::Permission(_) => PaneSignal::Dialog,
-            },
-            Saw::Withdrawn(_) | Saw::Hook(Hook::Failed) => PaneSignal::Changed,
-            Saw::Decided { .. } => PaneSignal::Decided,
-            Saw::Hook(Hook::Asked(_)) => PaneSignal::Dialog,
-            Saw::Hook(Hook::Limited(_)) => PaneSignal::Limited,
-            Saw::Deliver(_) => PaneSignal::Wanted,
-            Saw::Interrupt(_) => PaneSignal::Interrupt,
-            Saw::Look => PaneSignal::Look,
-            Saw::End => PaneSignal::End,
-            Saw::Pasted(Pasted::There) => PaneSignal::Pasted,
-            Saw::Pasted(Pasted::Changed | Pasted::Refused(_) | Pasted::NoPane) => {
-                PaneSignal::NotPasted
-            }
-            Saw::Pasted(Pasted::Unknown) => PaneSignal::PasteUnknown,
-            Saw::Pressed(true) => PaneSignal::Pressed,
-            Saw::Pressed(false) => PaneSignal::NotPressed,
-            Saw::Due => PaneSignal::Due,
-            Saw::Terminal(true) => PaneSignal::Terminal,
-            Saw::Terminal(false) => PaneSignal::NoTerminal,
-            Saw::Exited { .. } => PaneSignal::Exited,
-        }
-    }
-
-    /// What its screen says if its turn has failed because nobody is logged in.
-    fn says_logged_out(&self, view: &View) -> Option<String> {
-        let has_turn = match &self.state {
-            PaneState::Busy => self.ours,
-            PaneState::Starting { .. } => self.launched.is_some(),
-            PaneState::Ready
-            | PaneState::Delivering(_)
-            | PaneState::Submitted(_)
-            | PaneState::Dialog(_)
-            | PaneState::Limited { .. }
-            | PaneState::Ending { .. }
-            | PaneState::Gone { .. } => false,
-        };
-        let said = || logged_out(&self.setup.screen, &view.screen);
-        has_turn.then(said).flatten()
-    }
-
-    /// What a look means: its screen, unless somebody uses the pane or it shows an older turn.
-    fn look(&self, view: &View) -> PaneSignal {
-        // The hook that waits knows better than the screen, which may not show it.
-        if self.requests.asks().is_some() {
-            return PaneSignal::Dialog;
-        }
-        match classify(&self.setup.screen, &view.screen) {
-            Look::Dialog { .. } => PaneSignal::Dialog,
-            Look::Limited { .. } => PaneSignal::Limited,
-            Look::Busy => PaneSignal::Busy,
-            Look::Idle if self.is_typed_to() => match view.quiet && view.free {
-                true => PaneSignal::Idle,
-                false => PaneSignal::Unknown,
-            },
-            // What it called itself before it was given something says nothing of that.
-            Look::Idle => match view.mark.parse() == Ok(self.turn) && !self.setup.one_turn {
-                true => PaneSignal::Idle,
-                false => PaneSignal::Unknown,
-            },
-            // Its end is told by its process.
-            Look::Dead | Look::Unknown(_) => PaneSignal::Unknown,
         }
     }
 
@@ -436,58 +323,6 @@ impl Pane {
         }
     }
 
-    /// It runs, and has what it was started with.
-    fn run(&mut self, acts: &mut Vec<Act>) {
-        if let PaneState::Ending { due: Some(_), .. } = self.state {
-            // That is known.
-            return;
-        }
-        acts.push(Act::Tell(Report::Started));
-        let one_turn = self.start.filter(|_| self.setup.one_turn);
-        if let Some(turn) = one_turn {
-            (self.turn, self.ours) = (turn, true);
-            acts.push(Act::Tell(Report::Delivered { turn }));
-        }
-        if let PaneState::Ending { due, .. } = &mut self.state {
-            *due = Some(self.at);
-            return;
-        }
-        if one_turn.is_some() {
-            self.state = PaneState::Busy;
-        } else if self.start.is_some() {
-            // It takes the text up by itself, and shows or says so.
-            (self.launched, self.perhaps) = (self.start, self.start);
-            self.state = PaneState::Starting { runs: true };
-            acts.push(Act::Look);
-        } else if self.is_typed_to() {
-            self.state = PaneState::Starting { runs: true };
-            acts.push(Act::Look);
-        } else {
-            // A program that reads lines is idle when it has started.
-            self.state = PaneState::Ready;
-            self.tell_level(true, acts);
-            self.deliver(None, acts);
-        }
-    }
-
-    fn adopt(&mut self, turn: u32, told: u32, busy: bool, acts: &mut Vec<Act>) {
-        (self.turn, self.told, self.ours) = (turn, told, busy);
-        if self.is_typed_to() {
-            // What it shows counts, and not what was known of it.
-            self.state = PaneState::Starting { runs: true };
-            self.asked = true;
-            self.may_hold_note = true;
-            acts.push(Act::Look);
-            return;
-        }
-        self.state = match busy || self.setup.one_turn {
-            true => PaneState::Busy,
-            false => PaneState::Ready,
-        };
-        // Whether it has shown anything since, nobody knows.
-        self.tell_level(false, acts);
-    }
-
     /// A program that is typed to is told why when it shows that it has stopped; one that reads
     /// lines reads it when it wants to.
     fn interrupt(&mut self, note: Option<Text>, acts: &mut Vec<Act>) {
@@ -503,78 +338,6 @@ impl Pane {
             let text = note;
             acts.push(Act::Paste { text, as_seen });
         }
-    }
-
-    fn begin_ending(&mut self, acts: &mut Vec<Act>) {
-        let begins = matches!(self.state, PaneState::Starting { runs: false });
-        let due = (!begins).then_some(self.at);
-        self.state = PaneState::Ending { step: 0, due };
-        match begins {
-            true => acts.push(Act::Revoke),
-            false => self.next_signal(acts),
-        }
-    }
-
-    /// The next step to its end.
-    fn next_signal(&mut self, acts: &mut Vec<Act>) {
-        let PaneState::Ending { step, due } = &mut self.state else {
-            return;
-        };
-        let (force, patience) = STEPS.get(*step).map_or((Force::KillWrapper, AGAIN), |s| *s);
-        *step = (*step + 1).min(STEPS.len());
-        *due = Some(self.at + patience);
-        acts.push(Act::Signal(force));
-    }
-
-    /// A program that stays is of no use without its terminal; a turn goes on without.
-    fn lose_terminal(&mut self, acts: &mut Vec<Act>) {
-        self.has_terminal = false;
-        let ends = match &self.state {
-            PaneState::Starting { runs } => *runs,
-            PaneState::Ending { .. } | PaneState::Gone { .. } => false,
-            PaneState::Ready
-            | PaneState::Delivering(_)
-            | PaneState::Submitted(_)
-            | PaneState::Busy
-            | PaneState::Dialog(_)
-            | PaneState::Limited { .. } => true,
-        };
-        if ends && !self.setup.one_turn {
-            let due = Some(self.at);
-            self.state = PaneState::Ending { step: 1, due };
-            self.next_signal(acts);
-        }
-    }
-
-    /// It is gone. What went with its terminal is no failure of its own.
-    fn exit(&mut self, exit: ProcessExit, by_itself: bool, acts: &mut Vec<Act>) {
-        // One that tx has ended itself need not ask for the terminal, which may be what is wrong.
-        let was_ended = matches!(self.state, PaneState::Ending { .. }) && self.has_terminal;
-        let exit = match self.logged_out.take() {
-            Some(said) => ProcessExit::logged_out(&said, &self.setup.login),
-            None => exit,
-        };
-        if by_itself || was_ended {
-            self.state = PaneState::Gone { untold: None };
-            acts.extend([Act::Fence, Act::Tell(Report::Exited(exit))]);
-        } else {
-            self.state = PaneState::Gone { untold: Some(exit) };
-            acts.push(Act::FindTerminal);
-        }
-    }
-
-    fn tell_exit(&mut self, has_terminal: bool, acts: &mut Vec<Act>) {
-        let PaneState::Gone { untold } = &mut self.state else {
-            return;
-        };
-        let Some(exit) = untold.take() else { return };
-        let exit = match has_terminal {
-            true => exit,
-            false => ProcessExit::CutOff {
-                why: "the tmux server went away".into(),
-            },
-        };
-        acts.extend([Act::Fence, Act::Tell(Report::Exited(exit))]);
     }
 
     /// Tell what it shows, if that is known: a newer number than all that was told before. Is

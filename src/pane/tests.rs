@@ -705,6 +705,20 @@ fn what_follows_at_the_end_of_a_turn_is_the_answer_of_its_hook() {
 }
 
 #[test]
+fn a_hook_at_the_end_of_a_turn_is_released_as_soon_as_nothing_follows() {
+    let mut play = launched();
+    play.see(request(1, HookWants::EndOfTurn));
+    let acts = play.see(Saw::NothingFollows);
+    assert_eq!(acts, [answered(1, HookAnswer::Nothing)]);
+    assert_eq!(play.pane.due(), None);
+    // A text was given to it meanwhile: it has its answer.
+    let mut play = launched();
+    play.see(request(1, HookWants::EndOfTurn));
+    play.see(Saw::Deliver(text(2)));
+    assert_eq!(play.see(Saw::NothingFollows), []);
+}
+
+#[test]
 fn a_hook_at_the_end_of_a_turn_is_not_held_up_for_long() {
     let mut play = launched();
     play.see(request(1, HookWants::EndOfTurn));
@@ -754,20 +768,24 @@ fn a_text_that_was_sent_and_not_taken_up_is_unconfirmed_and_never_sent_again() {
     assert_eq!(acts, [told(Report::Delivered { turn: 2 })]);
 }
 
+/// The number of the dialog that was told of.
+fn shown(acts: &[Act]) -> u32 {
+    let [Act::Tell(Report::Asked { dialog, .. })] = acts else {
+        panic!("{acts:?}");
+    };
+    dialog.request.expect("it has a number")
+}
+
 #[test]
 fn a_permission_waits_for_the_human_whatever_the_screen_shows() {
     let mut play = launched();
-    let acts = play.see(request(7, permission()));
-    let [Act::Tell(Report::Asked { dialog, .. })] = &acts[..] else {
-        panic!("{acts:?}");
-    };
-    assert_eq!(dialog.request, Some(7));
+    let shown = shown(&play.see(request(7, permission())));
     assert_eq!(play.see(screen("working")), []);
     assert_eq!(play.see(screen("> ")), []);
     assert_eq!(play.pane.phase(), PanePhase::Dialog);
     let decision = crate::engine::Decision::Allow;
     let acts = play.see(Saw::Decided {
-        request: 7,
+        request: shown,
         decision: decision.clone(),
     });
     assert_eq!(acts[0], answered(7, HookAnswer::Decision(decision)));
@@ -777,16 +795,84 @@ fn a_permission_waits_for_the_human_whatever_the_screen_shows() {
 #[test]
 fn a_permission_that_was_answered_in_the_pane_is_open_no_more() {
     let mut play = launched();
-    play.see(request(7, permission()));
+    let shown = shown(&play.see(request(7, permission())));
     assert_eq!(play.see(Saw::Withdrawn(7)), [Act::Look]);
     let acts = play.see(screen("working"));
     assert!(matches!(acts[..], [Act::Tell(Report::Busy { .. })]));
     let decision = crate::engine::Decision::Allow;
     let acts = play.see(Saw::Decided {
-        request: 7,
+        request: shown,
         decision,
     });
     assert_eq!(acts, [], "too late");
+}
+
+#[test]
+fn an_answer_of_before_a_restart_counts_for_no_other_permission() {
+    let mut play = launched();
+    let before = shown(&play.see(request(1, permission())));
+    let told = play.pane.told;
+    // tx is killed, and its hooks are counted from 1 again.
+    let mut play = PaneHarness::typed_to();
+    let busy = true;
+    play.see(Saw::Adopted {
+        turn: 1,
+        told,
+        busy,
+    });
+    let now = shown(&play.see(request(1, permission())));
+    assert_ne!(now, before);
+    let decide = |play: &mut PaneHarness, request: u32| {
+        let decision = crate::engine::Decision::Allow;
+        play.see(Saw::Decided { request, decision })
+    };
+    assert_eq!(decide(&mut play, before), []);
+    assert_eq!(play.pane.phase(), PanePhase::Dialog);
+    assert!(matches!(
+        decide(&mut play, now)[0],
+        Act::Answer { request: 1, .. }
+    ));
+}
+
+#[test]
+fn a_permission_is_open_no_more_when_its_dialog_has_gone_from_the_screen() {
+    let mut play = launched();
+    play.see(request(7, permission()));
+    // Nothing is known before the dialog is drawn.
+    play.see(screen("working"));
+    play.later(1_000);
+    assert_eq!(play.see(screen("working")), []);
+    play.see(screen("Allow it?"));
+    // It may be a flicker.
+    play.later(1_000);
+    assert_eq!(play.see(screen("working")), []);
+    assert_eq!(play.pane.due(), Some(play.at + 500));
+    play.later(500);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    let acts = play.see(screen("working"));
+    assert_eq!(acts[0], answered(7, HookAnswer::Nothing));
+    assert!(
+        matches!(acts[1], Act::Tell(Report::Busy { .. })),
+        "{acts:?}"
+    );
+}
+
+#[test]
+fn a_dialog_that_comes_back_is_still_open() {
+    let mut play = launched();
+    play.see(request(7, permission()));
+    for shown in [
+        "Allow it?",
+        "> ",
+        "Allow it?",
+        "> ",
+        "something over it",
+        "> ",
+    ] {
+        play.later(600);
+        assert_eq!(play.see(screen(shown)), [], "{shown}");
+    }
+    assert_eq!(play.pane.phase(), PanePhase::Dialog);
 }
 
 #[test]

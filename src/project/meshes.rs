@@ -242,6 +242,14 @@ impl MeshEntry {
                 hint: unresolved.hint(),
             })
         });
+        let may_ask = self.mesh.as_ref().is_some_and(|mesh| mesh.brain);
+        let nobody = (may_ask && !directory.has_mesh("brain")).then(|| Remark {
+            part: ConfigPart::Name,
+            code: Code::NoBrain,
+            message: "`brain: true`, and there is no mesh `brain`".into(),
+            hint: "add such a mesh, or leave the field out; agents are not told of it".into(),
+        });
+        let unknown = unknown.chain(nobody);
         // To find the names nearest to each is dear; the first hundred will do.
         let found = mesh::diagnose(&self.text, unknown.take(100));
         self.diagnostics.extend(found);

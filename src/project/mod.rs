@@ -24,4 +24,4 @@ pub use private::{
 };
 pub use root::{BadSettings, NotAProject, Project};
 pub use runnable::{cannot_run, find_program, is_program};
-pub use workspace::{Task, make_workspace, workspace, worktree_folder};
+pub use workspace::{Task, fill_placeholders, make_workspace, workspace, worktree_folder};

@@ -42,7 +42,7 @@ pub enum NotAProject {
         root: PathBuf,
         /// What of it is not this user's.
         path: PathBuf,
-        /// Whose it is.
+        /// The user that owns it.
         owner: u32,
     },
 }

@@ -35,7 +35,7 @@ pub fn worktree_folder(
 pub fn workspace(root: &Path, mesh: &Mesh, agent: &Agent, task: Option<Task>) -> Option<PathBuf> {
     let workspace = agent.workspace.as_ref().or(mesh.workspace.as_ref())?;
     let path = match task {
-        Some(task) => filled(&workspace.path, mesh, task),
+        Some(task) => fill_placeholders(&workspace.path, mesh, task),
         None => workspace.path.clone(),
     };
     let inside = Path::new(&path).components().filter(|part| match part {
@@ -64,7 +64,8 @@ pub fn make_workspace(root: &Path, folder: &Path) -> Result<(), String> {
     }
 }
 
-fn filled(path: &str, mesh: &Mesh, task: Task) -> String {
+/// A path of the mesh with what is known of the task filled in.
+pub fn fill_placeholders(path: &str, mesh: &Mesh, task: Task) -> String {
     let id = part_of_name(task.id);
     let topic = match part_of_name(task.headline).to_lowercase() {
         topic if topic.is_empty() => id.clone(),

@@ -1,7 +1,7 @@
 //! What tx does with panes: open one, list all, close one.
 
 use tmux_interface::{
-    KillPane, ListPanes, NewSession, NewWindow, RespawnPane, SetOption, TmuxCommand,
+    KillPane, ListPanes, NewSession, NewWindow, RespawnPane, SelectPane, SetOption, TmuxCommand,
 };
 
 use super::client::{Client, Error, OutputLines};
@@ -68,7 +68,13 @@ impl Client {
             // tmux may not have noticed yet that its process is gone.
             let again = RespawnPane::new().kill().target_pane(pane.as_str()).build();
             let again = with_command(&again, window.command);
-            match self.run_on(&pane.server, &[words(&unset), again]).await {
+            // The title is the old program's: it says nothing about the new one.
+            let untitled = SelectPane::new()
+                .target_pane(pane.as_str())
+                .title("")
+                .build();
+            let commands = [words(&unset), again, words(&untitled)];
+            match self.run_on(&pane.server, &commands).await {
                 Ok(_) => return Ok(pane.clone()),
                 // Somebody has closed it since.
                 Err(Error::Refused(_) | Error::OtherServer) => {}

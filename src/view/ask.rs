@@ -126,17 +126,10 @@ fn of_workers(state: &State) -> impl Iterator<Item = AskView> {
 }
 
 fn limited_until(status: &WorkerState) -> Option<i64> {
-    match status {
-        WorkerState::Limited { until, .. } => Some(*until),
-        WorkerState::Idle
-        | WorkerState::Starting { .. }
-        | WorkerState::Working { .. }
-        | WorkerState::Awaiting { .. }
-        | WorkerState::AwaitingHuman { .. }
-        | WorkerState::Checking { .. }
-        | WorkerState::Backoff { .. }
-        | WorkerState::Stopping { .. } => None,
-    }
+    let WorkerState::Limited { until, .. } = status else {
+        return None;
+    };
+    Some(*until)
 }
 
 #[cfg(test)]

@@ -269,7 +269,8 @@ pub(super) fn in_words(record: &Record) -> String {
             Timer::Expires(_) => "the human did not answer in time".into(),
             Timer::Check(who, _) => format!("the gates of a late outcome of {who} took too long"),
             Timer::Member(_, index) => format!("the time of member {index} is over"),
-            Timer::Completed(_) => "the hooks of a complete run took too long".into(),
+            Timer::Idle(who) => format!("{who} was idle long enough"),
+            Timer::Job(owner) => format!("jobs of {} took too long", owner_in_words(&owner)),
         },
         Event::JobsFinished { owner, results, .. } => {
             let ends: Vec<String> = results.iter().map(end_of_job).collect();
@@ -298,6 +299,7 @@ fn owner_in_words(owner: &JobOwner) -> String {
     match owner {
         JobOwner::Worker(worker) => worker.to_string(),
         JobOwner::Run(run) => format!("run {}", run.0),
+        JobOwner::Block(block) => format!("the block of message {}", block.0),
     }
 }
 

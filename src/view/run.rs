@@ -123,7 +123,7 @@ fn result(history: History, facts: &MessageRecord) -> Result<RunView, Error> {
     })
 }
 
-/// Whose outcome at core ends a run; empty: anyone's.
+/// The agents that end a run with an outcome to core; empty: any agent.
 fn completion_agents(history: History, run: MessageNo) -> Result<Vec<Name>, Error> {
     let first = history.message(run)?;
     let mesh = first.as_ref().and_then(|first| first.deliveries.first());

@@ -29,5 +29,6 @@ mod text;
 mod trust;
 mod upgrade;
 mod verbs;
+mod workflows;
 mod worktrees;
 mod wrapper;

@@ -238,6 +238,32 @@ async fn text_on_the_screen_is_not_taken_for_the_end_of_a_reply() {
 }
 
 #[tokio::test]
+async fn a_pane_that_is_used_again_forgets_the_title_of_the_program_before() {
+    let stage = Stage::new();
+    let socket = stage.socket().to_owned();
+    let client = Client::new(Server { socket });
+    let titled = ["sh", "-c", "printf '\\033]2;Working\\007'; exec cat"].map(String::from);
+    let pane = client.open(window(&titled), None).await.unwrap();
+    let title = || {
+        tmux(
+            stage.socket(),
+            &[
+                "display-message",
+                "-p",
+                "-t",
+                pane.as_str(),
+                "#{pane_title}",
+            ],
+        )
+    };
+    wait_for("the title", || (title().trim() == "Working").then_some(()));
+    let silent = ["cat", "-"].map(String::from);
+    let again = client.open(window(&silent), Some(&pane)).await.unwrap();
+    assert_eq!(again, pane);
+    assert_eq!(title().trim(), "");
+}
+
+#[tokio::test]
 async fn a_tmux_that_does_not_answer_holds_nobody_up_for_long() {
     let stage = Stage::new();
     let socket = stage.socket().to_owned();

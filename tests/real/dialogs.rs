@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::lab::{Lab, wait_for};
 use crate::matrix::Case;
-use crate::team::{Team, alone, alone_with};
+use crate::team::{Team, alone, alone_with, keeps_draft};
 
 /// The question that waits for the human says this; nothing was given meanwhile.
 fn is_asked(team: &Team, what: &str) {
@@ -82,4 +82,9 @@ fn a_message_for_a_busy_agent_waits() {
             "{told:?}"
         );
     }
+}
+
+#[test]
+fn codex_keeps_a_persons_draft_and_takes_its_message() {
+    keeps_draft("codex");
 }

@@ -101,6 +101,11 @@ fn claude_with_a_subscription_goes_on_by_itself() {
     team.send(&format!("@@limit 40 ;; {}", team.outcome("claude", "done")));
     limited(&team);
     team.lab.make_room();
+    // It does so about a minute after the reset.
+    wait_for("it to go on", || {
+        let screen = team.peek();
+        screen.contains("Continuing automatically").then_some(())
+    });
     team.wrote("done");
     team.idle("team/builder");
     assert_eq!(team.deliveries().len(), 1, "{:?}", team.deliveries());

@@ -16,6 +16,7 @@ mod lab;
 mod limits;
 mod matrix;
 mod others;
+mod permissions;
 mod team;
 mod trial;
 mod words;

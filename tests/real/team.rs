@@ -325,38 +325,33 @@ fn team_claude_asks_for_permission_and_a_no_reaches_its_model() {
     wait_for("what was allowed", || made.exists().then_some(()));
 }
 
-#[test]
-fn team_claude_keeps_a_persons_draft_and_takes_its_message() {
-    let Some(team) = Team::start(&alone("claude", "pane")) else {
+/// A draft in the composer stays to the letter while the next message is given and done.
+pub(crate) fn keeps_draft(runtime: &'static str) {
+    let Some(team) = Team::start(&alone(runtime, "pane")) else {
         return;
     };
     let _case = Case::of(
-        "claude",
+        runtime,
         "pane",
         "a person's draft stays, the message arrives",
     );
-    team.send(&team.writes("builder", "complete"));
-    team.result("complete");
+    team.send(&team.outcome(runtime, "first"));
+    team.wrote("first");
     team.idle("team/builder");
-    let peek = || team.done(&["worker", "peek", "team/builder"]);
-    let pane = team.json(&["status"])["workers"][0]["pane"].clone();
-    team.lab.type_into(pane.as_str().unwrap(), "half a thought");
+    team.lab.type_into(&team.pane(), "half a thought");
     wait_for("the draft", || {
-        peek().contains("half a thought").then_some(())
+        team.peek().contains("half a thought").then_some(())
     });
-    let done = team
-        .writes("builder", "complete")
-        .replace("complete.md", "again.md");
-    team.send(&done);
-    wait_for("the second outcome", || {
-        team.messages()
-            .join("builder-again.md")
-            .exists()
-            .then_some(())
-    });
+    team.send(&team.outcome(runtime, "second"));
+    team.wrote("second");
     team.idle("team/builder");
-    assert!(peek().contains("half a thought"), "{}", peek());
+    assert!(team.peek().contains("half a thought"), "{}", team.peek());
     assert_eq!(team.told("turn-2.md"), 1);
+}
+
+#[test]
+fn team_claude_keeps_a_persons_draft_and_takes_its_message() {
+    keeps_draft("claude");
 }
 
 #[test]

@@ -203,6 +203,15 @@ impl World {
                 self.put(None, Written::Bad { author, text });
                 return;
             }
+            Act::BadAfterAsk => {
+                for n in 0..3 {
+                    let author = Some(who.clone());
+                    let text = format!("bad {n} {}", it.id);
+                    let delay = self.rng.within(20_000, 60_000);
+                    self.put_later(delay, None, Written::Bad { author, text });
+                }
+                it.to = to(&somebody);
+            }
             Act::OthersId => {
                 let theirs = self.good_files(&somebody);
                 if let Some(old) = theirs.last() {

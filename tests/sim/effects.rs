@@ -1,7 +1,7 @@
 //! What tx decides is done here, once it is durable: at once, or late for one pane while
 //! others go on.
 
-use tx::engine::{AttemptId, Effect};
+use tx::engine::{AttemptId, Decision, Effect};
 use tx::pane::Saw;
 
 use crate::record::Given;
@@ -19,6 +19,7 @@ pub(crate) enum Order {
     Interrupt(String),
     Look,
     EndTurn(u32),
+    Decide(u32, Decision),
     Kill,
 }
 
@@ -91,7 +92,12 @@ impl World {
             Effect::Look { pane } => self.order(pane, Order::Look),
             Effect::Kill { pane } => self.order(pane, Order::Kill),
             Effect::Write(system_message) => self.write_system_message(*system_message),
-            Effect::NotifyHeld { .. } | Effect::Decide { .. } => {}
+            Effect::NotifyHeld { worker } => self.notify_held(&worker),
+            Effect::Decide {
+                pane,
+                request,
+                decision,
+            } => self.order(pane, Order::Decide(request, decision)),
             Effect::NotifyHuman {
                 number,
                 kind: _,
@@ -152,6 +158,10 @@ impl World {
             Order::Interrupt(note) => self.interrupt(&pane, &note),
             Order::Look => self.want(pane, Saw::Look),
             Order::EndTurn(turn) => self.turn_is_over(&pane, turn),
+            Order::Decide(request, decision) if self.has_pane(&pane) => {
+                self.see(&pane, Saw::Decided { request, decision });
+            }
+            Order::Decide(..) => {}
             Order::Kill => self.want(pane, Saw::End),
         }
     }

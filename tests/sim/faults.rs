@@ -38,7 +38,12 @@ impl World {
 
     /// Does it go wrong by itself?
     fn go_wrong(&mut self, fault: Fault) -> bool {
-        if self.is_stalled() && !matches!(fault, Fault::CrashBeforeCommit | Fault::Death) {
+        if self.is_stalled()
+            && !matches!(
+                fault,
+                Fault::CrashBeforeCommit | Fault::Reboot | Fault::Death
+            )
+        {
             return false;
         }
         match fault {
@@ -49,6 +54,12 @@ impl World {
             }
             Fault::Prune => return self.rng.percent(10) && self.prune(),
             Fault::CrashBeforeCommit => self.crash(),
+            Fault::Reboot => {
+                for pane in self.alive(|_| true) {
+                    self.gone(&pane);
+                }
+                self.crash();
+            }
             Fault::OldAttempt => return self.lie(fault),
             // More than one at a time, so that those of rare states meet everything.
             Fault::Spurious => return (0..4).all(|_| self.lie(fault)),

@@ -115,6 +115,20 @@ impl World {
 
     /// A file, at a path that is there or at a new one.
     pub(crate) fn put(&mut self, path: Option<String>, written: Written) -> String {
+        let delay = match self.fault(Fault::LateFile, 5) {
+            true => self.rng.within(1_000, 90_000),
+            false => self.rng.within(0, 50),
+        };
+        self.put_later(delay, path, written)
+    }
+
+    /// The same, noticed so much later.
+    pub(crate) fn put_later(
+        &mut self,
+        delay: i64,
+        path: Option<String>,
+        written: Written,
+    ) -> String {
         self.files.count += 1;
         let path = path.unwrap_or_else(|| format!("{:06}.md", self.files.count));
         let turn = match &written {
@@ -126,10 +140,6 @@ impl World {
             None => self.files.turns.remove(&path),
         };
         self.files.now.insert(path.clone(), written);
-        let delay = match self.fault(Fault::LateFile, 5) {
-            true => self.rng.within(1_000, 90_000),
-            false => self.rng.within(0, 50),
-        };
         self.after(delay, Thing::File(path.clone()));
         path
     }

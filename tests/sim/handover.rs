@@ -3,8 +3,9 @@
 use tx::engine::AttemptId;
 use tx::model::{Feature, Kind};
 
-use crate::coverage::{NEWS_OF_FEATURE, TWO_ASKS};
+use crate::coverage::{LATE_SESSION, NEWS_OF_FEATURE, TWO_ASKS};
 use crate::memory::Memory;
+use crate::meshes::WITH_WORKTREES;
 use crate::panes::Way;
 use crate::record::{Given, Handed};
 use crate::world::World;
@@ -29,6 +30,7 @@ impl World {
         if asks.count() > 1 {
             self.seen.met(TWO_ASKS);
         }
+        self.tell_session(pane);
         let one_turn = self.panes[pane].way == Way::OneTurn;
         let script = self.script(one_turn);
         let process = self.panes.get_mut(pane).expect("it is alive");
@@ -36,6 +38,18 @@ impl World {
         process.script.extend(script);
         if was_empty {
             self.go_on(pane);
+        }
+    }
+
+    /// Its session is known when it has something to remember.
+    fn tell_session(&mut self, pane: &AttemptId) {
+        let process = self.panes.get_mut(pane).expect("it is alive");
+        if !std::mem::replace(&mut process.has_told_session, true) {
+            let session = process.session.clone();
+            self.seen.met(LATE_SESSION);
+            let delay = self.rng.within(0, 2_000);
+            let pane = pane.clone();
+            self.tell(delay, tx::engine::Event::PaneSession { pane, session });
         }
     }
 
@@ -71,6 +85,9 @@ impl World {
         let plain = |m: &&Handed| works(m.kind) && !self.watch.is_result(m.number);
         let features = turn.messages.iter().filter(plain).map(|m| &m.feature);
         let mut features: Vec<&Option<Feature>> = features.chain(&process.feature).collect();
+        if pane.worker.mesh.as_str() == WITH_WORKTREES {
+            features.retain(|feature| feature.is_some());
+        }
         features.dedup();
         assert!(
             features.len() <= 1,

@@ -20,6 +20,7 @@ mod faults;
 mod files;
 mod golden;
 mod handover;
+mod hooks;
 mod human;
 mod journal;
 mod levels;

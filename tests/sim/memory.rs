@@ -28,7 +28,7 @@ struct Owed {
 const AGAIN: [&str; 4] = [
     "a message of yours was refused",
     "what you printed was refused",
-    "your outcome failed its checks",
+    "your outcome failed its gates",
     "your message was parked",
 ];
 

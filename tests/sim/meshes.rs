@@ -14,6 +14,9 @@ use crate::rng::Rng;
 /// The words of the made-up tables.
 pub(crate) const WORDS: [&str; 5] = ["complete", "approved", "needs-work", "blocked", "error"];
 
+/// The mesh that may have worktrees. There, what names no feature is for that of its run.
+pub(crate) const WITH_WORKTREES: &str = "m1";
+
 /// A mesh of chance. The other meshes are those before it.
 pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) -> LoadedMesh {
     let agents = usize::try_from(rng.within(2.min(most as i64), most as i64)).unwrap();
@@ -28,7 +31,7 @@ pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) ->
             mode: if turn { Mode::Turn } else { Mode::Pane },
             prints,
             resumes: rng.percent(50),
-            starts_with_turn: false,
+            starts_with_turn: !turn && rng.percent(30),
         });
         write!(text, "  - {{ name: {agent}, prompt: work").unwrap();
         if rng.percent(20) {
@@ -231,7 +234,7 @@ fn hooks(rng: &mut Rng, mesh: &mut Mesh) {
         shell: false,
         timeout: Seconds(60),
     };
-    if rng.percent(60) {
+    if mesh.name.as_str() == WITH_WORKTREES && rng.percent(60) {
         let path = WORKTREES.into();
         mesh.worktree = Some(Worktree { path });
         let create = hook("worktree:create", HookAction::CreateWorktree);

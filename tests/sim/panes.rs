@@ -8,6 +8,7 @@ use tx::engine::{AttemptId, Event, MessageNo, ProcessExit, Sent};
 use tx::model::Feature;
 use tx::pane::{self, Act, Force, PanePhase, Pasted, Saw, Setup, Text, View};
 
+use crate::hooks::Waits;
 use crate::programs::Doing;
 use crate::record::Given;
 use crate::settings::Fault;
@@ -41,6 +42,15 @@ pub(crate) struct Process {
     pub(crate) way: Way,
     /// It tells tx what it does.
     pub(crate) has_hooks: bool,
+    /// Some of its hooks wait for an answer.
+    pub(crate) hooks_wait: bool,
+    /// The hooks that wait, and how many have since tx was started.
+    pub(crate) requests: BTreeMap<u32, Waits>,
+    pub(crate) count: u32,
+    /// The last turn that it was started with, or was given by a hook.
+    pub(crate) sent: u32,
+    /// tx knows its session.
+    pub(crate) has_told_session: bool,
     /// It is there, or will be.
     pub(crate) alive: bool,
     /// It has begun.
@@ -48,7 +58,7 @@ pub(crate) struct Process {
     /// The session that it goes on in: what it remembers.
     pub(crate) session: String,
     /// What it is started with.
-    pub(crate) one_turn: Option<Given>,
+    pub(crate) first: Option<Given>,
     /// What the texts for it stand for, by their last lines: the files that they name.
     pub(crate) texts: BTreeMap<String, Given>,
     /// All that it was ever given.
@@ -76,14 +86,14 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    pub(crate) fn setup(way: Way) -> Setup {
+    pub(crate) fn setup(way: Way, has_hooks: bool) -> Setup {
         Setup {
             screen: Terminal::rules(way == Way::Typed),
             one_turn: way == Way::OneTurn,
             apart: APART,
             sends: false,
             answers: Vec::new(),
-            has_hooks: true,
+            has_hooks,
             limit_grace: 0,
             utc_offset: 0,
             login: String::new(),
@@ -100,7 +110,7 @@ impl Process {
 
     /// tx forgets all that it knows of it.
     pub(crate) fn forget(&mut self) {
-        self.core = pane::Pane::new(Process::setup(self.way));
+        self.core = pane::Pane::new(Process::setup(self.way, self.has_hooks));
         (self.wake, self.watched, self.view) = (None, None, None);
         self.title = (None, 0);
     }
@@ -119,22 +129,32 @@ impl World {
             panic!("promise 3 is broken: {pane:?} is started while {other:?} lives");
         }
         self.panes.retain(|old, _| old.worker != pane.worker);
+        let traits = self.state().worker(&pane.worker).and_then(|w| w.traits);
+        let starts_with_turn = traits.is_some_and(|traits| traits.starts_with_turn);
         let way = match &turn {
-            Some(_) => Way::OneTurn,
+            Some(_) if !starts_with_turn => Way::OneTurn,
+            Some(_) => Way::Typed,
             None if self.rng.percent(60) => Way::Typed,
             None => Way::Lines,
         };
-        let script = self.start(way);
+        let has_hooks = self.rng.percent(50);
+        let hooks_wait = way == Way::Typed && has_hooks && self.rng.percent(50);
+        let script = self.start(way, session.is_some(), starts_with_turn);
         let slow = if self.rng.percent(20) { 2_500 } else { 150 };
         let process = Process {
-            core: pane::Pane::new(Process::setup(way)),
+            core: pane::Pane::new(Process::setup(way, has_hooks)),
             terminal: Terminal::of_agent(way == Way::Typed, slow),
             way,
-            has_hooks: self.rng.percent(50),
+            has_hooks,
+            hooks_wait,
+            requests: BTreeMap::new(),
+            count: 0,
+            sent: turn.as_ref().map_or(0, |turn| turn.turn),
+            has_told_session: self.rng.percent(70),
             alive: true,
             runs: false,
             session: session.unwrap_or_else(|| format!("session-{}", pane.attempt)),
-            one_turn: turn,
+            first: turn,
             texts: BTreeMap::new(),
             given: BTreeSet::new(),
             again: BTreeSet::new(),
@@ -148,9 +168,9 @@ impl World {
             watched: None,
             title: (None, 0),
         };
-        let turn = process.one_turn.clone();
+        let turn = process.first.clone();
         self.panes.insert(pane.clone(), process);
-        // A process that lives for one turn is started with what it is given.
+        // It is started with what it is given first.
         if let Some(turn) = &turn {
             self.begun.insert(pane.worker.clone(), turn.turn);
             self.give(&pane, turn);
@@ -160,7 +180,7 @@ impl World {
     }
 
     /// Is there a pane that could see something?
-    fn has_pane(&self, pane: &AttemptId) -> bool {
+    pub(crate) fn has_pane(&self, pane: &AttemptId) -> bool {
         let process = self.panes.get(pane);
         process.is_some_and(|process| process.core.phase() != PanePhase::Gone)
     }
@@ -264,8 +284,9 @@ impl World {
             Act::Revoke => Some(self.revoke(pane)),
             Act::Look => Some(self.look_at(pane)),
             Act::Paste { text, as_seen } => Some(Saw::Pasted(self.paste(pane, &text, as_seen))),
-            // These programs have no hooks that wait, and no keys that answer.
-            Act::Send(_) | Act::Answer { .. } | Act::Press(_) => None,
+            Act::Answer { request, answer } => self.answer_hook(pane, request, &answer),
+            // These programs have none that passes texts on, and no keys that answer.
+            Act::Send(_) | Act::Press(_) => None,
             Act::Enter => Some(Saw::Pressed(self.enter(pane))),
             Act::Interrupt => {
                 self.stop_work(pane);
@@ -285,8 +306,9 @@ impl World {
             }
             Act::Tell(report) => {
                 let session = process.session.clone();
+                let session = process.has_told_session.then_some(session);
                 self.tell_usage(*delay, pane);
-                self.tell(*delay, report.event(pane.clone(), Some(session)));
+                self.tell(*delay, report.event(pane.clone(), session));
                 *delay += 1;
                 None
             }

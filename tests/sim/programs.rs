@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use tx::engine::{AttemptId, Dialog, DialogKind, Job, JobEnd, JobOwner, JobResult, ProcessExit};
 use tx::pane::{Hook, Saw};
 
+use crate::coverage::STARTED_WITH_TURN;
+use crate::hooks::Waits;
 use crate::panes::{NOTICED, Way};
 use crate::settings::Fault;
 use crate::terminal::{Does, Who};
@@ -17,6 +19,8 @@ pub(crate) enum Doing {
     Start,
     /// It cannot be started.
     NotStart,
+    /// The session that it was to resume does not exist.
+    SessionGone,
     Ready,
     Busy,
     /// It decides what else it does, by what it knows now.
@@ -43,17 +47,27 @@ pub(crate) enum Hand {
 
 impl World {
     /// What a program does before it can be given anything.
-    pub(crate) fn start(&mut self, way: Way) -> VecDeque<(i64, Doing)> {
+    pub(crate) fn start(
+        &mut self,
+        way: Way,
+        resumes: bool,
+        has_turn: bool,
+    ) -> VecDeque<(i64, Doing)> {
         if self.fault(Fault::NotStarted, 6) {
             let delay = self.rng.within(0, 2_000);
-            return VecDeque::from([(delay, Doing::NotStart)]);
+            let gone = resumes && self.rng.percent(50);
+            let doing = match gone {
+                true => Doing::SessionGone,
+                false => Doing::NotStart,
+            };
+            return VecDeque::from([(delay, doing)]);
         }
         let start = self.rng.within(10, 3_000);
         let mut script = VecDeque::from([(start, Doing::Start)]);
         if way == Way::OneTurn {
             return script;
         }
-        if self.fault(Fault::Limit, 5) {
+        if !has_turn && self.fault(Fault::Limit, 5) {
             script.push_back((self.rng.within(0, 5_000), Doing::Limited));
             script.extend(self.end_of_limited());
         }
@@ -113,6 +127,13 @@ impl World {
                 let why = "no such program".into();
                 self.end(pane, ProcessExit::NotStarted { why }, true);
             }
+            Doing::SessionGone => {
+                let why = "no such session".into();
+                self.end(pane, ProcessExit::SessionGone { why }, true);
+            }
+            Doing::Ready if self.takes_first(pane) => {}
+            Doing::Ready if self.panes[pane].hooks_wait => self.rests(pane),
+            Doing::Idle if self.panes[pane].hooks_wait => self.request(pane, Waits::EndOfTurn),
             Doing::Ready | Doing::Idle => {
                 self.shows(pane, Does::Waits);
                 // What it wrote is noticed before: whoever tells of the end sees to that.
@@ -126,6 +147,9 @@ impl World {
             Doing::Think => self.think(pane),
             Doing::Ask => {
                 self.shows(pane, Does::Asks(i64::MAX));
+                if self.panes[pane].hooks_wait {
+                    return self.request(pane, Waits::Permission);
+                }
                 let kind = match self.rng.percent(50) {
                     true => DialogKind::Permission,
                     false => DialogKind::Question,
@@ -144,6 +168,7 @@ impl World {
             }
             Doing::Answered => {
                 self.shows(pane, Does::Works(i64::MAX));
+                self.withdraw_permission(pane);
                 self.says(pane, 0, Hook::TakenUp(None), 80);
             }
             Doing::Limited => {
@@ -179,13 +204,27 @@ impl World {
     pub(crate) fn begins(&mut self, pane: &AttemptId) {
         let process = self.panes.get_mut(pane).expect("it is alive");
         process.runs = true;
-        if let Some(turn) = process.one_turn.clone() {
+        let one_turn = process.way == Way::OneTurn;
+        if let Some(turn) = process.first.clone().filter(|_| one_turn) {
             process.terminal.does = Does::Works(i64::MAX);
             self.begin(pane, &turn);
         }
     }
 
-    fn shows(&mut self, pane: &AttemptId, does: Does) {
+    /// A program that stays takes up what it was started with, if that is so.
+    fn takes_first(&mut self, pane: &AttemptId) -> bool {
+        let process = self.panes.get_mut(pane).expect("it is alive");
+        let Some(turn) = process.first.take() else {
+            return false;
+        };
+        self.seen.met(STARTED_WITH_TURN);
+        self.shows(pane, Does::Works(i64::MAX));
+        self.begin(pane, &turn);
+        self.says(pane, 0, Hook::TakenUp(Some(turn.turn)), 100);
+        true
+    }
+
+    pub(crate) fn shows(&mut self, pane: &AttemptId, does: Does) {
         let now = self.now;
         let process = self.panes.get_mut(pane).expect("it is alive");
         // It may seem to work for longer than it does, and never to wait while it works.

@@ -97,6 +97,8 @@ listed! {
         DiskFull,
         /// What is finished is put away.
         Prune,
+        /// The machine falls: tx and all processes are gone at once.
+        Reboot,
     }
 }
 
@@ -199,6 +201,8 @@ listed! {
         Feature,
         /// More news than anybody keeps.
         Flood,
+        /// A question, and bad files that are noticed while it waits for the answer.
+        BadAfterAsk,
     }
 }
 

@@ -45,6 +45,7 @@ impl World {
     /// Another tx finds a process, with what is known of it: what there is to tell at once.
     fn adopt(&mut self, pane: &AttemptId) -> Vec<Event> {
         let begins = self.rng.percent(50);
+        self.lose_hooks(pane);
         let process = self.panes.get_mut(pane).expect("it is there");
         process.forget();
         if process.alive && !process.runs {
@@ -69,10 +70,14 @@ impl World {
             let _ = core.step(self.now, Saw::Exited { exit, by_itself });
             return Vec::new();
         }
-        let setup = Process::setup(process.way);
+        let setup = Process::setup(process.way, process.has_hooks);
         let mark = process.terminal.mark.parse().unwrap_or(0);
         let known = self.state().worker(&pane.worker);
-        let saw = Saw::adopted(&setup, known, pane.attempt, [mark, 0]);
+        let sent = match process.way {
+            Way::OneTurn => 0,
+            Way::Typed | Way::Lines => process.sent,
+        };
+        let saw = Saw::adopted(&setup, known, pane.attempt, [mark, sent]);
         let core = &mut self.panes.get_mut(pane).expect("it is there").core;
         let mut shown = Vec::new();
         let mut later = Vec::new();
@@ -97,7 +102,7 @@ impl World {
     }
 
     /// A process is no more, and nobody is told.
-    fn gone(&mut self, pane: &AttemptId) {
+    pub(crate) fn gone(&mut self, pane: &AttemptId) {
         if let Some(process) = self.panes.get_mut(pane) {
             process.alive = false;
             process.script.clear();

@@ -11,6 +11,7 @@ use crate::book::Book;
 use crate::coverage::Seen;
 use crate::effects::Order;
 use crate::files::Files;
+use crate::hooks::Waits;
 use crate::human::Human;
 use crate::memory::Memory;
 use crate::meshes;
@@ -39,6 +40,8 @@ pub(crate) enum Thing {
     Wake(AttemptId),
     /// A program says something of itself.
     Hook(AttemptId, Hook),
+    /// A hook of a program begins to wait for an answer.
+    Request(AttemptId, Waits),
     /// A person uses the terminal of a program.
     Person(AttemptId, Hand),
     /// A process ends because it was killed.
@@ -260,6 +263,7 @@ impl World {
             Thing::Script(pane) => self.act_on(&pane),
             Thing::Wake(pane) => self.wake(&pane, number),
             Thing::Hook(pane, hook) => self.hook(&pane, hook),
+            Thing::Request(pane, waits) => self.request(&pane, waits),
             Thing::Person(pane, hand) => self.use_terminal(&pane, hand),
             Thing::Die(pane) => self.die(&pane, "it was killed"),
             Thing::Obey(pane) => self.obey_late(&pane),
@@ -383,6 +387,7 @@ impl World {
             Thing::Event(_) | Thing::Wake(_) | Thing::Hook(..) | Thing::Obey(_) => false,
             Thing::File(_)
             | Thing::Script(_)
+            | Thing::Request(..)
             | Thing::Person(..)
             | Thing::Die(_)
             | Thing::Correct(_)

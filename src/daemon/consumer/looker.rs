@@ -70,11 +70,11 @@ pub(super) struct Looker {
     /// What the journal knew at the start, until the first scan is over.
     known: HashMap<u64, AcceptedFile>,
     seen: TakenFiles,
-    /// StampByName that have to stand for a while, and until when.
+    /// Names that have to stand for a while, and until when.
     settling: BTreeMap<OsString, (Instant, Option<Stamp>)>,
-    /// StampByName whose rest is waited for, and until when.
+    /// Names whose rest is waited for, and until when.
     incomplete: BTreeMap<OsString, Instant>,
-    /// StampByName that could not be read for a reason that passes: when each is tried again, and
+    /// Names that could not be read for a reason that passes: when each is tried again, and
     /// since when it is.
     unread: BTreeMap<OsString, (Instant, Instant)>,
     /// When the folder is listed again, which could not be.
@@ -103,7 +103,7 @@ impl Looker {
             watched: None,
             scanned: None,
             known,
-            seen: TakenFiles::default(),
+            seen: TakenFiles::new(),
             settling: BTreeMap::new(),
             incomplete: BTreeMap::new(),
             unread: BTreeMap::new(),
@@ -200,7 +200,7 @@ impl Looker {
     }
 
     /// Watch the folder that is there now, its parent, which tells of its return, and the
-    /// folder of the fences. Also if it seems to be watched: a folder that is made anew can
+    /// folder of the fences. Also if it seems to be watched: a folder that is made again can
     /// have the inode of the one before, and the end of that one ends the watch of its name.
     fn arm(&mut self) {
         let inode = fs::metadata(&self.bus).map(|found| found.ino()).ok();

@@ -1,15 +1,18 @@
 //! The files that were taken, by folder: a folder that another stood in for is known when it is back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 /// The hash of each name, and that of its stamp.
 pub(super) type StampByName = HashMap<u64, u64>;
 
-/// The files that were taken from the folder that is there now, and from the one before it.
-#[derive(Default)]
+/// How many folders are remembered. While one is away, tx makes another for each message of its
+/// own that it has to write, and somebody may remove that one again.
+const MOST: usize = 16;
+
+/// The files that were taken from the folder that is there now, and from those before it.
 pub(super) struct TakenFiles {
-    now: FolderFiles,
-    before: FolderFiles,
+    /// The one that is there now comes first, and is always there.
+    folders: VecDeque<FolderFiles>,
 }
 
 #[derive(Default)]
@@ -19,29 +22,40 @@ struct FolderFiles {
 }
 
 impl TakenFiles {
+    pub(super) fn new() -> TakenFiles {
+        TakenFiles {
+            folders: VecDeque::from([FolderFiles::default()]),
+        }
+    }
+
     /// The folder of this inode is there now.
     pub(super) fn enter(&mut self, inode: u64) {
-        if self.now.inode.is_some_and(|now| now != inode) {
-            std::mem::swap(&mut self.now, &mut self.before);
-            if self.now.inode != Some(inode) {
-                self.now = FolderFiles::default();
-            }
+        let now = &mut self.folders[0];
+        if *now.inode.get_or_insert(inode) == inode {
+            return;
         }
-        self.now.inode = Some(inode);
+        let known = self.folders.iter();
+        let known = known.skip(1).position(|one| one.inode == Some(inode));
+        let entered = known.and_then(|place| self.folders.remove(place + 1));
+        self.folders.push_front(entered.unwrap_or(FolderFiles {
+            inode: Some(inode),
+            files: StampByName::new(),
+        }));
+        self.folders.truncate(MOST);
     }
 
     /// These are all files of the folder that were taken.
     pub(super) fn set(&mut self, files: StampByName) {
-        self.now.files = files;
+        self.folders[0].files = files;
     }
 
     pub(super) fn insert(&mut self, name: u64, stamp: u64) {
-        self.now.files.insert(name, stamp);
+        self.folders[0].files.insert(name, stamp);
     }
 
     /// The stamp with which a file was taken.
     pub(super) fn stamp_of(&self, name: u64) -> Option<u64> {
-        self.now.files.get(&name).copied()
+        self.folders[0].files.get(&name).copied()
     }
 }
 
@@ -51,7 +65,7 @@ mod tests {
 
     #[test]
     fn the_files_of_a_folder_are_known_when_it_is_back() {
-        let mut seen = TakenFiles::default();
+        let mut seen = TakenFiles::new();
         seen.insert(1, 10);
         seen.enter(7);
         assert_eq!(
@@ -64,10 +78,15 @@ mod tests {
         seen.insert(2, 20);
         seen.enter(8);
         assert_eq!(seen.stamp_of(2), Some(20));
+        seen.enter(9);
         seen.enter(7);
         assert_eq!((seen.stamp_of(1), seen.stamp_of(2)), (Some(10), None));
-        seen.enter(9);
         seen.enter(8);
-        assert_eq!(seen.stamp_of(2), None, "two folders are remembered");
+        assert_eq!(seen.stamp_of(2), Some(20));
+        for other in 100..100 + MOST as u64 {
+            seen.enter(other);
+        }
+        seen.enter(8);
+        assert_eq!(seen.stamp_of(2), None, "so many folders are remembered");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Addressee, Outcome};
 use crate::model::{
-    Address, Block, Give, Join, Members, Mesh, MinSuccesses, Name, Opener, Row, Target,
+    Address, Block, Count, Give, Join, Members, Mesh, MinSuccesses, Name, Opener, Row, Target,
 };
 
 /// A block that opens, as its members get it.
@@ -16,6 +16,8 @@ pub(in crate::engine) struct Opening {
     pub(in crate::engine) min: u32,
     /// How long each may work, in milliseconds.
     pub(in crate::engine) time: Option<u64>,
+    /// All members are copies of one agent.
+    pub(in crate::engine) copies: bool,
     /// What the author is told, though the block opens.
     pub(in crate::engine) warnings: Vec<String>,
 }
@@ -148,8 +150,15 @@ pub(in crate::engine) fn opening(
                 .map(|(agent, part)| (agent, part.filter(|_| given)))
                 .collect()
         }
-        // Only a machine knows how many.
-        (Members::Copies { .. }, _) => Vec::new(),
+        // What a variable holds only a machine knows.
+        (Members::Copies { count, .. }, _) => {
+            let count = match count {
+                Count::Number(count) => usize::try_from(*count).unwrap_or(usize::MAX),
+                Count::Variable(_) | Count::Bad(_) => 0,
+            };
+            let members = agents.iter().cycle().take(count);
+            members.map(|agent| (agent.clone(), None)).collect()
+        }
     };
     let min = match block.min {
         MinSuccesses::All => u32::try_from(members.len()).unwrap_or(u32::MAX),
@@ -160,6 +169,7 @@ pub(in crate::engine) fn opening(
         join,
         min,
         time: block.time.map(|time| time.0),
+        copies: matches!(block.members, Members::Copies { .. }),
         warnings,
     })
 }

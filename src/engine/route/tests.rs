@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::{
     Agent, Deliver, Guardrails, Iteration, Manifest, OnAsk, Permissions, Pool, RearmatterRules,
-    Routing, RoutingError,
+    Routing, RoutingError, SessionRules,
 };
 
 fn agent(name: &str) -> (Name, Agent) {
@@ -69,6 +69,10 @@ fn mesh(mode: RoutingMode, strict: bool, row: Option<Row>) -> Mesh {
         blocks: Vec::new(),
         machine: None,
         manifest: Manifest::default(),
+        sessions: SessionRules::default(),
+        inject_original: false,
+        brain: false,
+        intents: Vec::new(),
     }
 }
 

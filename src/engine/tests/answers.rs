@@ -206,7 +206,7 @@ fn a_note_instead_of_an_answer_belongs_to_the_run_of_the_asker() {
             .iter()
             .rfind(|l| l.to == Some(who("dev/a")))
             .unwrap();
-        assert_eq!(note.about, Some("q".parse().unwrap()));
+        assert_eq!(note.about, ["q".parse().unwrap()]);
         let facts = &play.state.message(note.number).unwrap().facts;
         assert_eq!(facts.run, play.facts("t").run);
         assert_eq!(facts.thread, play.facts("t").thread);

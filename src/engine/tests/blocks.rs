@@ -8,16 +8,16 @@ use crate::model::{
 
 const AGENTS: [&str; 6] = ["s", "a", "b", "c", "j", "x"];
 
-fn name(text: &str) -> Name {
+pub(super) fn name(text: &str) -> Name {
     text.parse().unwrap()
 }
 
-fn agent(text: &str) -> Target {
+pub(super) fn agent(text: &str) -> Target {
     Target::Agent(who(&format!("dev/{text}")))
 }
 
 /// An ensemble of s: a, b and c work, j gets the results.
-fn ensemble(min: MinSuccesses) -> Block {
+pub(super) fn ensemble(min: MinSuccesses) -> Block {
     Block {
         source: "ensemble".into(),
         opens_for: vec![Opener::Complete(name("s"))],
@@ -30,7 +30,7 @@ fn ensemble(min: MinSuccesses) -> Block {
     }
 }
 
-fn stage(block: Block, more: &str) -> Play {
+pub(super) fn stage(block: Block, more: &str) -> Play {
     let mut play = Play::new(&[]);
     play.load_with(&mesh("dev", &AGENTS, more), false, |mesh| {
         mesh.blocks = vec![block];
@@ -39,7 +39,7 @@ fn stage(block: Block, more: &str) -> Play {
 }
 
 /// The block is open, and all members are at work.
-fn opened(block: Block, more: &str) -> Play {
+pub(super) fn opened(block: Block, more: &str) -> Play {
     let mut play = stage(block, more);
     open(&mut play, "t", "o");
     for member in ["dev/a", "dev/b", "dev/c"] {
@@ -48,26 +48,26 @@ fn opened(block: Block, more: &str) -> Play {
     play
 }
 
-fn open(play: &mut Play, task: &str, outcome: &str) {
+pub(super) fn open(play: &mut Play, task: &str, outcome: &str) {
     play.task("dev/s", task);
     play.take_up("dev/s");
     play.finish("dev/s", outcome);
 }
 
-fn fail(play: &mut Play, member: &str, id: &str) {
+pub(super) fn fail(play: &mut Play, member: &str, id: &str) {
     play.drop(from(member).id(id).status("error"));
     play.idle(member);
 }
 
 /// The step of the delivery to a member.
-fn member_step(play: &Play, id: &str, index: u32) -> Step {
+pub(super) fn member_step(play: &Play, id: &str, index: u32) -> Step {
     let facts = play.facts(id);
     let mut members = facts.deliveries.iter();
     let delivery = members.find(|d| d.member().map(|m| m.index) == Some(index));
     delivery.unwrap().step()
 }
 
-fn told_core(play: &Play, headline: &str) -> usize {
+pub(super) fn told_core(play: &Play, headline: &str) -> usize {
     let system_messages = play.system_messages().into_iter();
     system_messages
         .filter(|system_message| system_message.headline == headline)

@@ -366,7 +366,7 @@ fn a_cleanup_that_takes_too_long_is_told_and_lets_the_mesh_go_on() {
     play.finish("dev/a", "o");
     play.die("dev/a");
     play.task("dev/b", "t2");
-    play.until(|timer| matches!(timer, Timer::Completed(_)));
+    play.until(|timer| matches!(timer, Timer::Job(JobOwner::Run(_))));
     assert!(core_was_told(
         &play,
         "worktree:cleanup failed: it took too long"

@@ -394,19 +394,28 @@ impl Play {
         job: u32,
         verdict: Verdict,
     ) -> Vec<Effect> {
-        let (end, output) = match verdict {
-            Verdict::Pass => (JobEnd::Code(0), String::new()),
-            Verdict::Fail { findings } => (JobEnd::Code(1), findings),
-            Verdict::Error { why } => (JobEnd::Failed { why }, String::new()),
-        };
+        self.jobs_finished_with(worker, job, vec![verdict])
+    }
+
+    /// The jobs of a check end with these verdicts.
+    pub(super) fn jobs_finished_with(
+        &mut self,
+        worker: Address,
+        job: u32,
+        verdicts: Vec<Verdict>,
+    ) -> Vec<Effect> {
+        let results = verdicts.into_iter().map(|verdict| {
+            let (end, output) = match verdict {
+                Verdict::Pass => (JobEnd::Code(0), String::new()),
+                Verdict::Fail { findings } => (JobEnd::Code(1), findings),
+                Verdict::Error { why } => (JobEnd::Failed { why }, String::new()),
+            };
+            JobResult::of(end, output)
+        });
         self.happen(Event::JobsFinished {
             owner: JobOwner::Worker(worker),
             job,
-            results: vec![JobResult {
-                end,
-                output,
-                rearmatter: Rearmatter::default(),
-            }],
+            results: results.collect(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::play::{Play, from, mesh, who};
 use crate::engine::{Phase, Step};
-use crate::model::Kind;
+use crate::model::{Block, Count, Gather, Give, Join, Kind, Members, MinSuccesses, Opener, Target};
 
 const POOL: &str = "a prompt: p, runtime: claude, mode: pane, count: 3";
 
@@ -363,5 +363,137 @@ fn more_members_than_slots_wait_for_a_free_one() {
     play.take_up("dev/j");
     assert_eq!(play.given("dev/j"), ["r1", "r2", "r3", "r4"]);
     play.finish("dev/j", "end");
+    play.all_over();
+}
+
+#[test]
+fn two_open_blocks_lend_slots_of_one_agent_and_the_larger_counts() {
+    let copies = |opener: &str, count: u32| Block {
+        source: "fsm.states.S.ensemble".into(),
+        opens_for: vec![Opener::Complete(opener.parse().unwrap())],
+        members: Members::Copies {
+            agent: Target::Agent(who("dev/a")),
+            count: Count::Number(count),
+        },
+        join: Join::To(Target::Agent(who("dev/j"))),
+        min: MinSuccesses::All,
+        time: None,
+        give: Give::Whole,
+        gather: Gather::Concat,
+    };
+    let mut play = Play::new(&[]);
+    let agents = [
+        "s",
+        "x",
+        "a prompt: p, runtime: claude, mode: pane, count: 2",
+        "j",
+    ];
+    let more = "guardrails: { max_instances: 4 }\n";
+    play.load_with(&mesh("dev", &agents, more), false, |mesh| {
+        mesh.blocks = vec![copies("s", 3), copies("x", 6)];
+    });
+    let slots = |play: &Play| play.state.slots(&who("dev/a"));
+    assert_eq!(slots(&play), Some(2));
+    for (opener, task, outcome) in [("dev/s", "t1", "o1"), ("dev/x", "t2", "o2")] {
+        play.task(opener, task);
+        play.take_up(opener);
+        play.finish(opener, outcome);
+    }
+    assert_eq!(
+        slots(&play),
+        Some(4),
+        "six members, and no more than four slots"
+    );
+    let slot = |n: u32| format!("dev/a#{n}");
+    for n in 1..=4 {
+        play.take_up(&slot(n));
+    }
+    // The three members of the first block, then one of the second.
+    for n in 1..=4 {
+        let expected = if n < 4 { "o1" } else { "o2" };
+        assert_eq!(play.given(&slot(n)), [expected]);
+    }
+    for n in 1..=3 {
+        play.finish(&slot(n), &format!("r{n}"));
+        play.take_up(&slot(n));
+        assert_eq!(play.given(&slot(n)), ["o2"]);
+    }
+    play.take_up("dev/j");
+    assert_eq!(play.given("dev/j"), ["r1", "r2", "r3"]);
+    play.finish("dev/j", "end1");
+    assert_eq!(slots(&play), Some(4), "the second block is open");
+    for (n, id) in [(1, "q1"), (2, "q2")] {
+        play.finish(&slot(n), id);
+        play.take_up(&slot(n));
+    }
+    for n in 1..=4 {
+        play.finish(&slot(n), &format!("p{n}"));
+    }
+    assert_eq!(slots(&play), Some(2), "what was lent is given back");
+    assert_eq!((play.kills(&slot(3)), play.kills(&slot(4))), (1, 1));
+    assert_eq!((play.kills(&slot(1)), play.kills(&slot(2))), (0, 0));
+    play.take_up("dev/j");
+    assert_eq!(play.given("dev/j").len(), 6);
+    play.finish("dev/j", "end2");
+    play.all_over();
+}
+
+#[test]
+fn a_batch_of_a_pool_never_has_the_work_of_a_member() {
+    let pool = "a prompt: p, runtime: claude, mode: pane, count: 2, batch: true";
+    let more = "task_distribution: { spawner: s, subagents: [a], reviewer: j }\n";
+    let mut play = Play::new(&[&mesh("dev", &["s", pool, "j"], more)]);
+    play.stop("dev/a");
+    for id in ["t1", "t2"] {
+        play.task("dev/a", id);
+    }
+    play.task("dev/s", "t");
+    play.take_up("dev/s");
+    play.drop(from("dev/s").id("o").status("complete").parts(&[1, 2, 3]));
+    play.idle("dev/s");
+    play.restart_worker("dev/a");
+    for slot in ["dev/a#1", "dev/a#2"] {
+        play.take_up(slot);
+    }
+    assert_eq!(play.given("dev/a#1"), ["t1", "t2"]);
+    assert_eq!(play.given("dev/a#2"), ["o"]);
+    for (slot, id) in [("dev/a#2", "r1"), ("dev/a#1", "r"), ("dev/a#1", "r2")] {
+        play.finish(slot, id);
+        if play.is(slot) != Phase::Idle {
+            play.take_up(slot);
+        }
+        let work = play.state.worker(&who(slot)).unwrap().status.work();
+        assert!(work.is_none_or(|work| work.items.len() == 1));
+    }
+    play.finish("dev/a#2", "r3");
+    play.take_up("dev/j");
+    assert_eq!(play.given("dev/j").len(), 3);
+}
+
+#[test]
+fn a_hundred_members_on_a_pool_of_eight_give_a_hundred_results() {
+    let pool = "a prompt: p, runtime: claude, mode: pane, count: 8";
+    let more =
+        "task_distribution: { spawner: s, subagents: [a], reviewer: j }\nmax_mesh_messages: 500\n";
+    let mut play = Play::new(&[&mesh("dev", &["s", pool, "j"], more)]);
+    play.task("dev/s", "t");
+    play.take_up("dev/s");
+    let parts: Vec<u32> = (1..=100).collect();
+    play.drop(from("dev/s").id("o").status("complete").parts(&parts));
+    play.idle("dev/s");
+    let mut results = 0;
+    while results < 100 {
+        for slot in (1..=8).map(|n| format!("dev/a#{n}")) {
+            if play.is(&slot) == Phase::Starting {
+                play.take_up(&slot);
+                results += 1;
+                play.finish(&slot, &format!("r{results}"));
+            }
+        }
+    }
+    play.take_up("dev/j");
+    assert_eq!(play.given("dev/j").len(), 100);
+    play.finish("dev/j", "end");
+    assert!(play.is_complete());
     play.all_over();
 }

@@ -195,7 +195,7 @@ fn an_author_is_told_that_its_id_was_taken() {
         .iter()
         .rfind(|l| l.to == Some(who("dev/a")))
         .unwrap();
-    assert_eq!(about.about, Some("done~2".parse().unwrap()));
+    assert_eq!(about.about, ["done~2".parse().unwrap()]);
     play.task("dev/a", "t3");
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["t3", "about your message"]);

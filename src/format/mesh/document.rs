@@ -235,7 +235,7 @@ fn mention(value: Option<&Value>, texts: &mut HashSet<String>) {
 fn asks_for_something(pattern: &str, value: &Value) -> bool {
     match value {
         // The one that is on by default.
-        Value::Bool(on) if pattern == "continuation" => !on,
+        Value::Bool(on) if pattern == "load_claude_md" => !on,
         Value::Null | Value::Bool(false) => false,
         Value::Array(items) => !items.is_empty(),
         Value::Object(fields) => !fields.is_empty(),

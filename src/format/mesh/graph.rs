@@ -5,8 +5,9 @@ use std::fmt::Write;
 
 use indexmap::IndexSet;
 
+use super::edges::{Edge, Label, edges, own_agent};
 use super::graph_states;
-use super::lint::{Edge, Label, edges, own_agent, routed_agents};
+use super::lint::routed_agents;
 use crate::format::prompt::decisions;
 use crate::model::{Mesh, Name, RoutingMode, Target};
 

@@ -60,6 +60,66 @@ impl Scope<'_, '_, '_> {
     }
 }
 
+/// The limits of one agent that its own fields have too.
+#[derive(Default)]
+pub(super) struct OwnLimits {
+    pub(super) max_messages: Option<u32>,
+    pub(super) max_turns: Option<u32>,
+}
+
+impl Scope<'_, '_, '_> {
+    /// What the guardrails say of single agents, and of the calls of all of them.
+    pub(super) fn agent_limits(&mut self, raw: &mut RawGuardrails) -> IndexMap<Name, OwnLimits> {
+        let mut limits: IndexMap<Name, OwnLimits> = IndexMap::new();
+        for (name, own) in raw.agents.iter_mut().flatten() {
+            // An unknown one is said elsewhere.
+            if let Some(agent) = self.own_agent(name) {
+                let known = limits.entry(agent).or_default();
+                known.max_messages = own.max_messages.take().and_then(limit);
+                known.max_turns = own.max_turns.take().and_then(limit);
+            }
+        }
+        let messages = self.by_agent("max_messages", raw.max_messages.as_mut());
+        for (agent, most) in messages {
+            let known = limits.entry(agent).or_default();
+            known.max_messages = known.max_messages.or(Some(most));
+        }
+        let mut turns = self.by_agent("max_turns", raw.max_turns.as_mut());
+        if let Some(most) = raw.max_turns.take().and_then(limit) {
+            for agent in self.agents.keys() {
+                turns.entry(agent.clone()).or_insert(most);
+            }
+        }
+        for (agent, most) in turns {
+            let known = limits.entry(agent).or_default();
+            known.max_turns = known.max_turns.or(Some(most));
+        }
+        limits
+    }
+
+    /// The agents that are keys of a limit.
+    fn by_agent(&mut self, field: &str, raw: Option<&mut RawLimit>) -> IndexMap<Name, u32> {
+        let mut found = IndexMap::new();
+        let Some(RawLimit::Rules(rules)) = raw else {
+            return found;
+        };
+        for (name, most) in std::mem::take(&mut rules.agents) {
+            match (self.own_agent(&name), most) {
+                (Some(agent), Some(most)) => drop(found.insert(agent, most)),
+                (Some(_), None) => {}
+                (None, _) => {
+                    let message = format!("guardrails.{field}: there is no agent `{name}`");
+                    let hint = self.did_you_mean(&name, &["limit", "max", "strict", "warning"]);
+                    let at = at!["guardrails", field, &name];
+                    self.document
+                        .about_key(Code::UnknownField, &at, message, hint);
+                }
+            }
+        }
+        found
+    }
+}
+
 fn limit(raw: RawLimit) -> Option<u32> {
     match raw {
         RawLimit::Number(number) => Some(number),
@@ -119,6 +179,38 @@ pub(super) fn check_budgets(
     for (name, budget) in &rails.agents {
         check(budget, Some(name));
     }
+}
+
+/// Say which agents cannot be told how often they may call the model, though the guardrails say it.
+pub(super) fn check_max_turns(
+    document: &mut Document,
+    agents: &IndexMap<Name, Agent>,
+    runtimes: &Runtimes,
+) {
+    let untold = agents.iter().filter(|(_, agent)| {
+        let runtime = runtimes.of(agent);
+        let told = runtime.is_none_or(|runtime| runtime.has_place_for(agent, &["max_turns"]));
+        agent.max_turns.is_some() && !told
+    });
+    let (own, all): (Vec<&Name>, Vec<&Name>) = untold
+        .map(|(name, _)| name)
+        .partition(|name| document.has_at(&own_turns(name)));
+    let hint = "their runtime has no such setting in this mode: they run as if it were not there";
+    for name in own {
+        let message = format!("max_turns: `{name}` cannot be told");
+        document.about_key(Code::NotObeyedYet, &own_turns(name), message, hint);
+    }
+    let at = at!["guardrails", "max_turns"];
+    if document.has_at(&at) && !all.is_empty() {
+        let names: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
+        let message = format!("max_turns: {} cannot be told", names.join(", "));
+        document.about_key(Code::NotObeyedYet, &at, message, hint);
+    }
+}
+
+/// Where the guardrails have the turns of one agent.
+fn own_turns(name: &Name) -> [PathSegment; 4] {
+    at!["guardrails", "agents", name.as_str(), "max_turns"]
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use petgraph::graphmap::DiGraphMap;
 use petgraph::visit::{Bfs, Reversed};
 
 use super::document::{Document, at};
-use super::lint::{agents_of, edges, own_agent, routed_agents};
+use super::edges::{agents_of, edges, own_agent};
+use super::lint::routed_agents;
 use super::machine::StatePlaces;
 use crate::format::yaml::PathSegment;
 use crate::model::{

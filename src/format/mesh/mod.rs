@@ -5,6 +5,7 @@
 //! editors. Few things keep a mesh from loading; all else is a warning.
 
 mod document;
+mod edges;
 mod expression;
 mod graph;
 mod graph_states;
@@ -23,6 +24,7 @@ mod raw;
 mod raw_workflow;
 mod resolve;
 mod schema;
+mod sessions;
 mod shapes;
 mod table;
 #[cfg(test)]
@@ -41,8 +43,8 @@ use crate::model::{Address, Code, Diagnostic, Mesh};
 use crate::runtime::Runtimes;
 use document::{Document, at};
 
+pub(super) use edges::opened;
 pub use graph::{Drawing, draw, in_words, states_in_words};
-pub(super) use lint::opened;
 pub use schema::schema;
 
 /// The largest mesh config, in bytes.

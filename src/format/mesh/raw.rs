@@ -58,13 +58,13 @@ pub(super) struct RawMesh {
     pub(super) workspace: Option<RawWorkspace>,
     /// The variables that the agents get: `NAME` passes one on, `NAME=value` sets it. Default: all.
     pub(super) env: Option<OneOrMany>,
-    /// Whether agents go on in their session. Not obeyed yet.
+    /// Whether agents go on in their session: true (the default), false, or the agents that do. Others begin a new session with each task.
     pub(super) continuation: Option<FlagOrNames>,
     /// The limits.
     pub(super) guardrails: Option<RawGuardrails>,
     /// The messages one run may cause.
     pub(super) max_mesh_messages: Option<u32>,
-    /// Give every agent the message that began the run. Not obeyed yet.
+    /// Give every agent the message that began the run, with its first work in it.
     #[serde(rename = "injectOriginalMessage")]
     pub(super) inject_original_message: Option<bool>,
     /// The first completion ends the run. Default: true.
@@ -73,7 +73,7 @@ pub(super) struct RawMesh {
     pub(super) check_queue_on_complete: Option<bool>,
     /// Loaded, listed, and given no work.
     pub(super) disable: Option<bool>,
-    /// Words that call for this mesh. Not obeyed yet.
+    /// Texts that call for this mesh: `tx send --intent`.
     pub(super) intents: Option<RawIntents>,
     /// The files that agents read and write.
     pub(super) manifest: Option<Vec<Option<RawManifest>>>,
@@ -92,27 +92,27 @@ pub(super) struct RawMesh {
     pub(super) fsm: Option<RawFsm>,
     /// Retries and the like. Not obeyed yet.
     pub(super) reliability: Option<Value>,
-    /// What the mesh remembers. Not obeyed yet.
-    pub(super) brain: Option<Value>,
-    /// Notes for people. Not obeyed yet.
+    /// The agents may ask the mesh `brain`.
+    pub(super) brain: Option<bool>,
+    /// Notes for people.
     pub(super) playbook_notes: Option<Scalar>,
-    /// Settings of the mesh's own. Not obeyed yet.
+    /// Settings of the mesh's own, which tx does not read.
     pub(super) config: Option<Value>,
-    /// The sort of mesh. Not obeyed yet.
+    /// `persistent` (the default), or `ephemeral`: panes end when their run has ended.
     #[serde(rename = "type")]
     pub(super) kind: Option<Scalar>,
-    /// Whether agents read CLAUDE.md. Not obeyed yet.
+    /// Whether agents read CLAUDE.md, which they do. `false` is not obeyed yet.
     pub(super) load_claude_md: Option<bool>,
-    /// When idle agents end, or `false`. Not obeyed yet.
+    /// How many minutes a pane may be idle before it ends; `false` (the default): for ever.
     pub(super) idle_timeout_minutes: Option<NumberOrFalse>,
-    /// What the mesh can do. Not obeyed yet.
+    /// What the mesh can do, for people.
     pub(super) capabilities: Option<Value>,
-    /// The same as `capabilities`. Not obeyed yet.
+    /// The same as `capabilities`.
     pub(super) capability: Option<Value>,
     /// Whether work is graded. Not obeyed yet.
     pub(super) graded: Option<Value>,
-    /// Whether idle agents end by themselves. Not obeyed yet.
-    pub(super) auto_despawn: Option<Value>,
+    /// Panes end when their run has ended.
+    pub(super) auto_despawn: Option<bool>,
 }
 
 /// One agent of a mesh.
@@ -225,7 +225,7 @@ pub(super) struct RawWorkspaceRules {
     pub(super) create_on_init: Option<bool>,
     /// Named places in it.
     pub(super) locations: Option<IndexMap<String, Scalar>>,
-    /// The files expected in it. Not obeyed yet.
+    /// The files expected in it, which agents are shown.
     pub(super) structure: Option<Value>,
     /// What the agents are told of it.
     pub(super) note: Option<Scalar>,
@@ -242,13 +242,13 @@ pub(super) struct RawGuardrails {
     pub(super) warning: Option<Value>,
     /// How long an ask to an agent stays open: seconds, or `90s`, `5m`, `1h`. Default: 300.
     pub(super) ask_timeout: Option<Scalar>,
-    /// The messages one agent may send in a run.
+    /// The messages one agent may send in a run; a map may have agents as keys.
     pub(super) max_messages: Option<RawLimit>,
     /// The tokens one run may use, read and written.
     pub(super) max_tokens: Option<RawLimit>,
     /// The US dollars one run may cost.
     pub(super) max_cost_usd: Option<RawAmount>,
-    /// The turns one agent may take. Not obeyed yet.
+    /// How often the agent CLI may call the model in one turn; a map may have agents as keys.
     pub(super) max_turns: Option<RawLimit>,
     /// Limits of single agents.
     pub(super) agents: Option<IndexMap<String, RawAgentLimits>>,
@@ -269,10 +269,10 @@ pub(super) struct RawAgentLimits {
     pub(super) max_tokens: Option<RawLimit>,
     /// The US dollars it may cost in a run.
     pub(super) max_cost_usd: Option<RawAmount>,
-    /// The messages it may send. Not obeyed yet.
-    pub(super) max_messages: Option<Value>,
-    /// The turns it may take. Not obeyed yet.
-    pub(super) max_turns: Option<Value>,
+    /// The messages it may send in a run.
+    pub(super) max_messages: Option<RawLimit>,
+    /// How often its agent CLI may call the model in one turn.
+    pub(super) max_turns: Option<RawLimit>,
     /// Refuse instead of warning. Not obeyed yet.
     pub(super) strict: Option<Value>,
     /// Where limits begin to warn. Not obeyed yet.
@@ -294,6 +294,9 @@ pub(super) struct RawLimitRules {
     pub(super) strict: Option<Value>,
     /// Where it begins to warn. Not obeyed yet.
     pub(super) warning: Option<Value>,
+    /// At most so many, for single agents.
+    #[serde(flatten)]
+    pub(super) agents: IndexMap<String, Option<u32>>,
 }
 
 /// An amount with its settings.
@@ -360,24 +363,11 @@ pub(super) struct RawPermissions {
 /// setting must never look as if it worked, so each warns.
 pub(super) const NOT_OBEYED: &[&str] = &[
     "fsm",
-    "manifest_enforcement",
-    "continuation",
-    "injectOriginalMessage",
-    "intents",
     "ensemble.fault_tolerance.retry_failed",
     "fsm.states.*.ensemble.fault_tolerance.retry_failed",
     "reliability",
-    "brain",
-    "playbook_notes",
-    "config",
-    "type",
     "load_claude_md",
-    "idle_timeout_minutes",
-    "capabilities",
-    "capability",
     "graded",
-    "auto_despawn",
-    "workspace.structure",
     "guardrails.warning",
     "guardrails.max_messages.strict",
     "guardrails.max_messages.warning",
@@ -385,13 +375,10 @@ pub(super) const NOT_OBEYED: &[&str] = &[
     "guardrails.max_tokens.warning",
     "guardrails.max_cost_usd.strict",
     "guardrails.max_cost_usd.warning",
-    "guardrails.max_turns",
     "guardrails.agents.*.max_tokens.strict",
     "guardrails.agents.*.max_tokens.warning",
     "guardrails.agents.*.max_cost_usd.strict",
     "guardrails.agents.*.max_cost_usd.warning",
-    "guardrails.agents.*.max_messages",
-    "guardrails.agents.*.max_turns",
     "guardrails.agents.*.strict",
     "guardrails.agents.*.warning",
     "guardrails.agents.*.bash_guard",
@@ -400,5 +387,4 @@ pub(super) const NOT_OBEYED: &[&str] = &[
     "agents.*.checkpoint",
     "agents.*.fork_from",
     "agents.*.orchestrator",
-    "agents.*.workspace.structure",
 ];

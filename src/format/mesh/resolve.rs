@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use super::document::{Document, at};
-use super::guardrails::check_budgets;
+use super::guardrails::{check_budgets, check_max_turns};
 use super::lifecycle::{leads_out, lifecycle};
 use super::machine::{ReadScript, StatePlaces};
 use super::passed_on::{mcp_servers, permissions, thinking};
@@ -11,6 +11,7 @@ use super::pool::pool;
 use super::program::{check_runtime, run};
 use super::quality::{Sources, gates};
 use super::raw::{RawAgent, RawMesh};
+use super::sessions::RawSessions;
 use super::shapes::{OneOrMany, RawRearmatter, RawWorkspace, Scalar};
 use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
@@ -57,7 +58,16 @@ pub(super) fn resolve(
     let (machine, places) = machine.map_or_else(Default::default, |machine| {
         (Some(machine.rules), machine.places)
     });
-    let guardrails = scope.guardrails(raw.guardrails.unwrap_or_default());
+    let mut raw_rails = raw.guardrails.unwrap_or_default();
+    let limits = scope.agent_limits(&mut raw_rails);
+    let guardrails = scope.guardrails(raw_rails);
+    for (name, limits) in limits {
+        if let Some(agent) = agents.get_mut(&name) {
+            agent.max_messages = agent.max_messages.or(limits.max_messages);
+            agent.max_turns = agent.max_turns.or(limits.max_turns);
+        }
+    }
+    check_max_turns(document, &agents, runtimes);
     check_budgets(document, &guardrails, &agents, runtimes);
     let at = at!["workspace"];
     let output = raw.workspace.and_then(|raw| workspace(document, &at, raw));
@@ -76,6 +86,13 @@ pub(super) fn resolve(
         mesh: &name,
         agents: &agents,
     };
+    let sessions = scope.sessions(RawSessions {
+        continuation: raw.continuation,
+        kind: raw.kind,
+        auto_despawn: raw.auto_despawn,
+        idle_timeout_minutes: raw.idle_timeout_minutes,
+    });
+    let intents = scope.intents(raw.intents);
     let manifest = scope.manifest(
         raw.manifest,
         raw.manifest_enforcement,
@@ -107,6 +124,10 @@ pub(super) fn resolve(
         blocks,
         machine,
         manifest,
+        sessions,
+        inject_original: raw.inject_original_message.unwrap_or(false),
+        brain: raw.brain.unwrap_or(false),
+        intents,
         name: name.clone(),
         agents: agents.clone(),
     };
@@ -319,6 +340,7 @@ fn workspace(document: &mut Document, at: &[PathSegment], raw: RawWorkspace) -> 
                 create: true,
                 locations: IndexMap::new(),
                 note: String::new(),
+                structure: None,
             },
         ),
         RawWorkspace::Rules(raw) => (
@@ -333,6 +355,7 @@ fn workspace(document: &mut Document, at: &[PathSegment], raw: RawWorkspace) -> 
                     .map(|(key, path)| (key, path.0))
                     .collect(),
                 note: text(raw.note),
+                structure: raw.structure,
             },
         ),
     };

@@ -61,7 +61,6 @@ pub(super) enum FlagOrMap {
 /// `true`, `false`, or the agents it holds for.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "true, false or a list of agents")]
-#[expect(dead_code, reason = "read for its shape; not obeyed yet")]
 pub(super) enum FlagOrNames {
     Flag(bool),
     Names(Vec<Scalar>),
@@ -70,7 +69,6 @@ pub(super) enum FlagOrNames {
 /// A number, or `false`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a number or false")]
-#[expect(dead_code, reason = "read for its shape; not obeyed yet")]
 pub(super) enum NumberOrFalse {
     Number(f64),
     Flag(bool),

@@ -90,6 +90,22 @@ impl Scope<'_, '_, '_> {
         })
     }
 
+    /// Nobody opens it: that is said, and there is no such block.
+    fn never_opens(
+        &mut self,
+        at: &[PathSegment],
+        what: &str,
+        field: &str,
+        members: &[Name],
+    ) -> Option<Block> {
+        let mentioned = members.iter().map(ToString::to_string);
+        self.document.mentioned.extend(mentioned);
+        let message = format!("the {what} has no `{field}`, so it never opens");
+        let hint = format!("add `{field}: agent`: the block opens with its `complete`");
+        self.document.about_key(Code::NeverOpens, at, message, hint);
+        None
+    }
+
     fn ensemble(&mut self, raw: RawEnsemble) -> Option<Block> {
         let at = at!["ensemble"];
         if raw.agents.is_none() && raw.agent.is_none() && raw.coordinator.is_none() {
@@ -100,14 +116,7 @@ impl Scope<'_, '_, '_> {
         let reviewer = self.named(raw.reviewer, &within("reviewer"))?;
         let members = self.members(raw.agents, &within("agents"), coordinator.as_ref());
         let Some(coordinator) = coordinator else {
-            self.document
-                .mentioned
-                .extend(members.iter().map(ToString::to_string));
-            let message = "the ensemble has no `coordinator`, so it never opens";
-            let hint = "add `coordinator: agent`: the block opens with its `complete`";
-            self.document
-                .about_key(Code::NeverOpens, &at, message, hint);
-            return None;
+            return self.never_opens(&at, "ensemble", "coordinator", &members);
         };
         let gather = self.gather(
             raw.aggregation_strategy.or(raw.aggregation),
@@ -159,14 +168,7 @@ impl Scope<'_, '_, '_> {
             );
         }
         let Some(spawner) = spawner else {
-            self.document
-                .mentioned
-                .extend(members.iter().map(ToString::to_string));
-            let message = "the distribution has no `spawner`, so it never opens";
-            let hint = "add `spawner: agent`: the block opens with its `complete`";
-            self.document
-                .about_key(Code::NeverOpens, &at, message, hint);
-            return None;
+            return self.never_opens(&at, "distribution", "spawner", &members);
         };
         if reviewer.is_none() {
             let message = "this block names nobody who gets the results; core does";
@@ -285,17 +287,6 @@ impl Scope<'_, '_, '_> {
         at: &[PathSegment],
     ) -> Gather {
         let prompt = prompt.map(|prompt| prompt.0).unwrap_or_default();
-        let gather = self.strategy(strategy, prompt, at);
-        if gather != Gather::Concat {
-            let message = "results are not gathered yet: the join gets all of them (`concat`)";
-            let hint = "leave it out, or let the join weigh the results";
-            self.document
-                .about_value(Code::NotObeyedYet, at, message.to_owned(), hint);
-        }
-        gather
-    }
-
-    fn strategy(&mut self, strategy: Option<Scalar>, prompt: String, at: &[PathSegment]) -> Gather {
         match strategy.as_ref().map(|word| word.0.as_str()) {
             None if !prompt.trim().is_empty() => Gather::Custom(prompt),
             None | Some("concat") => Gather::Concat,

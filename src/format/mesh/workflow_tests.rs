@@ -680,3 +680,56 @@ fn a_block_is_drawn_as_a_fork_and_a_join() {
         "m\n  core ─▶ a\n\n  a\n    ├─ fan-out  ─▶ b\n    └─ fan-out  ─▶ c\n\n  b\n    └─ join     ─▶ d\n\n  c\n    └─ join     ─▶ d\n\n  d\n    └─ complete ─▶ core\n"
     );
 }
+
+#[test]
+fn the_longest_intent_in_a_text_is_found_by_words_and_without_case() {
+    let config = "mesh: m\nagents: [{name: a, prompt: p.md}]\nintents:\n  patterns: [fix, 'Fix the bug', 'research * papers']\n  commands: {build: /know:build}\n";
+    let mesh = crate::format::mesh::parse(config.as_bytes()).mesh.unwrap();
+    for (text, expected) in [
+        ("please FIX it", Some("fix")),
+        ("Fix the bug, now!", Some("Fix the bug")),
+        ("prefix the bug", None),
+        ("research all new papers", Some("research * papers")),
+        ("papers on research", None),
+        ("build it", Some("build")),
+        ("/know:build login", Some("/know:build")),
+        ("", None),
+    ] {
+        assert_eq!(mesh.intent(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn limits_of_single_agents_are_read_in_every_shape() {
+    let agents = "agents: [{name: a, run: 'x {max_turns}'}, {name: b, run: 'x {max_turns}', max_turns: 1}]\nentry_point: a\nrouting: {a: b}\n";
+    for (rails, expected) in [
+        ("max_turns: {a: 50}", [Some(50), Some(1)]),
+        ("max_turns: 7", [Some(7), Some(1)]),
+        ("max_turns: {limit: 7, b: 3}", [Some(7), Some(1)]),
+        (
+            "max_turns: {a: 50}, agents: {a: {max_turns: 4}}",
+            [Some(4), Some(1)],
+        ),
+    ] {
+        let config = format!("mesh: m\n{agents}guardrails: {{ {rails} }}\n");
+        let loaded = crate::format::mesh::parse(config.as_bytes());
+        let mesh = loaded
+            .mesh
+            .unwrap_or_else(|| panic!("{rails}: {:?}", loaded.diagnostics));
+        let found: Vec<Option<u32>> = mesh.agents.values().map(|agent| agent.max_turns).collect();
+        assert_eq!(found, expected, "{rails}: {:?}", loaded.diagnostics);
+    }
+    let config = format!(
+        "mesh: m\n{agents}guardrails: {{ max_messages: {{limit: 9, a: 2}}, agents: {{b: {{max_messages: 3}}}} }}\n"
+    );
+    let mesh = crate::format::mesh::parse(config.as_bytes()).mesh.unwrap();
+    let found: Vec<Option<u32>> = mesh
+        .agents
+        .values()
+        .map(|agent| agent.max_messages)
+        .collect();
+    assert_eq!(
+        (found, mesh.guardrails.max_messages),
+        (vec![Some(2), Some(3)], Some(9))
+    );
+}

@@ -60,6 +60,15 @@ pub fn prompt_at(briefing: &str, command: Option<&str>, position: &str, given: &
     text + &owed(given)
 }
 
+/// The message that began a run, for an agent that comes to it later.
+pub fn original(message: &Given) -> String {
+    let shown = shown(message);
+    let tag = tag_around("message", std::iter::once(shown.as_str()));
+    format!(
+        "# What began this\n\nYou owe nothing for this message; it is here so that you know it.\n\n<{tag}>\n{shown}</{tag}>\n"
+    )
+}
+
 /// As its file would have it, without what only matters to tx.
 fn shown(message: &Given) -> String {
     let Given {

@@ -16,9 +16,10 @@ use std::fmt::Write;
 
 use indexmap::IndexMap;
 
+use super::render::yaml_block;
 use crate::model::{Agent, Feature, Manifest, Mesh, Name, Target, Workspace};
 
-pub use given::{Given, prompt, prompt_at};
+pub use given::{Given, original, prompt, prompt_at};
 pub(crate) use stage::decisions;
 pub use stage::{Stage, first_values, member, stage, with_place};
 pub use system::{line, system};
@@ -133,7 +134,10 @@ pub fn with_feature(text: &str, feature: Option<&Feature>) -> String {
 fn workspace(text: &mut String, briefing: &Briefing) {
     let own = briefing.agent.workspace.as_ref();
     let Some(Workspace {
-        locations, note, ..
+        locations,
+        note,
+        structure,
+        ..
     }) = own.or(briefing.mesh.workspace.as_ref())
     else {
         return;
@@ -149,6 +153,11 @@ fn workspace(text: &mut String, briefing: &Briefing) {
     }
     for (name, place) in locations {
         let _ = writeln!(text, "- {}: `{}`", one_line(name), one_line(&filled(place)));
+    }
+    if let Some(structure) = structure {
+        let expected = serde_json::Map::from_iter([("structure".to_owned(), structure.clone())]);
+        let expected = filled(&yaml_block(&expected));
+        let _ = write!(text, "\nWhat is expected there:\n\n{}", indented(&expected));
     }
     if !note.trim().is_empty() {
         let _ = writeln!(text, "\n{}", note.trim());
@@ -261,14 +270,14 @@ fn whom(mesh: &Mesh, agent: &Agent) -> String {
     let asks = mesh.routing.asks.get(&agent.name);
     // A row for the human alone says nothing of the agents.
     if let Some(asks) = asks.filter(|asks| asks.keys().any(|to| *to != Target::Core)) {
-        return listed_asks(mesh, asks);
+        return brain(mesh) + &listed_asks(mesh, asks);
     }
     let others: Vec<&Name> = mesh
         .agents
         .keys()
         .filter(|name| **name != agent.name)
         .collect();
-    let mut whom = String::new();
+    let mut whom = brain(mesh);
     if others.len() > NAMED {
         whom += "`to: NAME` for an agent of your mesh, ";
     } else {
@@ -280,6 +289,14 @@ fn whom(mesh: &Mesh, agent: &Agent) -> String {
         whom += "or ";
     }
     whom + "`to: core`"
+}
+
+/// The mesh that knows the project, where it may be asked.
+fn brain(mesh: &Mesh) -> String {
+    match mesh.brain {
+        true => "`to: brain` (it knows this project), ".into(),
+        false => String::new(),
+    }
 }
 
 /// Whom the table lets an agent ask, and why; the human can always be asked.

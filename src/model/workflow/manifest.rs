@@ -65,6 +65,9 @@ pub struct ManifestRules {
     pub warning: bool,
 }
 
+/// What reports call the check of the files that work has to leave.
+pub const MANIFEST_GATE: &str = "manifest";
+
 /// A look at a file of the manifest, as data: whoever can see files does it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ManifestCheck {
@@ -93,7 +96,10 @@ impl Manifest {
 
     /// The writes to look at after a turn of an agent.
     pub fn checks_after(&self, agent: &Name) -> Vec<ManifestCheck> {
-        let writes = self.entries.iter().filter(|_| self.rules.after);
+        // What is neither enforced nor told need not be looked at.
+        let rules = self.rules;
+        let is_checked = rules.after && (rules.strict || rules.warning);
+        let writes = self.entries.iter().filter(|_| is_checked);
         let writes = writes.filter(|entry| entry.writes.contains(agent));
         writes.map(|entry| entry.check(!entry.persistent)).collect()
     }
@@ -101,6 +107,15 @@ impl Manifest {
     /// The workspace of a mesh that names none.
     pub fn default_workspace(mesh: &Name) -> String {
         format!(".ai/tx/workspaces/{mesh}")
+    }
+
+    /// Fill placeholders into the paths that do not begin with the workspace.
+    pub fn fill(&mut self, filled: impl Fn(&str) -> String) {
+        for entry in &mut self.entries {
+            if let ManifestPath::InProject(path) = &mut entry.path {
+                *path = filled(path);
+            }
+        }
     }
 
     /// Is there none?

@@ -16,7 +16,9 @@ pub use machine::{
     Assignment, EntryRules, ExitRules, ExitRun, MachineRules, Script, StateGate, StateGates,
     StateKind, StateName, StateRules, Variable, When,
 };
-pub use manifest::{Manifest, ManifestCheck, ManifestEntry, ManifestPath, ManifestRules};
+pub use manifest::{
+    MANIFEST_GATE, Manifest, ManifestCheck, ManifestEntry, ManifestPath, ManifestRules,
+};
 pub use value::{
     Arithmetic, Comparison, Condition, Expression, Operand, Operator, PathSource, PathStep,
     TextPart, VariableName,

@@ -67,7 +67,7 @@ fn the_folder_may_go_and_come_back() {
 }
 
 #[test]
-fn files_are_known_when_their_folder_is_back_after_another_stood_in_its_place() {
+fn files_are_known_when_their_folder_is_back_after_others_stood_in_its_place() {
     let project = Project::started(&MESH);
     let finish = |id: &str| {
         project.drop_file(&format!("{id}.md"), &task("echo", id));
@@ -76,13 +76,22 @@ fn files_are_known_when_their_folder_is_back_after_another_stood_in_its_place() 
     finish("before");
     let away = project.root().join(".ai/tx/away");
     fs::rename(project.bus(), &away).unwrap();
-    // tx may have made it for a message of its own.
-    fs::create_dir_all(project.bus()).unwrap();
-    finish("instead");
-    fs::rename(project.bus(), project.root().join(".ai/tx/other")).unwrap();
-    fs::rename(&away, project.bus()).unwrap();
+    let others = ["instead-1", "instead-2", "instead-3"];
+    for other in others {
+        // tx may have made it for a message of its own.
+        fs::create_dir_all(project.bus()).unwrap();
+        finish(other);
+        fs::rename(project.bus(), project.root().join(".ai/tx").join(other)).unwrap();
+    }
+    // tx may make another one until then, for a message of its own.
+    wait_for("the folder to be back", || {
+        let back = fs::rename(&away, project.bus());
+        back.inspect_err(|_| drop(fs::remove_dir_all(project.bus())))
+            .ok()
+    });
     finish("after");
-    assert_eq!(accepted(&project), ["before", "instead", "after"]);
+    let all = ["before", "instead-1", "instead-2", "instead-3", "after"];
+    assert_eq!(accepted(&project), all);
     assert_eq!(project.state().counts().duplicates, 0);
 }
 

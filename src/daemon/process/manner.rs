@@ -1,0 +1,51 @@
+//! What a program of a runtime takes: how it is watched, interrupted and passed texts on to.
+
+use indexmap::IndexMap;
+
+use crate::daemon::exit_patterns::{ExitPatterns, utc_offset};
+use crate::model::{Argument, HookMeaning, Mode, Runtime, UsageFormat};
+use crate::pane::Setup;
+
+/// How far apart two looks are that both find a program idle, in milliseconds: longer than a
+/// screen takes to be drawn.
+const APART: i64 = 500;
+
+/// What a program of a runtime takes.
+#[derive(Clone)]
+pub(in crate::daemon) struct Manner {
+    pub(in crate::daemon) setup: Setup,
+    /// The keys that interrupt it; none: a signal.
+    pub(in crate::daemon) interrupt: Vec<String>,
+    /// What its hooks mean.
+    pub(in crate::daemon) hooks: IndexMap<String, HookMeaning>,
+    /// The program that passes texts on to it.
+    pub(in crate::daemon) send: Vec<Argument>,
+    /// What its program says when it cannot go on.
+    pub(in crate::daemon) exit_patterns: ExitPatterns,
+    /// How it reports what it uses.
+    pub(in crate::daemon) usage: Option<UsageFormat>,
+}
+
+impl Manner {
+    pub(in crate::daemon) fn of(runtime: &Runtime, mode: Mode) -> Manner {
+        let setup = Setup {
+            screen: runtime.screen.clone(),
+            one_turn: mode == Mode::Turn,
+            apart: APART,
+            sends: !runtime.send.is_empty() && mode == Mode::Pane,
+            answers: runtime.answers.clone(),
+            has_hooks: !runtime.hooks.is_empty(),
+            limit_grace: i64::from(runtime.limit_grace) * 1_000,
+            utc_offset: utc_offset(),
+            login: runtime.login().to_owned(),
+        };
+        Manner {
+            setup,
+            interrupt: runtime.interrupt.clone(),
+            hooks: runtime.hooks.clone(),
+            send: runtime.send.clone(),
+            exit_patterns: ExitPatterns::of(runtime),
+            usage: runtime.usage,
+        }
+    }
+}

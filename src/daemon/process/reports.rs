@@ -1,0 +1,61 @@
+//! What a process tells the loop of itself.
+
+use super::Process;
+use crate::daemon::Input;
+use crate::engine::Event;
+use crate::model::Mode;
+use crate::pane::Report;
+
+/// How much of what an agent says last is kept, in characters.
+const MOST_SAID: usize = 1_000;
+
+impl Process {
+    /// Tell what it has used, before the end of the turn that used it is told. A program that
+    /// stays keeps a transcript, one that lives for a turn prints it.
+    pub(super) async fn tell_usage(&mut self, ended: bool) {
+        let Some(mut usage) = self.usage.take() else {
+            return;
+        };
+        if let (Mode::Pane, Some(transcript)) = (self.mode, &self.hooks.transcript) {
+            usage.follow(transcript.into());
+        }
+        let (usage, events) = usage.read(self.pane.clone(), ended).await;
+        self.usage = Some(usage);
+        for event in events {
+            let _ = self.world.inputs.send(Input::Event(event)).await;
+        }
+    }
+
+    /// Tell what its agent said last, before the end of its turn is told.
+    pub(super) async fn tell_said(&mut self) {
+        if let Some(said) = self
+            .hooks
+            .said
+            .take()
+            .filter(|said| !said.trim().is_empty())
+        {
+            let text: String = said.trim().chars().take(MOST_SAID).collect();
+            let pane = self.pane.clone();
+            let event = Event::PaneSaid { pane, text };
+            let _ = self.world.inputs.send(Input::Event(event)).await;
+        }
+    }
+
+    /// The session of its agent is known, or another than before.
+    pub(super) async fn tell_session(&mut self) {
+        let known = self.hooks.session.clone();
+        if let Some(session) = known.filter(|known| Some(known) != self.told_session.as_ref()) {
+            self.told_session = Some(session.clone());
+            self.session = Some(session.clone());
+            let pane = self.pane.clone();
+            let event = Event::PaneSession { pane, session };
+            let _ = self.world.inputs.send(Input::Event(event)).await;
+        }
+    }
+
+    pub(super) async fn tell(&mut self, report: Report) {
+        let event = report.event(self.pane.clone(), self.session.clone());
+        // If the loop is gone, the next one finds out by itself.
+        let _ = self.world.inputs.send(Input::Event(event)).await;
+    }
+}
