@@ -42,6 +42,12 @@ for tool in fmt clippy; do
 done
 
 stage "format" cargo fmt --check
+if cargo deny --version >/dev/null 2>&1; then
+    stage "licences, duplicates, sources" cargo deny --locked check licenses bans sources
+else
+    say "SKIPPED: licences, duplicates, sources (cargo install --locked cargo-deny)"
+    stages+=("skipped  licences, duplicates, sources: they need cargo-deny")
+fi
 stage "tests, built" cargo test --locked --all-targets --no-run
 stage "tests of units, verbs and benches" \
     cargo test --locked --no-fail-fast --lib --bins --benches --test cli

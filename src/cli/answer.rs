@@ -79,8 +79,8 @@ pub(super) fn run(context: &Context, verb: AnswerArgs) -> Result<Exit, Refused> 
     if is_alone {
         talk("no daemon runs here: `tx start` starts one, which takes it up\n");
     }
-    let path = answered.path.clone();
-    verb.wait.then_say(context, &project, &path, answered)
+    let (path, id) = (answered.path.clone(), answered.id.clone());
+    verb.wait.then_say(context, &project, &path, &id, answered)
 }
 
 fn as_text(answered: &Answered, is_alone: bool) -> String {

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use clap::builder::styling::AnsiColor;
 
-use super::output::{ago, dim, paint, until};
+use super::layout::{duration, in_local_time, rest_of_line};
+use super::output::{dim, paint, until};
 use super::{Context, Exit, Refused, open_journal};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{self, AskKind, AskView};
@@ -42,13 +43,18 @@ fn as_text(ask: &AskView) -> String {
 
 /// A question in a line.
 pub(super) fn line(ask: &AskView) -> String {
+    let (from, id) = (ask.from.to_string(), printable(&ask.id));
+    let since = duration(ask.since, None);
+    let taken = [&from, &id, &since].map(|part| part.len() + 2);
+    let headline = rest_of_line(
+        &in_local_time(&ask.headline),
+        taken.iter().sum::<usize>() + 4,
+    );
     format!(
-        "{} {}  {}  {}  {}",
+        "{} {from}  {headline}  {}  {}",
         paint(AnsiColor::Magenta, "◆"),
-        ask.from,
-        printable(&ask.headline),
-        dim(&ago(ask.since)),
-        dim(&printable(&ask.id)),
+        dim(&since),
+        dim(&id),
     )
 }
 

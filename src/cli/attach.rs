@@ -24,6 +24,12 @@ const GOES: &str = "set-option -w remain-on-exit off";
 /// What windows there get from the terminal that somebody last came from.
 const OF_TERMINALS: &str = "DISPLAY KRB5CCNAME SSH_ASKPASS SSH_AUTH_SOCK SSH_AGENT_PID \
                             SSH_CONNECTION WAYLAND_DISPLAY WINDOWID XAUTHORITY";
+/// Show an answer of tx until Enter. The program, the project and the verb are its arguments.
+const POPUP: &str = "\"$1\" -C \"$2\" \"$3\"; printf '\\n(Enter closes this)'; read -r _";
+/// Greet, then become the shell of the human.
+const GREET: &str = "\"$1\" -C \"$2\" greet; exec \"$3\"";
+/// What somebody is shown who comes from another tmux.
+const NESTED: &str = "a tmux in a tmux: press the prefix twice, Ctrl-b Ctrl-b d leaves";
 /// How long somebody is shown whether it is safe to type, in milliseconds.
 const SHOWN: &str = "5000";
 /// A program that cannot run at all has ended by then.
@@ -63,6 +69,7 @@ pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused>
         Some(agent) => {
             let agents = panes.agents();
             let (pane, session) = agents.need(agent)?;
+            bind_keys(&project, &panes);
             let select = ["select-window", "select-pane"].map(|select| vec![select, "-t", pane]);
             let typing = typing_now(&project, &panes, agent, pane);
             let typing = typing.map(|typing| format!("{agent}: {typing}"));
@@ -75,7 +82,42 @@ pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused>
 pub(super) fn core(project: &Project) -> Result<Exit, Refused> {
     let panes = Panes::of(project)?;
     make_core(project, &panes)?;
+    bind_keys(project, &panes);
     go(&panes, &[], CORE_ONLY, CORE_ONLY, None)
+}
+
+/// Keys that lead to what waits, to what has come, and back; and choosers without the session
+/// that only keeps the server alive. tmux's other keys stay.
+fn bind_keys(project: &Project, panes: &Panes) {
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    let (program, root) = (program.to_string_lossy(), project.root.to_string_lossy());
+    let popup = |key, title, verb| {
+        let opens = [
+            "bind-key",
+            key,
+            "display-popup",
+            "-E",
+            "-w",
+            "90%",
+            "-h",
+            "80%",
+        ];
+        let shows = ["-T", title, "sh", "-c", POPUP, "sh", &program, &root, verb];
+        [&opens[..], &shows].concat()
+    };
+    let without_hub = format!("#{{!=:#{{session_name}},{}}}", tmux::HUB);
+    let choose = |key, how| vec!["bind-key", key, "choose-tree", how, "-f", &without_hub];
+    let keys = [
+        popup("a", " what waits for you ", "asks"),
+        popup("i", " what has come ", "inbox"),
+        vec!["bind-key", "b", "switch-client", "-t", CORE_ONLY],
+        choose("s", "-Zs"),
+        choose("w", "-Zw"),
+    ];
+    // Without them, everything can still be reached.
+    let _ = panes.run_all(&keys);
 }
 
 /// See to it that there is a core session, with the human's program or shell in it.
@@ -87,8 +129,10 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Refused> {
         .filter(|shell| !shell.is_empty());
     let shell = shell.unwrap_or_else(|| "/bin/sh".into());
     let mut program: Vec<&str> = settings.core.run.iter().map(String::as_str).collect();
+    let tx = std::env::current_exe().unwrap_or_else(|_| "tx".into());
+    let (tx, root) = (tx.to_string_lossy(), project.root.to_string_lossy());
     if is_shell {
-        program.push(&shell);
+        program.extend(["sh", "-c", GREET, "sh", &tx, &root, &shell]);
     }
     // One word alone would be given to a shell.
     if let [alone] = program[..] {
@@ -119,7 +163,7 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Refused> {
     let _ = panes.run(&["kill-pane", "-t", &pane]);
     let program = settings.core.run.join(" ");
     let why = format!("the program of the core session ended at once: {program}");
-    let hint = "run it here by hand to see why, or mend `core.run` in .ai/tx/config.yaml";
+    let hint = "run it here by hand to see why, or fix `core.run` in .ai/tx/config.yaml";
     Err(Refused::new(why).hint(hint))
 }
 
@@ -170,8 +214,8 @@ fn open_core(
     }
 }
 
-/// Become a tmux client of a session, or switch the one that this runs in. Inside of a tmux
-/// that is not ours, only say how.
+/// Become a tmux client of a session, or switch the one that this runs in. Inside of another
+/// tmux, this is a tmux in a tmux.
 fn go(
     panes: &Panes,
     select: &[Vec<&str>],
@@ -192,14 +236,15 @@ fn go(
         "attach-session"
     };
     // It stands in the foot of the window for a while.
-    let shown = says.map(tmux::literal);
+    let nested = around.is_some() && !inside;
+    let shown = says.or(nested.then_some(NESTED)).map(tmux::literal);
     let show = shown
         .iter()
         .map(|says| vec!["display-message", "-d", SHOWN, says]);
     let show: Vec<Vec<&str>> = show.collect();
     let commands = [select, &[vec![how, "-t", session]], &show].concat();
-    let mut go = match (inside, &around) {
-        (true, _) if is_terminal && agent_here().is_none() => {
+    let mut go = match inside {
+        true if is_terminal && agent_here().is_none() => {
             let mut go = panes.server().asked(&commands);
             // It is this client that goes there.
             go.envs(
@@ -208,8 +253,8 @@ fn go(
             );
             go
         }
-        (false, None) if is_terminal => panes.server().asked(&commands),
-        (_, _) => {
+        false if is_terminal => panes.server().asked(&commands),
+        true | false => {
             let socket = printable(&socket.to_string_lossy());
             if let Some(says) = says {
                 talk(&format!("{}\n", printable(says)));

@@ -1,4 +1,4 @@
-//! `tx doctor`: what could keep tx from working here, and the command that mends it.
+//! `tx doctor`: what could keep tx from working here, and the command that fixes it.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::{Context, Exit, Refused, daemon_path, short};
 use crate::actions::{CheckView, checks, export_unreadable};
 use crate::format::report::printable;
 
-/// Look for what is wrong, and say what mends it
+/// Look for what is wrong, and say what fixes it
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx doctor\n         tx doctor --export unreadable")]
 pub(super) struct DoctorArgs {

@@ -2,7 +2,11 @@
 
 use std::process::ExitCode;
 
-use super::output::talk;
+use anstream::adapter::strip_str;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::output::{Output, talk};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{Reason, Refused};
 
@@ -45,8 +49,55 @@ impl From<Reason> for Exit {
     }
 }
 
+impl Exit {
+    /// Every exit code, and what it means.
+    pub(super) const ALL: [(Exit, &'static str); 7] = [
+        (Exit::Done, "done"),
+        (Exit::Findings, "something was found, or failed"),
+        (Exit::Usage, "the words of the call are wrong"),
+        (Exit::NotAProject, "this is not a tx project"),
+        (Exit::NoDaemon, "no daemon runs, and one is needed"),
+        (Exit::TimedOut, "it took too long"),
+        (Exit::NoSuchThing, "there is no such thing"),
+    ];
+}
+
+/// A failure, for scripts.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct FailureView {
+    error: String,
+    /// What to do next.
+    hint: Option<String>,
+    /// The exit code.
+    exit: u8,
+    /// What shows it, in lines of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+impl FailureView {
+    pub(super) fn of(refused: &Refused) -> FailureView {
+        let detail = format!("{}{}", strip_str(&refused.report), refused.detail);
+        FailureView {
+            error: refused.why.clone(),
+            hint: refused.hint.clone(),
+            exit: Exit::from(refused.reason) as u8,
+            detail: Some(detail).filter(|detail| !detail.trim().is_empty()),
+        }
+    }
+}
+
+/// Tell the user, in a line or two; a script too.
+pub(super) fn report(output: &Output, refused: Refused) -> Exit {
+    if output.json {
+        // If stdout is gone too, the exit code tells it.
+        let _ = output.say(&output.shown(&FailureView::of(&refused), |_| String::new()));
+    }
+    tell(refused)
+}
+
 /// Tell the user, in a line or two.
-pub(super) fn report(refused: Refused) -> Exit {
+pub(super) fn tell(refused: Refused) -> Exit {
     let style = clap::builder::styling::Styles::styled();
     let error = style.get_error();
     let hint = refused
@@ -63,4 +114,32 @@ pub(super) fn report(refused: Refused) -> Exit {
         hint.unwrap_or_default()
     ));
     refused.reason.into()
+}
+
+/// The words of the call are wrong, or ask for help: clap says it.
+pub(super) fn wrong_words(error: &clap::Error) -> Exit {
+    // Help and version come this way too, and are no failure.
+    if !error.use_stderr() {
+        let _ = error.print();
+        return Exit::Done;
+    }
+    if std::env::args_os().any(|word| word == "--json") {
+        let rendered = error.render().to_string();
+        let mut parts = rendered.split("\n\n").map(str::trim);
+        let what = parts.next().unwrap_or_default();
+        let tip = parts.find_map(|part| part.strip_prefix("tip: "));
+        let failure = FailureView {
+            error: what.trim_start_matches("error: ").replace('\n', " "),
+            hint: Some(
+                tip.unwrap_or("`tx help` and `tx help VERB` tell what to write")
+                    .into(),
+            ),
+            exit: Exit::Usage as u8,
+            detail: None,
+        };
+        let output = Output { json: true };
+        let _ = output.say(&output.shown(&failure, |_| String::new()));
+    }
+    let _ = error.print();
+    Exit::Usage
 }

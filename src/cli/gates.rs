@@ -2,41 +2,25 @@
 
 use std::fmt::Write;
 
-use clap::builder::styling::AnsiColor;
-
+use super::inbox::{grade_colour, sureness_colour, verdict_colour};
 use super::output::{bold, dim, paint};
 use crate::format::report::{many, printable};
 use crate::model::{GateVerdict, Grade};
 use crate::view::{CheckingView, GateView};
 
 /// A grade that its author gives.
-pub(super) fn grade(grade: Grade) -> String {
-    let colour = match grade {
-        Grade::A | Grade::B => AnsiColor::Green,
-        Grade::C => AnsiColor::Yellow,
-        Grade::D | Grade::E | Grade::F => AnsiColor::Red,
-    };
-    paint(colour, &format!("{grade:?}"))
+fn grade(grade: Grade) -> String {
+    paint(grade_colour(grade), &format!("{grade:?}"))
 }
 
 /// How sure its author is.
-pub(super) fn confidence(confidence: f64) -> String {
-    let colour = match confidence {
-        0.9.. => AnsiColor::Green,
-        0.7.. => AnsiColor::Yellow,
-        _ => AnsiColor::Red,
-    };
-    paint(colour, &confidence.to_string())
+fn confidence(confidence: f64) -> String {
+    paint(sureness_colour(confidence), &confidence.to_string())
 }
 
 /// A word in the colour of a verdict.
-pub(super) fn verdict(verdict: GateVerdict, word: &str) -> String {
-    let colour = match verdict {
-        GateVerdict::Pass => AnsiColor::Green,
-        GateVerdict::Error => AnsiColor::Yellow,
-        GateVerdict::Fail => AnsiColor::Red,
-    };
-    paint(colour, word)
+fn verdict(verdict: GateVerdict, word: &str) -> String {
+    paint(verdict_colour(verdict), word)
 }
 
 /// What gates and hooks are at, for one screen of how things are.
@@ -44,7 +28,7 @@ pub(super) fn checking(all: &[CheckingView]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut text = format!("\n{}\n", bold("gates and hooks"));
+    let mut text = format!("{}\n", bold("gates and hooks"));
     for one in all {
         let _ = write!(text, "  {}  {}", one.agent, printable(one.message.as_str()));
         let claims = one.grade.map(grade).into_iter();

@@ -6,16 +6,20 @@
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
 use clap::builder::styling::AnsiColor;
 
-use super::output::{dim, paint, talk};
-use super::{Context, Exit, Refused, agent_here, gates, open_journal, short};
+use super::layout::{duration, rest_of_line};
+use super::output::{bold, dim, paint, talk};
+use super::{Context, Exit, Refused, agent_here, open_journal};
 use crate::actions::{self, ended, mark_read};
 use crate::format::report::printable;
+use crate::model::{GateVerdict, Grade};
 use crate::project::Project;
-use crate::view::{self, FoldedJournal, InboxView, MessageNo, Page};
+use crate::view::{self, FoldedJournal, InboxView, MessageNo};
+
+/// How many are shown.
+const LAST: usize = 20;
 
 /// Show what has come for you, and was not read yet
 #[derive(clap::Args)]
@@ -28,23 +32,30 @@ pub(super) struct InboxArgs {
     /// Go on, and show what comes
     #[arg(short, long)]
     follow: bool,
+
+    /// How many of the newest are shown [default: 20; with --json all]
+    #[arg(short = 'n', long, value_name = "COUNT")]
+    last: Option<usize>,
 }
 
 pub(super) fn run(context: &Context, verb: &InboxArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     if verb.follow {
-        return follow(context, &project, verb.all);
+        return follow(context, &project, verb);
     }
-    let items = match open_journal(&project)? {
-        Some(past) => inbox(&past, &project, verb.all)?,
-        None => Vec::new(),
+    let (items, earlier) = match open_journal(&project)? {
+        Some(past) => inbox(context, &past, &project, verb)?,
+        None => (Vec::new(), 0),
     };
     let exit = context
         .output
         .answer(&items, |items| match items.is_empty() {
             true if verb.all => "nothing has come yet\n".into(),
             true => "nothing new: `tx inbox --all` shows what was read\n".into(),
-            false => items.iter().map(as_text).collect(),
+            false => {
+                let lines: String = items.iter().map(as_text).collect();
+                before(verb, items.len(), earlier) + &lines
+            }
         })?;
     if !context.output.json {
         mark(&project, &unread(&items))?;
@@ -52,12 +63,34 @@ pub(super) fn run(context: &Context, verb: &InboxArgs) -> Result<Exit, Refused> 
     Ok(exit)
 }
 
-fn inbox(past: &FoldedJournal, project: &Project, all: bool) -> Result<Vec<InboxView>, Refused> {
-    let listed = view::inbox(past.all(), &project.messages(), all, Page::default())?;
-    Ok(listed.items)
+fn inbox(
+    context: &Context,
+    past: &FoldedJournal,
+    project: &Project,
+    verb: &InboxArgs,
+) -> Result<(Vec<InboxView>, usize), Refused> {
+    let last = verb.last.or((!context.output.json).then_some(LAST));
+    Ok(view::inbox(
+        past.all(),
+        &project.messages(),
+        verb.all,
+        last,
+    )?)
 }
 
-fn follow(context: &Context, project: &Project, all: bool) -> Result<Exit, Refused> {
+/// What is not shown, and how to see it.
+fn before(verb: &InboxArgs, shown: usize, earlier: usize) -> String {
+    let all = if verb.all { " --all" } else { "" };
+    match earlier {
+        0 => String::new(),
+        _ => format!(
+            "{earlier} earlier: `tx inbox{all} -n {}` shows them too\n",
+            shown + earlier
+        ),
+    }
+}
+
+fn follow(context: &Context, project: &Project, verb: &InboxArgs) -> Result<Exit, Refused> {
     let mut follow = actions::follow(project)?;
     let mut known: Option<FoldedJournal> = None;
     loop {
@@ -65,15 +98,17 @@ fn follow(context: &Context, project: &Project, all: bool) -> Result<Exit, Refus
         let items = match &mut known {
             Some(past) => {
                 let mut come = past.come_since()?;
-                come.retain(|facts| all || facts.read.is_none());
+                come.retain(|facts| verb.all || facts.read.is_none());
                 let bus = project.messages();
                 let items = come.iter().map(|f| InboxView::of(past.all(), &bus, f));
                 items.collect::<Result<_, _>>()?
             }
             None => {
                 known = open_journal(project)?;
-                let inbox = known.as_ref().map(|past| inbox(past, project, all));
-                inbox.transpose()?.unwrap_or_default()
+                let inbox = known
+                    .as_ref()
+                    .map(|past| inbox(context, past, project, verb));
+                inbox.transpose()?.unwrap_or_default().0
             }
         };
         let shown = items.iter().map(|item| context.output.shown(item, as_text));
@@ -91,26 +126,64 @@ fn as_text(item: &InboxView) -> String {
         true => dim("○"),
         false => paint(AnsiColor::Cyan, "●"),
     };
-    let mut text = format!("{mark} {}  {}", dim(&item.at.to_string()), item.from);
-    let kind = item.kind.map(|kind| kind.to_string());
-    let status = item.status.as_ref().map(ToString::to_string);
-    for word in kind.into_iter().chain(status) {
-        let _ = write!(text, "  {word}");
+    let claims: Vec<String> = claims(item).collect();
+    let claims = claims.join("  ");
+    let head = format!("{mark} {}", bold(&rest_of_line(item.headline.as_str(), 2)));
+    let kind = item.kind.map_or("", |kind| kind.as_str());
+    let word = item.status.as_ref().map_or(kind, |status| status.as_str());
+    let mut facts = format!("{}  {word}  {} ago", item.from, duration(item.at, None));
+    if let Some(task) = &item.task {
+        let taken = facts.chars().count() + item.id.as_str().chars().count() + 12;
+        let _ = write!(
+            facts,
+            "  to “{}”",
+            rest_of_line(task.headline.as_str(), taken)
+        );
     }
-    let _ = write!(text, "  {}", printable(item.headline.as_str()));
-    for claim in claims(item) {
-        let _ = write!(text, "  {claim}");
+    let _ = write!(facts, "  {}", item.id);
+    let claims = match claims.is_empty() {
+        true => claims,
+        false => format!("  {claims}"),
+    };
+    format!("{head}\n    {}{claims}\n", dim(&printable(&facts)))
+}
+
+/// The colour of a claimed grade.
+pub(super) fn grade_colour(grade: Grade) -> AnsiColor {
+    match grade {
+        Grade::A | Grade::B => AnsiColor::Green,
+        Grade::C => AnsiColor::Yellow,
+        Grade::D | Grade::E | Grade::F => AnsiColor::Red,
     }
-    format!("{text}\n    {}\n", dim(&short(Path::new(&item.path))))
+}
+
+/// The colour of how sure an author is.
+pub(super) fn sureness_colour(confidence: f64) -> AnsiColor {
+    match confidence {
+        0.9.. => AnsiColor::Green,
+        0.7.. => AnsiColor::Yellow,
+        _ => AnsiColor::Red,
+    }
+}
+
+/// The colour of what gates found.
+pub(super) fn verdict_colour(verdict: GateVerdict) -> AnsiColor {
+    match verdict {
+        GateVerdict::Pass => AnsiColor::Green,
+        GateVerdict::Error => AnsiColor::Yellow,
+        GateVerdict::Fail => AnsiColor::Red,
+    }
 }
 
 /// What its author claims of it, in the colour of how good that is.
 fn claims(item: &InboxView) -> impl Iterator<Item = String> {
-    let grade = item.grade.map(gates::grade);
-    let confidence = item.confidence.map(gates::confidence);
+    let grade = item.grade;
+    let grade = grade.map(|grade| paint(grade_colour(grade), &format!("{grade:?}")));
+    let confidence = item.confidence;
+    let confidence = confidence.map(|sure| paint(sureness_colour(sure), &sure.to_string()));
     let verdict = item.verdict.map(|verdict| {
-        let word = format!("gates: {}", verdict.as_str());
-        gates::verdict(verdict, &word)
+        let words = format!("gates: {}", verdict.as_str());
+        paint(verdict_colour(verdict), &words)
     });
     grade.into_iter().chain(confidence).chain(verdict)
 }

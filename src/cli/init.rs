@@ -1,5 +1,6 @@
 //! `tx init`: make a project.
 
+mod examples;
 mod team;
 
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::team::{Choice, FoundView, choose};
+use super::output::talk;
 use super::{Context, Exit, Refused, short};
 use crate::actions::ProgramState;
 use crate::project::{Project, write_with_folders};
@@ -23,6 +25,10 @@ pub(super) struct InitArgs {
     /// auto: the first that is installed and logged in [default: a hello mesh]
     #[arg(long, value_name = "NAME")]
     runtime: Option<String>,
+    /// Copy an example: fan-out, first-mesh, graded, hello, own-runtime, pipeline, python-agent
+    /// or shell-agent
+    #[arg(long, value_name = "NAME", conflicts_with = "runtime")]
+    example: Option<String>,
 }
 
 /// What was made.
@@ -76,6 +82,8 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
     };
     let root = std::path::absolute(dir.as_deref().unwrap_or(Path::new(".")))
         .map_err(|error| Refused::new(format!("the current folder cannot be read: {error}")))?;
+    let example = verb.example.as_deref().map(examples::find).transpose()?;
+    say_where(&root);
     let project = Project { root: root.clone() };
     let runtimes = || Runtimes::with(&project.settings().unwrap_or_default());
     let choice = verb.runtime.as_deref().map(|wanted| {
@@ -86,9 +94,18 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
     let messages = project.messages();
     std::fs::create_dir_all(&messages).map_err(|error| cannot_write(&messages, &error))?;
     let mut written = WrittenFiles::default();
-    match &choice {
-        None => written.add(&root, FILES.map(|(path, text)| (path, text.to_owned())))?,
-        Some(choice) => {
+    match (&choice, &example) {
+        (None, Some(example)) => {
+            written.add(&root, example.files())?;
+            written.add(
+                &root,
+                FILES[..2]
+                    .iter()
+                    .map(|(path, text)| (*path, (*text).to_owned())),
+            )?;
+        }
+        (None, None) => written.add(&root, FILES.map(|(path, text)| (path, text.to_owned())))?,
+        (Some(choice), _) => {
             written.add(&root, choice.settings())?;
             // By the settings that are there now.
             written.add(&root, choice.mesh(&runtimes()))?;
@@ -110,6 +127,13 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
     };
     let preferred = runtimes().preferred().to_owned();
     let text = |_: &_| {
+        if let Some(example) = &example {
+            let read = format!(
+                "\nNext: README.md of the example ({}) says what to type.\n",
+                example.name
+            );
+            return written.report() + &read;
+        }
         let team = choice.as_ref().map(|choice| about_team(choice, &preferred));
         let (before, after) = team.unwrap_or_default();
         let mesh = match choice {
@@ -119,6 +143,21 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
         written.report() + &before + &next(dir.as_deref(), mesh) + &after
     };
     context.output.answer(&view, text)
+}
+
+/// Say it where a project is there already, here or around here.
+fn say_where(root: &Path) {
+    match Project::find(None, root) {
+        Ok(found) if found.root == root => talk(
+            "this is a tx project already: what is there is kept, and what is missing is added\n",
+        ),
+        Ok(found) => talk(&format!(
+            "note: this folder is inside of the project {}; it becomes a project of its own\n  \
+             help: `tx stop` and `rm -r .ai/tx` here undo that\n",
+            short(&found.root)
+        )),
+        Err(_) => {}
+    }
 }
 
 /// The files of the project.
@@ -207,6 +246,11 @@ fn next(dir: Option<&Path>, (mesh, headline): (&str, &str)) -> String {
 }
 
 fn cannot_write(path: &Path, error: &std::io::Error) -> Refused {
-    Refused::new(format!("{} cannot be written: {error}", short(path)))
-        .hint("see that the folder is yours and the disk has room, then try again")
+    let hint = match error.kind() {
+        std::io::ErrorKind::NotADirectory => {
+            "a file is where a folder should be: move it away, then try again"
+        }
+        _ => "see that the folder is yours and the disk has room, then try again",
+    };
+    Refused::new(format!("{} cannot be written: {error}", short(path))).hint(hint)
 }

@@ -4,26 +4,34 @@ mod answer;
 mod asks;
 mod attach;
 mod check;
+mod completions;
 mod demo;
 mod dlq;
 mod doctor;
 mod exit;
 mod gates;
 mod git_job;
+mod greet;
+mod help;
 mod hook;
 mod inbox;
 mod init;
+mod layout;
 mod line_input;
+mod man;
 mod mesh;
 mod output;
 mod popup;
 mod prune;
 mod quality;
+mod reference;
 mod replay;
 mod run;
+mod runs;
 mod runtime;
 mod schema;
 mod send;
+mod show;
 mod spy;
 mod start;
 mod status;
@@ -38,7 +46,8 @@ mod worktree;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use clap::{Parser, Subcommand};
+use anstream::ColorChoice;
+use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::daemon::running;
 use crate::format::message::MAX_FILE;
@@ -46,34 +55,32 @@ use crate::project::{Catalogue, NotAProject, Project};
 use crate::view::{FoldedJournal, Refused, nothing_yet};
 pub use exit::Exit;
 use output::Output;
+pub use reference::reference;
 pub use schema::schema;
 
 /// Run the verb that the arguments name.
 pub fn main() -> Exit {
-    let args = match Args::try_parse() {
+    if let Some(exit) = completions::answer_shell() {
+        return exit;
+    }
+    let parsed = help::command().try_get_matches();
+    let args = match parsed.and_then(|matches| Args::from_arg_matches(&matches)) {
         Ok(args) => args,
-        Err(error) => {
-            // Help and version come this way too, and are no failure.
-            let exit = if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Done
-            };
-            let _ = error.print();
-            return exit;
-        }
+        Err(error) => return exit::wrong_words(&error),
     };
-    let from_environment = std::env::var_os("TX_ROOT").filter(|root| !root.is_empty());
-    let context = Context {
-        named: args.root.or(from_environment.map(PathBuf::from)),
-        output: Output { json: args.json },
+    args.color.write_global();
+    let context = Context::new(args.root, args.json);
+    let Some(verb) = args.verb else {
+        return alone(&context);
     };
-    let result = match args.verb {
+    let result = match verb {
         Verb::Init(verb) => init::run(&context, verb),
         Verb::Send(verb) => send::run(&context, verb),
         Verb::Check(verb) => check::run(&context, verb),
         Verb::Mesh(verb) => mesh::run(&context, verb),
         Verb::Status(verb) => status::run(&context, &verb),
+        Verb::Runs(verb) => runs::run(&context, &verb),
+        Verb::Show(verb) => show::run(&context, &verb),
         Verb::Inbox(verb) => inbox::run(&context, &verb),
         Verb::Asks(verb) => asks::run(&context, &verb),
         Verb::Answer(verb) => answer::run(&context, verb),
@@ -90,14 +97,31 @@ pub fn main() -> Exit {
         Verb::Start(verb) => start::run(&context, &verb),
         Verb::Run(verb) => run::run(&context, &verb),
         Verb::Attach(verb) => attach::run(&context, &verb),
+        Verb::Greet => greet::run(&context),
         Verb::Turn(verb) => turn::run(&verb),
         Verb::GitJob(_) => git_job::run(),
         Verb::Hook(verb) => hook::run(&context, &verb),
         Verb::Runtime(verb) => runtime::run(&context, &verb),
         Verb::Doctor(verb) => doctor::run(&context, &verb),
+        Verb::Completions(verb) => completions::run(&verb),
+        Verb::Man(verb) => man::run(&verb),
         Verb::Demo(verb) => demo::run(&context, &verb),
     };
-    result.unwrap_or_else(exit::report)
+    result.unwrap_or_else(|refused| exit::report(&context.output, refused))
+}
+
+/// No verb: in a project its status, elsewhere the help.
+fn alone(context: &Context) -> Exit {
+    match context.find() {
+        Ok(Ok(_)) => status::run(context, &status::StatusArgs::default())
+            .unwrap_or_else(|refused| exit::report(&context.output, refused)),
+        Ok(Err(NotAProject::Here(_))) if context.named.is_none() => {
+            let _ = help::command().print_help();
+            Exit::Usage
+        }
+        Ok(Err(error)) => exit::report(&context.output, error.into()),
+        Err(refused) => exit::report(&context.output, refused),
+    }
 }
 
 /// A mesh orchestrator for coding agents.
@@ -105,18 +129,39 @@ pub fn main() -> Exit {
 /// Agents and people drop markdown messages into .ai/tx/msgs/; the routing table of
 /// a mesh says where each outcome goes.
 #[derive(Parser)]
-#[command(name = "tx", version, arg_required_else_help = true)]
+#[command(name = "tx", version)]
 struct Args {
+    // Help for a verb does not repeat what every verb takes: `help::EVERYWHERE` has it.
     /// The project's folder, or TX_ROOT [default: the nearest with .ai/tx or meshes]
-    #[arg(short = 'C', long = "root", value_name = "DIR", global = true)]
+    #[arg(
+        short = 'C',
+        long = "root",
+        value_name = "DIR",
+        global = true,
+        hide = true
+    )]
     root: Option<PathBuf>,
 
     /// Answer in JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide = true)]
     json: bool,
 
+    /// When to use colours
+    #[arg(long, global = true, hide = true, value_name = "WHEN", default_value = "auto",
+          value_parser = colour_choice)]
+    color: ColorChoice,
+
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
+}
+
+fn colour_choice(word: &str) -> Result<ColorChoice, String> {
+    match word {
+        "auto" => Ok(ColorChoice::Auto),
+        "always" => Ok(ColorChoice::Always),
+        "never" => Ok(ColorChoice::Never),
+        _ => Err("auto, always or never".into()),
+    }
 }
 
 #[derive(Subcommand)]
@@ -130,6 +175,8 @@ enum Verb {
     #[command(subcommand)]
     Mesh(mesh::MeshArgs),
     Status(status::StatusArgs),
+    Runs(runs::RunsArgs),
+    Show(show::ShowArgs),
     Inbox(inbox::InboxArgs),
     Asks(asks::AsksArgs),
     Answer(answer::AnswerArgs),
@@ -146,6 +193,9 @@ enum Verb {
     Dlq(dlq::DlqArgs),
     Replay(replay::ReplayArgs),
     Prune(prune::PruneArgs),
+    /// Greet the human in the core session (tx calls this itself)
+    #[command(hide = true)]
+    Greet,
     #[command(hide = true)]
     GitJob(git_job::GitJobArgs),
     #[command(hide = true)]
@@ -156,6 +206,8 @@ enum Verb {
     Runtime(runtime::RuntimeArgs),
     Doctor(doctor::DoctorArgs),
     Demo(demo::DemoArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 /// What every verb is given.
@@ -166,6 +218,14 @@ struct Context {
 }
 
 impl Context {
+    fn new(root: Option<PathBuf>, json: bool) -> Context {
+        let from_environment = std::env::var_os("TX_ROOT").filter(|root| !root.is_empty());
+        Context {
+            named: root.or(from_environment.map(PathBuf::from)),
+            output: Output { json },
+        }
+    }
+
     fn project(&self) -> Result<Project, Refused> {
         Ok(self.find()??)
     }

@@ -102,6 +102,13 @@ pub(super) fn talk(text: &str) {
     let _ = stderr.write_all(text.as_bytes());
 }
 
+/// How many columns the terminal of stdout has; `None` if it is none.
+pub(super) fn terminal_width() -> Option<usize> {
+    let stdout = io::stdout();
+    let size = rustix::termios::tcgetwinsize(stdout).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col.into())
+}
+
 /// Is a person watching stderr?
 pub(super) fn is_watched() -> bool {
     io::stderr().is_terminal()
@@ -113,17 +120,6 @@ pub(super) fn read_stdin(limit: usize) -> io::Result<Vec<u8>> {
     let mut stdin = io::stdin().lock().take(limit as u64 + 1);
     stdin.read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// How long ago that was, as people say it.
-pub(super) fn ago(at: Time) -> String {
-    let seconds = (Utc::now().timestamp_millis() - at.0).max(0) / 1_000;
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m", seconds / 60),
-        3_600..86_400 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
-    }
 }
 
 /// How far off that is, as people say it.

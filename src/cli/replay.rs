@@ -54,7 +54,19 @@ fn point(past: &FoldedJournal, text: &str) -> Result<u64, Refused> {
             ))),
         };
     }
-    Ok(past.reader.last_at(moment(text)?)?)
+    match past.reader.last_at(moment(text)?)? {
+        0 => {
+            let first = past.reader.record(1)?;
+            let first = first.map(|first| format!(": the first record is of {}", Time(first.at)));
+            let why = format!(
+                "nothing had happened here by {text}{}",
+                first.unwrap_or_default()
+            );
+            Err(Refused::no_such_thing(why)
+                .hint("`tx replay --to` takes a later time, or a record"))
+        }
+        seq => Ok(seq),
+    }
 }
 
 /// A time or a day, in milliseconds since 1970.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use chrono::{NaiveDate, Utc};
 use tracing_appender::rolling::RollingFileAppender;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -14,6 +14,9 @@ use super::{Context, Exit, Refused, short};
 use crate::daemon::{self, FatalError, LockTaken};
 use crate::project::{Project, close_all_in, make_private_folder};
 use crate::tmux;
+
+/// What marks the last line of a log: it is told to a person in other words.
+const FATAL: &str = "fatal";
 
 /// How many logs are kept, one a day.
 const LOGS: usize = 7;
@@ -46,7 +49,8 @@ pub(super) fn run(context: &Context, verb: &RunArgs) -> Result<Exit, Refused> {
         }
     };
     daemon::run(&project, ready).map_err(|stopped| {
-        tracing::error!(error = %stopped, "tx cannot run");
+        // Whoever watches is told below.
+        tracing::error!(target: FATAL, error = %stopped, "tx cannot run");
         match stopped {
             FatalError::Settings(wrong) => Refused::from(wrong),
             stopped => Refused::from(stopped),
@@ -93,6 +97,7 @@ fn start_log(project: &Project, watched: bool) -> Result<(), Refused> {
             .with_target(false)
             .without_time()
             .with_writer(std::io::stderr)
+            .with_filter(filter_fn(|about| about.target() != FATAL))
             .with_filter(level)
     });
     // A second one in this process would be a mistake of ours, and costs only its lines.

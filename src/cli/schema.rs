@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
+use super::exit::FailureView;
 use super::wait::Waited;
 use super::{check, demo, doctor, init, mesh, start, worker};
 use crate::actions::{
@@ -11,8 +12,9 @@ use crate::actions::{
 };
 use crate::view::{
     AgentView, AskView, Calibration, DeadLetter, DeadLetterView, DifferenceView, Differences,
-    EventView, Hop, InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView, Now,
-    RuntimeLine, RuntimeView, StateView, Trace, WorkerView, WorktreeView,
+    EventView, FullMessage, Hop, InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView,
+    MessageView, Now, RuntimeLine, RuntimeView, StateView, TaskDetails, TaskList, Trace,
+    WorkerView, WorktreeView,
 };
 
 /// What each verb answers: one document, or one a line where it streams. Under `$defs` are
@@ -35,6 +37,9 @@ pub fn schema() -> Value {
     add("mesh graph", one::<mesh::GraphView>);
     add("mesh prompt", one::<mesh::PromptView>);
     add("status", one::<Now>);
+    add("runs", one::<TaskList>);
+    add("runs ID", one::<TaskDetails>);
+    add("show", one::<FullMessage>);
     add("inbox", one::<Vec<InboxView>>);
     add("inbox --follow", one::<InboxView>);
     add("asks", one::<Vec<AskView>>);
@@ -65,6 +70,8 @@ pub fn schema() -> Value {
     add("doctor", one::<doctor::ChecksView>);
     add("doctor --export", one::<doctor::ExportView>);
     add("demo", either::<Hop, demo::DemoView>);
+    let failure = generator.subschema_for::<FailureView>().to_value();
+    verbs.insert("a failure of any verb".into(), failure);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What the verbs of tx answer with --json",

@@ -6,6 +6,8 @@ use super::wait::Wait;
 use super::{Context, Exit, Refused, agent_here, daemon_path, read_body, short};
 use crate::actions::{Draft, Ready, WaitingAsk, prepare};
 use crate::format::report::printable;
+use crate::model::{Address, Recipient};
+use crate::project::{Catalogue, Project};
 use crate::view::Reason;
 
 /// Write a message for an agent, a mesh or core
@@ -14,8 +16,9 @@ use crate::view::Reason;
     after_help = "Example: tx send dev-review \"Fix the login redirect\" --headline \"Login bug\""
 )]
 pub(super) struct SendArgs {
-    /// Who gets it: `mesh/agent`, a mesh, `core`; several with commas
-    #[arg(value_name = "TO", required_unless_present = "intent")]
+    /// Who gets it: `mesh/agent`, a mesh, `core`; several with commas. An agent that gives a
+    /// --status may leave it out: its mesh knows where the outcome goes
+    #[arg(value_name = "TO")]
     to: Option<String>,
 
     /// The body, which may end in a rearmatter block; `-` reads it from standard input
@@ -59,19 +62,8 @@ fn key_value(text: &str) -> Result<(String, String), String> {
 
 pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
-    // With an intent nobody is named, and what stands first is the text.
-    let (to, text) = match (&verb.intent, verb.to, verb.text) {
-        (None, to, text) => (to.unwrap_or_default(), text),
-        (Some(intent), text, None) => (String::new(), text.or_else(|| Some(intent.clone()))),
-        (Some(_), _, Some(_)) => {
-            let hint = "tx send --intent \"words\" [\"text\"]";
-            return Err(
-                Refused::new("`--intent` chooses the recipient, and one is named")
-                    .hint(hint)
-                    .because(Reason::Usage),
-            );
-        }
-    };
+    let agent = agent_here();
+    let (to, text) = recipient(&verb, agent.as_deref(), &project)?;
     let is_piped = text.as_deref() == Some("-");
     let draft = Draft {
         to,
@@ -87,7 +79,7 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
         true => read_body(),
         false => Ok(text.unwrap_or_default()),
     };
-    let (agent, path) = (agent_here(), daemon_path(&project));
+    let path = daemon_path(&project);
     let mut ready = prepare(&project, draft, agent.as_deref(), &path, body)?;
     talk(&ready.warnings.concat());
     if !is_piped && line_input::is_asked() && is_watched() {
@@ -100,11 +92,8 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
         context.output.say(&format!("{id}\n")).map_err(|refused| {
             refused.hint(format!("the message was sent, as {}", short(path.as_ref())))
         })?;
-        talk(&format!(
-            "{} written to {}\n",
-            sent.kind,
-            short(path.as_ref())
-        ));
+        let to: Vec<String> = sent.to.iter().map(ToString::to_string).collect();
+        talk(&format!("{} for {}\n", sent.kind, to.join(", ")));
     }
     for WaitingAsk {
         asker,
@@ -118,7 +107,61 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
              help: `--type task` sends new work instead\n"
         ));
     }
-    verb.wait.then_say(context, &project, &path, sent)
+    let id = sent.id.clone();
+    verb.wait.then_say(context, &project, &path, &id, sent)
+}
+
+/// Who gets it, and the text. In an agent's environment `--status` alone is an outcome: the
+/// table of its mesh says who gets that, and one word that names nobody is the text.
+fn recipient(
+    verb: &SendArgs,
+    agent: Option<&str>,
+    project: &Project,
+) -> Result<(String, Option<String>), Refused> {
+    let dispatch = agent.filter(|_| verb.status.is_some()).and_then(|agent| {
+        let (mesh, _) = agent.split_once('/')?;
+        Some(format!("{mesh}/dispatch"))
+    });
+    let (to, text) = (verb.to.clone(), verb.text.clone());
+    if let Some(intent) = &verb.intent {
+        // It chooses the recipient, so what stands first is the text.
+        return match (to, text) {
+            (first, None) => Ok((String::new(), first.or_else(|| Some(intent.clone())))),
+            (_, Some(_)) => Err(
+                Refused::new("`--intent` chooses the recipient, and one is named")
+                    .because(Reason::Usage)
+                    .hint("tx send --intent \"words\" [\"text\"]"),
+            ),
+        };
+    }
+    match (to, text, dispatch) {
+        (Some(to), Some(text), _) => Ok((to, Some(text))),
+        (Some(only), None, Some(dispatch))
+            if !is_recipient(&only, agent.unwrap_or_default(), project) =>
+        {
+            Ok((dispatch, Some(only)))
+        }
+        (Some(to), None, _) => Ok((to, None)),
+        (None, _, Some(dispatch)) => Ok((dispatch, None)),
+        (None, _, None) => Err(Refused::new("nobody is named who gets it")
+            .because(Reason::Usage)
+            .hint("tx send MESH \"…\"; `tx mesh list` lists the meshes")),
+    }
+}
+
+/// Does this word name recipients, for this agent?
+fn is_recipient(word: &str, agent: &str, project: &Project) -> bool {
+    let directory = Catalogue::load(Some(project)).directory();
+    let Ok(sender) = agent.parse::<Address>() else {
+        return true;
+    };
+    let mut parts = word.split(',').map(|part| part.trim().parse::<Recipient>());
+    parts.all(|part| match part {
+        // A wrong one is told of.
+        Ok(Recipient::Full(_)) => true,
+        Ok(bare) => directory.resolve(&bare, &sender, None).is_ok(),
+        Err(_) => false,
+    })
 }
 
 /// Let the person choose what a text for somebody who waits for them is.

@@ -1,17 +1,15 @@
 //! `tx spy`: what happens, and what is done about it, as it happens.
 
-use std::fmt::Write;
-
+use super::layout::{local, rest_of_line};
 use super::output::dim;
 use super::{Context, Exit, Refused};
 use crate::actions::{ended, follow};
-use crate::format::report::printable;
 use crate::view::{EventFilter, EventView, Events};
 
 /// How many of the last events are shown.
 const LAST: usize = 20;
 
-/// Show what happens, and what is done about it
+/// Show what happens, a line for each event; --json has all that is done about it
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx spy -f --agent dev/worker")]
 pub(super) struct SpyArgs {
@@ -56,12 +54,15 @@ pub(super) fn run(context: &Context, verb: &SpyArgs) -> Result<Exit, Refused> {
     }
 }
 
+/// An event in a line, with what it led to: the first, and how many more.
 fn as_text(event: &EventView) -> String {
     let EventView { seq, words, .. } = event;
-    let at = dim(&event.at.to_string());
-    let mut text = format!("{at}  {seq:>6}  {}\n", printable(words));
-    for words in &event.effects_in_words {
-        let _ = writeln!(text, "{:36}{} {}", "", dim("→"), printable(words));
-    }
-    text
+    let head = format!("{}  {seq:>6}  ", local(event.at));
+    let led_to = match &event.effects_in_words[..] {
+        [] => String::new(),
+        [only] => format!("  → {only}"),
+        [first, more @ ..] => format!("  → {first} (+{})", more.len()),
+    };
+    let rest = rest_of_line(&format!("{words}{led_to}"), head.len());
+    format!("{}{rest}\n", dim(&head))
 }

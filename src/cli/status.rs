@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use clap::builder::styling::AnsiColor;
 
-use super::output::{ago, bold, dim, paint};
-use super::{Context, Exit, Refused, asks, daemon_path, gates, open_journal, worker};
+use super::layout::{duration, local, rest_of_line};
+use super::output::{bold, dim, paint};
+use super::{Context, Exit, Refused, asks, daemon_path, gates, open_journal, runs, worker};
 use crate::actions::{Panes, ended, follow};
 use crate::daemon::running;
 use crate::format::report::{many, printable};
@@ -13,8 +14,11 @@ use crate::model::Severity;
 use crate::project::Project;
 use crate::view::{self, FoldedJournal, Now, Queue, UsageView};
 
+/// How many tasks are shown.
+const TASKS: usize = 10;
+
 /// Show how things are: daemon, workers, queue, questions, refused files, dead letters
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 #[command(after_help = "Example: tx status --watch")]
 pub(super) struct StatusArgs {
     /// Show it again whenever something has happened
@@ -57,7 +61,7 @@ pub(super) fn caught_up(
 }
 
 fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Result<Now, Refused> {
-    let problems = view::problems(project, &daemon_path(project));
+    let own = view::own_meshes(project, &daemon_path(project));
     // Only scripts are told of panes.
     let panes = match (context.output.json, past) {
         (true, Some(_)) => Some(Panes::of(project)?.agents()),
@@ -65,60 +69,120 @@ fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Re
     };
     let pane = |agent: &_| Some(panes.as_ref()?.pane(agent)?.0.to_owned());
     let daemon = running(project);
-    Ok(Now::of(
-        past.map(FoldedJournal::all),
-        daemon.as_ref(),
-        problems,
-        pane,
-    )?)
+    let history = past.map(FoldedJournal::all);
+    Ok(Now::of(&project.root, history, daemon.as_ref(), own, pane)?)
 }
 
+/// One screen: a section each, none where there is nothing to say.
 fn as_text(now: &Now) -> String {
+    let sections: [fn(&Now) -> String; 10] = [
+        daemon,
+        agents,
+        tasks,
+        checks,
+        used,
+        questions,
+        refused_files,
+        findings,
+        problems,
+        dead_letters,
+    ];
+    let sections = sections.iter().map(|section| section(now));
+    let sections: Vec<String> = sections.filter(|text| !text.is_empty()).collect();
+    sections.join("\n")
+}
+
+fn daemon(now: &Now) -> String {
+    let name = bold(&printable(&now.project.name));
     let mut text = match (now.daemon.pid, now.daemon.since) {
         (Some(pid), Some(since)) => format!(
-            "{} tx runs, as process {pid}, since {since} {}\n",
+            "{} tx runs in {name} {}\n",
             paint(AnsiColor::Green, "●"),
-            dim(&format!("({})", ago(since)))
+            dim(&format!("(process {pid}, for {})", duration(since, None)))
         ),
         (_, _) => format!(
-            "{} no daemon runs here: `tx start` starts one\n",
+            "{} no daemon runs here, in {name}: `tx start` starts one\n",
             paint(AnsiColor::Yellow, "○")
         ),
     };
     if now.daemon.scanning {
         let slow = "files cannot be watched, so tx looks for them: that is slower";
         let mark = paint(AnsiColor::Yellow, "!");
-        let _ = writeln!(text, "{mark} {slow}; `tx doctor` says more");
+        let _ = writeln!(text, "{mark} {slow}\n  `tx doctor` says more");
     }
-    if !now.workers.is_empty() {
-        let as_of = now.as_of.map(|at| format!(", as of {at}"));
-        let as_of = as_of.unwrap_or_default();
-        let table = worker::table(&now.workers, now.as_of.is_some());
-        let _ = write!(text, "\n{}{as_of}\n{table}", bold("workers"));
+    text
+}
+
+fn agents(now: &Now) -> String {
+    if now.workers.is_empty() {
+        return String::new();
     }
-    text += &used(now);
+    let as_of = now.as_of.map(|at| format!(", as of {}", local(at)));
+    let as_of = as_of.unwrap_or_default();
+    let table = worker::table(&now.workers, now.as_of.is_some());
+    format!("{}{as_of}\n{table}", bold("agents"))
+}
+
+/// What gates and hooks are at.
+fn checks(now: &Now) -> String {
+    gates::checking(&now.checking)
+}
+
+fn tasks(now: &Now) -> String {
     let Queue {
         queued,
         leased,
         finished,
         parked,
     } = now.queue;
-    let _ = writeln!(
-        text,
-        "\n{}  {queued} waiting, {leased} in hand, {finished} finished, {parked} parked",
-        bold("messages")
+    let open = now.runs.len();
+    let mut text = format!(
+        "{}  {open} under way, {finished} finished {}\n",
+        bold("tasks"),
+        dim(&format!(
+            "(messages: {queued} waiting, {leased} in hand, {parked} parked)"
+        )),
     );
-    text += &gates::checking(&now.checking);
-    let cross = paint(AnsiColor::Red, "✗");
-    if !now.asks.is_empty() {
-        let _ = writeln!(text, "\n{}", bold("waits for you"));
+    for task in now.runs.iter().take(TASKS) {
+        let facts = format!("{}  {}", runs::held_by(task), duration(task.given, None));
+        let headline = rest_of_line(task.headline.as_str(), facts.chars().count() + 6);
+        let mark = runs::mark(task.state);
+        let _ = writeln!(text, "  {mark} {headline}  {}", dim(&printable(&facts)));
     }
-    for ask in &now.asks {
-        let _ = writeln!(text, "  {}", asks::line(ask));
+    if open > TASKS {
+        let _ = writeln!(text, "  and {} more: `tx runs` lists them", open - TASKS);
     }
-    if !now.rejections.is_empty() {
-        let _ = writeln!(text, "\n{}", bold("refused files"));
+    text
+}
+
+/// What agents have used, as far as that is known.
+fn used(now: &Now) -> String {
+    let known = now.workers.iter().filter_map(|worker| {
+        let used = UsageView::in_words(Some(worker.usage.as_ref()?));
+        Some((worker.agent.to_string(), used))
+    });
+    let rows: Vec<(String, String)> = known.collect();
+    if rows.is_empty() {
+        return String::new();
     }
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let row = |(name, used): &(String, String)| {
+        format!("  {name:<width$}  {}\n", rest_of_line(used, width + 4))
+    };
+    let rows: String = rows.iter().map(row).collect();
+    format!("{}\n{rows}", bold("used"))
+}
+
+fn questions(now: &Now) -> String {
+    let lines = now.asks.iter();
+    let lines: String = lines
+        .map(|ask| format!("  {}\n", asks::line(ask)))
+        .collect();
+    section("waits for you", &lines)
+}
+
+fn refused_files(now: &Now) -> String {
+    let mut lines = String::new();
     for file in &now.rejections {
         for why in &file.diagnostics {
             let line = why.message.lines().next().unwrap_or_default();
@@ -126,26 +190,35 @@ fn as_text(now: &Now) -> String {
                 Some(code) => format!("error[{code}]: {line}"),
                 None => line.to_owned(),
             };
-            let (path, error) = (printable(&file.path), printable(&error));
-            let _ = writeln!(text, "  {cross} {path}  {error}  {}", dim(&ago(file.at)));
+            let (path, age) = (printable(&file.path), duration(file.at, None));
+            let _ = writeln!(lines, "  {} {path}  {}", cross(), dim(&age));
+            let _ = writeln!(lines, "    {}", rest_of_line(&error, 4));
         }
     }
+    section("refused files", &lines)
+}
+
+/// What was accepted with warnings, and what cannot be read.
+fn findings(now: &Now) -> String {
+    let mut text = String::new();
     if let Some(newest) = now.warned.first() {
         let files = match now.warned.len() {
             1 => "1 accepted file has warnings".to_owned(),
             count => format!("{count} accepted files have warnings"),
         };
         let files = paint(AnsiColor::Yellow, &files);
-        let _ = writeln!(text, "\n{files}: `tx why {newest}` shows the newest");
+        let _ = writeln!(text, "{files}: `tx why {newest}` shows the newest");
     }
     if !now.quarantined.is_empty() {
         let records = many(now.quarantined.len(), "record");
         let records = paint(AnsiColor::Red, &format!("{records} cannot be read"));
-        let _ = writeln!(text, "\n{records}: `tx doctor` says which");
+        let _ = writeln!(text, "{records}: `tx doctor` says which");
     }
-    if !now.problems.is_empty() {
-        let _ = writeln!(text, "\n{}", bold("meshes with problems"));
-    }
+    text
+}
+
+fn problems(now: &Now) -> String {
+    let mut lines = String::new();
     for problem in &now.problems {
         let found = &problem.diagnostics;
         let first = found.iter().find(|d| d.severity == Severity::Error);
@@ -156,37 +229,30 @@ fn as_text(now: &Now) -> String {
         };
         let name = printable(&problem.mesh);
         let check = dim(&format!("`tx mesh check {name}`"));
-        let _ = writeln!(
-            text,
-            "  {cross} {name}  {}{more}  {check}",
-            printable(first)
-        );
+        let _ = writeln!(lines, "  {} {name}  {check}", cross());
+        let first = rest_of_line(first, 4 + more.len());
+        let _ = writeln!(lines, "    {first}{more}");
     }
-    if parked > 0 {
-        let letters = paint(AnsiColor::Red, &many(parked, "dead letter"));
-        let _ = writeln!(text, "\n{letters}: `tx dlq list` lists them");
-    }
-    text
+    section("meshes with problems", &lines)
 }
 
-/// What agents and runs have used, if something is known of any.
-fn used(now: &Now) -> String {
-    let agents = now.workers.iter();
-    let agents = agents.map(|worker| {
-        let used = UsageView::in_words(worker.usage.as_ref());
-        (worker.usage.is_some(), worker.agent.to_string(), used)
-    });
-    let runs = now.runs.iter().map(|run| {
-        let name = format!("run {}", printable(&run.run));
-        (run.usage.is_some(), name, run.in_words())
-    });
-    let rows: Vec<(bool, String, String)> = agents.chain(runs).collect();
-    if !rows.iter().any(|(known, _, _)| *known) {
-        return String::new();
+fn dead_letters(now: &Now) -> String {
+    match now.dead_letters {
+        0 => String::new(),
+        count => {
+            let letters = paint(AnsiColor::Red, &many(count, "dead letter"));
+            format!("{letters}: `tx dlq list` lists them\n")
+        }
     }
-    let width = rows.iter().map(|(_, name, _)| name.len()).max();
-    let width = width.unwrap_or(0);
-    let rows = rows.iter();
-    let rows = rows.map(|(_, name, used)| format!("  {name:<width$}  {used}\n"));
-    format!("\n{}\n{}", bold("used"), rows.collect::<String>())
+}
+
+fn section(title: &str, lines: &str) -> String {
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("{}\n{lines}", bold(title)),
+    }
+}
+
+fn cross() -> String {
+    paint(AnsiColor::Red, "✗")
 }

@@ -1,8 +1,13 @@
 //! `tx trace`: all that follows from a message, and what it follows from, as a tree.
 
+use super::layout::{fit, local, took};
+use super::output::dim;
 use super::{Context, Exit, Refused, require_journal};
-use crate::format::report::printable_lines;
+use crate::format::report::{printable, printable_lines};
 use crate::view::{self, Page, find_messages};
+
+/// A headline in a tree is no longer.
+const HEADLINE: usize = 60;
 
 /// Show the whole thread of a message as a tree
 #[derive(clap::Args)]
@@ -20,28 +25,33 @@ pub(super) fn run(context: &Context, verb: &TraceArgs) -> Result<Exit, Refused> 
     context.output.answer(&trace, as_tree)
 }
 
-/// A line a message, under the first of its causes.
+/// A line a message, under the first of its causes: when, how long, from whom to whom, and
+/// its headline.
 pub(super) fn as_tree(trace: &view::Trace) -> String {
     let line = |(before, entry, others): (String, &view::TraceEntry, Vec<&str>)| {
         let gist = &entry.gist;
         let to: Vec<String> = gist.to.iter().map(ToString::to_string).collect();
+        let to = match to.is_empty() {
+            true => String::new(),
+            false => format!(" → {}", to.join(", ")),
+        };
         let kind = gist.kind.map_or("refused", |kind| kind.as_str());
-        let status = gist.status.as_ref().map(|word| format!(" {word}"));
+        let word = gist.status.as_ref().map_or(kind, |status| status.as_str());
         let others = match others.is_empty() {
             true => String::new(),
             false => format!("  (and {})", others.join(", ")),
         };
-        format!(
-            "{before}{}  {kind}{}  {} → {}  {}{others}\n",
-            gist.id,
-            status.unwrap_or_default(),
-            gist.from,
-            to.join(", "),
-            entry.step.as_str(),
-        )
+        let took = match entry.ended {
+            Some(ended) => took(entry.at, ended),
+            None => entry.step.as_str().to_owned(),
+        };
+        let head = format!("{before}{}  ", local(entry.at));
+        let tail = format!("  {}{to}  {took}{others}  {}", gist.from, gist.id);
+        let said = fit(&format!("{word}: {}", gist.headline), HEADLINE);
+        format!("{head}{said}{}\n", dim(&printable(&tail)))
     };
     let tree: String = trace.tree().into_iter().map(line).collect();
     let known = trace.runs.iter().filter(|run| run.usage.is_some());
     let used = known.map(|run| format!("run {} has used: {}\n", run.run, run.in_words()));
-    printable_lines(&(tree + &used.collect::<String>()))
+    tree + &printable_lines(&used.collect::<String>())
 }

@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::exit::FailureView;
+use super::output::talk;
 use super::status::caught_up;
-use super::{Context, Exit, Refused, inbox};
+use super::{Context, Exit, Refused, exit, inbox};
 use crate::actions::{ended, follow};
 use crate::daemon::Heard;
 use crate::format::report::printable_lines;
+use crate::model::MsgId;
 use crate::project::Project;
 use crate::view::{Reason, ResultView, RunView, run_of};
 
@@ -35,6 +38,9 @@ pub(super) struct Waited<T> {
     sent: T,
     #[serde(flatten)]
     run: Option<RunView>,
+    /// Why nothing can be told of it.
+    #[serde(flatten)]
+    failed: Option<FailureView>,
 }
 
 impl Wait {
@@ -44,12 +50,13 @@ impl Wait {
         context: &Context,
         project: &Project,
         path: &str,
+        id: &MsgId,
         sent: T,
     ) -> Result<Exit, Refused> {
         let file = Path::new(path).file_name().unwrap_or_default();
         let came = self.wait.map(|seconds| {
             let patience = Duration::from_secs(seconds);
-            wait(project, &file.to_string_lossy(), patience)
+            wait(project, &file.to_string_lossy(), id, patience)
         });
         let (run, failed) = match came {
             Some(Ok(run)) => (Some(run), None),
@@ -57,18 +64,30 @@ impl Wait {
             None => (None, None),
         };
         // What was sent is sent, whatever came after.
-        let waited = Waited { sent, run };
+        let view = failed.as_ref().map(FailureView::of);
+        let waited = Waited {
+            sent,
+            run,
+            failed: view,
+        };
         context.output.answer(&waited, |waited| {
             printable_lines(&waited.run.as_ref().map(as_text).unwrap_or_default())
         })?;
         if let Some(refused) = failed {
-            return Err(refused);
+            return Ok(exit::tell(refused));
         }
         let run = waited.run.unwrap_or_default();
-        let seen = run
-            .result
-            .filter(|_| run.over.is_none() && !context.output.json);
-        let unread: Vec<_> = seen.and_then(|result| result.unread).into_iter().collect();
+        if run.has_failed {
+            talk(&format!(
+                "  help: `tx runs {id}` shows all that led to it\n"
+            ));
+        }
+        let seen = run.over.is_none() && !context.output.json;
+        let results = run.result.into_iter().chain(run.others);
+        let unread: Vec<_> = results
+            .filter_map(|result| result.unread)
+            .filter(|_| seen)
+            .collect();
         inbox::mark(project, &unread)?;
         Ok(super::output::findings(run.has_failed))
     }
@@ -85,7 +104,7 @@ fn as_text(run: &RunView) -> String {
         text = format!("{}: {}\n", over.step, over.why);
         text.extend(run.result.as_ref().map(|_| "\n"));
     }
-    text.extend(run.result.as_ref().map(result_text));
+    text.extend(run.result.iter().chain(&run.others).map(result_text));
     text
 }
 
@@ -97,7 +116,7 @@ fn result_text(result: &ResultView) -> String {
     text
 }
 
-fn wait(project: &Project, file: &str, patience: Duration) -> Result<RunView, Refused> {
+fn wait(project: &Project, file: &str, id: &MsgId, patience: Duration) -> Result<RunView, Refused> {
     let until = Instant::now() + patience;
     let mut follow = follow(project).map_err(kept)?;
     let mut past = None;
@@ -107,7 +126,7 @@ fn wait(project: &Project, file: &str, patience: Duration) -> Result<RunView, Re
             Heard::Seq(_) => {}
             Heard::Nothing => {
                 let why = format!("nothing came of it within {} s", patience.as_secs());
-                let hint = format!("it goes on: `tx why {file}` tells how far it is");
+                let hint = format!("it goes on: `tx why {id}` tells how far it is");
                 return Err(Refused::new(why).hint(hint).because(Reason::TimedOut));
             }
             Heard::End => return Err(kept(ended())),

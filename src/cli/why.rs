@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::layout::{in_local_time, local};
 use super::{Context, Exit, Refused, gates, require_journal};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
@@ -53,15 +54,16 @@ fn agent_text(agent: &AgentView) -> String {
         waiting_for,
         ..
     } = agent;
-    let since = agent.since.map(|at| format!(" since {at}"));
+    let since = agent.since.map(|at| format!(" since {}", local(at)));
     let is = format!(
-        "{}{}: {waiting_for}",
+        "{}{}: {}",
         state.as_str(),
-        since.unwrap_or_default()
+        since.unwrap_or_default(),
+        in_local_time(waiting_for)
     );
     let mut text = match agent.as_of {
         None => format!("{address} is {is}\n"),
-        Some(at) => format!("as of {at}, {address} was {is}\n"),
+        Some(at) => format!("as of {}, {address} was {is}\n", local(at)),
     };
     for (what, ids) in [("in hand", work), ("waiting", queue)] {
         if !ids.is_empty() {
@@ -98,13 +100,13 @@ pub(super) fn as_text(message: &MessageView) -> String {
         );
     }
     if let (Some(why), Some((at, evidence))) = (&message.refused, &message.refusal) {
-        let _ = writeln!(text, "  refused at {at}: {why}\n    {evidence}");
+        let _ = writeln!(text, "  refused at {}: {why}\n    {evidence}", local(*at));
     }
     for (to, kind, by) in &message.deliveries {
         let by = by.as_ref().map(|by| format!(" ({by})"));
         let _ = writeln!(text, "\n  to {to} as {kind}{}", by.unwrap_or_default());
         for entry in message.ladder.0.iter().filter(|entry| entry.to == *to) {
-            let (at, step, evidence) = (entry.at, entry.step.as_str(), &entry.evidence);
+            let (at, step, evidence) = (local(entry.at), entry.step.as_str(), &entry.evidence);
             let _ = writeln!(text, "    {at}  {step:<12}  {evidence}");
         }
     }
@@ -116,7 +118,7 @@ pub(super) fn as_text(message: &MessageView) -> String {
         }
     }
     for waits in &message.waiting_for {
-        let _ = writeln!(text, "\n  waits for {waits}");
+        let _ = writeln!(text, "\n  waits for {}", in_local_time(waits));
     }
     printable_lines(&text)
 }

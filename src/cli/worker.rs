@@ -1,4 +1,4 @@
-//! `tx worker`: the agents that have had something to do, and what they do now.
+//! `tx worker`: the agents, and what they do now.
 
 use std::fmt::Write;
 
@@ -6,17 +6,21 @@ use clap::builder::styling::AnsiColor;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::output::{ago, dim, paint};
-use super::{Context, Exit, Refused, open_journal, require_journal};
+use super::layout::{duration, fit, in_local_time, local, rest_of_line};
+use super::output::{dim, paint};
+use super::{Context, Exit, Refused, daemon_path, open_journal, require_journal};
 use crate::actions::{Panes, WorkerDone, restart_worker, stop_worker};
 use crate::daemon::running;
-use crate::format::report::{printable, printable_lines};
+use crate::format::report::printable_lines;
 use crate::model::Address;
 use crate::project::Project;
-use crate::view::{Time, WorkerState, WorkerView, find_agent, workers};
+use crate::view::{FoldedJournal, Time, WorkerState, WorkerView, find_agent, own_meshes, workers};
 
 /// How many lines of a pane's past are shown.
 const LINES: &str = "-200";
+
+/// No column of names or states is wider.
+const WIDEST: usize = 30;
 
 /// What a pane shows.
 #[derive(Serialize, JsonSchema)]
@@ -76,14 +80,15 @@ fn list(context: &Context, project: &Project) -> Result<Exit, Refused> {
         false => None,
     };
     let pane = |agent: &Address| Some(panes.as_ref()?.pane(agent)?.0.to_owned());
-    let rows = past.as_ref().map(|past| workers(past.all(), pane));
-    let rows = rows.transpose()?.unwrap_or_default();
+    let own = own_meshes(project, &daemon_path(project));
+    let history = past.as_ref().map(FoldedJournal::all);
+    let rows = workers(history, &own.agents, pane)?;
     context.output.answer(&rows, |rows| {
         let at = past.filter(|_| running(project).is_none());
         let at = at.map(|past| Time(past.state.at()));
         match (rows.is_empty(), at) {
-            (true, _) => "no worker has had anything to do yet\n".into(),
-            (false, Some(at)) => format!("as of {at}:\n{}", table(rows, true)),
+            (true, _) => "the meshes of this project have no agents\n".into(),
+            (false, Some(at)) => format!("as of {}:\n{}", local(at), table(rows, true)),
             (false, None) => table(rows, false),
         }
     })
@@ -92,33 +97,52 @@ fn list(context: &Context, project: &Project) -> Result<Exit, Refused> {
 /// The workers as people read them, a line each. Without a daemon nobody is at anything:
 /// that is what each of them was at.
 pub(super) fn table(rows: &[WorkerView], was: bool) -> String {
-    let name = rows.iter().map(|row| row.agent.to_string().len());
-    let name = name.max().unwrap_or(0);
+    let widest = |texts: &mut dyn Iterator<Item = String>| {
+        let widths = texts.map(|text| text.len());
+        widths.max().unwrap_or(0).min(WIDEST)
+    };
+    let word = |row: &WorkerView| match was && row.state != WorkerState::Idle {
+        true => format!("was {}", row.state.as_str()),
+        false => row.state.as_str().to_owned(),
+    };
+    let name = widest(&mut rows.iter().map(|row| row.agent.to_string()));
+    let state = widest(&mut rows.iter().map(word));
     let mut text = String::new();
     for row in rows {
         let (symbol, colour) = look(row.state);
-        let (word, colour) = match was && row.state != WorkerState::Idle {
-            true => (
-                format!("was {}", row.state.as_str()),
-                AnsiColor::BrightBlack,
-            ),
-            false => (row.state.as_str().to_owned(), colour),
+        let colour = match was && row.state != WorkerState::Idle {
+            true => AnsiColor::BrightBlack,
+            false => colour,
         };
         let waiting = match row.queue {
             0 => String::new(),
-            count => dim(&format!("  ({count} waiting)")),
+            count => format!("  ({count} waiting)"),
         };
+        let since = row.since.map(|since| duration(since, None));
+        let taken = 4 + name + 2 + state + 2 + 4 + 2 + waiting.len();
         let _ = writeln!(
             text,
-            "  {} {:<name$}  {}  {}  {}{waiting}",
+            "  {} {:<name$}  {}  {}  {}{}",
             paint(colour, symbol),
-            row.agent.to_string(),
-            paint(colour, &format!("{word:<14}")),
-            dim(&format!("{:>4}", ago(row.since))),
-            printable(&row.reason),
+            fit(&row.agent.to_string(), name),
+            paint(colour, &format!("{:<state$}", word(row))),
+            dim(&format!("{:>4}", since.unwrap_or_default())),
+            rest_of_line(&does(row), taken),
+            dim(&waiting),
         );
     }
     text
+}
+
+/// What a worker does, or why it does not: its work has a headline.
+fn does(row: &WorkerView) -> String {
+    match (row.state, &row.headline) {
+        (WorkerState::Working, Some(headline)) if row.attempt > 1 => {
+            format!("{headline} (attempt {})", row.attempt)
+        }
+        (WorkerState::Working, Some(headline)) => headline.to_string(),
+        (_, _) => in_local_time(&row.reason),
+    }
 }
 
 fn look(state: WorkerState) -> (&'static str, AnsiColor) {

@@ -23,6 +23,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::attempt::{Attempt, Ended, MARK, MOST_KEPT};
 use super::platform::{this_program, tie_to_parent};
+use crate::engine::OUTPUT_CUT;
 use crate::format::report::printable_lines;
 use crate::model::Mode;
 use crate::project::create_private;
@@ -253,11 +254,11 @@ impl Kept {
         if self.is_full {
             return;
         }
-        let room = (MOST_KEPT - NOT_ALL.len()).saturating_sub(self.content.len());
+        let room = (MOST_KEPT - OUTPUT_CUT.len()).saturating_sub(self.content.len());
         self.add(&read[..room.min(read.len())]);
         if read.len() > room {
             self.is_full = true;
-            self.add(NOT_ALL.as_bytes());
+            self.add(OUTPUT_CUT.as_bytes());
         }
     }
 
@@ -291,8 +292,6 @@ impl Kept {
         Ok(())
     }
 }
-
-const NOT_ALL: &str = "\n[tx: it printed more, which was not kept]\n";
 
 /// Write what could not be written so far; it is tried for long. If that is in vain: why.
 fn save(attempt: &Attempt, kept: &[&Mutex<Kept>]) -> Result<(), String> {

@@ -390,7 +390,8 @@ impl State {
             held.facts.way.clone_from(&way);
         }
         let body = format!("{from}: {why}");
-        self.tell_core_of_parked("a message was parked", body, Some(number));
+        let headline = self.parked_headline("a message was parked", Some(number), &body);
+        self.tell_core_of_parked(&headline, body, Some(number));
         self.end_all(number, Step::Parked, why);
         if way.is_some() {
             // Its author is done all the same: the chain ends here.

@@ -260,7 +260,15 @@ impl State {
             WorkerState::Starting { work, .. } => {
                 self.fail(who, work, "its work could not be given in time".into());
             }
-            WorkerState::Working { work } => self.fail(who, work, "it took too long".into()),
+            WorkerState::Working { work } => {
+                let limit = self.agent(who).and_then(|agent| agent.timeout);
+                let limit = limit.map(|limit| format!(" of {} s", limit.0));
+                let why = format!(
+                    "it took longer than its limit{} (`timeout` of the agent, in its mesh)",
+                    limit.unwrap_or_default()
+                );
+                self.fail(who, work, why);
+            }
             WorkerState::Checking { work, round } => self.checks_timed_out(who, work, round),
             status => self.worker_mut(who).status = status,
         }

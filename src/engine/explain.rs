@@ -165,7 +165,7 @@ impl State {
 
     fn name_of(&self, number: MessageNo) -> String {
         match self.messages.get(number) {
-            Some(held) => format!("`{}`", held.facts.id),
+            Some(held) => format!("“{}” (`{}`)", held.facts.headline, held.facts.id),
             None => format!("message {}", number.0),
         }
     }

@@ -116,11 +116,9 @@ impl State {
             if let Some(held) = self.messages.get_mut(number) {
                 held.facts.way = Some(late.outcome.way.clone());
             }
-            self.tell_core_of_parked(
-                "an outcome was parked",
-                format!("{who}: {why}"),
-                Some(number),
-            );
+            let body = format!("{who}: {why}");
+            let headline = self.parked_headline("an outcome was parked", Some(number), &body);
+            self.tell_core_of_parked(&headline, body, Some(number));
             return self.end_outcome(number, Step::Parked, &why);
         }
         self.finish_late(who, late.outcome, &late.parked, &late.known);

@@ -255,9 +255,27 @@ impl MessageRecord {
         status == Some("error")
     }
 
+    /// Is it a task of core's, the first message of a run?
+    pub fn begins_run(&self) -> bool {
+        self.run == Some(self.number)
+    }
+
+    /// Is it in the inbox of core, and was not read yet?
+    pub fn is_unread(&self) -> bool {
+        self.reached_core().is_some() && self.read.is_none()
+    }
+
     /// Have all deliveries ended?
     pub fn is_over(&self) -> bool {
         self.deliveries.iter().all(Delivery::is_over)
+    }
+
+    /// When the last delivery ended, if all have.
+    pub fn ended(&self) -> Option<i64> {
+        let ladders = self.deliveries.iter();
+        let ends = ladders.filter_map(|delivery| delivery.ladder.last());
+        let last = ends.map(|entry| entry.at).max();
+        self.is_over().then(|| last.unwrap_or(self.at))
     }
 
     /// The step that the least advanced delivery has reached.

@@ -64,7 +64,7 @@ pub use asks::Ask;
 pub use effect::{Effect, SystemMessage, Turn};
 pub use event::{
     Alive, Arrived, AttemptId, Command, Decision, Dialog, DialogKind, Event, LoadedMesh,
-    ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, exited_with,
+    OUTPUT_CUT, ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, exited_with,
 };
 pub use fanout::{BlockPhase, BlockRules};
 pub use infer::{

@@ -6,6 +6,7 @@
 use indexmap::IndexSet;
 
 use super::accept::HOPS;
+use super::checking::first_line;
 use super::effect::{Effect, SystemMessage};
 use super::event::Rejected;
 use super::failures::FAILURES;
@@ -255,6 +256,20 @@ impl State {
         self.inform_core(headline, body, about, notification);
     }
 
+    /// A headline that names what was parked, and why.
+    pub(super) fn parked_headline(
+        &self,
+        what: &str,
+        about: Option<MessageNo>,
+        why: &str,
+    ) -> String {
+        let why = first_line(why);
+        match about.and_then(|about| self.messages.facts(about)) {
+            Some(facts) => format!("{what}: {}: {why}", facts.headline),
+            None => format!("{what}: {why}"),
+        }
+    }
+
     fn inform_core(
         &mut self,
         headline: &str,
@@ -342,7 +357,10 @@ impl State {
             Some(author) => {
                 self.repair_note(&author.clone(), "a message of yours was refused", body);
             }
-            None => self.tell_core("a file was refused", body, None),
+            None => {
+                let headline = format!("a file was refused: {}", gist_of_report(&body));
+                self.tell_core(&headline, body, None);
+            }
         }
     }
 
@@ -445,6 +463,13 @@ impl State {
             reason: rejected.report,
         });
     }
+}
+
+/// The first line of a refusal; of a report, its first error.
+fn gist_of_report(body: &str) -> String {
+    let (path, report) = body.split_once(": ").unwrap_or(("", body));
+    let error = report.lines().find(|line| line.starts_with("error["));
+    first_line(&format!("{path}: {}", error.unwrap_or(report)))
 }
 
 fn system(part: &str) -> Address {

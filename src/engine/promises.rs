@@ -1,7 +1,7 @@
 //! What always holds. Checked after every step where assertions are on, and in the
 //! simulation; each check looks only at what the step had to do with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::fanout::FanOut;
 use super::message_record::{Delivery, MessageNo, Step};
@@ -14,7 +14,7 @@ use crate::model::Address;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("promise {promise} is broken: {how}")]
 pub struct Broken {
-    /// Which, from 1 to 7.
+    /// Which, by its number in docs/architecture.md.
     pub promise: u8,
     /// How.
     pub how: String,
@@ -30,6 +30,7 @@ impl State {
             .find_map(|held| self.message_lost(held))
             .or_else(|| touched.agents.iter().find_map(|who| self.worker_wrong(who)))
             .or_else(|| self.counts_wrong())
+            .or_else(|| self.blocks_wrong())
     }
 
     /// Check everything.
@@ -41,6 +42,7 @@ impl State {
             .find_map(|held| self.message_lost(held))
             .or_else(|| workers.into_iter().find_map(|who| self.worker_wrong(who)))
             .or_else(|| self.counts_wrong())
+            .or_else(|| self.blocks_wrong())
             .or_else(|| self.timers_wrong())
     }
 
@@ -286,6 +288,55 @@ impl State {
         let held = u64::try_from(self.messages.len()).unwrap_or(u64::MAX);
         (counts.accepted != counts.left + held)
             .then(|| broken(1, format!("{counts:?}, and {held} are held")))?
+    }
+
+    /// 10: a member counts once, and a block joins once.
+    fn blocks_wrong(&self) -> Option<Broken> {
+        let mut members: BTreeMap<(MessageNo, u32), u32> = BTreeMap::new();
+        let mut joins: BTreeSet<MessageNo> = BTreeSet::new();
+        let mut older: BTreeSet<MessageNo> = BTreeSet::new();
+        let items = self.workers.iter().flat_map(|(_, worker)| {
+            let in_hand = worker.status.work().into_iter();
+            let in_hand = in_hand.flat_map(|work| work.items.iter().map(|(_, item)| item));
+            worker.inbox.values().chain(in_hand)
+        });
+        for place in items.filter_map(|item| item.place.as_ref()) {
+            if let Some(joined) = place.joined()
+                && (self.fan_outs.is_open(joined.block) || !joins.insert(joined.block))
+            {
+                return broken(10, format!("block {} is joined twice", joined.block.0));
+            }
+            if let Some(member) = place.member() {
+                // In older journals members had no numbers.
+                if member.total == 0 {
+                    older.insert(member.block);
+                }
+                *members.entry(member.id()).or_default() += 1;
+            }
+        }
+        let mut results: BTreeSet<MessageNo> = BTreeSet::new();
+        for (block, fan_out) in self.fan_outs.iter() {
+            for (member, index) in fan_out.members.iter().zip(0..) {
+                let has = members.get(&(block, index)).copied().unwrap_or_default();
+                // One that gathers is decided: its members may be retried, and no longer count.
+                let counts = !older.contains(&block) && fan_out.gathers().is_none();
+                if has != member.open && counts {
+                    let open = member.open;
+                    return broken(
+                        10,
+                        format!(
+                            "member {index} of block {} has {has} items, and {open} count",
+                            block.0
+                        ),
+                    );
+                }
+                let mut kept = member.results.iter().chain(&member.errors);
+                if let Some(twice) = kept.find(|kept| !results.insert(**kept)) {
+                    return broken(10, format!("message {} counts twice", twice.0));
+                }
+            }
+        }
+        None
     }
 
     /// 4: the times that are set are those that the state says.

@@ -87,7 +87,9 @@ impl State {
     pub(super) fn park_item(&mut self, to: &Address, item: Item, why: &str) {
         if item.verdict.is_none() {
             let about = item.messages.first().copied();
-            self.tell_core_of_parked("a message was parked", format!("{to}: {why}"), about);
+            let body = format!("{to}: {why}");
+            let headline = self.parked_headline("a message was parked", about, &body);
+            self.tell_core_of_parked(&headline, body, about);
         }
         self.park_messages(to, &item, why);
     }

@@ -4,6 +4,8 @@
 //! and what is known to have been given to it. What tx itself lost in a crash is no
 //! failure of the agent's.
 
+use std::collections::BTreeSet;
+
 use super::accept::HOPS;
 use super::effect::Effect;
 use super::event::{Alive, AttemptId, Command, Decision, ProcessExit};
@@ -182,11 +184,22 @@ impl State {
     fn stop(&mut self, who: &Address) {
         if who.slot.is_none() && self.slots(who).is_some() {
             self.worker_mut(who).stopped = true;
-            for worker in self.current_workers(who) {
-                self.stop(&worker);
+            for worker in self.all_workers(who) {
+                self.stop_one(&worker);
             }
             return;
         }
+        self.stop_one(who);
+    }
+
+    /// The workers that an agent has, and those that it had and that still have something to do:
+    /// a reload may have given it numbered ones, or fewer.
+    fn all_workers(&self, agent: &Address) -> BTreeSet<Address> {
+        let known = self.workers.of_agent(agent).map(|(who, _)| who.clone());
+        known.chain(self.current_workers(agent)).collect()
+    }
+
+    fn stop_one(&mut self, who: &Address) {
         if self.agent(who).is_none() && !self.workers.contains(who) {
             return;
         }
@@ -204,12 +217,15 @@ impl State {
     /// Let a worker go on, or all of an agent.
     fn restart(&mut self, who: &Address) {
         if who.slot.is_none() && self.slots(who).is_some() {
-            self.worker_mut(who).stopped = false;
-            for worker in self.current_workers(who) {
-                self.restart(&worker);
+            for worker in self.all_workers(who) {
+                self.restart_one(&worker);
             }
             return;
         }
+        self.restart_one(who);
+    }
+
+    fn restart_one(&mut self, who: &Address) {
         if !self.workers.contains(who) {
             return;
         }

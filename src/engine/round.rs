@@ -201,7 +201,7 @@ impl Round {
     pub(super) fn give_up(&mut self) -> Vec<Reported> {
         let pending = std::mem::take(&mut self.pending);
         let late = pending.iter().map(|pending| {
-            let why = "it took too long".to_owned();
+            let why = "it took longer than the `timeout` of its gate".to_owned();
             pending.reported(report(&pending.gate, GateVerdict::Error, why))
         });
         let late: Vec<Reported> = late.collect();

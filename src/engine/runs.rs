@@ -316,6 +316,11 @@ impl State {
             false => "a run is complete",
         };
         let failed = run.has_failed(mesh);
+        let first = self.messages.facts(number).or(run.first.as_deref());
+        let headline = match first {
+            Some(first) => format!("{headline}: {}", first.headline),
+            None => headline.to_owned(),
+        };
         if let Some(run) = self.runs.0.get_mut(&number) {
             run.ended = true;
         }
@@ -323,7 +328,7 @@ impl State {
             self.run_is_complete(number);
         }
         self.output.run_ended = true;
-        self.tell_core_again(headline, body, Some(number));
+        self.tell_core_again(&headline, body, Some(number));
     }
 
     /// Does a message of this run wait for an agent of its mesh?

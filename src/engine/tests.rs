@@ -41,6 +41,7 @@ mod rules_notes;
 mod rules_turns;
 mod runs;
 mod silence;
+mod spellings;
 mod turns;
 mod unstartable;
 mod usage;

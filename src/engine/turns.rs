@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use super::accept::AcceptedMessage;
 use super::checking::first_line as first_line_of;
 use super::effect::Effect;
-use super::event::{ProcessExit, Traits, exited_with};
+use super::event::{OUTPUT_CUT, ProcessExit, Traits, exited_with};
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::notes::Note;
 use super::state::State;
@@ -231,7 +231,21 @@ impl State {
             parts,
         } = printed;
         let status: OutcomeWord = word.parse().expect("a word is a status");
-        let headline: String = headline.unwrap_or(word).chars().take(120).collect();
+        let headline: String = match headline {
+            Some(headline) => headline.chars().take(120).collect(),
+            None => "it printed nothing".into(),
+        };
+        let is_text = headline
+            .chars()
+            .any(|c| !c.is_control() && !c.is_whitespace());
+        let headline = match is_text {
+            true => headline,
+            false => "it printed no readable text".into(),
+        };
+        let headline = match text.ends_with(OUTPUT_CUT) {
+            true => format!("{headline} (it printed too much: the end was cut)"),
+            false => headline,
+        };
         let number = self.next_number();
         let id = self.letter_of_output(number, who, &status, &headline, text);
         let now = utc(self.at).fixed_offset();
@@ -319,7 +333,7 @@ impl State {
             let body = format!("{who}: {why}");
             let headline = match findings {
                 Some(findings) => format!("gates parked work: {}", first_line_of(findings)),
-                None => "work was parked".to_owned(),
+                None => self.parked_headline("work was parked", about, &body),
             };
             self.tell_core_of_parked(&headline, body, about);
         }

@@ -98,6 +98,11 @@ impl UnboundFile {
 }
 
 impl State {
+    /// Does this file wait until it is known who wrote it?
+    pub fn is_unbound(&self, path: &str, hash: &str) -> bool {
+        self.unbound.has(path, hash)
+    }
+
     /// A message, if it is known who wrote it; else it waits.
     pub(super) fn with_writer(&mut self, mut arrived: Arrived) -> Option<Arrived> {
         let from = arrived.envelope.from.clone();

@@ -47,11 +47,11 @@ impl<'a> Findings<'a> {
     /// A fault of YAML at this byte of the file.
     pub(super) fn yaml_fault(&mut self, at: usize, fault: &Fault) {
         let (code, hint) = match fault.cause {
-            Cause::Syntax => (Code::NotYaml, "mend the YAML"),
+            Cause::Syntax => (Code::NotYaml, "fix the YAML"),
             Cause::Duplicate => (Code::DuplicateKey, "keep one of the two"),
             Cause::Limit => (Code::YamlTooDeep, "write the values out, flat"),
         };
-        let hint = fault.hint.unwrap_or(hint);
+        let hint = fault.hint.as_deref().unwrap_or(hint);
         self.say(code, at..at + 1, fault.message.clone(), hint);
     }
 
@@ -82,7 +82,7 @@ impl<'a> Findings<'a> {
                 .last()
                 .map_or(0..0, |d| d.place.start..d.place.end);
             let message = format!("{} more findings are not shown", self.left_out);
-            let hint = "mend those that are shown, then look again";
+            let hint = "fix those that are shown, then look again";
             self.list
                 .push(self.text.diagnose(Code::MoreFindings, place, message, hint));
         }

@@ -12,8 +12,16 @@ use crate::runtime::Runtimes;
 pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
     let at = SourceText(text);
     let mut value = yaml::parse(text).map_err(|fault| {
-        let hint = fault.hint.unwrap_or("settings are YAML, `key: value`");
-        at.diagnose(Code::NotYaml, at.line_at(fault.at), fault.message, hint)
+        let hint = fault
+            .hint
+            .as_deref()
+            .unwrap_or("settings are YAML, `key: value`");
+        at.diagnose(
+            Code::NotYaml,
+            at.line_at(fault.at),
+            fault.message.clone(),
+            hint,
+        )
     })?;
     if value == Value::Null {
         return Ok(Settings::default());

@@ -162,6 +162,38 @@ impl History<'_> {
         Ok(found)
     }
 
+    /// The newest tasks of core's, finished or not; the newest first.
+    pub fn tasks(self, limit: usize) -> Result<Vec<MessageRecord>, Error> {
+        let mut found = self.unfinished(MessageRecord::begins_run);
+        found.extend(self.left(self.reader.tasks(limit)?));
+        found.sort_by_key(|facts| Reverse(facts.number));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// How many tasks there were so far.
+    pub fn count_tasks(self) -> Result<usize, Error> {
+        let held = self.state.open_messages();
+        let held = held.filter(|held| held.facts.begins_run());
+        let mut count = self.reader.count_tasks(None)?;
+        for facts in held.map(|held| &held.facts) {
+            count += usize::from(self.reader.message(facts.number)?.is_none());
+        }
+        Ok(count)
+    }
+
+    /// How many tasks came to an end, without those that were parked.
+    pub fn count_finished_tasks(self) -> Result<usize, Error> {
+        let mut open = 0;
+        // A run that goes on again is in both.
+        for run in self.state.open_runs() {
+            let kept = self.reader.message(run)?;
+            open += usize::from(kept.is_some_and(|facts| !facts.is_dead_letter()));
+        }
+        let all = self.reader.count_tasks(Some(Step::Parked))?;
+        Ok(all.saturating_sub(open))
+    }
+
     /// The messages of these threads, in order.
     pub fn threads(
         self,

@@ -180,6 +180,23 @@ impl Reader {
         Ok(open)
     }
 
+    /// The newest tasks of core's that have left the state; the newest first.
+    pub fn tasks(&self, limit: usize) -> Result<Vec<MessageRecord>, Error> {
+        self.facts(
+            "SELECT body, version FROM messages WHERE task = 1 ORDER BY number DESC LIMIT ?",
+            [limit],
+        )
+    }
+
+    /// How many those are, without those that ended at one step.
+    pub fn count_tasks(&self, without: Option<Step>) -> Result<usize, Error> {
+        self.ask(|connection| {
+            let count = "SELECT count(*) FROM messages WHERE task = 1 AND step != ?";
+            let mut statement = connection.prepare_cached(count)?;
+            statement.query_row([without.map_or("", Step::as_str)], |row| row.get(0))
+        })
+    }
+
     /// How many messages ended at this step.
     pub fn count_at_step(&self, step: Step) -> Result<usize, Error> {
         self.ask(|connection| {
@@ -289,8 +306,9 @@ pub(super) fn keep(connection: &Connection, facts: &MessageRecord) -> rusqlite::
     connection
         .prepare_cached(
             "INSERT OR REPLACE INTO messages
-             (number, id, written, sender, path, step, at, record, for_core, read, version, body)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             (number, id, written, sender, path, step, at, record, for_core, read, version, body,
+              task)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         )?
         .execute(params![
             facts.number.0,
@@ -305,6 +323,7 @@ pub(super) fn keep(connection: &Connection, facts: &MessageRecord) -> rusqlite::
             facts.read,
             MESSAGE.version(),
             body,
+            facts.begins_run(),
         ])?;
     let mut threads = connection
         .prepare_cached("INSERT OR IGNORE INTO threads (thread, number) VALUES (?, ?)")?;

@@ -14,7 +14,8 @@ use super::Error;
 /// `txj1` in ASCII, in the header of every journal.
 const APPLICATION: u32 = 0x7478_6a31;
 /// What makes the tables of one format those of the next, from the first on.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     ALTER TABLE snapshots ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
     ALTER TABLE messages ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
     ALTER TABLE messages ADD COLUMN for_core INTEGER NOT NULL DEFAULT 0;
@@ -25,7 +26,13 @@ const MIGRATIONS: &[&str] = &["
                   WHERE d.value ->> '$.to' = 'core/core');
     CREATE INDEX messages_for_core ON messages (number) WHERE for_core = 1;
     CREATE INDEX messages_unread ON messages (number) WHERE for_core = 1 AND read IS NULL;
-"];
+",
+    "
+    ALTER TABLE messages ADD COLUMN task INTEGER NOT NULL DEFAULT 0;
+    UPDATE messages SET task = 1 WHERE body ->> '$.run' = number;
+    CREATE INDEX messages_task ON messages (number, step) WHERE task = 1;
+",
+];
 
 /// The version of the tables.
 pub(super) const FORMAT: u32 = MIGRATIONS.len() as u32 + 1;
@@ -63,8 +70,10 @@ const TABLES: &str = "
         for_core INTEGER NOT NULL,
         read INTEGER,
         version INTEGER NOT NULL,
-        body TEXT NOT NULL
+        body TEXT NOT NULL,
+        task INTEGER NOT NULL
     );
+    CREATE INDEX messages_task ON messages (number, step) WHERE task = 1;
     CREATE INDEX messages_for_core ON messages (number) WHERE for_core = 1;
     CREATE INDEX messages_unread ON messages (number) WHERE for_core = 1 AND read IS NULL;
     CREATE INDEX messages_id ON messages (id);

@@ -324,7 +324,8 @@ fn the_unread_is_found_quickly_among_many_old_ones() {
     let connection = rusqlite::Connection::open(&path).unwrap();
     let copies = "INSERT INTO messages
         WITH RECURSIVE n (number) AS (SELECT 2 UNION ALL SELECT number + 1 FROM n LIMIT 99999)
-        SELECT n.number, id, written, sender, path, step, at, record, for_core, read, version, body
+        SELECT n.number, id, written, sender, path, step, at, record, for_core, read, version, body,
+               task
         FROM n, messages m WHERE m.number = 1";
     assert_eq!(connection.execute(copies, []).unwrap(), 99_999);
     let reader = Reader::open(&path).unwrap();

@@ -15,5 +15,5 @@ pub use client::{Client, Error, OutputLines};
 pub use environment::is_of_tx;
 pub use panes::{PaneId, PaneInfo, Person, Window, session_name};
 pub use quote::literal;
-pub use server::{Server, ServerId};
+pub use server::{HUB, Server, ServerId};
 pub use typing::{CORE, Mark, PaneSnapshot, Paste, What};

@@ -15,7 +15,9 @@ use super::quote::{arguments, line};
 
 /// The session that keeps the server alive, and that the client is attached to. No mesh
 /// can have this name.
-const HUB: &str = "_tx";
+pub const HUB: &str = "_tx";
+/// A window in the line at the foot: its number, its name, and whether its program ended.
+const WINDOW: &str = "#I:#W#{?window_flags,#{window_flags}, }#{?pane_dead,(ended) ,}";
 /// How long a client of a tx that is no more may take to go.
 const LAST_CLIENT: Duration = Duration::from_secs(2);
 
@@ -82,13 +84,22 @@ impl Server {
             ("status-interval", "0"),
             ("status-style", "bg=default,fg=default"),
             ("window-status-current-style", "bold"),
-            ("status-left", " tx: #{session_name} "),
-            ("status-left-length", "40"),
+            // Every other window says the way back.
+            (
+                "status-left",
+                " tx: #{session_name} #{?#{==:#{session_name},core},,(Ctrl-b b: core) }",
+            ),
+            ("status-left-length", "60"),
+            // The line that tmux writes itself would push short output out of sight.
+            ("remain-on-exit-format", ""),
+            ("window-status-format", WINDOW),
+            ("window-status-current-format", WINDOW),
             ("status-right", ""),
             ("status-right-length", "120"),
         ];
-        let settings = settings
-            .map(|(name, value)| SetOption::new().global().option(name).value(value).build());
+        // An older tmux does not know all of them.
+        let set = || SetOption::new().global().quiet();
+        let settings = settings.map(|(name, value)| set().option(name).value(value).build());
         let mut start = self.command();
         start.args(hub.to_vec().iter().map(AsRef::<str>::as_ref));
         for setting in &settings {

@@ -59,10 +59,15 @@ impl AskView {
     }
 }
 
-/// What a message says besides its headline, which is often all of it.
+/// What a message says besides its headline, which is often its first line, or all of it.
 pub(crate) fn beyond<'b>(headline: &str, body: &'b str) -> Option<&'b str> {
-    let body = body.trim_end();
-    (body.trim_start() != headline && !body.is_empty()).then_some(body)
+    let body = body.trim_start_matches('\n').trim_end();
+    let (first, rest) = body.split_once('\n').unwrap_or((body, ""));
+    let more = match first.trim() == headline {
+        true => rest.trim_start_matches('\n'),
+        false => body,
+    };
+    (!more.is_empty()).then_some(more)
 }
 
 /// A text as one word of a shell.

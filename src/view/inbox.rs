@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Listed, Page, Time, content};
+use super::{TaskName, Time, content};
 use crate::daemon::file_with;
 use crate::engine::{MessageNo, MessageRecord};
 use crate::journal::{Error, History};
@@ -19,6 +19,8 @@ pub(crate) struct InboxView {
     pub(crate) kind: Option<Kind>,
     pub(crate) status: Option<OutcomeWord>,
     pub(crate) headline: Line,
+    /// The task that it answers or is about.
+    pub(crate) task: Option<TaskName>,
     /// When it came.
     pub(crate) at: Time,
     /// Its file.
@@ -34,15 +36,19 @@ pub(crate) struct InboxView {
     pub(crate) number: MessageNo,
 }
 
-/// What has come, in that order; all of it, or what is unread. `bus` has the files.
+/// What has come, in that order; all of it, or what is unread. `bus` has the files. With
+/// `last`, only so many of the newest, and how many came before.
 pub(crate) fn inbox(
     history: History,
     bus: &Path,
     all: bool,
-    page: Page,
-) -> Result<Listed<InboxView>, Error> {
-    let found = page.of(history.inbox(all)?, |facts| facts.number);
-    found.try_map(|facts| InboxView::of(history, bus, &facts))
+    last: Option<usize>,
+) -> Result<(Vec<InboxView>, usize), Error> {
+    let found = history.inbox(all)?;
+    let before = last.map_or(0, |last| found.len().saturating_sub(last));
+    let shown = found[before..].iter();
+    let shown = shown.map(|facts| InboxView::of(history, bus, facts));
+    Ok((shown.collect::<Result<_, _>>()?, before))
 }
 
 impl InboxView {
@@ -60,6 +66,7 @@ impl InboxView {
             kind: delivery.map(|delivery| delivery.kind),
             status: facts.status.clone(),
             headline: facts.headline.clone(),
+            task: TaskName::of(history, facts)?,
             at: Time(facts.reached_core().map_or(facts.at, |entry| entry.at)),
             path: bus.join(file_with(facts)).to_string_lossy().into(),
             read: facts.read.is_some(),

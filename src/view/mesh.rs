@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CannotView;
-use crate::model::{Diagnostic, Mesh, Mode, Name, Severity};
+use crate::model::{Address, Diagnostic, Mesh, Mode, Name, Severity};
 use crate::project::{Catalogue, MeshEntry, MeshSource, Project};
 use crate::runtime::Runtimes;
 
@@ -69,6 +69,15 @@ pub(crate) struct MeshProblems {
     pub(crate) diagnostics: Vec<DiagnosticView>,
 }
 
+/// The project's own meshes.
+#[derive(Debug, Default)]
+pub(crate) struct OwnMeshes {
+    /// Those with problems.
+    pub(crate) problems: Vec<MeshProblems>,
+    /// The agents of those that load.
+    pub(crate) agents: Vec<Address>,
+}
+
 impl DiagnosticView {
     /// All that was found in a file.
     pub(crate) fn all<'d>(
@@ -127,21 +136,27 @@ impl MeshCheck {
     }
 }
 
-/// The project's own meshes with problems, as they are now in its files. Programs are looked
-/// up by this PATH.
-pub(crate) fn problems(project: &Project, path: &OsStr) -> Vec<MeshProblems> {
+/// The project's own meshes, as they are now in its files. Programs are looked up by this PATH.
+pub(crate) fn own_meshes(project: &Project, path: &OsStr) -> OwnMeshes {
     let Catalogue { entries, runtimes } = Catalogue::load(Some(project));
-    let own = entries
-        .into_iter()
-        .filter(|entry| entry.place != MeshSource::BuiltIn);
-    let checked = own.map(|mut entry| {
-        entry.check_runnable(project, &runtimes, path);
-        MeshProblems {
-            diagnostics: DiagnosticView::all(&entry.place.to_string(), entry.problems()),
-            mesh: entry.name,
+    let mut own = OwnMeshes::default();
+    for mut entry in entries {
+        if entry.place == MeshSource::BuiltIn {
+            continue;
         }
-    });
-    checked
-        .filter(|problems| !problems.diagnostics.is_empty())
-        .collect()
+        entry.check_runnable(project, &runtimes, path);
+        if let Some(mesh) = &entry.mesh {
+            let agents = mesh.agents.keys();
+            let agents = agents.map(|agent| Address::new(mesh.name.clone(), agent.clone()));
+            own.agents.extend(agents);
+        }
+        let diagnostics = DiagnosticView::all(&entry.place.to_string(), entry.problems());
+        if !diagnostics.is_empty() {
+            own.problems.push(MeshProblems {
+                diagnostics,
+                mesh: entry.name,
+            });
+        }
+    }
+    own
 }

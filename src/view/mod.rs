@@ -8,6 +8,7 @@ mod ask;
 mod dead_letter;
 mod event;
 mod feed;
+mod full_message;
 mod gates;
 mod inbox;
 mod ladder;
@@ -19,6 +20,7 @@ mod refused;
 mod replay;
 mod run;
 mod runtime;
+mod task;
 mod time;
 mod trace;
 mod usage;
@@ -31,11 +33,12 @@ pub(crate) use ask::{AskKind, AskView, asks, word as shell_word};
 pub(crate) use dead_letter::{DeadLetter, DeadLetterView, dead_letters, find_dead_letter};
 pub(crate) use event::{EventFilter, EventView, Events};
 pub(crate) use feed::{Hop, MessageFeed};
+pub(crate) use full_message::FullMessage;
 pub(crate) use gates::{CheckingView, GateView, checking, gates_of};
 pub(crate) use inbox::{InboxView, inbox};
 pub(crate) use ladder::{MessageView, content, find_messages};
 pub(crate) use mesh::{
-    DiagnosticView, MeshCheck, MeshLine, MeshList, MeshProblems, MeshView, problems,
+    DiagnosticView, MeshCheck, MeshLine, MeshList, MeshProblems, MeshView, OwnMeshes, own_meshes,
 };
 pub(crate) use now::{Now, Queue};
 pub(crate) use page::{Listed, Page};
@@ -44,9 +47,10 @@ pub(crate) use refused::{Reason, Refused, nothing_yet};
 pub(crate) use replay::{Differences, Judgement, StateView, compare, state_at};
 pub(crate) use run::{ResultView, RunView, is_under_way, run_of};
 pub(crate) use runtime::{CannotView, DialogWants, LookState, LookView, RuntimeLine, RuntimeView};
+pub(crate) use task::{TaskDetails, TaskList, TaskName, TaskState, TaskView, task, tasks};
 pub(crate) use time::Time;
 pub(crate) use trace::{Trace, TraceEntry, trace};
-pub(crate) use usage::{RunUsage, UsageView};
+pub(crate) use usage::{AgentUsage, RunUsage, UsageView};
 pub(crate) use worker::{AgentView, WorkerView, agent, find_agent, workers};
 pub(crate) use worktree::{
     DifferenceView, WorktreeView, feature, repository, worktree_difference, worktrees,

@@ -1,13 +1,15 @@
 //! How things are, on one screen.
 
 use std::cmp::Reverse;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::task::open_tasks;
 use super::{
-    AskView, CheckingView, DiagnosticView, Listed, MeshProblems, Page, RunUsage, Time, WorkerView,
-    asks, checking, workers,
+    AskView, CheckingView, DiagnosticView, Listed, MeshProblems, OwnMeshes, Page, TaskView, Time,
+    WorkerView, asks, checking, workers,
 };
 use crate::daemon::Running;
 use crate::engine::{MessageRecord, Step};
@@ -20,15 +22,19 @@ const REFUSED: (usize, usize) = (100, 10);
 /// How many of the newest unfinished messages are looked at for warnings.
 const WARNED: usize = 1000;
 
+/// How many tasks under way are told of.
+const TASKS: usize = 50;
+
 /// How things are.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Now {
+    pub(crate) project: ProjectView,
     pub(crate) daemon: DaemonView,
     /// When the state was last true, where no daemon keeps it so.
     pub(crate) as_of: Option<Time>,
     pub(crate) workers: Vec<WorkerView>,
-    /// What the runs that are under way have used.
-    pub(crate) runs: Vec<RunUsage>,
+    /// The tasks that are under way, the oldest first; the first 50 of them.
+    pub(crate) runs: Vec<TaskView>,
     pub(crate) queue: Queue,
     /// What gates and hooks are at.
     pub(crate) checking: Vec<CheckingView>,
@@ -37,6 +43,7 @@ pub(crate) struct Now {
     pub(crate) rejections: Vec<RefusedFile>,
     /// The unfinished messages that were accepted with warnings, by id, the newest first.
     pub(crate) warned: Vec<String>,
+    pub(crate) dead_letters: usize,
     pub(crate) problems: Vec<MeshProblems>,
     pub(crate) quarantined: Vec<UnreadableRecord>,
 }
@@ -51,12 +58,21 @@ pub(crate) struct DaemonView {
     pub(crate) scanning: bool,
 }
 
-/// How many deliveries stand where; of what is finished, how many messages.
+/// The project.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct ProjectView {
+    /// The name of its folder.
+    pub(crate) name: String,
+    pub(crate) path: String,
+}
+
+/// How many deliveries stand where.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Queue {
     pub(crate) queued: usize,
     pub(crate) leased: usize,
-    pub(crate) finished: u64,
+    /// The tasks that came to an end.
+    pub(crate) finished: usize,
     pub(crate) parked: usize,
 }
 
@@ -81,28 +97,31 @@ pub(crate) struct UnreadableRecord {
 impl Now {
     /// How things are; without a history, nothing has happened yet.
     pub(crate) fn of(
+        project: &Path,
         history: Option<History>,
         daemon: Option<&Running>,
-        problems: Vec<MeshProblems>,
+        own: OwnMeshes,
         pane: impl Fn(&Address) -> Option<String>,
     ) -> Result<Now, Error> {
         let mut now = Now {
+            project: ProjectView::of(project),
             daemon: DaemonView {
                 running: daemon.is_some(),
                 pid: daemon.map(|daemon| daemon.pid),
                 since: daemon.map(|daemon| Time(daemon.since)),
                 scanning: daemon.is_some_and(|daemon| daemon.scanning),
             },
-            problems,
+            problems: own.problems,
+            workers: workers(history, &own.agents, pane)?,
             ..Now::default()
         };
         if let Some(history) = history {
             let at = Time(history.state.at());
             now.as_of = daemon.is_none().then_some(at);
-            now.workers = workers(history, pane)?;
-            now.runs = RunUsage::all(history, history.state.open_runs())?;
+            now.runs = open_tasks(history, TASKS)?;
             now.queue = Queue::of(history)?;
             now.checking = checking(history.state);
+            now.dead_letters = now.queue.parked;
             now.asks = asks(history)?;
             now.rejections = refused_files(history, Page::first(REFUSED.1))?.items;
             now.warned = warned(history)?;
@@ -132,14 +151,22 @@ fn warned(history: History) -> Result<Vec<String>, Error> {
     Ok(ids)
 }
 
+impl ProjectView {
+    fn of(root: &Path) -> ProjectView {
+        let name = root.file_name().unwrap_or(root.as_os_str());
+        ProjectView {
+            name: name.to_string_lossy().into(),
+            path: root.to_string_lossy().into(),
+        }
+    }
+}
+
 impl Queue {
     fn of(history: History) -> Result<Queue, Error> {
         let letters = history.dead_letters()?;
-        let has_left = |facts: &&MessageRecord| history.state.message(facts.number).is_none();
-        let left = letters.iter().filter(has_left).count() as u64;
         let deliveries = letters.iter().flat_map(|facts| &facts.deliveries);
         let mut queue = Queue {
-            finished: history.state.counts().left.saturating_sub(left),
+            finished: history.count_finished_tasks()?,
             parked: deliveries.filter(|d| d.step() == Step::Parked).count(),
             ..Queue::default()
         };

@@ -21,8 +21,14 @@ pub(crate) struct RunView {
     /// What was wanted: an answer, or the outcome that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<ResultView>,
+    /// The results of the other recipients.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<ResultView>,
     #[serde(skip)]
     pub(crate) has_failed: bool,
+    /// When that was.
+    #[serde(skip)]
+    pub(super) at: Option<Time>,
 }
 
 /// An end that is no result.
@@ -53,7 +59,6 @@ pub(crate) struct ResultView {
 impl ResultView {
     fn of(history: History, facts: &MessageRecord) -> Result<ResultView, Error> {
         let (body, rearmatter) = content(history, facts)?;
-        let is_unread = facts.reached_core().is_some() && facts.read.is_none();
         Ok(ResultView {
             id: facts.id.clone(),
             from: facts.from.clone(),
@@ -62,7 +67,7 @@ impl ResultView {
             body,
             rearmatter,
             at: Time(facts.at),
-            unread: is_unread.then_some(facts.number),
+            unread: facts.is_unread().then_some(facts.number),
         })
     }
 
@@ -74,11 +79,20 @@ impl ResultView {
 
 /// What has come of the message in a file; `None` while it is under way or was not seen yet.
 pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Error> {
-    let Some(first) = history.at_path(file)?.into_iter().next() else {
-        return Ok(None);
-    };
+    match history.at_path(file)?.into_iter().next() {
+        Some(first) => come_of(history, &first, &asks(history)?),
+        None => Ok(None),
+    }
+}
+
+/// What has come of a message; `None` while it is under way.
+pub(super) fn come_of(
+    history: History,
+    first: &MessageRecord,
+    asks: &[AskView],
+) -> Result<Option<RunView>, Error> {
     if let Some(why) = &first.refused {
-        return Ok(Some(over(&first, "rejected", why.clone())));
+        return Ok(Some(over(first, "rejected", why.clone())));
     }
     let all: Vec<MessageRecord> = history.threads(&first.thread)?.into_values().collect();
     let later = || all.iter().filter(|facts| facts.number > first.number);
@@ -89,7 +103,12 @@ pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Er
     if let Some(answer) = later().find(answers) {
         return result(history, answer).map(Some);
     }
+    let is_for_several = first.begins_run() && first.deliveries.len() > 1;
+    if is_for_several && let Some(outcomes) = of_every_recipient(first, later()) {
+        return results(history, &outcomes).map(Some);
+    }
     if let Some(run) = first.run
+        && !is_for_several
         && history.run_has_ended(run)?
         && let Some(outcome) = last_outcome(later(), &completion_agents(history, run)?)
     {
@@ -102,16 +121,48 @@ pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Er
         AskKind::Permission => is_about(ask),
         AskKind::Limit => false,
     };
-    if let Some(ask) = asks(history)?.into_iter().find(is_ours) {
+    if let Some(ask) = asks.iter().find(|ask| is_ours(ask)) {
         return Ok(Some(RunView {
-            ask: Some(ask),
+            ask: Some(ask.clone()),
             ..RunView::default()
         }));
     }
     match all.iter().any(|facts| is_under_way(history, facts)) {
         true => Ok(None),
-        false => what_became(history, &first, later()).map(Some),
+        false => what_became(history, first, later()).map(Some),
     }
+}
+
+/// The last outcomes that reached core: for each recipient of a task, one of its mesh. `None`
+/// as long as one is missing.
+fn of_every_recipient<'f>(
+    first: &MessageRecord,
+    later: impl Iterator<Item = &'f MessageRecord> + Clone,
+) -> Option<Vec<&'f MessageRecord>> {
+    let mut outcomes: Vec<&MessageRecord> = Vec::new();
+    for delivery in &first.deliveries {
+        let is_new = |facts: &&MessageRecord| {
+            let is_known = outcomes.iter().any(|known| known.number == facts.number);
+            facts.from.mesh == delivery.to.mesh && !is_known
+        };
+        outcomes.push(last_outcome(later.clone().filter(is_new), &[])?);
+    }
+    Some(outcomes)
+}
+
+/// What the recipients of a task gave.
+fn results(history: History, outcomes: &[&MessageRecord]) -> Result<RunView, Error> {
+    let mut all = RunView::default();
+    for outcome in outcomes {
+        let one = result(history, outcome)?;
+        all.has_failed |= one.has_failed;
+        all.at = all.at.max(one.at);
+        match &all.result {
+            None => all.result = one.result,
+            Some(_) => all.others.extend(one.result),
+        }
+    }
+    Ok(all)
 }
 
 fn result(history: History, facts: &MessageRecord) -> Result<RunView, Error> {
@@ -119,6 +170,9 @@ fn result(history: History, facts: &MessageRecord) -> Result<RunView, Error> {
     Ok(RunView {
         has_failed: facts.is_error() || run.transpose()? == Some(true),
         result: Some(ResultView::of(history, facts)?),
+        at: Some(Time(
+            facts.reached_core().map_or(facts.at, |entry| entry.at),
+        )),
         ..RunView::default()
     })
 }
@@ -192,6 +246,8 @@ fn what_became<'f>(
 }
 
 fn over(facts: &MessageRecord, step: &'static str, why: String) -> RunView {
+    let ladders = facts.deliveries.iter();
+    let last = ladders.filter_map(|delivery| Some(delivery.ladder.last()?.at));
     RunView {
         over: Some(RunEnd {
             id: facts.id.clone(),
@@ -199,6 +255,7 @@ fn over(facts: &MessageRecord, step: &'static str, why: String) -> RunView {
             why,
         }),
         has_failed: true,
+        at: Some(Time(last.max().unwrap_or(facts.at))),
         ..RunView::default()
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::model::to_the_millisecond;
 
 /// A moment: `2026-11-15T10:00:00.000Z`. It is kept in milliseconds since 1970.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(into = "String")]
 pub(crate) struct Time(pub(crate) i64);
 

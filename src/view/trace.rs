@@ -31,6 +31,8 @@ pub(crate) struct TraceEntry {
     pub(crate) at: Time,
     /// The step that the least advanced delivery has reached.
     pub(crate) step: Step,
+    /// When the last of its deliveries ended, if all have.
+    pub(crate) ended: Option<Time>,
     #[serde(skip)]
     number: MessageNo,
     /// The messages it follows from, as far as they are of these threads.
@@ -50,6 +52,7 @@ pub(crate) fn trace(history: History, threads: &[MessageNo], page: Page) -> Resu
                 gist: Gist::of(history, facts)?,
                 at: Time(facts.at),
                 step: facts.step(),
+                ended: facts.ended().map(Time),
                 number: facts.number,
                 after: cause.copied().collect(),
             })

@@ -60,6 +60,17 @@ impl UsageView {
         })
     }
 
+    /// `1,234 tokens, $0.12`
+    pub(crate) fn in_short(&self) -> String {
+        let usage = &self.spent.usage;
+        let tokens = usage
+            .tokens()
+            .map(|tokens| format!("{} tokens", grouped(tokens)));
+        let cost = usage.cost_usd_micros.map(dollars);
+        let known: Vec<String> = tokens.into_iter().chain(cost).collect();
+        known.join(", ")
+    }
+
     /// As people read it.
     pub(crate) fn in_words(usage: Option<&UsageView>) -> String {
         let Some(UsageView { spent, .. }) = usage else {

@@ -1,25 +1,29 @@
 //! Workers: what each does, and why.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Refused, Time, UsageView};
 use crate::engine::{Phase, State, Work, Worker};
 use crate::journal::{Error, History};
-use crate::model::{Address, did_you_mean};
+use crate::model::{Address, Line, did_you_mean};
 
-/// An agent that has had something to do.
+/// An agent of the project's meshes, or one that has had something to do.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WorkerView {
     pub(crate) agent: Address,
     pub(crate) state: Phase,
-    /// When it came into that state.
-    pub(crate) since: Time,
+    /// When it came into that state; `None` if nothing has come for it yet.
+    pub(crate) since: Option<Time>,
     /// The ids of the messages in hand.
     pub(crate) work: Vec<String>,
+    /// The first line of the work in hand.
+    pub(crate) headline: Option<Line>,
     /// How much waits for it.
     pub(crate) queue: usize,
-    /// The process it is at, counted from 1.
+    /// Which attempt at the work in hand this is, from 1; 0 if it has none.
     pub(crate) attempt: u32,
     pub(crate) session: Option<String>,
     /// The tmux pane, if there is one.
@@ -47,29 +51,70 @@ pub(crate) struct AgentView {
     pub(crate) as_of: Option<Time>,
 }
 
-/// The workers, with the pane of each where that is known.
+/// The workers and the agents in `own`, in order, with the pane of each where that is known.
 pub(crate) fn workers(
-    history: History,
+    history: Option<History>,
+    own: &[Address],
     pane: impl Fn(&Address) -> Option<String>,
 ) -> Result<Vec<WorkerView>, Error> {
-    let workers = history.state.workers();
-    let agents = workers.filter(|(address, _)| !address.is_core() && !address.is_system());
-    let view = |(address, worker): (&Address, &Worker)| {
-        let work = worker.status.work().into_iter();
-        Ok(WorkerView {
-            agent: address.clone(),
-            state: worker.status.is(),
-            since: Time(worker.since),
-            work: history.ids(work.flat_map(Work::messages))?,
-            queue: worker.inbox.len(),
-            attempt: worker.attempt,
-            session: worker.session.clone(),
-            pane: pane(address),
-            reason: history.state.worker_waits_for(address),
-            usage: UsageView::of(&worker.spent),
-        })
+    let Some(history) = history else {
+        return Ok(own.iter().cloned().map(WorkerView::unused).collect());
     };
-    agents.map(view).collect()
+    let state = history.state;
+    let is_own = |address: &Address| own.iter().any(|own| own.mesh == address.mesh);
+    let known = state.agents();
+    let known = known.filter(|address| state.worker(address).is_some() || is_own(address));
+    // A mesh that was written while no daemon runs is not known to the journal.
+    let new = own.iter().filter(|address| !state.knows(address)).cloned();
+    let addresses: BTreeSet<Address> = known.chain(new).collect();
+    let view = |address: Address| match state.worker(&address) {
+        Some(worker) => WorkerView::of(history, address, worker, &pane),
+        None => Ok(WorkerView::unused(address)),
+    };
+    addresses.into_iter().map(view).collect()
+}
+
+impl WorkerView {
+    fn of(
+        history: History,
+        address: Address,
+        worker: &Worker,
+        pane: impl Fn(&Address) -> Option<String>,
+    ) -> Result<WorkerView, Error> {
+        let work = worker.status.work();
+        let messages = || work.into_iter().flat_map(Work::messages);
+        let first = messages().find_map(|number| history.state.message(number));
+        Ok(WorkerView {
+            state: worker.status.is(),
+            since: Some(Time(worker.since)),
+            work: history.ids(messages())?,
+            headline: first.map(|held| held.facts.headline.clone()),
+            queue: worker.inbox.len(),
+            attempt: work.map_or(0, |work| work.tries + 1),
+            session: worker.session.clone(),
+            pane: pane(&address),
+            reason: history.state.worker_waits_for(&address),
+            usage: UsageView::of(&worker.spent),
+            agent: address,
+        })
+    }
+
+    /// One that nothing has come for yet.
+    fn unused(agent: Address) -> WorkerView {
+        WorkerView {
+            agent,
+            state: Phase::Idle,
+            since: None,
+            work: Vec::new(),
+            headline: None,
+            queue: 0,
+            attempt: 0,
+            session: None,
+            pane: None,
+            reason: "nothing has come for it yet".into(),
+            usage: None,
+        }
+    }
 }
 
 /// One agent.

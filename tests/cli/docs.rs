@@ -168,6 +168,7 @@ fn every_example_in_the_docs_has_just_the_diagnostics_it_names() {
         Code::CannotRun,
         Code::NameNotFolder,
         Code::MeshTwice,
+        Code::NoBrain,
         Code::UntestedVersion,
     ];
     for code in Code::ALL.iter().filter(|code| !elsewhere.contains(code)) {

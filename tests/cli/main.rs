@@ -18,6 +18,7 @@ mod history;
 mod inbox;
 mod layering;
 mod mesh;
+mod mistakes;
 mod pages;
 mod problems;
 mod project;

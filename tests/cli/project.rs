@@ -83,7 +83,10 @@ fn words_that_are_off_are_usage_errors_with_a_suggestion() {
         .exits(2)
         .complains("'graph'", 10);
     sandbox.tx(["check"]).exits(2);
-    sandbox.tx::<&str>([]).exits(2);
+    Sandbox::empty().tx::<&str>([]).exits(2);
+    // In a project, no verb at all is its status.
+    let alone = sandbox.tx::<&str>([]).ok().stdout;
+    assert_eq!(alone, sandbox.tx(["status"]).ok().stdout);
     sandbox
         .tx(["send", "hello"])
         .exits(2)

@@ -444,3 +444,72 @@ fn the_answer_to_an_ask_may_have_any_status() {
     // The builder has work, which is no ask.
     run(sandbox.command(send).env("TX_AGENT", "dev/builder")).exits(6);
 }
+
+#[test]
+fn an_intent_chooses_the_mesh_and_a_tie_is_refused() {
+    let sandbox = Sandbox::project();
+    for (name, patterns) in [
+        ("fixer", "[fix, 'fix the * bug']"),
+        ("finder", "[find, 'fix the docs']"),
+        ("other", "[find]"),
+    ] {
+        let config = format!(
+            "mesh: {name}\nagents: [{{name: worker, run: cat}}]\nintents: {{patterns: {patterns}}}\n"
+        );
+        sandbox.write(&format!("meshes/{name}/config.yaml"), &config);
+    }
+    let chosen = |words: &[&str]| {
+        let arguments = [&["send", "--json", "--intent"], words].concat();
+        sandbox.tx(arguments).ok().json()["to"][0].clone()
+    };
+    assert_eq!(chosen(&["Fix the login bug"]), "fixer/worker");
+    assert_eq!(chosen(&["fix the docs", "They are old."]), "finder/worker");
+    let bodies: Vec<String> = sandbox
+        .bus()
+        .iter()
+        .map(|name| fs::read_to_string(sandbox.path().join(".ai/tx/msgs").join(name)).unwrap())
+        .collect();
+    assert!(
+        bodies
+            .iter()
+            .any(|text| text.ends_with("\n\nFix the login bug\n"))
+    );
+    assert!(
+        bodies
+            .iter()
+            .any(|text| text.ends_with("\n\nThey are old.\n"))
+    );
+    let tie = sandbox.tx(["send", "--intent", "find it"]);
+    assert_ne!(tie.code, Some(0));
+    assert!(
+        tie.stderr.contains("finder: find\nother: find"),
+        "{}",
+        tie.stderr
+    );
+    let none = sandbox.tx(["send", "--intent", "sing"]);
+    assert!(
+        none.stderr.contains("no mesh has an intent"),
+        "{}",
+        none.stderr
+    );
+    let both = sandbox.tx(["send", "--intent", "find it", "fixer", "text"]);
+    assert!(
+        both.stderr.contains("chooses the recipient"),
+        "{}",
+        both.stderr
+    );
+    assert_eq!(sandbox.bus().len(), 2, "nothing else was sent");
+}
+
+#[test]
+fn a_mesh_that_may_ask_a_brain_that_is_not_there_is_told() {
+    let sandbox = Sandbox::project();
+    let config = "mesh: m\nagents: [{name: worker, run: cat}]\nbrain: true\n";
+    sandbox.write("meshes/m/config.yaml", config);
+    let checked = sandbox.tx(["mesh", "check", "m"]);
+    assert!(checked.stdout.contains("TX0443"), "{}", checked.stdout);
+    let brain = "mesh: brain\nagents: [{name: worker, run: cat}]\n";
+    sandbox.write("meshes/brain/config.yaml", brain);
+    let checked = sandbox.tx(["mesh", "check", "m"]).ok();
+    assert!(!checked.stdout.contains("TX0443"), "{}", checked.stdout);
+}

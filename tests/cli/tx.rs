@@ -61,6 +61,7 @@ impl Sandbox {
             .env_clear()
             .env("HOME", self.path())
             .env("PATH", "/usr/bin:/bin")
+            .env("TZ", "UTC")
             .stdin(Stdio::null());
         command
     }
@@ -94,6 +95,7 @@ impl Sandbox {
             .env_clear()
             .env("HOME", self.path())
             .env("PATH", "/usr/bin:/bin")
+            .env("TZ", "UTC")
             .env("TERM", "xterm")
             .env("SHELL", "/bin/sh")
             .stdin(Stdio::piped())

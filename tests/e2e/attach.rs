@@ -20,12 +20,18 @@ struct OnTerminal(Child);
 
 impl OnTerminal {
     fn run(project: &Project, arguments: &str) -> OnTerminal {
+        OnTerminal::inside(project, arguments, None)
+    }
+
+    /// The same, in a terminal that another tmux shows.
+    fn inside(project: &Project, arguments: &str, tmux: Option<&str>) -> OnTerminal {
         let line = format!("{TX} -C {} {arguments}", project.root().display());
         let mut script = Command::new("script");
         script.args(["-qec", &line, "/dev/null"]);
         for name in ["TMUX", "TX_ROOT", "TX_AGENT"] {
             script.env_remove(name);
         }
+        script.envs(tmux.map(|tmux| ("TMUX", tmux)));
         script.env("TERM", "xterm").env("SHELL", "/bin/sh");
         script.stdin(Stdio::piped()).stdout(Stdio::null());
         OnTerminal(script.spawn().unwrap())
@@ -111,6 +117,63 @@ fn the_core_session_has_a_live_shell_whenever_one_goes_there() {
     });
     project.ok(&["attach"]);
     assert_eq!(panes(), ["0 core"]);
+}
+
+#[test]
+fn inside_of_another_tmux_one_goes_in_is_greeted_and_finds_the_way_back() {
+    let project = Project::started(&[("odd.names/config.yaml", DOTTED)]);
+    let other = "/tmp/another-tmux,1234,0";
+    let _terminal = OnTerminal::inside(&project, "start", Some(other));
+    wait_for("somebody to be in the core session", || {
+        let clients = clients(&project);
+        clients.iter().any(|c| c.starts_with("core ")).then_some(())
+    });
+    let shown = wait_for("the greeting", || {
+        let shown = tmux(project.socket(), &["capture-pane", "-p", "-t", "=core:"]);
+        shown.contains("d: leave").then_some(shown)
+    });
+    for part in ["meshes: odd.names", "tx send MESH", "tx attach AGENT"] {
+        assert!(shown.contains(part), "{shown}");
+    }
+    let keys = tmux(project.socket(), &["list-keys", "-T", "prefix"]);
+    for (key, does) in [
+        ("a", "asks"),
+        ("i", "inbox"),
+        ("b", "switch-client -t =core"),
+        ("s", "_tx"),
+        ("w", "_tx"),
+    ] {
+        let mut lines = keys.lines();
+        let bound = lines.find(|line| line.split_whitespace().nth(3) == Some(key));
+        assert!(
+            bound.is_some_and(|line| line.contains(does)),
+            "{key}: {keys}"
+        );
+    }
+    let left = ["show-options", "-gv", "status-left"];
+    assert!(tmux(project.socket(), &left).contains("Ctrl-b b: core"));
+}
+
+#[test]
+fn a_dead_pane_shows_its_last_output() {
+    let mesh = "mesh: brief\nagents:\n  - { name: a, mode: pane, run: [sh, -c, 'echo the only line; exit 3'] }\n";
+    let project = Project::started(&[("brief/config.yaml", mesh)]);
+    project.drop_file("m.md", &message("core", "brief/a", "m", "", "work"));
+    wait_for("its last output", || {
+        let list = [
+            "list-panes",
+            "-a",
+            "-F",
+            "#{pane_dead} #{session_name} #{pane_id}",
+        ];
+        let panes = tmux(project.socket(), &list);
+        let pane = panes
+            .lines()
+            .find_map(|line| line.strip_prefix("1 brief "))?
+            .to_owned();
+        let shown = tmux(project.socket(), &["capture-pane", "-p", "-t", &pane]);
+        shown.contains("the only line").then_some(())
+    });
 }
 
 #[test]

@@ -34,8 +34,16 @@ fn a_worker_can_be_looked_at_stopped_and_restarted() {
         shown.contains("I wait").then_some(())
     });
     let status = project.json(&["status"]);
-    assert_eq!(status["workers"][0]["state"], "working", "{status}");
-    assert_eq!(status["workers"][0]["work"][0], "m", "{status}");
+    let mut workers = status["workers"].as_array().unwrap().iter();
+    let waits = workers
+        .find(|worker| worker["agent"] == "slow/waits")
+        .unwrap();
+    assert_eq!(waits["state"], "working", "{status}");
+    assert_eq!(
+        (&waits["work"][0], &waits["attempt"]),
+        (&"m".into(), &1.into()),
+        "{status}"
+    );
     project.ok(&["worker", "stop", "slow/waits"]);
     wait_for("its process to be gone", || {
         project.live_panes().is_empty().then_some(())

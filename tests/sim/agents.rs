@@ -144,6 +144,12 @@ impl World {
 
     pub(crate) fn envelope(&mut self, who: &Address) -> Envelope {
         let id = self.new_id();
+        // Some of several workers of an agent sign with its plain name.
+        let plain = who.without_slot();
+        let who = match who.slot.is_some() && self.rng.percent(40) {
+            true => &plain,
+            false => who,
+        };
         let mut made = envelope(who, id.as_str(), self.now);
         made.priority = match self.rng.below(10) {
             0 => Priority::High,

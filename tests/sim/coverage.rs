@@ -78,7 +78,24 @@ const MET: [&str; 8] = [
     DECIDED,
 ];
 
+/// What tx says where blocks and pools are at work.
+pub(crate) const BLOCKS: [&str; 5] = [
+    "a block is short",
+    "the results of the block, gathered",
+    "the results are not gathered",
+    "not all members of the block have a result",
+    "about your message",
+];
+
 impl Seen {
+    /// What never came about, of all that blocks and pools can come to.
+    pub(crate) fn missing_of_blocks(&self) -> Vec<&'static str> {
+        let never = BLOCKS
+            .into_iter()
+            .filter(|what| !self.met.contains_key(what));
+        never.collect()
+    }
+
     pub(crate) fn met(&mut self, what: &'static str) {
         *self.met.entry(what).or_default() += 1;
     }

@@ -296,7 +296,14 @@ impl World {
             }
             (_, _) => {
                 let most = self.settings.agents;
-                Some(meshes::make(&mut self.rng, name.as_str(), most, &others))
+                let workflows = self.settings.workflows;
+                Some(meshes::make(
+                    &mut self.rng,
+                    name.as_str(),
+                    most,
+                    &others,
+                    workflows,
+                ))
             }
         };
         self.meshes.insert(name, new);
@@ -333,7 +340,8 @@ impl World {
             let others: Vec<String> = Vec::new();
             let loaded = self.meshes.get(&name).cloned().flatten();
             let mut loaded: LoadedMesh = loaded.unwrap_or_else(|| {
-                meshes::make(&mut self.rng, name.as_str(), self.settings.agents, &others)
+                let (most, workflows) = (self.settings.agents, self.settings.workflows);
+                meshes::make(&mut self.rng, name.as_str(), most, &others, workflows)
             });
             loaded.mesh.disabled = false;
             self.meshes.insert(name, Some(loaded));
@@ -371,5 +379,29 @@ impl World {
         }
         self.look_again();
         self.commit();
+        self.go_on_without_failed();
+    }
+
+    /// Nobody waits for ever: the human goes on without the members of blocks that have failed.
+    pub(crate) fn go_on_without_failed(&mut self) {
+        if !self.settings.workflows || !self.calm {
+            return;
+        }
+        self.commit_all();
+        let held = self.state().open_messages().map(|held| held.facts.clone());
+        let parked = held.filter(|facts| {
+            let mut deliveries = facts.deliveries.iter();
+            deliveries.any(|d| d.step() == tx::engine::Step::Parked)
+        });
+        let parked: Vec<_> = parked.chain(self.book.parked()).collect();
+        for facts in parked {
+            let of_a_block = facts.parked_members().next().is_some()
+                || matches!(facts.way, Some(tx::engine::Forwarding::Join(_)));
+            if of_a_block {
+                let (facts, member) = (Box::new(facts), None);
+                self.take(Event::Command(Command::Drop { facts, member }));
+            }
+        }
+        self.commit_all();
     }
 }

@@ -113,7 +113,7 @@ impl World {
                 refused: false,
             };
             self.human.questions.insert(number, question);
-        } else if message.headline == "a file was refused" {
+        } else if message.headline.starts_with("a file was refused") {
             // An answer that was not accepted is given again.
             let path = message.body.split(": ").next().unwrap_or_default();
             let question = self.human.answers.get(path);
@@ -176,6 +176,7 @@ impl World {
         if left {
             self.call_human();
         }
+        self.go_on_without_failed();
         if self.rng.percent(30) {
             self.read();
         }

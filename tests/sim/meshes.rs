@@ -18,7 +18,13 @@ pub(crate) const WORDS: [&str; 5] = ["complete", "approved", "needs-work", "bloc
 pub(crate) const WITH_WORKTREES: &str = "m1";
 
 /// A mesh of chance. The other meshes are those before it.
-pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) -> LoadedMesh {
+pub(crate) fn make(
+    rng: &mut Rng,
+    name: &str,
+    most: usize,
+    others: &[String],
+    workflows: bool,
+) -> LoadedMesh {
     let agents = usize::try_from(rng.within(2.min(most as i64), most as i64)).unwrap();
     let names: Vec<String> = (0..agents).map(|n| format!("a{n}")).collect();
     let mut text = format!("mesh: {name}\ndescription: made up\n");
@@ -43,7 +49,13 @@ pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) ->
         if rng.percent(15) {
             write!(text, ", max_messages: {}", rng.within(1, 6)).unwrap();
         }
+        if workflows && rng.percent(30) {
+            write!(text, ", count: {}", rng.within(2, 3)).unwrap();
+        }
         text.push_str(" }\n");
+    }
+    if workflows && names.len() > 2 {
+        block(rng, &mut text, &names);
     }
     if rng.percent(80) {
         writeln!(text, "entry_point: {}", rng.pick(&names).unwrap()).unwrap();
@@ -82,6 +94,52 @@ pub(crate) fn make(rng: &mut Rng, name: &str, most: usize, others: &[String]) ->
         hooks(rng, &mut mesh);
     }
     LoadedMesh { mesh, text, traits }
+}
+
+/// A block: some agents work side by side, with a minimum, a time and a strategy of chance.
+fn block(rng: &mut Rng, text: &mut String, names: &[String]) {
+    let opener = rng.pick(names).unwrap().clone();
+    let others: Vec<String> = names
+        .iter()
+        .filter(|name| **name != opener)
+        .cloned()
+        .collect();
+    let join = rng.pick(&others).unwrap().clone();
+    let members: Vec<String> = others.into_iter().filter(|name| *name != join).collect();
+    let members = some(rng, &members, 3);
+    let time = rng.percent(40).then(|| rng.within(1_000, 100_000));
+    let time = |field: &str| time.map_or(String::new(), |time| format!(", {field}: {time}"));
+    if rng.percent(30) {
+        let partial = if rng.percent(50) { "abort" } else { "continue" };
+        let time = time("timeout");
+        writeln!(
+            text,
+            "parallelism: [{{ agents: [{members}], entry: {opener}, exit: {join}, on_partial: {partial}{time} }}]"
+        )
+        .unwrap();
+        return;
+    }
+    let strategies = ["concat", "deduplicate", "voting", "consensus", "custom"];
+    let strategy = rng.pick(&strategies).unwrap();
+    let reviewer = match rng.percent(70) {
+        true => format!(", reviewer: {join}"),
+        false => String::new(),
+    };
+    let most = i64::try_from(members.split(',').count()).unwrap();
+    let min = match rng.below(3) {
+        0 => format!(
+            ", fault_tolerance: {{ min_success_count: {} }}",
+            rng.within(0, most)
+        ),
+        1 => ", allow_partial_failure: true".to_owned(),
+        _ => String::new(),
+    };
+    let time = time("timeout_ms");
+    writeln!(
+        text,
+        "ensemble: {{ coordinator: {opener}, agents: [{members}]{reviewer}, aggregation_strategy: {strategy}{min}{time} }}"
+    )
+    .unwrap();
 }
 
 fn some(rng: &mut Rng, of: &[String], most: i64) -> String {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tx::engine::{MessageNo, MessageRecord, Source, State, Step};
 
+use crate::coverage::BLOCKS;
 use crate::world::World;
 
 /// An open ask is a message on its way, and its asker knows of it.
@@ -129,6 +130,14 @@ impl World {
 
     fn check_facts(&mut self, facts: &BTreeMap<MessageNo, MessageRecord>) {
         for facts in facts.values() {
+            if facts.from.is_system() && self.settings.workflows {
+                for what in BLOCKS
+                    .iter()
+                    .filter(|what| facts.headline.as_str() == **what)
+                {
+                    self.seen.met(what);
+                }
+            }
             self.seen.facts(facts);
             self.record.check_given(facts);
             self.record.check_told(facts);

@@ -58,7 +58,7 @@ impl World {
         let coming = self.files_to_come();
         for (path, hash) in self.files.on_the_bus() {
             // tx was killed before that was durable, and comes to it again.
-            if coming.contains(path) {
+            if coming.contains(path) || self.state().is_unbound(path, hash) {
                 continue;
             }
             let known = newest.get(path).and_then(MessageRecord::hash);

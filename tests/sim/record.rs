@@ -64,8 +64,11 @@ impl Record {
     }
 
     pub(crate) fn give(&mut self, number: MessageNo, to: &Address) {
-        let key = (number, to.clone());
-        self.given.entry(key).or_default().push(self.durable);
+        // What a slot is given its agent has.
+        for to in BTreeSet::from([to.clone(), to.without_slot()]) {
+            let given = self.given.entry((number, to)).or_default();
+            given.push(self.durable);
+        }
     }
 
     pub(crate) fn tell(&mut self, number: MessageNo) {
@@ -95,7 +98,8 @@ impl Record {
                 Handed {
                     number,
                     id: facts.id.clone(),
-                    from: said.from.clone(),
+                    // Of several workers with one name only tx knows which it was.
+                    from: facts.from.clone(),
                     kind,
                     headline: said.headline.as_str().to_owned(),
                     body: String::new(),

@@ -44,6 +44,34 @@ fn promises_hold_over_many_seeds() {
         (None, Some(_)) => 2,
         (None, None) => 1,
     };
+    let seen = live_all(from, seeds, messages, |seed| Settings::of(seed, size(seed)));
+    // A few lives need not show everything.
+    if from == 0 && seeds >= SEEDS {
+        let missing = seen.missing(seeds >= MANY);
+        assert!(missing.is_empty(), "never seen: {}", missing.join(", "));
+    }
+}
+
+#[test]
+fn promises_hold_with_blocks_and_pools() {
+    let from = set("TX_SIM_FROM").unwrap_or(0);
+    let seeds = set("TX_SIM_SEEDS").unwrap_or(SEEDS) / 2;
+    let seen = live_all(from, seeds.max(1), None, |seed| {
+        Settings::with_workflows(seed, 1)
+    });
+    if from == 0 && seeds >= SEEDS / 2 {
+        let missing = seen.missing_of_blocks();
+        assert!(missing.is_empty(), "never seen: {missing:?}");
+    }
+}
+
+/// Live many lives, and fail with those that failed.
+fn live_all(
+    from: u64,
+    seeds: u64,
+    messages: Option<u64>,
+    settings: impl Fn(u64) -> Settings + Sync,
+) -> Seen {
     let begun = Instant::now();
     let next = AtomicU64::new(from);
     let all = Mutex::new((Seen::default(), BTreeMap::<String, Vec<Failure>>::new()));
@@ -58,7 +86,7 @@ fn promises_hold_over_many_seeds() {
                     return;
                 }
                 busy.lock().unwrap().insert(seed, Instant::now());
-                let (seen, failure) = live(&Settings::of(seed, size(seed)), false);
+                let (seen, failure) = live(&settings(seed), false);
                 busy.lock().unwrap().remove(&seed);
                 let mut all = all.lock().unwrap();
                 all.0.add(&seen);
@@ -104,9 +132,5 @@ fn promises_hold_over_many_seeds() {
     eprintln!("{}", seen.table());
     eprintln!("{}, {total} failed", seen.line(begun.elapsed()));
     assert_eq!(total, 0, "lives failed");
-    // A few lives need not show everything.
-    if from == 0 && seeds >= SEEDS {
-        let missing = seen.missing(seeds >= MANY);
-        assert!(missing.is_empty(), "never seen: {}", missing.join(", "));
-    }
+    seen
 }

@@ -228,6 +228,8 @@ pub(crate) struct Settings {
     pub(crate) files: usize,
     pub(crate) faults: BTreeSet<Fault>,
     pub(crate) acts: BTreeSet<Act>,
+    /// Meshes have blocks and pools. The reference does not know these, and is not asked.
+    pub(crate) workflows: bool,
 }
 
 impl Settings {
@@ -250,6 +252,17 @@ impl Settings {
             files: of(20, 120) * size,
             faults,
             acts,
+            workflows: false,
+        }
+    }
+
+    /// The same with blocks and pools.
+    pub(crate) fn with_workflows(seed: u64, size: usize) -> Settings {
+        let settings = Settings::of(seed, size);
+        Settings {
+            agents: settings.agents.max(4),
+            workflows: true,
+            ..settings
         }
     }
 }

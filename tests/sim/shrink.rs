@@ -90,10 +90,11 @@ impl Failure {
             files,
             faults,
             acts,
+            workflows,
         } = &self.settings;
         let log: Vec<String> = self.log.iter().map(|line| short(line)).collect();
         format!(
-            "seed {seed}: {}\n  {meshes} meshes of up to {agents} agents, {tasks} tasks, {files} files\n  \
+            "seed {seed}: {}\n  {meshes} meshes of up to {agents} agents, {tasks} tasks, {files} files, workflows: {workflows}\n  \
              faults: {faults:?}\n  acts: {acts:?}\n{}\n{}",
             self.why,
             self.meshes,

@@ -163,6 +163,9 @@ impl World {
     pub(crate) fn hold_against_reference(&mut self) {
         let events = std::mem::take(&mut self.watch.events);
         let touched = std::mem::take(&mut self.watch.touched);
+        if self.settings.workflows {
+            return;
+        }
         let facts = touched.into_iter().filter_map(|number| {
             let held = self.state().message(number).map(|held| held.facts.clone());
             held.or_else(|| self.book.facts(number))

@@ -115,7 +115,7 @@ impl World {
         let mut all = BTreeMap::new();
         for n in 0..settings.meshes {
             let name = format!("m{n}");
-            let loaded = meshes::make(&mut rng, &name, settings.agents, &names);
+            let loaded = meshes::make(&mut rng, &name, settings.agents, &names, settings.workflows);
             all.insert(loaded.mesh.name.clone(), Some(loaded));
             names.push(name);
         }

@@ -110,7 +110,7 @@ pub(super) fn run(context: &Context, _: &DemoArgs) -> Result<Exit, Refused> {
         (played, Ok(())) => played,
         (Ok(_), Err(left)) => Err(left),
         (Err(failure), Err(left)) => {
-            super::exit::report(left);
+            super::exit::tell(left);
             Err(failure)
         }
     }

@@ -26,8 +26,8 @@ fn a_message_says_what_it_waits_for() {
     assert_eq!(
         (waits(&play, "t2"), waits(&play, "t3")),
         (
-            "dev/a (it is next): it works on `t`".into(),
-            "dev/a (1 before it): it works on `t`".into()
+            "dev/a (it is next): it works on “a message” (`t`)".into(),
+            "dev/a (1 before it): it works on “a message” (`t`)".into()
         )
     );
     play.drop(from("dev/a").to("dev/b").id("q"));
@@ -47,7 +47,7 @@ fn a_message_says_what_it_waits_for() {
     play.drop(from("core/core").to("dev/a").id("r").reply("h"));
     assert_eq!(
         waits(&play, "r"),
-        "the next turn of dev/a: it has asked: `q` of dev/b"
+        "the next turn of dev/a: it has asked: “a message” (`q`) of dev/b"
     );
     let mut play = Play::team(&["a"]);
     play.task("dev/a", "t");
@@ -70,7 +70,7 @@ fn a_worker_says_what_it_does_while_it_has_work() {
     play.not_delivered("dev/a", Sent::Perhaps);
     assert!(does(&play, "dev/a").starts_with("its work may have been handed over"));
     play.delivered("dev/a");
-    assert_eq!(does(&play, "dev/a"), "it works on `t`");
+    assert_eq!(does(&play, "dev/a"), "it works on “a message” (`t`)");
     play.ask("dev/a");
     assert_eq!(does(&play, "dev/a"), "it asks for permission in its pane");
     play.busy("dev/a");
@@ -137,7 +137,10 @@ fn a_worker_says_why_it_takes_nothing() {
     play.take_up("dev/a");
     play.drop(from("dev/a").to("core").id("q"));
     play.idle("dev/a");
-    assert_eq!(does(&play, "dev/a"), "it has asked: `q` of core/core");
+    assert_eq!(
+        does(&play, "dev/a"),
+        "it has asked: “a message” (`q`) of core/core"
+    );
     play.task("dev/b", "tb");
     assert_eq!(
         does(&play, "dev/b"),

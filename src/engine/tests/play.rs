@@ -592,10 +592,22 @@ impl Play {
         }
     }
 
-    /// What has come for the human, by name.
+    /// What has come for the human, by name; of what tx tells, without what it is about.
     pub(super) fn core_has(&self) -> Vec<String> {
+        let told = [
+            "work was parked",
+            "a message was parked",
+            "an outcome was parked",
+            "a file was refused",
+            "a run is complete",
+            "a run has failed",
+        ];
+        let short = |name: String| {
+            let told = told.iter().find(|told| name.starts_with(**told));
+            told.map_or(name, |told| (*told).to_owned())
+        };
         let seen = self.effects.iter().filter_map(|effect| match effect {
-            Effect::NotifyHuman { number, .. } => Some(self.name(*number)),
+            Effect::NotifyHuman { number, .. } => Some(short(self.name(*number))),
             _ => None,
         });
         seen.collect()

@@ -497,3 +497,25 @@ fn a_hundred_members_on_a_pool_of_eight_give_a_hundred_results() {
     assert!(play.is_complete());
     play.all_over();
 }
+
+#[test]
+fn an_agent_that_got_several_workers_stops_and_goes_on_with_the_one_that_it_had() {
+    let mut play = Play::new(&[&mesh("dev", &["s", "a", "x"], "")]);
+    play.task("dev/a", "t1");
+    play.take_up("dev/a");
+    play.stop("dev/a");
+    play.load(&mesh("dev", &["s", POOL, "x"], ""), false);
+    play.die("dev/a");
+    assert_eq!(play.is("dev/a"), Phase::Backoff);
+    play.restart_worker("dev/a");
+    play.until(|timer| *timer == crate::engine::Timer::State(who("dev/a")));
+    play.take_up("dev/a");
+    play.stop("dev/a");
+    assert_eq!(play.is("dev/a"), Phase::Stopping);
+    play.die("dev/a");
+    play.restart_worker("dev/a");
+    play.until(|timer| *timer == crate::engine::Timer::State(who("dev/a")));
+    play.take_up("dev/a");
+    play.finish("dev/a", "r1");
+    play.all_over();
+}

@@ -140,7 +140,12 @@ fn that_nothing_will_come_is_wanted_in_the_core_session_too() {
         Effect::NotifyHuman { number, inject, .. } if *inject => Some(play.name(*number)),
         _ => None,
     });
-    assert_eq!(told.next().as_deref(), Some("a message was parked"));
+    assert_eq!(
+        told.next().as_deref(),
+        Some(
+            "a message was parked: a message: dev/b: the run has its 1 messages (max_mesh_messages)"
+        )
+    );
     assert_eq!(told.next(), None);
 }
 

@@ -203,7 +203,7 @@ fn a_budget_stops_the_next_turn_and_not_the_running_one() {
     let system_messages = play.system_messages();
     let told = system_messages
         .iter()
-        .find(|l| l.headline == "work was parked");
+        .find(|l| l.headline.starts_with("work was parked: "));
     let told = told.expect("the human is told");
     assert!(told.body.contains(&why) && told.body.contains("dev/b"));
     play.all_over();

@@ -134,7 +134,7 @@ impl<'a> Document<'a> {
             }
             None => (
                 format!("{name}: {error}"),
-                "mend it; until then it is left out".to_owned(),
+                "fix it; until then it is left out".to_owned(),
             ),
         };
         self.about_value(Code::WrongShape, path, message, hint);

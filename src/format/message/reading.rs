@@ -172,7 +172,10 @@ impl<'a> Reading<'a> {
                 "this is not YAML ({}), so each line was read as `key: text`",
                 fault.message
             ),
-            fault.hint.unwrap_or("put the value in double quotes"),
+            fault
+                .hint
+                .as_deref()
+                .unwrap_or("put the value in double quotes"),
         );
     }
 
@@ -232,7 +235,7 @@ impl<'a> Reading<'a> {
                 "this block looks like rearmatter and is none: {}",
                 fault.message
             ),
-            "mend it, or it stays part of the body",
+            "fix it, or it stays part of the body",
         );
     }
 

@@ -11,6 +11,7 @@ mod node;
 mod places;
 mod plain;
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::de::DeserializeSeed;
@@ -27,7 +28,7 @@ pub(crate) struct Fault {
     /// Byte offset in the text.
     pub(crate) at: usize,
     /// What mends just this, where that is known.
-    pub(crate) hint: Option<&'static str>,
+    pub(crate) hint: Option<Cow<'static, str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,15 +229,16 @@ fn left_open(message: &str, text: &str) -> Option<usize> {
 }
 
 /// The YAML crate's message in words that help, and what mends it where that is clear.
-fn explain(message: &str, text: &str, at: usize) -> (String, Option<&'static str>) {
-    let line = text[..text.floor_char_boundary(at)]
-        .rsplit('\n')
-        .next()
-        .unwrap_or_default();
-    let rest = &text[text.floor_char_boundary(at)..];
+fn explain(message: &str, text: &str, at: usize) -> (String, Option<Cow<'static, str>>) {
+    let at = text.floor_char_boundary(at);
+    let line = text[..at].rsplit('\n').next().unwrap_or_default();
+    let rest = &text[at..];
     if message.contains("more than one document") {
         let hint = "a block ends at a line that is exactly `---`, without white space";
-        return ("a second YAML document begins here".into(), Some(hint));
+        return (
+            "a second YAML document begins here".into(),
+            Some(hint.into()),
+        );
     }
     // Before it stands every step to the place.
     if message.contains(TOO_DEEP) {
@@ -245,27 +247,62 @@ fn explain(message: &str, text: &str, at: usize) -> (String, Option<&'static str
     if message.contains("control characters") {
         return (
             "a control character".into(),
-            Some("remove it, or write it as an escape in double quotes"),
+            Some("remove it, or write it as an escape in double quotes".into()),
         );
     }
     if rest.starts_with('\t') && line.trim().is_empty() {
         return (
             "a tab where YAML wants spaces".into(),
-            Some("indent with spaces"),
+            Some("indent with spaces".into()),
         );
     }
-    let hint = match message {
-        m if m.contains("mapping values") => Some("a value with `: ` in it wants double quotes"),
-        m if m.contains("quoted scalar") => Some("close the quote"),
-        m if m.contains("flow ") => Some("close the bracket"),
-        m if m.contains("anchor") => {
-            Some("define the anchor with `&name` before, or quote the `*`")
+    let hint: Option<Cow<str>> = match message {
+        // Of two colons in a line, the second is the one that is not allowed.
+        m if m.contains("mapping values") && line.contains(": ") => {
+            Some("a value with `: ` in it wants double quotes".into())
         }
-        _ => None,
+        m if m.contains("quoted scalar") => Some("close the quote".into()),
+        m if m.contains("flow ") => Some("close the bracket".into()),
+        m if m.contains("anchor") => {
+            Some("define the anchor with `&name` before, or quote the `*`".into())
+        }
+        _ => indentation(text, at).map(Cow::Owned),
     };
     // It writes its own position; ours is shown beside it.
     let cut = message.find(" at line ").unwrap_or(message.len());
     (message[..cut].into(), hint)
+}
+
+/// How the line at a place is indented, against those above it, if that may be the mistake.
+fn indentation(text: &str, at: usize) -> Option<String> {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let here = text[start..].lines().next().unwrap_or_default();
+    let mut above = text[..start]
+        .lines()
+        .rev()
+        .filter(|line| !is_insignificant(line));
+    let before = above.next()?;
+    let spaces = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let (own, other) = (spaces(here), spaces(before));
+    let shown: String = before.trim().chars().take(40).collect();
+    if own > other && !before.trim_end().ends_with(':') && !before.trim_start().starts_with('-') {
+        return Some(format!(
+            "this line is indented by {own} spaces, and the line above it, `{shown}`, by {other} \
+             and has a value already: indent both alike"
+        ));
+    }
+    let mut levels: Vec<usize> = [other].into_iter().chain(above.map(spaces)).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    if levels.contains(&own) && own == other {
+        return None;
+    }
+    let levels: Vec<String> = levels.iter().map(ToString::to_string).collect();
+    Some(format!(
+        "look at the indentation: this line has {own} spaces, the lines above it have {}; \
+         fields of one mapping, and items of one list, are indented alike",
+        levels.join(" or ")
+    ))
 }
 
 #[cfg(test)]
@@ -288,6 +325,28 @@ mod tests {
     fn a_key_twice_is_a_fault_at_the_second_one() {
         let fault = parse("a: 1\nb:\n  c: 1\n  c: 2\n").unwrap_err();
         assert_eq!((fault.cause, fault.at), (Cause::Duplicate, 17));
+    }
+
+    #[test]
+    fn a_wrong_indentation_is_named() {
+        for (text, words) in [
+            (
+                "mesh: dev\n  agents: x\n",
+                "the line above it, `mesh: dev`, by 0",
+            ),
+            (
+                "a:\n    b: 1\n  c: 2\n",
+                "this line has 2 spaces, the lines above it have 0 or 4",
+            ),
+            (
+                "agents:\n  - name: a\n   run: x\n",
+                "this line has 3 spaces",
+            ),
+            ("headline: Fix: it\n", "wants double quotes"),
+        ] {
+            let hint = parse_any(text).unwrap_err().hint.unwrap_or_default();
+            assert!(hint.contains(words), "{text:?}: {hint}");
+        }
     }
 
     #[test]

@@ -1,0 +1,45 @@
+//! `tx greet`: what the core session says when it opens. It is there for the human's shell.
+
+use std::fmt::Write;
+
+use super::output::{bold, dim};
+use super::{Context, Exit, Refused};
+use crate::format::report::printable;
+use crate::project::{Catalogue, MeshSource};
+
+/// What a person needs first.
+const COMMANDS: [(&str, &str); 5] = [
+    ("tx send MESH \"…\"", "give a task"),
+    ("tx status", "see how things are"),
+    (
+        "tx asks, tx answer",
+        "see what waits for you, and answer it",
+    ),
+    ("tx inbox, tx runs", "see what has come, and every task"),
+    ("tx attach AGENT", "go to the window of an agent"),
+];
+const KEYS: &str =
+    "Ctrl-b  a: asks  i: inbox  b: back to here  w: all windows  d: leave, all goes on";
+
+pub(super) fn run(context: &Context) -> Result<Exit, Refused> {
+    let project = context.project()?;
+    let entries = Catalogue::load(Some(&project)).entries;
+    let own = entries
+        .iter()
+        .filter(|entry| entry.place != MeshSource::BuiltIn);
+    let meshes: Vec<&str> = own.map(|entry| entry.name.as_str()).collect();
+    let name = project.root.file_name().unwrap_or_default();
+    let mut text = bold(&format!("tx in {}", printable(&name.to_string_lossy())));
+    match meshes.is_empty() {
+        true => text += "  no meshes yet: `tx mesh list` lists the shipped ones\n",
+        false => {
+            let _ = writeln!(text, "  meshes: {}", printable(&meshes.join(", ")));
+        }
+    }
+    for (command, what) in COMMANDS {
+        let _ = writeln!(text, "  {command:<18}  {}", dim(what));
+    }
+    let _ = writeln!(text, "{}", dim(KEYS));
+    context.output.say(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,102 @@
+//! Lines for people: cut to the width of the terminal, with times as people say them.
+
+use chrono::{DateTime, Local, Utc};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::output::terminal_width;
+use crate::format::report::printable;
+use crate::view::Time;
+
+/// How wide a line is where no terminal says so.
+const WIDTH: usize = 80;
+/// A text keeps so much, however little room there is.
+const LEAST: usize = 12;
+
+/// A text, safe to print, in what is left of a line after so many columns.
+pub(super) fn rest_of_line(text: &str, taken: usize) -> String {
+    let width = terminal_width().unwrap_or(WIDTH);
+    fit(text, width.saturating_sub(taken).max(LEAST))
+}
+
+/// A text, safe to print, in so many columns: what does not fit is cut.
+pub(super) fn fit(text: &str, columns: usize) -> String {
+    let text = printable(text);
+    if text.width() <= columns {
+        return text;
+    }
+    let mut left = columns.saturating_sub(1);
+    let fits = |c: &char| {
+        let width = c.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    let mut cut: String = text.chars().take_while(fits).collect();
+    cut.truncate(cut.trim_end().len());
+    cut + "…"
+}
+
+/// How long something took or takes: `31s`, `2m`, `3h`.
+pub(super) fn duration(from: Time, to: Option<Time>) -> String {
+    let to = to.map_or_else(|| Utc::now().timestamp_millis(), |to| to.0);
+    let seconds = (to - from.0).max(0) / 1_000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// How long something took, to the tenth of a second if that was not long.
+pub(super) fn took(from: Time, to: Time) -> String {
+    match (to.0 - from.0).max(0) {
+        short @ 0..10_000 => format!("{:.1}s", short as f64 / 1e3),
+        _ => duration(from, Some(to)),
+    }
+}
+
+/// A moment as people here say it: `14:03:27` today, else `2026-11-15 14:03:27`.
+pub(super) fn local(at: Time) -> String {
+    let Some(at) = DateTime::from_timestamp_millis(at.0) else {
+        return at.to_string();
+    };
+    let (at, now) = (at.with_timezone(&Local), Local::now());
+    match at.date_naive() == now.date_naive() {
+        true => at.format("%H:%M:%S").to_string(),
+        false => at.format("%Y-%m-%d %H:%M:%S").to_string(),
+    }
+}
+
+/// A sentence of the engine's, which speaks of moments in UTC, as people here say it.
+pub(super) fn in_local_time(text: &str) -> String {
+    let word = |word: &str| {
+        let end = word.find('Z').map_or(word.len(), |z| z + 1);
+        match DateTime::parse_from_rfc3339(&word[..end]) {
+            Ok(at) => local(Time(at.timestamp_millis())) + &word[end..],
+            Err(_) => word.to_owned(),
+        }
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_fits_into_its_columns() {
+        assert_eq!(fit("short", 5), "short");
+        assert_eq!(fit("a little longer", 9), "a little…");
+        assert_eq!(fit("日本語です", 6), "日本…");
+        assert_eq!(fit("bell\u{7}", 20), "bell\\u{7}");
+    }
+
+    #[test]
+    fn moments_in_a_sentence_are_local() {
+        let at = DateTime::parse_from_rfc3339("2020-01-02T10:00:00Z").unwrap();
+        let here = local(Time(at.timestamp_millis()));
+        let told = in_local_time("no room until 2020-01-02T10:00:00Z; it waits");
+        assert_eq!(told, format!("no room until {here}; it waits"));
+    }
+}

@@ -1,0 +1,121 @@
+//! `tx runs`: every task given, who has it, and what came of it.
+
+use std::fmt::Write;
+
+use clap::builder::styling::AnsiColor;
+
+use super::layout::{duration, in_local_time, local, rest_of_line, took};
+use super::output::{bold, dim, paint};
+use super::{Context, Exit, Refused, open_journal, require_journal, trace};
+use crate::view::{TaskDetails, TaskList, TaskState, TaskView, UsageView, task, tasks};
+
+/// How many are shown.
+const LAST: usize = 20;
+
+/// Show the tasks that were given: state, who has it, how long it took, result
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  tx runs\n  tx runs fix-the-login-3f9a1c")]
+pub(super) struct RunsArgs {
+    /// One task, or a message of it, with all its messages
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+
+    /// How many of the newest are shown
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = LAST)]
+    last: usize,
+}
+
+pub(super) fn run(context: &Context, verb: &RunsArgs) -> Result<Exit, Refused> {
+    let project = context.project()?;
+    if let Some(id) = &verb.id {
+        let past = require_journal(&project)?;
+        return context.output.answer(&task(past.all(), id)?, details);
+    }
+    let past = open_journal(&project)?;
+    let runs = past.map(|past| tasks(past.all(), Some(verb.last)));
+    let runs = runs.transpose()?.unwrap_or_default();
+    context.output.answer(&runs, as_text)
+}
+
+fn as_text(list: &TaskList) -> String {
+    if list.runs.is_empty() {
+        return "no task was given yet: `tx send MESH \"…\"` gives one\n".into();
+    }
+    let mut text: String = list.runs.iter().map(lines).collect();
+    if list.more > 0 {
+        let all = list.runs.len() + list.more;
+        let _ = writeln!(text, "{} older: `tx runs -n {all}` shows all", list.more);
+    }
+    text
+}
+
+fn details(details: &TaskDetails) -> String {
+    let task = &details.task;
+    let mut text = lines(task);
+    let _ = writeln!(text, "    given {}", local(task.given));
+    for used in &task.usage_by_agent {
+        let words = UsageView::in_words(Some(&used.usage));
+        let _ = writeln!(text, "    {}  {words}", used.agent);
+    }
+    text + "\n" + &trace::as_tree(&details.trace)
+}
+
+/// A task in two lines or three.
+fn lines(task: &TaskView) -> String {
+    let mut text = format!(
+        "{} {}\n",
+        mark(task.state),
+        bold(&rest_of_line(task.headline.as_str(), 2))
+    );
+    let _ = writeln!(text, "    {}", dim(&rest_of_line(&facts(task), 4)));
+    if let Some(result) = &task.result {
+        let status = result.status.as_ref().map(|word| format!("  {word}"));
+        let status = status.unwrap_or_default();
+        let line = format!("→ {}{status}  {}", result.from, result.headline);
+        let _ = writeln!(text, "    {}", rest_of_line(&line, 4));
+    }
+    if let Some(reason) = &task.reason {
+        let reason = in_local_time(reason);
+        let _ = writeln!(text, "    {}", rest_of_line(&reason, 4));
+    }
+    text
+}
+
+/// The short facts of a task: id, state, who has it, how long.
+fn facts(task: &TaskView) -> String {
+    let mut facts = vec![task.id.to_string(), held_by(task)];
+    facts.push(match task.ended {
+        Some(ended) => format!(
+            "took {}, {} ago",
+            took(task.given, ended),
+            duration(ended, None)
+        ),
+        None => format!("{} so far", duration(task.given, None)),
+    });
+    facts.extend(task.usage.as_ref().map(UsageView::in_short));
+    facts.join("  ")
+}
+
+/// The state, and who has it now.
+pub(super) fn held_by(task: &TaskView) -> String {
+    let state = task.state.as_str();
+    match (&task.agents[..], &task.mesh) {
+        ([], Some(mesh)) => format!("{mesh} {state}"),
+        ([], None) => state.to_owned(),
+        ([agent], _) => format!("{agent} {state}"),
+        ([agent, others @ ..], _) => format!("{agent} and {} more {state}", others.len()),
+    }
+}
+
+/// What stands before a task.
+pub(super) fn mark(state: TaskState) -> String {
+    let (symbol, colour) = match state {
+        TaskState::Waiting => ("○", AnsiColor::Cyan),
+        TaskState::Working => ("●", AnsiColor::Green),
+        TaskState::Asks => ("◆", AnsiColor::Magenta),
+        TaskState::Complete => ("✓", AnsiColor::Green),
+        TaskState::Failed | TaskState::Parked => ("✗", AnsiColor::Red),
+        TaskState::Ended => ("·", AnsiColor::Yellow),
+    };
+    paint(colour, symbol)
+}
