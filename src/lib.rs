@@ -10,6 +10,7 @@
 //! - [`pane`]: decisions about one pane. What was seen goes in, what is to be done comes out.
 //! - [`journal`]: memory. What happened, durable and in order, and the state it comes to.
 //! - [`project`]: the folder. Where a project's files are, read and written.
+//! - [`git`]: the repository. Worktrees for features, commits, and what keeps work from being lost.
 //! - [`tmux`]: the multiplexer. One private server, reached through one client.
 //! - [`daemon`]: the world. The loop, and everything that waits.
 //! - `view`: answers. What there is to know, as types that every window shows.
@@ -23,6 +24,7 @@ pub mod cli;
 pub mod daemon;
 pub mod engine;
 pub mod format;
+pub mod git;
 pub mod journal;
 pub mod model;
 pub mod pane;

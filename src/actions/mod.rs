@@ -16,6 +16,7 @@ mod prune;
 mod send;
 mod stop;
 mod typing;
+mod worktree;
 
 pub(crate) use answer::{Answered, answer, ask_of, asks_named, nothing_open};
 pub(crate) use control::{ended, follow};
@@ -31,3 +32,4 @@ pub(crate) use prune::{PruneView, prune};
 pub(crate) use send::{Draft, Ready, SentView, WaitingAsk, prepare};
 pub(crate) use stop::{StopView, end_agents, stop, stop_daemon};
 pub(crate) use typing::typing_now;
+pub(crate) use worktree::{CleanedView, clean_worktrees};

@@ -77,14 +77,13 @@ pub(crate) struct SentView {
 }
 
 /// The fields that say who works when: without them a mesh is another mesh.
-const FLOW: [&str; 7] = [
+const FLOW: [&str; 6] = [
     "ensemble",
     "parallelism",
     "task_distribution",
     "quality",
     "iteration",
     "lifecycle",
-    "worktree",
 ];
 
 /// Look everything up that a message needs, and judge it. `agent` is the one whose

@@ -17,7 +17,10 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
             "status", "runs", "show", "worker", "mesh", "runtime", "check",
         ],
     ),
-    ("History", &["why", "trace", "spy", "quality", "replay"]),
+    (
+        "History",
+        &["why", "trace", "spy", "quality", "worktree", "replay"],
+    ),
     (
         "Care",
         &["stop", "run", "dlq", "prune", "completions", "man", "help"],

@@ -9,6 +9,8 @@ mod demo;
 mod dlq;
 mod doctor;
 mod exit;
+mod gates;
+mod git_job;
 mod greet;
 mod help;
 mod hook;
@@ -40,6 +42,7 @@ mod turn;
 mod wait;
 mod why;
 mod worker;
+mod worktree;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -85,6 +88,7 @@ pub fn main() -> Exit {
         Verb::Worker(verb) => worker::run(&context, &verb),
         Verb::Stop(verb) => stop::run(&context, &verb),
         Verb::Why(verb) => why::run(&context, &verb),
+        Verb::Worktree(verb) => worktree::run(&context, &verb),
         Verb::Quality(verb) => quality::run(&context, &verb),
         Verb::Trace(verb) => trace::run(&context, &verb),
         Verb::Spy(verb) => spy::run(&context, &verb),
@@ -96,6 +100,7 @@ pub fn main() -> Exit {
         Verb::Attach(verb) => attach::run(&context, &verb),
         Verb::Greet => greet::run(&context),
         Verb::Turn(verb) => turn::run(&verb),
+        Verb::GitJob(_) => git_job::run(),
         Verb::Hook(verb) => hook::run(&context, &verb),
         Verb::Runtime(verb) => runtime::run(&context, &verb),
         Verb::Doctor(verb) => doctor::run(&context, &verb),
@@ -181,6 +186,8 @@ enum Verb {
     Stop(stop::StopArgs),
     Why(why::WhyArgs),
     Quality(quality::QualityArgs),
+    #[command(subcommand)]
+    Worktree(worktree::WorktreeArgs),
     Trace(trace::TraceArgs),
     Spy(spy::SpyArgs),
     #[command(subcommand)]
@@ -190,6 +197,8 @@ enum Verb {
     /// Greet the human in the core session (tx calls this itself)
     #[command(hide = true)]
     Greet,
+    #[command(hide = true)]
+    GitJob(git_job::GitJobArgs),
     #[command(hide = true)]
     Turn(turn::TurnArgs),
     #[command(hide = true)]

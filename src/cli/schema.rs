@@ -7,11 +7,14 @@ use serde_json::{Map, Value, json};
 use super::exit::FailureView;
 use super::wait::Waited;
 use super::{check, demo, doctor, init, mesh, start, worker};
-use crate::actions::{Answered, DeadLetterDone, PruneView, SentView, StopView, WorkerDone};
+use crate::actions::{
+    Answered, CleanedView, DeadLetterDone, PruneView, SentView, StopView, WorkerDone,
+};
 use crate::view::{
-    AgentView, AskView, Calibration, DeadLetter, DeadLetterView, Differences, EventView,
-    FullMessage, Hop, InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView, MessageView,
-    Now, RuntimeLine, RuntimeView, StateView, TaskDetails, TaskList, Trace, WorkerView,
+    AgentView, AskView, Calibration, DeadLetter, DeadLetterView, DifferenceView, Differences,
+    EventView, FullMessage, Hop, InboxView, LookView, MeshCheck, MeshLine, MeshList, MeshView,
+    MessageView, Now, RuntimeLine, RuntimeView, StateView, TaskDetails, TaskList, Trace,
+    WorkerView, WorktreeView,
 };
 
 /// What each verb answers: one document, or one a line where it streams. Under `$defs` are
@@ -52,6 +55,9 @@ pub fn schema() -> Value {
     add("why MSG", one::<MessageView>);
     add("why AGENT", one::<AgentView>);
     add("quality", one::<Vec<Calibration>>);
+    add("worktree list", one::<Vec<WorktreeView>>);
+    add("worktree diff", one::<DifferenceView>);
+    add("worktree clean", one::<Vec<CleanedView>>);
     add("trace", one::<Trace>);
     add("spy", one::<EventView>);
     add("dlq list", one::<Vec<DeadLetter>>);

@@ -6,7 +6,9 @@ use clap::builder::styling::AnsiColor;
 
 use super::layout::{duration, local, rest_of_line};
 use super::output::{bold, dim, paint};
-use super::{Context, Exit, Refused, asks, daemon_path, machines, open_journal, runs, worker};
+use super::{
+    Context, Exit, Refused, asks, daemon_path, gates, machines, open_journal, runs, worker,
+};
 use crate::actions::{Panes, ended, follow};
 use crate::daemon::running;
 use crate::format::report::{many, printable};
@@ -75,11 +77,12 @@ fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Re
 
 /// One screen: a section each, none where there is nothing to say.
 fn as_text(now: &Now) -> String {
-    let sections: [fn(&Now) -> String; 10] = [
+    let sections: [fn(&Now) -> String; 11] = [
         daemon,
         agents,
         tasks,
         machines::under_way,
+        checks,
         used,
         questions,
         refused_files,
@@ -121,6 +124,11 @@ fn agents(now: &Now) -> String {
     let as_of = as_of.unwrap_or_default();
     let table = worker::table(&now.workers, now.as_of.is_some());
     format!("{}{as_of}\n{table}", bold("agents"))
+}
+
+/// What gates and hooks are at.
+fn checks(now: &Now) -> String {
+    gates::checking(&now.checking)
 }
 
 fn tasks(now: &Now) -> String {

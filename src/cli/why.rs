@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::layout::{in_local_time, local};
-use super::{Context, Exit, Refused, require_journal};
+use super::{Context, Exit, Refused, gates, require_journal};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
 use crate::model::Address;
@@ -127,6 +127,13 @@ pub(super) fn as_text(message: &MessageView) -> String {
         {
             let (at, step, evidence) = (local(entry.at), entry.step.as_str(), &entry.evidence);
             let _ = writeln!(text, "    {at}  {step:<12}  {evidence}");
+        }
+    }
+    text += &gates::reports(&message.gates);
+    if let Some(criteria) = &message.criteria {
+        let _ = writeln!(text, "\n  must fulfil:");
+        for line in criteria.lines() {
+            let _ = writeln!(text, "    {line}");
         }
     }
     for waits in &message.waiting_for {

@@ -1,7 +1,10 @@
 //! What a worker is to be given, cloned out of the state and the journal as they are after the
 //! commit. The loop does this; files are read and written by [`TurnInput`], beside it.
 
+use std::path::{Path, PathBuf};
+
 use base16ct::lower::encode_string;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::delivered_message::{BusFile, DeliveredMessage};
@@ -11,13 +14,14 @@ use super::process::Manner;
 use super::processes::Start;
 use super::turn_input::TurnInput;
 use crate::engine::{
-    Arrived, AttemptId, Event, Job, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord,
-    ProcessExit, State, Step, Turn, Work,
+    Arrived, AttemptId, Event, GitJob, Job, JobOwner, JobPlace, JobResult, MessageNo,
+    MessageRecord, ProcessExit, State, Step, Turn, Work,
 };
 use crate::format::prompt::{Stage, stage};
+use crate::git::GitOrder;
 use crate::journal::{Error, Reader, Store, StoredMessage};
 use crate::model::{Address, Agent, Feature, Kind, Manifest, ManifestCheck, Mesh, Rearmatter};
-use crate::project::{Project, Task, fill_placeholders, workspace};
+use crate::project::{Project, Task, fill_placeholders, workspace, worktree_folder};
 use crate::runtime::uses_session;
 
 /// Where everything is that is handed over.
@@ -99,6 +103,9 @@ impl InputBuilder<'_> {
             };
             Ok((self.contents(worker, messages)?, task, original))
         };
+        let work_feature = self.store.state().worker(worker);
+        let work_feature = work_feature.and_then(|worker| worker.overrides.feature.clone());
+        let work_feature = work_feature.filter(|_| mesh.worktree.is_some());
         let (mut contents, task, original) = read().map_err(|error| error.to_string())?;
         let work = self.store.state().worker(worker);
         let work = work.and_then(|worker| worker.status.work());
@@ -139,6 +146,7 @@ impl InputBuilder<'_> {
             task,
             member,
             stage,
+            feature: work_feature,
         })
     }
 
@@ -223,6 +231,9 @@ impl InputBuilder<'_> {
         to: &Address,
     ) -> Result<DeliveredMessage, Error> {
         let mut whole = content(self.store.reader(), facts, to)?;
+        if let Some(criteria) = &facts.criteria {
+            whole.body += &fulfil(criteria);
+        }
         for quoted in &facts.quotes {
             let Some(facts) = self.store.history().message(*quoted)? else {
                 continue;
@@ -239,6 +250,7 @@ impl InputBuilder<'_> {
             let status = facts.status.as_ref().map(|word| format!(", status {word}"));
             let status = status.unwrap_or_default();
             whole.body += &format!("\n\n# `{id}` from {from}{status}: {headline}\n\n{text}");
+            whole.body += &facts.criteria.as_deref().map(fulfil).unwrap_or_default();
         }
         Ok(whole)
     }
@@ -252,11 +264,27 @@ impl InputBuilder<'_> {
         jobs: Vec<Job>,
         (env, files): AddedValues,
     ) -> Result<Batch, Event> {
-        let folder = self.project.root.clone();
-        let mut environment = vec![("TX_ROOT".to_owned(), folder.to_string_lossy().into_owned())];
+        let root = self.project.root.clone();
+        let mut meshes = self.store.state().meshes();
+        let mesh = meshes.find(|loaded| loaded.mesh.name == place.mesh);
+        let worktree = mesh.and_then(|loaded| {
+            let (rules, feature) = (loaded.mesh.worktree.as_ref(), place.feature.as_ref());
+            worktree_folder(self.project, rules, feature)
+        });
+        let folder = worktree.clone().unwrap_or_else(|| root.clone());
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let mut environment = vec![
+            ("TX_ROOT".to_owned(), text(&root)),
+            ("TX_WORKDIR".to_owned(), text(&folder)),
+        ];
         environment.extend(env);
         let input_of = |job: &Job| match job {
             Job::Gate { stdin, .. } => self.text(*stdin).map(JobInput::Stdin),
+            Job::Git(job) => {
+                let order = self.git_order(job, place, worktree.clone())?;
+                let order = order.map_or_else(String::new, |order| json!(order).to_string());
+                Ok(JobInput::Stdin(order))
+            }
             Job::Gather { results, .. } => {
                 let results = results.iter().map(|number| self.result(place, *number));
                 results.collect::<Result<_, _>>().map(JobInput::Results)
@@ -293,6 +321,8 @@ impl InputBuilder<'_> {
                     job,
                     jobs: jobs.into_iter().zip(inputs).collect(),
                     folder,
+                    root,
+                    until_failure: false,
                     environment,
                     files,
                 })
@@ -306,6 +336,47 @@ impl InputBuilder<'_> {
                     .collect(),
             }),
         }
+    }
+
+    /// What is to be done with git; `None`: there is no feature to do it for.
+    fn git_order(
+        &self,
+        job: &GitJob,
+        place: &JobPlace,
+        worktree: Option<PathBuf>,
+    ) -> Result<Option<GitOrder>, Error> {
+        let root = self.project.root.clone();
+        let feature = place.feature.clone();
+        Ok(match (job, worktree.clone().zip(feature.clone())) {
+            (GitJob::Create, Some((path, feature))) => Some(GitOrder::Create {
+                root,
+                path,
+                feature,
+                messages: self.project.messages(),
+            }),
+            (GitJob::Remove, Some((path, feature))) => Some(GitOrder::Remove {
+                root,
+                path,
+                feature,
+            }),
+            (GitJob::Create | GitJob::Remove, None) => None,
+            (GitJob::Commit { outcome }, _) => {
+                let facts = self.store.history().message(*outcome)?;
+                let message = facts.map(|facts| {
+                    let (headline, from, id) = (&facts.headline, &facts.from, &facts.id);
+                    format!("{headline}\n\nAgent: {from}\nMessage: {id}\n")
+                });
+                Some(GitOrder::Commit {
+                    folder: worktree.unwrap_or_else(|| root.clone()),
+                    root,
+                    message: message.unwrap_or_default(),
+                })
+            }
+            (GitJob::Changes, tree) => Some(GitOrder::Changes {
+                root,
+                feature: tree.map(|(_, feature)| feature),
+            }),
+        })
     }
 
     /// A result of a block: its author, as the others of its mesh call it, and its body.
@@ -354,7 +425,9 @@ impl InputBuilder<'_> {
             workspace: None,
             ..mesh.agents.values().next()?.clone()
         };
-        let folder = workspace(self.project, mesh, &agent, Some(task));
+        let at = worktree_folder(self.project, mesh.worktree.as_ref(), task.feature);
+        let at = at.unwrap_or_else(|| self.project.root.clone());
+        let folder = workspace(&at, mesh, &agent, Some(task));
         let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
         // The files of a manifest are somewhere, also without a workspace.
         let own = || Manifest::default_workspace(&mesh.name);
@@ -383,6 +456,11 @@ impl InputBuilder<'_> {
             &hex[20..32]
         )
     }
+}
+
+/// What work must fulfil, below its task.
+fn fulfil(criteria: &str) -> String {
+    format!("\n\n# What the work must fulfil\n\n{criteria}")
 }
 
 /// What a workspace is named for.

@@ -47,6 +47,10 @@ pub(super) struct Batch {
     pub(super) jobs: Vec<(Job, JobInput)>,
     /// Where they run.
     pub(super) folder: PathBuf,
+    /// The project's own folder.
+    pub(super) root: PathBuf,
+    /// None is run after one that failed.
+    pub(super) until_failure: bool,
     /// The variables that they get besides.
     pub(super) environment: Vec<(String, String)>,
     /// The variables that are paths of files with these texts.
@@ -149,6 +153,7 @@ fn folder_of(run: &Path, owner: &JobOwner) -> PathBuf {
             let of_mesh = jobs.join("machine").join(id.mesh.as_str());
             of_mesh.join(id.begun.0.to_string())
         }
+        JobOwner::Run(run) => jobs.join("run").join(run.0.to_string()),
         JobOwner::Block(block) => jobs.join("block").join(block.0.to_string()),
     }
 }
@@ -170,6 +175,8 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
         job,
         jobs,
         folder: place,
+        root,
+        until_failure,
         mut environment,
         files,
     } = batch;
@@ -189,8 +196,13 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
             };
         }
     }
-    let mut results = Vec::with_capacity(jobs.len());
+    let mut results: Vec<JobResult> = Vec::with_capacity(jobs.len());
     for (index, (what, input)) in jobs.into_iter().enumerate() {
+        let has_failed = |result: &JobResult| result.end != JobEnd::Code(0);
+        if until_failure && results.iter().any(has_failed) {
+            results.push(failed("it was not run, since one before it failed"));
+            continue;
+        }
         let attempt = Attempt::at(&folder.join(job.to_string()).join(index.to_string()));
         tracing::info!(?owner, job, index, "job");
         let (stdin, gathered) = match input {
@@ -224,6 +236,13 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
                     Ok(()) => JobResult::of(JobEnd::Code(0), String::new()),
                     Err(why) => JobResult::of(JobEnd::Code(1), why),
                 }
+            }
+            Job::Git(_) => {
+                // A process of its own does it, and finishes it if this one is killed.
+                let argv = vec![program.to_owned(), "git-job".into()];
+                let order = order(argv, &root, None, &environment);
+                let most = Job::GIT_TIME;
+                run_one(&attempt, program, order, stdin, most, MOST_OF_SCRIPT).await
             }
             Job::Commit { commit } => {
                 let found = timeout(GIT, is_on_branch(&place, &commit)).await;

@@ -2,6 +2,7 @@
 //! what came of it.
 
 use super::input_builder::{InputBuilder, SpawnOptions};
+use super::jobs::Batch;
 use super::run::Daemon;
 use super::system_messages::file_of;
 use crate::engine::{AttemptId, Effect, Event, Sent, SystemMessage, Turn};
@@ -70,13 +71,15 @@ impl Daemon {
                 jobs,
                 env,
                 files,
+                until_failure,
             } => {
                 tracing::info!(?owner, job, jobs = jobs.len(), "run jobs");
-                match self
-                    .input_builder()
-                    .batch(owner, job, &place, jobs, (env, files))
-                {
-                    Ok(batch) => self.jobs.start(batch),
+                let added = (env, files);
+                match self.input_builder().batch(owner, job, &place, jobs, added) {
+                    Ok(batch) => self.jobs.start(Batch {
+                        until_failure,
+                        ..batch
+                    }),
                     Err(event) => self.queue.push(event),
                 }
             }

@@ -16,7 +16,7 @@ use crate::model::{Agent, Deliver, Feature, Manifest, ManifestCheck, Mesh, Name,
 use crate::pane::{self, Text};
 use crate::project::{
     MeshSource, Project, briefing, cannot_run, make_private_folders, make_workspace, system_text,
-    workspace, write_private,
+    workspace, worktree_folder, write_private,
 };
 use crate::runtime::{Unfilled, Values, arguments, file, text_with, toml};
 
@@ -40,6 +40,8 @@ pub(super) struct TurnInput {
     pub(super) member: Option<Member>,
     /// What it is told of the state of the workflow that it works in; may be empty.
     pub(super) stage: String,
+    /// The feature that it has a worktree for.
+    pub(super) feature: Option<Feature>,
 }
 
 /// Why a process is not started.
@@ -101,7 +103,12 @@ impl Start {
         let text = |path: &Option<PathBuf>| path.as_ref().map(|p| p.to_string_lossy().into_owned());
         let (mesh_dir, message) = (text(&mesh_dir), text(&message));
         let prompt_file = text(&Some(attempt.prompt()));
-        let folder = project.root.clone();
+        let folder = self.turn_input.folder();
+        if !folder.is_dir() {
+            let why = format!("its worktree {} is not there", folder.display());
+            return Err(Unready::NotNow(why));
+        }
+        let root = project.root.to_string_lossy().into_owned();
         let workdir = folder.to_string_lossy().into_owned();
         let name = pane.worker.to_string();
         let system = is_cli.then(|| self.turn_input.system(output.as_deref()));
@@ -188,7 +195,7 @@ impl Start {
             return Err(Unready::NotNow("its `run` names no program".into()));
         }
         let environment = [
-            ("TX_ROOT", Some(workdir.clone())),
+            ("TX_ROOT", Some(root)),
             ("TX_AGENT", Some(name.clone())),
             ("TX_WORKDIR", Some(workdir.clone())),
             ("TX_WORKSPACE", text(&output)),
@@ -454,15 +461,17 @@ impl TurnInput {
         let rules = agent.workspace.as_ref().or(mesh.workspace.as_ref());
         if rules.is_none() && !mesh.manifest.is_empty() {
             let own = Manifest::default_workspace(&mesh.name);
-            make_workspace(&self.project, &self.project.root.join(own))?;
+            let root = self.folder();
+            make_workspace(&root, &root.join(own))?;
         }
         let (Some(rules), Some(task)) = (rules, &self.task) else {
             return Ok(None);
         };
         let task = task.as_task(self.feature());
-        let folder = workspace(&self.project, mesh, agent, Some(task));
-        if let Some(folder) = folder.as_ref().filter(|_| rules.create) {
-            make_workspace(&self.project, folder)?;
+        let root = self.folder();
+        let folder = workspace(&root, mesh, agent, Some(task));
+        if let Some(folder) = folder.as_ref().filter(|_| rules.create && root.is_dir()) {
+            make_workspace(&root, folder)?;
         }
         Ok(folder)
     }
@@ -479,7 +488,15 @@ impl TurnInput {
 
     fn feature(&self) -> Option<&Feature> {
         let mut contents = self.contents.iter();
-        contents.find_map(|content| content.feature.as_ref())
+        let own = contents.find_map(|content| content.feature.as_ref());
+        self.feature.as_ref().or(own)
+    }
+
+    /// Where it works: in the worktree of its feature, or in the project's own folder.
+    fn folder(&self) -> PathBuf {
+        let rules = self.mesh.worktree.as_ref();
+        let folder = worktree_folder(&self.project, rules, self.feature.as_ref());
+        folder.unwrap_or_else(|| self.project.root.clone())
     }
 }
 

@@ -280,6 +280,8 @@ impl State {
                 inject_response,
                 wanted: false,
                 quotes: Vec::new(),
+                feature: envelope.feature.clone(),
+                criteria: None,
                 quality: quality.map(Box::new),
                 read: None,
             },

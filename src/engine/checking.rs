@@ -2,18 +2,16 @@
 //! further.
 
 use super::accept::AcceptedMessage;
-use super::effect::Effect;
-use super::event::Timer;
 use super::gates::{claims, report, report_of, wrong_sources, wrong_with};
-use super::jobs::{Job, JobOwner, JobPlace, JobResult};
-use super::message_record::{MessageNo, MessageRecord, Source, Step};
+use super::jobs::{Job, JobResult};
+use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
-use super::round::{LateCheck, Pending, Reported, Reporter, Round};
+use super::round::{Pending, Reported, Reporter, Round, RoundPurpose};
 use super::signal_data::SignalData;
 use super::state::State;
 use super::table::decide;
 use super::transitions::{Signal, Transition};
-use super::work::{Routed, Work};
+use super::work::Work;
 use super::worker::WorkerState;
 use crate::model::{
     Address, Check, Envelope, Gate, GateReport, GateVerdict, Iteration, Kind, Line, MANIFEST_GATE,
@@ -21,7 +19,7 @@ use crate::model::{
 };
 
 /// How often gates may not be able to tell before work is parked.
-const CHECK_ERRORS: u32 = 3;
+pub(super) const CHECK_ERRORS: u32 = 3;
 /// What a job may take besides its own time.
 const JOB_EXTRA: i64 = 60_000;
 /// As much of the findings as a headline has.
@@ -79,8 +77,7 @@ impl State {
         work.job = self.next_job(who);
         let outcomes: Vec<MessageNo> = work.outcomes.iter().map(|it| it.number).collect();
         let about: Vec<MessageNo> = work.messages().collect();
-        let place = self.job_place(&who.mesh, about.first().copied());
-        let round = self.begin_round(who, work.job, &outcomes, &about, place, kept);
+        let round = self.begin_round(who, work.job, &outcomes, &about, kept);
         match round.is_complete() {
             true => self.judge(who, work, round),
             false => self.set(who, WorkerState::Checking { work, round }),
@@ -88,13 +85,12 @@ impl State {
     }
 
     /// Begin a round: what can be said at once is, the rest is asked for.
-    fn begin_round(
+    pub(super) fn begin_round(
         &mut self,
         who: &Address,
         job: u32,
         outcomes: &[MessageNo],
         about: &[MessageNo],
-        place: JobPlace,
         kept: Vec<Reported>,
     ) -> Round {
         let mut round = Round {
@@ -116,7 +112,8 @@ impl State {
         round.time = round.time.max(times.sum());
         round.jobs.clone_from(&jobs);
         if !jobs.is_empty() {
-            self.run_jobs(who, job, place, jobs, outcomes);
+            let about = about.first().or(outcomes.first()).copied();
+            self.run_jobs(who, job, about, jobs, outcomes, false);
         }
         round
     }
@@ -160,27 +157,6 @@ impl State {
                 }
             }
         }
-    }
-
-    fn run_jobs(
-        &mut self,
-        who: &Address,
-        job: u32,
-        place: JobPlace,
-        jobs: Vec<Job>,
-        outcomes: &[MessageNo],
-    ) {
-        let mut env = vec![("TX_AGENT".into(), who.to_string())];
-        let (of_state, files) = self.stage_environment(who, outcomes);
-        env.extend(of_state);
-        self.effect(Effect::RunJobs {
-            owner: JobOwner::Worker(who.clone()),
-            job,
-            place,
-            jobs,
-            env,
-            files,
-        });
     }
 
     fn begin_gate(
@@ -251,8 +227,7 @@ impl State {
                 Ok(Reporter::Claims { wrong, claims })
             }
             Check::Evaluation(evaluation) => {
-                let time = i64::try_from(evaluation.timeout.0).unwrap_or(i64::MAX / 4_000);
-                round.time = round.time.max(time.saturating_mul(1_000));
+                round.allow(evaluation.timeout);
                 let asked = self.ask_evaluator(who, &name, &evaluation, Some(outcome), about);
                 asked.map_err(|why| report(&name, GateVerdict::Error, why))
             }
@@ -287,21 +262,6 @@ impl State {
         run.or(facts).map_or(self.at, |facts| facts.at)
     }
 
-    /// Where the jobs about a message run.
-    pub(super) fn job_place(
-        &self,
-        mesh: &crate::model::Name,
-        about: Option<MessageNo>,
-    ) -> JobPlace {
-        let held = about.and_then(|number| self.messages.get(number));
-        let envelope = held.and_then(|held| held.envelope.as_deref());
-        JobPlace {
-            mesh: mesh.clone(),
-            run: held.and_then(|held| held.facts.run),
-            feature: envelope.and_then(|envelope| envelope.feature.clone()),
-        }
-    }
-
     /// A report goes with its outcome: on its ladder, and with what is known of its quality.
     fn note_report(&mut self, outcome: MessageNo, report: &GateReport) {
         let first = report.findings.lines().next().unwrap_or_default();
@@ -318,10 +278,18 @@ impl State {
             .quality
             .get_or_insert_with(Box::<Quality>::default);
         quality.reports.push(report.clone());
+        self.note_on_outcome(outcome, &words);
+    }
+
+    /// A word on the ladder of an outcome that waits for its work.
+    pub(super) fn note_on_outcome(&mut self, outcome: MessageNo, words: &str) {
+        let Some(held) = self.messages.get(outcome) else {
+            return;
+        };
         let waits = held.facts.deliveries.iter().filter(|d| d.waits_for_work());
         let to: Vec<Address> = waits.map(|delivery| delivery.to.clone()).collect();
         for to in to {
-            self.record_step(outcome, &to, Step::Accepted, Some(words.clone().into()));
+            self.record_step(outcome, &to, Step::Accepted, Some(words.to_owned().into()));
         }
     }
 
@@ -347,8 +315,10 @@ impl State {
             );
         };
         let reports = round.absorb(results);
-        let complete = round.is_complete();
-        self.note_reports(&reports);
+        let (complete, checks) = (round.is_complete(), round.purpose == RoundPurpose::Outcomes);
+        if checks {
+            self.note_reports(&reports);
+        }
         self.act_on_round(who, complete);
     }
 
@@ -368,15 +338,16 @@ impl State {
         let round = worker.status.round_mut();
         let Some((reported, complete)) = round.and_then(|(_, round)| {
             let reported = round.evaluated(job, found)?;
-            Some((reported, round.is_complete()))
+            let checks = round.purpose == RoundPurpose::Outcomes;
+            Some((Some(reported).filter(|_| checks), round.is_complete()))
         }) else {
             return;
         };
-        self.note_reports(&[reported]);
+        self.note_reports(reported.as_slice());
         self.act_on_round(who, complete);
     }
 
-    fn note_reports(&mut self, reports: &[Reported]) {
+    pub(super) fn note_reports(&mut self, reports: &[Reported]) {
         for reported in reports {
             self.note_report(reported.outcome, &reported.report);
             self.tell_of_files(reported);
@@ -418,7 +389,9 @@ impl State {
     pub(super) fn checks_timed_out(&mut self, who: &Address, work: Box<Work>, mut round: Round) {
         self.withdraw_evaluations(who, &round);
         let late = round.give_up();
-        self.note_reports(&late);
+        if round.purpose == RoundPurpose::Outcomes {
+            self.note_reports(&late);
+        }
         match round.reports.is_empty() {
             // It was begun by rules that knew no rounds.
             true => self.check(who, work, Vec::new()),
@@ -429,7 +402,7 @@ impl State {
     /// Something changed while outcomes are checked: all is checked again.
     pub(super) fn check_again(&mut self, who: &Address) {
         match self.take_status(who) {
-            WorkerState::Checking { work, round } => {
+            WorkerState::Checking { work, round } if round.purpose == RoundPurpose::Outcomes => {
                 self.withdraw_evaluations(who, &round);
                 match work.is_done() && self.must_be_checked(who, &work) {
                     true => self.check(who, work, Vec::new()),
@@ -448,11 +421,13 @@ impl State {
         let outcomes = outcomes.map(|work| work.outcomes.iter().map(|it| it.number).collect());
         let outcomes: Vec<MessageNo> = outcomes.unwrap_or_default();
         let mut again: Vec<(u32, Option<MessageNo>, Vec<Job>, Vec<MessageNo>)> = Vec::new();
+        let mut until_failure = false;
         if let Some((job, round)) = worker
             .status
             .round_mut()
             .filter(|(_, r)| r.waits_for_jobs())
         {
+            until_failure = round.is_before();
             again.push((job, about, round.jobs.clone(), outcomes));
         }
         for late in worker
@@ -465,8 +440,7 @@ impl State {
             again.push((late.job, Some(about), late.round.jobs.clone(), outcome));
         }
         for (job, about, jobs, outcomes) in again {
-            let place = self.job_place(&who.mesh, about);
-            self.run_jobs(who, job, place, jobs, &outcomes);
+            self.run_jobs(who, job, about, jobs, &outcomes, until_failure);
         }
         // One that was begun by rules that knew no rounds is begun again.
         let round = self.worker_mut(who).status.round_mut();
@@ -477,6 +451,17 @@ impl State {
 
     /// All gates have reported.
     pub(super) fn judge(&mut self, who: &Address, mut work: Box<Work>, round: Round) {
+        match &round.purpose {
+            RoundPurpose::Outcomes => {}
+            RoundPurpose::Before { why } => {
+                let why = why.clone();
+                return self.judge_before(who, work, &round, why);
+            }
+            RoundPurpose::After { outcomes } => {
+                let outcomes = outcomes.clone();
+                return self.judge_after(who, work, &round, &outcomes);
+            }
+        }
         if round.failed() {
             return self.send_back(who, work, &round);
         }
@@ -490,7 +475,7 @@ impl State {
                 true => self.check(who, work, round.kept()),
                 false => {
                     let why = format!("gate {} cannot tell: {}", report.gate, report.findings);
-                    self.park(who, *work, &why);
+                    self.park_with(who, *work, &why, Some(&why));
                 }
             };
         }
@@ -499,7 +484,7 @@ impl State {
             return self.settle(who, work, None);
         }
         match self.worker_mut(who).asking.is_empty() {
-            true => self.finish(who, work),
+            true => self.complete_work(who, work),
             false => self.wait(who, work),
         }
     }
@@ -596,132 +581,6 @@ impl State {
             match planned {
                 true => self.settle(who, work, None),
                 false => self.park_with(who, *work, why, Some(findings)),
-            }
-        }
-    }
-
-    // Late outcomes.
-
-    /// An outcome came when its work was over: it passes the gates like any other, and then
-    /// finishes what was parked.
-    pub(super) fn check_late(
-        &mut self,
-        who: &Address,
-        outcome: Routed,
-        parked: Vec<MessageNo>,
-        known: &[MessageRecord],
-    ) {
-        let is_parked = |facts: &&MessageRecord| parked.contains(&facts.number);
-        let known: Vec<MessageRecord> = known.iter().filter(is_parked).cloned().collect();
-        let late = LateCheck {
-            outcome,
-            parked,
-            known,
-            job: 0,
-            round: Round::default(),
-            errors: 0,
-            due: 0,
-        };
-        self.begin_late(who, late, Vec::new());
-    }
-
-    fn begin_late(&mut self, who: &Address, mut late: LateCheck, kept: Vec<Reported>) {
-        late.job = self.next_job(who);
-        let number = late.outcome.number;
-        let place = self.job_place(&who.mesh, late.parked.first().copied().or(Some(number)));
-        late.round = self.begin_round(who, late.job, &[number], &late.parked, place, kept);
-        late.due = self.at + late.round.time.max(super::dispatch::CHECKING);
-        let (job, due) = (late.job, late.due);
-        self.timers
-            .change(Timer::Check(who.clone(), job), None, Some(due));
-        self.worker_mut(who).late.push(late);
-        self.touch_agent(who);
-        self.judge_late_if_complete(who, job);
-    }
-
-    fn take_late(&mut self, who: &Address, job: u32) -> Option<LateCheck> {
-        let all = &mut self.worker_mut(who).late;
-        let place = all.iter().position(|late| late.job == job)?;
-        let late = all.remove(place);
-        self.timers
-            .change(Timer::Check(who.clone(), job), Some(late.due), None);
-        Some(late)
-    }
-
-    /// The time of a late check is over.
-    pub(super) fn late_check_due(&mut self, who: &Address, job: u32, due: i64) {
-        let all = self
-            .workers
-            .get(who)
-            .into_iter()
-            .flat_map(|worker| &worker.late);
-        let mut meant = all.filter(|late| late.job == job && late.due == due);
-        if meant.next().is_none() || self.at < due {
-            return;
-        }
-        self.touch_agent(who);
-        if let Some(mut late) = self.take_late(who, job) {
-            self.withdraw_evaluations(who, &late.round);
-            let reports = late.round.give_up();
-            self.note_reports(&reports);
-            self.judge_late(who, late);
-        }
-    }
-
-    fn judge_late_if_complete(&mut self, who: &Address, job: u32) {
-        let all = self
-            .workers
-            .get(who)
-            .into_iter()
-            .flat_map(|worker| &worker.late);
-        let mut complete = all.filter(|late| late.job == job && late.round.is_complete());
-        if complete.next().is_some()
-            && let Some(late) = self.take_late(who, job)
-        {
-            self.judge_late(who, late);
-        }
-    }
-
-    fn judge_late(&mut self, who: &Address, mut late: LateCheck) {
-        let number = late.outcome.number;
-        if late.round.failed() {
-            let findings = late.round.findings();
-            self.end_outcome(number, Step::Refused, "it failed its gates");
-            let headline = "your late outcome failed its gates";
-            self.hint(who, headline, findings.clone(), None);
-            let body = format!(
-                "{who}: an outcome that came late failed its gates, and its work stays parked.\n\n{findings}"
-            );
-            let headline = format!("a late outcome failed its gates: {}", first_line(&findings));
-            return self.tell_core(&headline, body, late.parked.first().copied());
-        }
-        let error = late.round.errors().next().cloned();
-        if let Some(Reported {
-            report, repeats, ..
-        }) = error
-        {
-            late.errors += 1;
-            if repeats && late.errors < CHECK_ERRORS {
-                let kept = late.round.kept();
-                return self.begin_late(who, late, kept);
-            }
-            let why = format!("gate {} cannot tell: {}", report.gate, report.findings);
-            if let Some(held) = self.messages.get_mut(number) {
-                held.facts.way = Some(late.outcome.way.clone());
-            }
-            let body = format!("{who}: {why}");
-            let headline = self.parked_headline("an outcome was parked", Some(number), &body);
-            self.tell_core_of_parked(&headline, body, Some(number));
-            return self.end_outcome(number, Step::Parked, &why);
-        }
-        self.finish_late(who, late.outcome, &late.parked, &late.known);
-    }
-
-    /// What is given up, or was given another chance, is no longer finished by what comes late.
-    pub(super) fn forget_late(&mut self, number: MessageNo) {
-        for worker in self.workers.values_mut() {
-            for late in &mut worker.late {
-                late.parked.retain(|parked| *parked != number);
             }
         }
     }

@@ -92,14 +92,13 @@ impl State {
     pub(super) fn fit(&self, to: &Address, first: &Item, other: &Item) -> bool {
         let overrides = |item: &Item| {
             let number = item.messages.first()?;
-            let envelope = self.messages.get(*number)?.envelope.as_ref()?;
+            let envelope = self.messages.get(*number)?.envelope.as_ref();
             Some((
-                envelope.model.as_ref(),
-                envelope.feature.as_ref(),
-                envelope.session_id.as_ref(),
+                envelope.and_then(|envelope| envelope.model.as_ref()),
+                self.feature_of(&to.mesh, *number),
+                envelope.and_then(|envelope| envelope.session_id.as_ref()),
             ))
         };
-        let none = (None, None, None);
         // What may have no turn is parked alone.
         let over = |item: &Item| {
             let over = self.over_budget(to, item.messages.iter().copied());
@@ -113,12 +112,15 @@ impl State {
             && !alone(other)
             && first.place == other.place
             && over(first) == over(other)
-            && overrides(first).unwrap_or(none) == overrides(other).unwrap_or(none)
+            && overrides(first).unwrap_or_default() == overrides(other).unwrap_or_default()
     }
 
-    /// Does the whole mesh wait for the human?
+    /// Does the whole mesh wait: for the human, or while a worktree of it is taken away?
     pub(super) fn is_paused(&self, worker: &Address) -> bool {
         let pauses = |mesh: &crate::model::Mesh| mesh.on_ask == OnAsk::Mesh;
+        if self.completed_runs.is_removing(&worker.mesh) {
+            return true;
+        }
         self.mesh(&worker.mesh).is_some_and(pauses)
             && self
                 .asks()
@@ -141,6 +143,9 @@ impl State {
             work.waiting.splice(..0, new);
             return self.put_off(to, work, reason);
         }
+        let Some(mut work) = self.begin_before(to, work, &new, why.as_deref()) else {
+            return;
+        };
         let granted = work.use_grant();
         let over = self.over_budget(to, work.messages());
         if let Some(why) = over.filter(|_| !granted) {
@@ -240,12 +245,15 @@ impl State {
         let first = work.messages().next();
         let held = first.and_then(|number| self.messages.get(number));
         let envelope = held.and_then(|held| held.envelope.as_ref());
-        let mut overrides = envelope.map_or_else(Overrides::default, |envelope| Overrides {
-            model: envelope.model.clone(),
-            session: envelope.session_id.clone().filter(|_| resumes),
-            feature: envelope.feature.clone(),
-        });
-        if let Some(machine) = self.machine_of_work(work) {
+        let session = envelope.and_then(|envelope| envelope.session_id.clone());
+        let mut overrides = Overrides {
+            model: envelope.and_then(|envelope| envelope.model.clone()),
+            session: session.filter(|_| resumes),
+            feature: first.and_then(|first| self.feature_of(&to.mesh, first)),
+        };
+        if let Some(machine) = self.machine_of_work(work)
+            && machine.feature.is_some()
+        {
             overrides.feature.clone_from(&machine.feature);
         }
         overrides

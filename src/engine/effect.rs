@@ -94,6 +94,8 @@ pub enum Effect {
         env: Vec<(String, String)>,
         /// What tx adds as files with the texts of these messages: the name has the path.
         files: Vec<(String, Vec<MessageNo>)>,
+        /// None is run after one that failed.
+        until_failure: bool,
     },
     /// Keep what is known of a finished message.
     Archive(Box<MessageRecord>),

@@ -1,7 +1,7 @@
 //! Evaluations: an agent of the mesh judges the work of another. What it is given is an item
 //! like any other, and owes a verdict: its outcome is the verdict, and goes nowhere else.
 
-use super::gates::{report, verdict};
+use super::gates::{criteria, report, verdict};
 use super::message_record::{MessageNo, Step};
 use super::notes::Note;
 use super::round::{Reporter, Round};
@@ -27,10 +27,14 @@ impl State {
         }
         let job = self.next_job(who);
         let on = outcome.or(about.first().copied());
+        let headline = match outcome {
+            Some(_) => format!("judge the work of {who}: {gate}"),
+            None => format!("say what the work of {who} must fulfil: {gate}"),
+        };
         let number = self.write_message(&Note {
             to: &evaluator,
             kind: Kind::Task,
-            headline: &format!("judge the work of {who}: {gate}"),
+            headline: &headline,
             body: rules.instructions.clone(),
             about: on,
             hops: 0,
@@ -105,7 +109,7 @@ impl State {
         let mesh = self.mesh(&who.mesh);
         let mut gates = mesh.into_iter().flat_map(|mesh| &mesh.gates);
         let rules = gates.find_map(|gate| match &gate.check {
-            Check::Evaluation(rules) if gate.name == asked.gate => Some(rules),
+            Check::Evaluation(rules) if gate.name == asked.gate => Some((gate, rules)),
             Check::Evaluation(_)
             | Check::Rearmatter(_)
             | Check::Accuracy(_)
@@ -130,7 +134,12 @@ impl State {
                 .status
                 .as_ref()
                 .map_or(&nothing, |_| &held.rearmatter);
-            match verdict(&asked.gate, rules, said) {
+            let is_before = rules.is_some_and(|(gate, _)| gate.words.is_empty());
+            let found = match is_before {
+                true => criteria(&asked.gate, said),
+                false => verdict(&asked.gate, rules.map(|(_, rules)| rules), said),
+            };
+            match found {
                 Ok(report) => return Ok(report),
                 Err(why) => wrong = why,
             }
@@ -152,7 +161,7 @@ impl State {
                     kind: Kind::Lifecycle,
                     headline: "your verdict is missing",
                     body: format!(
-                        "{wrong}. Give your outcome again, and end it with rearmatter that has `verdict`, `score` and `findings`."
+                        "{wrong}. Give your outcome again, and end it with the rearmatter that you were asked for."
                     ),
                     about: work.messages().next(),
                     hops: 0,

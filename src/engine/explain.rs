@@ -2,6 +2,7 @@
 
 use super::event::DialogKind;
 use super::message_record::{Delivery, MessageNo, Step};
+use super::round::RoundPurpose;
 use super::state::State;
 use super::work::Work;
 use super::worker::{Giving, WaitingOn, Worker, WorkerState};
@@ -113,6 +114,9 @@ impl State {
         match status {
             WorkerState::Idle if self.agent(who).is_none() => "it is no longer in its mesh".into(),
             WorkerState::Idle if worker.inbox.is_empty() => "nothing waits for it".into(),
+            WorkerState::Idle if self.completed_runs.is_removing(&who.mesh) => {
+                "a worktree of its mesh is being taken away".into()
+            }
             WorkerState::Idle if self.is_paused(who) => {
                 "its mesh is paused: somebody in it waits for the human".into()
             }
@@ -147,10 +151,14 @@ impl State {
             WorkerState::Limited { until, .. } => {
                 format!("its account has no room until {}", to_the_second(*until))
             }
-            WorkerState::Checking { work, .. } => format!(
-                "its outcome is being checked (sent back {} times so far)",
-                work.iteration
-            ),
+            WorkerState::Checking { work, round } => match round.purpose {
+                RoundPurpose::Outcomes => format!(
+                    "its outcome is being checked (sent back {} times so far)",
+                    work.iteration
+                ),
+                RoundPurpose::Before { .. } => format!("before its work: {}", round.waits_for()),
+                RoundPurpose::After { .. } => format!("after its work: {}", round.waits_for()),
+            },
             WorkerState::Backoff {
                 work: Some(work),
                 until,

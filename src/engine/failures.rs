@@ -25,6 +25,9 @@ impl State {
     /// An attempt has failed: another one after a while, or the end.
     pub(super) fn fail(&mut self, who: &Address, mut work: Box<Work>, why: String) {
         work.tries += 1;
+        if !work.taken {
+            self.unprepare(who, &work);
+        }
         let worker = self.worker_mut(who);
         worker.failures += 1;
         if worker.live {

@@ -292,6 +292,15 @@ pub(super) fn verdict(
     })
 }
 
+/// What work must fulfil, as an evaluator says in its rearmatter, or what is wrong with it.
+pub(super) fn criteria(gate: &str, said: &Rearmatter) -> Result<GateReport, String> {
+    let text = said.0.get("criteria").map(in_words).unwrap_or_default();
+    match text.trim() {
+        "" => Err("`criteria` is missing: list what the work must fulfil".into()),
+        text => Ok(report(gate, GateVerdict::Pass, text.to_owned())),
+    }
+}
+
 /// Findings as a text: a list has a line for each.
 fn in_words(findings: &Value) -> String {
     match findings {

@@ -68,6 +68,7 @@ impl State {
             jobs: vec![gather],
             env: Vec::new(),
             files: Vec::new(),
+            until_failure: false,
         });
     }
 

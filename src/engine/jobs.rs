@@ -15,10 +15,12 @@ use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds}
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobOwner {
-    /// A worker: its outcomes are being checked.
+    /// A worker: its outcomes are being checked, or it waits for hooks.
     Worker(Address),
     /// A machine: it changes its state.
     Machine(MachineId),
+    /// A run that is complete, by its first message.
+    Run(MessageNo),
     /// The block that this message opened: its results are being gathered.
     Block(MessageNo),
 }
@@ -76,6 +78,25 @@ pub enum Job {
         /// The results, in the order of the members.
         results: Vec<MessageNo>,
     },
+    /// Something to do with the project's repository.
+    Git(GitJob),
+}
+
+/// Something to do with the project's repository, for the feature that is worked on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GitJob {
+    /// Make its worktree, or find it.
+    Create,
+    /// Commit what has changed where it is worked on.
+    Commit {
+        /// The outcome that tells what was done.
+        outcome: MessageNo,
+    },
+    /// Take its worktree away; what is not committed is kept on a ref, which is told.
+    Remove,
+    /// Tell which files have changed.
+    Changes,
 }
 
 /// What came of a job.
@@ -105,12 +126,16 @@ pub enum JobEnd {
 }
 
 impl Job {
+    /// How long git may take.
+    pub const GIT_TIME: Seconds = Seconds(120);
+
     /// How long it may take, in milliseconds.
     pub(super) fn time(&self) -> i64 {
         let Seconds(most) = match self {
             Job::Gate { program, .. } => program.timeout,
             Job::Script { timeout, .. } => *timeout,
             Job::File { .. } | Job::Commit { .. } | Job::Gather { .. } => Seconds(0),
+            Job::Git(_) => Job::GIT_TIME,
         };
         i64::try_from(most)
             .unwrap_or(i64::MAX / 4_000)
@@ -139,8 +164,7 @@ impl JobOwner {
     pub fn worker(&self) -> Option<&Address> {
         match self {
             JobOwner::Worker(worker) => Some(worker),
-            JobOwner::Machine(_) => None,
-            JobOwner::Block(_) => None,
+            JobOwner::Machine(_) | JobOwner::Run(_) | JobOwner::Block(_) => None,
         }
     }
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::machine::{MachineEnd, MachineStep};
 use super::work::{DeliveryKey, Forwarding, Member, WorkflowPlace};
 use super::{KindRow, Rule};
-use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Quality, Spent};
+use crate::model::{Address, Feature, Kind, Line, MsgId, Name, OutcomeWord, Quality, Spent};
 
 /// The place of a message in the order in which messages were accepted, from 1.
 #[derive(
@@ -79,6 +79,12 @@ pub struct MessageRecord {
     /// The messages whose texts go with it, if tx wrote it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<MessageNo>,
+    /// The feature that it is about, as its author says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feature: Option<Feature>,
+    /// What the work on it must fulfil, as an evaluator says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criteria: Option<String>,
     /// What is known of its quality, if it is an outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<Box<Quality>>,
@@ -225,6 +231,8 @@ impl MessageRecord {
             inject_response: false,
             wanted: false,
             quotes: Vec::new(),
+            feature: None,
+            criteria: None,
             quality: None,
             read: None,
         }

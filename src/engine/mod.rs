@@ -9,6 +9,7 @@ mod act;
 mod asks;
 mod blocks;
 mod checking;
+mod completed;
 mod dispatch;
 mod effect;
 mod evaluation;
@@ -18,9 +19,11 @@ mod failures;
 mod fanout;
 mod gates;
 mod gathering;
+mod hooks;
 mod identity;
 mod infer;
 mod jobs;
+mod late;
 mod lifetimes;
 mod machine;
 mod meshes;
@@ -68,7 +71,7 @@ pub use fanout::{BlockPhase, BlockRules};
 pub use infer::{
     InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,
 };
-pub use jobs::{Job, JobEnd, JobOwner, JobPlace, JobResult};
+pub use jobs::{GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult};
 pub use machine::{
     ChangePoint, HeldValue, Machine, MachineEnd, MachineId, MachineMember, MachinePhase,
     MachineStatus, MachineStep, StateChange, VariableValue,
@@ -77,7 +80,7 @@ pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Sourc
 pub use preview::{Unsendable, preview};
 pub use promises::Broken;
 pub use replay::Judged;
-pub use round::{LateCheck, Pending, Reported, Reporter, Round};
+pub use round::{LateCheck, Pending, Reported, Reporter, Round, RoundPurpose};
 pub use route::{Addressee, Outcome, Route, Rule, Unroutable, route};
 pub use state::{Counts, OpenMessage, State, Touched, TransitionRecord};
 pub use suspended::{LIMITED, MOST_LIMITED};
@@ -85,8 +88,8 @@ pub use table::decide;
 pub use timers::PAUSED;
 pub use transitions::{Signal, Transition};
 pub use work::{
-    DeliveryKey, Forwarding, Item, Joined, Last, Member, Owes, Routed, VerdictFor, Work,
-    WorkflowPlace,
+    AlsoFinished, DeliveryKey, Forwarding, Item, Joined, Last, Member, Owes, Routed, VerdictFor,
+    Work, WorkflowPlace,
 };
 pub use worker::{Giving, Phase, QueuePosition, Shows, WaitingOn, Worker, WorkerState};
 

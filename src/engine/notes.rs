@@ -10,6 +10,7 @@ use super::checking::first_line;
 use super::effect::{Effect, SystemMessage};
 use super::event::Rejected;
 use super::failures::FAILURES;
+use super::identity::Ancestry;
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::state::{OpenMessage, State};
 use super::work::{Item, Owes, Work};
@@ -60,9 +61,51 @@ impl State {
     /// Write a message about several others; `about` of the note is not read.
     pub(super) fn write_about(&mut self, note: &Note, about: &[MessageNo]) -> MessageNo {
         let number = self.next_number();
+        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, about);
+        let ancestry = Ancestry {
+            cause,
+            thread,
+            hops,
+            run,
+        };
+        self.write_numbered(number, note, about, ancestry)
+    }
+
+    /// Write a task that follows from nothing: it begins a run of its own.
+    pub(super) fn write_task(&mut self, to: &Address, headline: &str, body: String) -> MessageNo {
+        let number = self.next_number();
+        self.open_run(number, Some(&to.mesh), &[]);
+        let task = Note {
+            to,
+            kind: Kind::Task,
+            headline,
+            body,
+            about: None,
+            hops: 0,
+        };
+        let ancestry = Ancestry {
+            thread: vec![number],
+            run: Some(number),
+            ..Ancestry::default()
+        };
+        self.write_numbered(number, &task, &[], ancestry)
+    }
+
+    fn write_numbered(
+        &mut self,
+        number: MessageNo,
+        note: &Note,
+        about: &[MessageNo],
+        ancestry: Ancestry,
+    ) -> MessageNo {
+        let Ancestry {
+            cause,
+            thread,
+            hops,
+            run,
+        } = ancestry;
         let id = self.own_id();
         let from = system("dispatcher");
-        let (cause, thread, hops, run) = self.ancestry_of_own(number, note.to, about);
         let hops = (hops + note.hops).min(HOPS);
         let about = about.iter().filter_map(|about| self.messages.facts(*about));
         let about = about.map(|facts| facts.id.clone()).collect();

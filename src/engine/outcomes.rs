@@ -1,9 +1,10 @@
 //! Outcomes: kept until their work is finished, then routed on.
 
+use super::completed::RunOutcome;
 use super::message_record::{MessageNo, MessageRecord, Step};
 use super::state::State;
 use super::transitions::{Signal, Transition};
-use super::work::{Forwarding, Owes, Routed, Work};
+use super::work::{AlsoFinished, Forwarding, Owes, Routed, Work};
 use super::worker::{Phase, WorkerState};
 use crate::model::{Address, Kind};
 
@@ -30,6 +31,9 @@ impl State {
             }
             if let Some(work) = self.worker_mut(from).status.work_mut() {
                 work.outcomes.push(routed);
+                if gated && !named.is_empty() {
+                    work.also.push(AlsoFinished::of(number, named, known));
+                }
             }
             return self.settle_outside_of_a_turn(from);
         }
@@ -249,9 +253,19 @@ impl State {
 
     /// An outcome reaches core, which may be the end of its run.
     pub(super) fn complete_at_core(&mut self, number: MessageNo, from: &Address) {
-        let facts = self.messages.facts(number);
-        let run = facts.and_then(|facts| facts.run);
-        let failed = facts.is_some_and(MessageRecord::is_error);
+        let held = self.messages.get(number);
+        let run = held.and_then(|held| held.facts.run);
+        let failed = held.is_some_and(|held| held.facts.is_error());
+        let outcome = held.map(|held| RunOutcome {
+            id: held.facts.id.clone(),
+            from: from.clone(),
+            status: held.facts.status.clone(),
+            headline: held.facts.headline.clone(),
+            rearmatter: held.rearmatter.clone(),
+        });
+        if let Some((run, outcome)) = run.zip(outcome) {
+            self.runs.remember(run, outcome);
+        }
         self.completed(run, from, failed);
         self.reach_core(number, Kind::TaskComplete);
     }

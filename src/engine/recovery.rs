@@ -62,6 +62,7 @@ impl State {
             self.output.ready.insert(who);
         }
         self.run_machine_jobs_again();
+        self.run_completed_again();
         self.run_gathering_again();
     }
 
@@ -251,7 +252,7 @@ impl State {
     }
 
     /// End a process that is in nobody's way; its work is kept.
-    fn end_process(&mut self, who: &Address, why: &str) {
+    pub(super) fn end_process(&mut self, who: &Address, why: &str) {
         let worker = self.worker_mut(who);
         if !worker.live || matches!(worker.status, WorkerState::Stopping { .. }) {
             return;

@@ -7,7 +7,7 @@ use super::jobs::{Job, JobResult};
 use super::message_record::{MessageNo, MessageRecord};
 use super::work::Routed;
 use super::worker::is_false;
-use crate::model::{Address, GateReport, GateVerdict, MANIFEST_GATE, OnGateError};
+use crate::model::{Address, GateReport, GateVerdict, MANIFEST_GATE, OnGateError, Seconds};
 
 /// The gates that outcomes go through.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,34 @@ pub struct Round {
     /// The jobs that were asked for, in the order of the gates that they report for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "RoundPurpose::is_outcomes")]
+    pub purpose: RoundPurpose,
+}
+
+/// What a round is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundPurpose {
+    /// Gates check outcomes.
+    #[default]
+    Outcomes,
+    /// It comes before the work is given.
+    Before {
+        /// Why the work is given again, if it is.
+        why: Option<String>,
+    },
+    /// It comes after the work.
+    After {
+        /// The outcomes that have passed their gates.
+        outcomes: Vec<MessageNo>,
+    },
+}
+
+impl RoundPurpose {
+    fn is_outcomes(&self) -> bool {
+        *self == RoundPurpose::Outcomes
+    }
 }
 
 /// A gate that has not reported yet.
@@ -95,6 +123,26 @@ pub struct LateCheck {
 }
 
 impl Round {
+    /// It may take this long at least.
+    pub(super) fn allow(&mut self, time: Seconds) {
+        let time = i64::try_from(time.0).unwrap_or(i64::MAX / 4_000);
+        self.time = self.time.max(time.saturating_mul(1_000));
+    }
+
+    /// The names of what has not reported yet.
+    pub(super) fn waits_for(&self) -> String {
+        let names = self.pending.iter().map(|pending| pending.gate.as_str());
+        names.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Does it come before the work? Then none of its jobs is run after one that failed.
+    pub(super) fn is_before(&self) -> bool {
+        match self.purpose {
+            RoundPurpose::Before { .. } => true,
+            RoundPurpose::Outcomes | RoundPurpose::After { .. } => false,
+        }
+    }
+
     /// Have all gates reported?
     pub fn is_complete(&self) -> bool {
         self.pending.is_empty() && !self.reports.is_empty()

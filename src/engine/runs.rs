@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::completed::RunOutcome;
 use super::message_record::{MessageNo, MessageRecord, Totals};
 use super::state::State;
-use crate::model::{Address, Mesh, Name, Spent};
+use crate::model::{Address, Feature, Mesh, Name, Spent};
 
 /// The runs that are under way, by their first messages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,6 +42,13 @@ struct Run {
     /// What each agent has used in it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     spent: BTreeMap<Address, Spent>,
+    /// The agents that everything was done for that comes before their first turn, each with
+    /// the feature it was done for.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    prepared: BTreeSet<(Address, Option<Feature>)>,
+    /// The newest outcomes that reached core.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    outcomes: Vec<RunOutcome>,
     /// Its first message, if that was finished when a late message came.
     first: Option<Box<MessageRecord>>,
 }
@@ -61,7 +69,59 @@ struct MessageCounts {
     by_agent: u32,
 }
 
+/// How many outcomes of a run are remembered for what is done when it is complete.
+const OUTCOMES: usize = 20;
+
 impl Runs {
+    /// Was everything done for an agent that comes before its first turn?
+    pub(super) fn is_prepared(
+        &self,
+        number: MessageNo,
+        who: &Address,
+        feature: Option<&Feature>,
+    ) -> bool {
+        let key = (who.without_slot(), feature.cloned());
+        let run = self.0.get(&number);
+        run.is_some_and(|run| run.prepared.contains(&key))
+    }
+
+    pub(super) fn prepare(&mut self, number: MessageNo, who: &Address, feature: Option<Feature>) {
+        if let Some(run) = self.0.get_mut(&number) {
+            run.prepared.insert((who.without_slot(), feature));
+        }
+    }
+
+    pub(super) fn unprepare(&mut self, number: MessageNo, who: &Address) {
+        if let Some(run) = self.0.get_mut(&number) {
+            let agent = who.without_slot();
+            run.prepared.retain(|(known, _)| *known != agent);
+        }
+    }
+
+    /// The folder of a feature is gone.
+    pub(super) fn unprepare_feature(&mut self, mesh: &Name, feature: &Feature) {
+        for run in self.0.values_mut() {
+            let is_meant = |who: &Address, of: &Option<Feature>| {
+                who.mesh == *mesh && of.as_ref() == Some(feature)
+            };
+            run.prepared.retain(|(who, of)| !is_meant(who, of));
+        }
+    }
+
+    /// An outcome has reached core.
+    pub(super) fn remember(&mut self, number: MessageNo, outcome: RunOutcome) {
+        if let Some(run) = self.0.get_mut(&number) {
+            run.outcomes.push(outcome);
+            let more = run.outcomes.len().saturating_sub(OUTCOMES);
+            run.outcomes.drain(..more);
+        }
+    }
+
+    pub(super) fn outcomes_of(&self, number: MessageNo) -> Vec<RunOutcome> {
+        let run = self.0.get(&number);
+        run.map(|run| run.outcomes.clone()).unwrap_or_default()
+    }
+
     pub(super) fn contains(&self, number: MessageNo) -> bool {
         self.0.contains_key(&number)
     }
@@ -127,7 +187,7 @@ impl Runs {
     }
 
     /// What is known of the first message of a run that goes on after that was finished.
-    fn first_of(&self, number: MessageNo) -> Option<&MessageRecord> {
+    pub(super) fn first_of(&self, number: MessageNo) -> Option<&MessageRecord> {
         self.0.get(&number)?.first.as_deref()
     }
 
@@ -275,6 +335,7 @@ impl State {
             true => "a run has failed",
             false => "a run is complete",
         };
+        let failed = run.has_failed(mesh);
         let first = self.messages.facts(number).or(run.first.as_deref());
         let headline = match first {
             Some(first) => format!("{headline}: {}", first.headline),
@@ -287,6 +348,9 @@ impl State {
         }
         if let Some(run) = self.runs.0.get_mut(&number) {
             run.ended = true;
+        }
+        if !failed {
+            self.run_is_complete(number);
         }
         self.output.run_ended = true;
         self.tell_core_again(&headline, body, Some(number));

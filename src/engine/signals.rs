@@ -160,6 +160,7 @@ impl State {
         match owner {
             JobOwner::Worker(who) => self.checked(who, job, results),
             JobOwner::Machine(id) => self.machine_jobs_finished(id, job, results),
+            JobOwner::Run(run) => self.completed_jobs_finished(*run, job, results),
             JobOwner::Block(block) => self.gathered(*block, job, results),
         }
     }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::asks::{Ask, Asks};
+use super::completed::CompletedRuns;
 use super::effect::Effect;
 use super::event::{Event, LoadedMesh, Timer, Traits};
 use super::fanout::FanOuts;
@@ -51,6 +52,8 @@ pub struct State {
     pub(super) runs: Runs,
     #[serde(default, skip_serializing_if = "UnboundFiles::is_empty")]
     pub(super) unbound: UnboundFiles,
+    #[serde(default, skip_serializing_if = "CompletedRuns::is_empty")]
+    pub(super) completed_runs: CompletedRuns,
     /// They follow from the workers and the asks.
     #[serde(skip)]
     pub(super) timers: Timers,
@@ -187,6 +190,7 @@ impl State {
         self.bind_what_is_left();
         self.end_lent_slots();
         self.dispatch_all();
+        self.begin_completed();
         self.end_panes_of_ended_runs();
         self.end_turns();
         debug_assert_eq!(self.broken_promise(), None, "after event {}", self.seq);
@@ -328,6 +332,10 @@ impl State {
                 let timer = Timer::Job(JobOwner::Machine(id));
                 self.timers.change(timer, None, Some(change.due));
             }
+        }
+        for (run, due) in self.completed_runs.timers() {
+            self.timers
+                .change(Timer::Job(JobOwner::Run(run)), None, Some(due));
         }
         for (block, fan_out) in self.fan_outs.iter() {
             for (member, index) in fan_out.members.iter().zip(0..) {

@@ -255,7 +255,12 @@ impl Transition {
             | Transition::Stopped
             | Transition::TryAgain
             | Transition::StartedOver => WITHOUT_PANE,
-            Transition::TakesWork => &[Phase::Starting, Phase::Stopping, Phase::Backoff],
+            Transition::TakesWork => &[
+                Phase::Starting,
+                Phase::Checking,
+                Phase::Stopping,
+                Phase::Backoff,
+            ],
             Transition::Waits => &[Phase::Awaiting, Phase::AwaitingHuman],
             Transition::GoesOn => SETTLED,
             Transition::Restarted => match from {

@@ -53,6 +53,7 @@ impl State {
             Timer::Idle(who) => self.idle_due(&who, due),
             Timer::Job(JobOwner::Block(block)) => self.gathering_due(block, due),
             Timer::Job(JobOwner::Machine(id)) => self.machine_due(&id, due),
+            Timer::Job(JobOwner::Run(run)) => self.completed_due(run, due),
             // The time of a worker's jobs is that of its state.
             Timer::Job(JobOwner::Worker(_)) => {}
         }

@@ -97,7 +97,7 @@ impl State {
             }
             return match self.must_be_checked(who, &work) {
                 true => self.check(who, work, Vec::new()),
-                false => self.finish(who, work),
+                false => self.complete_work(who, work),
             };
         }
         if !work.waiting.is_empty() {
@@ -288,6 +288,14 @@ impl State {
     pub(super) fn finish(&mut self, who: &Address, mut work: Box<Work>) {
         let ended = self.in_words(&work);
         let verdict = self.verdict_for(who, &work);
+        for also in std::mem::take(&mut work.also) {
+            let mut outcomes = work.outcomes.iter();
+            if outcomes.any(|outcome| outcome.number == also.outcome) {
+                for parked in also.parked {
+                    self.finish_parked(who, parked, &also.known);
+                }
+            }
+        }
         let outcomes = work.outcomes.iter();
         let outcomes = outcomes.filter_map(|outcome| self.messages.facts(outcome.number));
         if outcomes.into_iter().any(|facts| !facts.is_error()) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fanout::BlockRules;
 use super::machine::MachineStep;
-use super::message_record::MessageNo;
+use super::message_record::{MessageNo, MessageRecord};
 use super::worker::{QueuePosition, is_false, is_none};
 use crate::model::{Address, Feature, Target};
 
@@ -174,6 +174,9 @@ pub struct Work {
     pub answered: Vec<MessageNo>,
     /// Its outcomes, routed when the work is finished.
     pub outcomes: Vec<Routed>,
+    /// The parked messages that its outcomes finish too, once they have passed their gates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<AlsoFinished>,
     /// Answers and notes that it is given when its turn has ended.
     pub waiting: Vec<MessageNo>,
     /// What it was given in this work besides the items.
@@ -200,6 +203,9 @@ pub struct Work {
     /// How often its process went with its terminal.
     #[serde(default, skip_serializing_if = "is_none")]
     pub cut_offs: u32,
+    /// The gates before the work have reported.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub prepared: bool,
     /// How often its outcomes were sent back.
     pub iteration: u32,
     /// The jobs that check its outcomes, or did so last; 0 if there were none.
@@ -214,6 +220,35 @@ pub struct Work {
     pub misrouted: u32,
     /// The most hops of anything it was given.
     pub hops: u32,
+}
+
+/// Parked messages that an outcome of other work finishes too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlsoFinished {
+    /// The outcome.
+    pub outcome: MessageNo,
+    /// The parked messages.
+    pub parked: Vec<MessageNo>,
+    /// What is known of those that have left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<MessageRecord>,
+}
+
+impl AlsoFinished {
+    /// What is kept until the outcome has passed its gates.
+    pub(super) fn of(
+        outcome: MessageNo,
+        parked: Vec<MessageNo>,
+        known: &[MessageRecord],
+    ) -> AlsoFinished {
+        let is_parked = |facts: &&MessageRecord| parked.contains(&facts.number);
+        let known = known.iter().filter(is_parked).cloned().collect();
+        AlsoFinished {
+            outcome,
+            parked,
+            known,
+        }
+    }
 }
 
 /// An outcome, and where it goes.
@@ -275,6 +310,13 @@ pub struct Last {
     /// What it was in a workflow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<WorkflowPlace>,
+}
+
+impl Item {
+    /// All its messages.
+    pub(super) fn all(&self) -> impl Iterator<Item = MessageNo> {
+        self.messages.iter().copied()
+    }
 }
 
 impl Work {

@@ -220,6 +220,24 @@ impl WorkerState {
         }
     }
 
+    /// The gates or hooks that it waits for.
+    pub fn round(&self) -> Option<&Round> {
+        match self {
+            WorkerState::Checking { round, .. } => Some(round),
+            WorkerState::AwaitingHuman {
+                why: WaitingOn::Dialog { before, .. },
+            }
+            | WorkerState::Limited { before, .. } => before.round(),
+            WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => None,
+        }
+    }
+
     /// How far work has been given, if it is being given.
     pub fn giving(&self) -> Option<Giving> {
         match self {
@@ -299,9 +317,9 @@ impl WorkerState {
     /// Is its work really being worked on, so that no ask's time runs?
     pub fn is_at_work(&self) -> bool {
         match self {
-            WorkerState::Starting { .. }
-            | WorkerState::Working { .. }
-            | WorkerState::Checking { .. } => true,
+            WorkerState::Starting { .. } | WorkerState::Working { .. } => true,
+            // What comes before the work is not the work.
+            WorkerState::Checking { round, .. } => !round.is_before(),
             WorkerState::Idle
             | WorkerState::Awaiting { .. }
             | WorkerState::AwaitingHuman { .. }

@@ -202,6 +202,8 @@ prop_compose! {
             wanted,
             read,
             quotes: Vec::new(),
+            feature: None,
+            criteria: None,
             quality: None,
         }
     }

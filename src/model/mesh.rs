@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Address, Block, Budget, Gate, MachineRules, Manifest, Members, Name, OutcomeWord, Pool,
-    StateKind,
+    Address, Block, Budget, Gate, Lifecycle, MachineRules, Manifest, Members, Name, OutcomeWord,
+    Pool, StateKind, Worktree,
 };
 
 /// A team of agents and the table that routes between them.
@@ -39,9 +39,15 @@ pub struct Mesh {
     /// What checks the outcomes of its agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
+    /// What is done before and after the work.
+    #[serde(default, skip_serializing_if = "Lifecycle::is_empty")]
+    pub lifecycle: Lifecycle,
+    /// A worktree for each feature; `None`: the project's own folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
     /// The limits.
     pub guardrails: Guardrails,
-    /// Where the agents work.
+    /// The folder for what the agents make.
     pub workspace: Option<Workspace>,
     /// The messages one run may cause.
     pub max_mesh_messages: Option<u32>,

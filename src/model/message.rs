@@ -83,7 +83,9 @@ pub struct Line(String);
 pub struct Body(String);
 
 /// A feature name: `[a-z0-9][a-z0-9-]*`. It becomes part of branch and folder names.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct Feature(String);
 
@@ -265,6 +267,25 @@ impl FromStr for MsgId {
         } else {
             Ok(MsgId(id.into()))
         }
+    }
+}
+
+impl Feature {
+    /// The longest name that is made of an id.
+    const LONGEST: usize = 50;
+
+    /// A feature for a task that names none: `Fix_Login.3f9a` is `fix-login-3f9a`.
+    pub fn named_after(id: &MsgId) -> Option<Feature> {
+        let id = id.0.to_ascii_lowercase();
+        let words = id.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let name: String = words.join("-").chars().take(Feature::LONGEST).collect();
+        name.trim_end_matches('-').parse().ok()
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 

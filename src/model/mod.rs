@@ -8,6 +8,7 @@ mod diagnostic;
 mod directory;
 mod gate;
 mod kind;
+mod lifecycle;
 mod mesh;
 mod message;
 mod nearest;
@@ -26,6 +27,7 @@ pub use gate::{
     RearmatterCheck,
 };
 pub use kind::{BadWord, Kind, OutcomeWord};
+pub use lifecycle::{HookAction, Lifecycle, LifecycleHook, WORKTREE_MARK, WORKTREES, Worktree};
 pub use mesh::{
     Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Permissions, Prompt,
     RearmatterRules, Routing, RoutingError, RoutingMode, Row, Seconds, SessionRules, Target,

@@ -7,12 +7,16 @@ use std::fmt::Write;
 use std::io;
 use std::path::Path;
 
-use super::{BUILTIN, MeshSource, Project, read_regular};
+use super::glob::{is_pattern, matching};
+use super::{BUILTIN, MeshSource, Project, read_regular, worktree_folder};
 use crate::format::prompt::{Briefing, PromptFile, brief, system, with_feature};
 use crate::model::{Agent, Code, Feature, Manifest, Mesh, Prompt};
 
 /// The largest file that is put into a prompt, in bytes.
 const MAX_INCLUDED: usize = 256 * 1024;
+/// All that one pattern puts into a prompt: in bytes, and in files.
+const MAX_MATCHED: usize = 512 * 1024;
+const MOST_MATCHED: usize = 100;
 
 /// The prompt of an agent cannot be had. Without it the agent is not who it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,12 +73,23 @@ fn made(
 ) -> Result<String, BadPrompt> {
     let workspace = workspace.map(Path::to_string_lossy);
     let prompt = prompt(project, place, mesh, agent, feature)?;
+    let worktree = worktree_folder(project, mesh.worktree.as_ref(), feature);
+    let workdir = worktree.unwrap_or_else(|| project.root.clone());
     let read = |path: String| {
         let path = with_feature(&path, feature);
-        let text = read_within(&project.root, &project.root.join(&path));
+        let text = read_within(&workdir, &workdir.join(&path));
         PromptFile { path, text }
     };
-    let mut loaded: Vec<PromptFile> = agent.load.iter().cloned().map(read).collect();
+    let mut loaded = Vec::new();
+    for path in &agent.load {
+        match is_pattern(path) {
+            false => loaded.push(read(path.clone())),
+            true => {
+                let path = with_feature(path, feature);
+                loaded.extend(matched(&path, matching(&workdir, &path), read));
+            }
+        }
+    }
     let own = Manifest::default_workspace(&mesh.name);
     let entries = mesh.manifest.entries.iter();
     for entry in entries.filter(|entry| entry.inject && !entry.folder) {
@@ -96,11 +111,41 @@ fn made(
         prints,
         prompt: prompt.as_deref(),
         messages_folder: &project.messages().to_string_lossy(),
-        workdir: &project.root.to_string_lossy(),
+        workdir: &workdir.to_string_lossy(),
         workspace: workspace.as_deref(),
         feature,
         loaded: &loaded,
     }))
+}
+
+/// The files that a pattern names, as far as they fit together.
+fn matched(
+    pattern: &str,
+    paths: Vec<String>,
+    read: impl Fn(String) -> PromptFile,
+) -> Vec<PromptFile> {
+    let not = |why: String| PromptFile {
+        path: pattern.to_owned(),
+        text: Err(why),
+    };
+    if paths.is_empty() {
+        return vec![not("names no file".into())];
+    }
+    let (count, mut room, mut files) = (paths.len(), MAX_MATCHED, Vec::new());
+    for path in paths {
+        let file = read(path);
+        let size = file.text.as_ref().map_or(0, String::len);
+        if size > room || files.len() == MOST_MATCHED {
+            let (left, most) = (count - files.len(), MAX_MATCHED / 1024);
+            files.push(not(format!(
+                "names {count} files: {left} of them are left out, since {MOST_MATCHED} files and {most} KiB are read at most"
+            )));
+            break;
+        }
+        room -= size;
+        files.push(file);
+    }
+    files
 }
 
 fn prompt(

@@ -7,6 +7,7 @@ mod atomic_file;
 mod briefing;
 mod builtin;
 mod files;
+mod glob;
 mod meshes;
 mod private;
 mod root;
@@ -23,4 +24,4 @@ pub use private::{
 };
 pub use root::{BadSettings, NotAProject, Project};
 pub use runnable::{cannot_run, find_program, is_program};
-pub use workspace::{Task, fill_placeholders, make_workspace, workspace};
+pub use workspace::{Task, fill_placeholders, make_workspace, workspace, worktree_folder};

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::files::read_settings;
 use crate::format::report::report;
 use crate::format::settings;
-use crate::model::Settings;
+use crate::model::{Settings, WORKTREE_MARK};
 
 /// The longest path of a Unix socket, in bytes: macOS has the least room.
 const SOCKET_PATH: usize = 103;
@@ -68,7 +68,11 @@ impl Project {
                 None => return Err(NotAProject::Here(here.into())),
             },
         };
-        Ok(Project { root: root.into() })
+        let root = match named {
+            Some(_) => root.to_owned(),
+            None => home_of_worktree(root).unwrap_or_else(|| root.to_owned()),
+        };
+        Ok(Project { root })
     }
 
     /// The settings of the project; those that nothing says have their defaults.
@@ -161,6 +165,17 @@ impl Project {
             )),
         }
     }
+}
+
+/// The project that a folder is a worktree of, if tx made it.
+fn home_of_worktree(root: &Path) -> Option<PathBuf> {
+    let link = fs::read_to_string(root.join(".git")).ok()?;
+    let own = PathBuf::from(link.trim().strip_prefix("gitdir: ")?);
+    let home = fs::read(own.join(WORKTREE_MARK)).ok()?;
+    let home = PathBuf::from(std::ffi::OsStr::from_bytes(&home));
+    let user = rustix::process::geteuid().as_raw();
+    self::own(&home, user).ok()?;
+    home.join(".ai/tx").is_dir().then_some(home)
 }
 
 /// A project's folder, if all that decides what is run there is this user's.

@@ -1,11 +1,11 @@
 //! The output folder of a mesh: where its agents put what they make. It is not where they
-//! work, which is always the project's root, and it never leads out of the project.
+//! work, which is the project's root or a worktree, and it never leads out of that.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::Project;
-use crate::model::{Agent, Feature, Mesh};
+use crate::model::{Agent, Feature, Mesh, Worktree};
 
 /// The longest that a filled placeholder is, in characters: it is part of a file name.
 const LONGEST: usize = 60;
@@ -21,14 +21,18 @@ pub struct Task<'a> {
     pub feature: Option<&'a Feature>,
 }
 
-/// The output folder of an agent: its own, else its mesh's. Without a task its placeholders
-/// stay as they are written.
-pub fn workspace(
+/// The folder where the agents of a mesh work on a feature, if that is a worktree.
+pub fn worktree_folder(
     project: &Project,
-    mesh: &Mesh,
-    agent: &Agent,
-    task: Option<Task>,
+    rules: Option<&Worktree>,
+    feature: Option<&Feature>,
 ) -> Option<PathBuf> {
+    Some(project.root.join(rules?.folder(feature?)))
+}
+
+/// The output folder of an agent, below where it works: its own, else its mesh's. Without a task
+/// its placeholders stay as they are written.
+pub fn workspace(root: &Path, mesh: &Mesh, agent: &Agent, task: Option<Task>) -> Option<PathBuf> {
     let workspace = agent.workspace.as_ref().or(mesh.workspace.as_ref())?;
     let path = match task {
         Some(task) => fill_placeholders(&workspace.path, mesh, task),
@@ -42,15 +46,15 @@ pub fn workspace(
         }
     });
     // An empty path would add a slash.
-    let folder = project.root.join(inside.collect::<PathBuf>());
+    let folder = root.join(inside.collect::<PathBuf>());
     Some(folder.components().collect())
 }
 
 /// Make an output folder; or why that cannot be. A link in it may lead out of the project.
-pub fn make_workspace(project: &Project, folder: &Path) -> Result<(), String> {
+pub fn make_workspace(root: &Path, folder: &Path) -> Result<(), String> {
     let cannot = |error| format!("its workspace {} cannot be made: {error}", folder.display());
     fs::create_dir_all(folder).map_err(cannot)?;
-    let root = project.root.canonicalize().map_err(cannot)?;
+    let root = root.canonicalize().map_err(cannot)?;
     match folder.canonicalize().map_err(cannot)?.starts_with(root) {
         true => Ok(()),
         false => Err(format!(
@@ -92,14 +96,13 @@ mod tests {
         let config =
             format!("mesh: m\nagents: [{{name: a, prompt: Be kind.}}]\nworkspace: '{path}'\n");
         let mesh = parse(config.as_bytes()).mesh.unwrap();
-        let project = Project { root: "/p".into() };
         let feature = feature.map(|feature| feature.parse().unwrap());
         let task = Task {
             id: "Fix-1",
             headline: "Fix ../../the Login: now!",
             feature: feature.as_ref(),
         };
-        let folder = workspace(&project, &mesh, &mesh.agents[0], Some(task)).unwrap();
+        let folder = workspace(Path::new("/p"), &mesh, &mesh.agents[0], Some(task)).unwrap();
         folder.to_string_lossy().into()
     }
 
@@ -123,10 +126,9 @@ mod tests {
         let root = folder.path().join("project");
         fs::create_dir_all(&root).unwrap();
         std::os::unix::fs::symlink("..", root.join("up")).unwrap();
-        let project = Project { root: root.clone() };
-        assert_eq!(make_workspace(&project, &root.join("a/b")), Ok(()));
+        assert_eq!(make_workspace(&root, &root.join("a/b")), Ok(()));
         assert!(root.join("a/b").is_dir());
-        let why = make_workspace(&project, &root.join("up/x")).unwrap_err();
+        let why = make_workspace(&root, &root.join("up/x")).unwrap_err();
         assert!(why.contains("leads out of the project"), "{why}");
     }
 }

@@ -308,6 +308,7 @@ fn owner_in_words(owner: &JobOwner) -> String {
     match owner {
         JobOwner::Worker(worker) => worker.to_string(),
         JobOwner::Machine(id) => id.address().to_string(),
+        JobOwner::Run(run) => format!("run {}", run.0),
         JobOwner::Block(block) => format!("the block of message {}", block.0),
     }
 }

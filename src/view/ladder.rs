@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::event::in_words;
-use super::{DiagnosticView, Refused, RunUsage, Time};
+use super::{DiagnosticView, GateView, Refused, RunUsage, Time, gates_of};
 use crate::engine::{Delivery, KindRow, MessageRecord, Rule, State, Step};
 use crate::journal::{Error, History, StoredMessage};
 use crate::model::{Address, Kind, Line, MsgId, OutcomeWord, Rearmatter, nearest};
@@ -46,6 +46,10 @@ pub(crate) struct MessageView {
     pub(crate) transition: Option<String>,
     /// What the run that it belongs to has used.
     pub(crate) run: Option<RunUsage>,
+    /// What gates found of it, in every round.
+    pub(crate) gates: Vec<GateView>,
+    /// What the work on it must fulfil.
+    pub(crate) criteria: Option<String>,
     /// When it was refused, and what proves that.
     #[serde(skip)]
     pub(crate) refusal: Option<(Time, String)>,
@@ -123,6 +127,8 @@ impl MessageView {
                 .run
                 .map(|run| RunUsage::of(history, run))
                 .transpose()?,
+            gates: gates_of(facts.quality.as_deref()),
+            criteria: facts.criteria.clone(),
             refusal: refusal.transpose()?,
             deliveries: facts.deliveries.iter().map(delivery).collect(),
         })

@@ -9,6 +9,7 @@ mod dead_letter;
 mod event;
 mod feed;
 mod full_message;
+mod gates;
 mod inbox;
 mod ladder;
 mod machine;
@@ -25,6 +26,7 @@ mod time;
 mod trace;
 mod usage;
 mod worker;
+mod worktree;
 
 pub(crate) use crate::engine::{MessageNo, Phase as WorkerState};
 pub(crate) use crate::journal::FoldedJournal;
@@ -33,6 +35,7 @@ pub(crate) use dead_letter::{DeadLetter, DeadLetterView, dead_letters, find_dead
 pub(crate) use event::{EventFilter, EventView, Events};
 pub(crate) use feed::{Hop, MessageFeed};
 pub(crate) use full_message::FullMessage;
+pub(crate) use gates::{CheckingView, GateView, checking, gates_of};
 pub(crate) use inbox::{InboxView, inbox};
 pub(crate) use ladder::{MessageView, content, find_messages};
 pub(crate) use machine::{MachineView, machines};
@@ -51,3 +54,6 @@ pub(crate) use time::Time;
 pub(crate) use trace::{Trace, TraceEntry, trace};
 pub(crate) use usage::{AgentUsage, RunUsage, UsageView};
 pub(crate) use worker::{AgentView, WorkerView, agent, find_agent, workers};
+pub(crate) use worktree::{
+    DifferenceView, WorktreeView, feature, repository, worktree_difference, worktrees,
+};

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::task::open_tasks;
 use super::{
-    AskView, DiagnosticView, Listed, MachineView, MeshProblems, OwnMeshes, Page, TaskView, Time,
-    WorkerView, asks, machines, workers,
+    AskView, CheckingView, DiagnosticView, Listed, MachineView, MeshProblems, OwnMeshes, Page,
+    TaskView, Time, WorkerView, asks, checking, machines, workers,
 };
 use crate::daemon::Running;
 use crate::engine::{MessageRecord, Step};
@@ -40,6 +40,8 @@ pub(crate) struct Now {
     /// The blocks with too few results: a person decides.
     pub(crate) short_blocks: Vec<ShortBlock>,
     pub(crate) queue: Queue,
+    /// What gates and hooks are at.
+    pub(crate) checking: Vec<CheckingView>,
     pub(crate) asks: Vec<AskView>,
     /// The newest refused files that were not fixed since.
     pub(crate) rejections: Vec<RefusedFile>,
@@ -142,6 +144,7 @@ impl Now {
                 });
             }
             now.queue = Queue::of(history)?;
+            now.checking = checking(history.state);
             now.dead_letters = now.queue.parked;
             now.asks = asks(history)?;
             now.rejections = refused_files(history, Page::first(REFUSED.1))?.items;

@@ -13,29 +13,31 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("pane", &["model", "engine", "runtime"]),
     ("journal", &["model", "format", "engine"]),
     ("project", &["model", "format", "runtime"]),
+    ("git", &["model"]),
     ("tmux", &[]),
     (
         "daemon",
         &[
-            "model", "format", "engine", "pane", "journal", "project", "runtime", "tmux",
+            "model", "format", "engine", "pane", "journal", "project", "runtime", "tmux", "git",
         ],
     ),
     (
         "view",
         &[
-            "model", "format", "engine", "journal", "project", "runtime", "daemon",
+            "model", "format", "engine", "journal", "project", "runtime", "daemon", "git",
         ],
     ),
     (
         "actions",
         &[
             "model", "format", "engine", "journal", "project", "runtime", "tmux", "daemon", "view",
+            "git",
         ],
     ),
     (
         "cli",
         &[
-            "model", "format", "project", "runtime", "tmux", "daemon", "view", "actions",
+            "model", "format", "project", "runtime", "tmux", "daemon", "view", "actions", "git",
         ],
     ),
 ];

@@ -4,6 +4,7 @@
 mod answers;
 mod attach;
 mod between;
+mod checked;
 mod core;
 mod demo;
 mod evidence;
@@ -30,4 +31,5 @@ mod trust;
 mod upgrade;
 mod verbs;
 mod workflows;
+mod worktrees;
 mod wrapper;

@@ -10,6 +10,7 @@ mod conversations;
 mod dialogs;
 mod faults;
 mod fresh;
+mod gates;
 mod kills;
 mod lab;
 mod limits;

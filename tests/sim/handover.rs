@@ -5,6 +5,7 @@ use tx::model::{Feature, Kind};
 
 use crate::coverage::{LATE_SESSION, NEWS_OF_FEATURE, TWO_ASKS};
 use crate::memory::Memory;
+use crate::meshes::WITH_WORKTREES;
 use crate::panes::Way;
 use crate::record::{Given, Handed};
 use crate::world::World;
@@ -84,6 +85,9 @@ impl World {
         let plain = |m: &&Handed| works(m.kind) && !self.watch.is_result(m.number);
         let features = turn.messages.iter().filter(plain).map(|m| &m.feature);
         let mut features: Vec<&Option<Feature>> = features.chain(&process.feature).collect();
+        if pane.worker.mesh.as_str() == WITH_WORKTREES {
+            features.retain(|feature| feature.is_some());
+        }
         features.dedup();
         assert!(
             features.len() <= 1,

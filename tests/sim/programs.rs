@@ -383,7 +383,10 @@ impl World {
             } else {
                 let said = match &owner {
                     JobOwner::Machine(_) if self.rng.percent(25) => "s0\nn=1",
-                    JobOwner::Machine(_) | JobOwner::Worker(_) | JobOwner::Block(_) => "",
+                    JobOwner::Machine(_)
+                    | JobOwner::Worker(_)
+                    | JobOwner::Run(_)
+                    | JobOwner::Block(_) => "",
                 };
                 JobResult::of(JobEnd::Code(0), said.into())
             });

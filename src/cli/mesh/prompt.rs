@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context, wanted: &str, state: Option<&str>) -> Resul
         agent,
         catalogue.prints(agent),
         None,
-        workspace(&project, mesh, agent, None).as_deref(),
+        workspace(&project.root, mesh, agent, None).as_deref(),
     )?;
     let position = state.map(|state| position(mesh, agent, state));
     let position = position.transpose()?.unwrap_or_default();

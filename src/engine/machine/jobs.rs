@@ -57,11 +57,15 @@ impl State {
             place: JobPlace {
                 mesh: id.mesh.clone(),
                 run: machine.run,
-                feature: machine.feature.clone(),
+                feature: machine
+                    .feature
+                    .clone()
+                    .or_else(|| self.feature_of(&id.mesh, id.begun)),
             },
             jobs: change.jobs.clone(),
             env: added.env,
             files: added.files,
+            until_failure: false,
         };
         self.effect(effect);
     }

@@ -51,6 +51,8 @@ fn mesh(mode: RoutingMode, strict: bool, row: Option<Row>) -> Mesh {
         on_ask: OnAsk::Worker,
         rearmatter: RearmatterRules::default(),
         gates: Vec::new(),
+        lifecycle: crate::model::Lifecycle::default(),
+        worktree: None,
         iteration: Iteration::default(),
         guardrails: Guardrails {
             routing_error: RoutingError {

@@ -409,3 +409,23 @@ fn sources_are_counted() {
     );
     assert_eq!(play.step("o2", "core/core"), Step::Finished);
 }
+
+#[test]
+fn an_outcome_that_names_parked_work_too_finishes_that_when_it_has_passed() {
+    for passes in [true, false] {
+        let mut play = play("quality: {command: [check]}\n");
+        play.task("dev/a", "old");
+        play.take_up("dev/a");
+        play.park("dev/a");
+        assert_eq!(play.step("old", "dev/a"), Step::Parked);
+        play.task("dev/a", "new");
+        play.take_up("dev/a");
+        let both = from("dev/a").id("o").status("complete");
+        play.drop(both.reply("new").reply("old"));
+        play.idle("dev/a");
+        assert_eq!(play.step("old", "dev/a"), Step::Parked);
+        ran(&mut play, &[code(i32::from(!passes), "no")]);
+        let expected = if passes { Step::Finished } else { Step::Parked };
+        assert_eq!(play.step("old", "dev/a"), expected);
+    }
+}

@@ -97,7 +97,9 @@ pub(super) fn scripts(play: &Play) -> Vec<String> {
     let text = |job: Job| match job {
         Job::Script { text, .. } => text,
         Job::File { path, .. } => path,
-        Job::Gate { .. } | Job::Commit { .. } | Job::Gather { .. } => "another".into(),
+        Job::Gate { .. } | Job::Commit { .. } | Job::Git(_) | Job::Gather { .. } => {
+            "another".into()
+        }
     };
     jobs.into_iter().map(text).collect()
 }

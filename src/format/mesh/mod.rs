@@ -10,6 +10,7 @@ mod expression;
 mod graph;
 mod graph_states;
 mod guardrails;
+mod lifecycle;
 mod lint;
 mod machine;
 mod machine_lint;

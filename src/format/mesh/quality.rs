@@ -54,6 +54,10 @@ const JUDGED: [(&str, &str); 4] = [
 ];
 /// What every evaluator is told last.
 const ANSWER: &str = "The task and the work follow. Answer with one message, `status: complete`, that ends with\n\n    ---\n    verdict: pass        # or fail\n    score: 0.9           # from 0.0 to 1.0\n    findings: []         # what is wrong, an item each\n    ---";
+/// The gate that comes before the work, and what its evaluator is told.
+const PREFLIGHT: &str = "preflight";
+const BEFORE_THE_WORK: &str = "The work below is not done yet. Say what it must fulfil to be good: criteria that can be checked, each in one line.";
+const ANSWER_CRITERIA: &str = "The task follows. Answer with one message, `status: complete`, that ends with\n\n    ---\n    criteria:            # a line each\n      - every test passes\n    ---";
 /// How long a command may take, and an evaluator with what waits for it.
 const COMMAND_TIME: Seconds = Seconds(600);
 const EVALUATION_TIME: Seconds = Seconds(1800);
@@ -255,14 +259,8 @@ impl GateReader<'_, '_, '_> {
                 self.judged(&place(kind), agent, kind, value);
             }
         }
-        if map.contains_key("preflight") {
-            let message = "quality.preflight is read, but not obeyed yet";
-            self.document.about_key(
-                Code::NotObeyedYet,
-                &place("preflight"),
-                message,
-                "leave it out, or live without it",
-            );
+        if let Some(value) = map.get(PREFLIGHT) {
+            self.judged(&place(PREFLIGHT), agent, PREFLIGHT, value);
         }
         if agent.is_some() {
             (self.on_error, self.evaluator) = before;
@@ -411,7 +409,7 @@ impl GateReader<'_, '_, '_> {
         let told = JUDGED
             .iter()
             .find(|(name, _)| *name == kind)
-            .map_or("", |(_, told)| told);
+            .map_or(BEFORE_THE_WORK, |(_, told)| told);
         let mut instructions = told.to_owned();
         if let Some(items) = items {
             instructions += "\n\n";
@@ -420,7 +418,11 @@ impl GateReader<'_, '_, '_> {
         if let Some(more) = map.get("prompt").and_then(Value::as_str) {
             instructions += &format!("\n\n{more}");
         }
-        instructions += &format!("\n\n{ANSWER}");
+        let (answer, words) = match kind == PREFLIGHT {
+            true => (ANSWER_CRITERIA, false),
+            false => (ANSWER, true),
+        };
+        instructions += &format!("\n\n{answer}");
         let timeout = self.time(at, map.get("timeout")).unwrap_or(EVALUATION_TIME);
         let check = Check::Evaluation(Evaluation {
             evaluator,
@@ -432,9 +434,12 @@ impl GateReader<'_, '_, '_> {
             timeout,
         });
         self.add(&format!("quality:{kind}"), agent, Some(check));
+        if !words && let Some(gate) = self.gates.last_mut() {
+            gate.words.clear();
+        }
     }
 
-    /// `lifecycle.post` names gates; one that `quality` has settings for is there already.
+    /// `lifecycle` names gates; one that `quality` has settings for is there already.
     fn lifecycle(&mut self, raw: Option<&RawLifecycle>, quality: &Map<String, Value>) {
         let Some(raw) = raw else { return };
         let lists = [("pre", &raw.pre), ("post", &raw.post)];
@@ -442,10 +447,13 @@ impl GateReader<'_, '_, '_> {
             for (index, entry) in list.iter().flatten().enumerate() {
                 let at = at!["lifecycle", moment, index];
                 let name = entry.as_str().unwrap_or_default();
-                let gate = name.strip_prefix("quality:").filter(|_| moment == "post");
-                match gate {
+                let Some(gate) = name.strip_prefix("quality:") else {
+                    continue;
+                };
+                let is_before = gate == PREFLIGHT;
+                match Some(gate).filter(|_| is_before == (moment == "pre")) {
                     Some(kind) if quality.contains_key(kind) => {}
-                    Some(kind) if JUDGED.iter().any(|(known, _)| *known == kind) => {
+                    Some(kind) if is_before || JUDGED.iter().any(|(known, _)| *known == kind) => {
                         self.judged(&at, None, kind, &Value::Null);
                     }
                     Some("deterministic" | "accuracy") => {

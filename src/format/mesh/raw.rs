@@ -52,7 +52,7 @@ pub(super) struct RawMesh {
     pub(super) iteration: Option<RawIteration>,
     /// What runs before and after the mesh. Only `quality:*` in `post` is obeyed yet.
     pub(super) lifecycle: Option<RawLifecycle>,
-    /// Work in git worktrees. Not obeyed yet.
+    /// Work in git worktrees, one for each feature: true, or a map with `path`.
     pub(super) worktree: Option<FlagOrMap>,
     /// The folder that agents put their files in.
     pub(super) workspace: Option<RawWorkspace>,
@@ -208,9 +208,9 @@ pub(super) struct RawIteration {
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "Lifecycle")]
 pub(super) struct RawLifecycle {
-    /// Before: `worktree:create` and so on.
+    /// Before an agent's first turn in a run: `worktree:create`, `command:…`, `quality:preflight`.
     pub(super) pre: Option<Vec<Value>>,
-    /// After: `commit:auto`, `worktree:cleanup`, `quality:*` and so on.
+    /// After work: `quality:*`, `commit:auto`, `command:…`; when a run is complete: `worktree:cleanup`, `brain-update`.
     pub(super) post: Option<Vec<Value>>,
 }
 
@@ -362,7 +362,6 @@ pub(super) struct RawPermissions {
 /// The fields that are read and not obeyed yet; `*` is any key or index. A
 /// setting must never look as if it worked, so each warns.
 pub(super) const NOT_OBEYED: &[&str] = &[
-    "worktree",
     "ensemble.fault_tolerance.retry_failed",
     "fsm.states.*.ensemble.fault_tolerance.retry_failed",
     "reliability",

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 
 use super::document::{Document, at};
 use super::guardrails::{check_budgets, check_max_turns};
+use super::lifecycle::{leads_out, lifecycle};
 use super::machine::{ReadScript, StatePlaces};
 use super::passed_on::{mcp_servers, permissions, thinking};
 use super::pool::pool;
@@ -79,6 +80,7 @@ pub(super) fn resolve(
             agents: &agents,
         },
     );
+    let (worktree, lifecycle) = lifecycle(document, raw.worktree, raw.lifecycle.as_ref());
     let mut scope = Scope {
         document,
         mesh: &name,
@@ -105,6 +107,8 @@ pub(super) fn resolve(
         on_ask: raw.on_ask.unwrap_or_default(),
         rearmatter: rearmatter(raw.rearmatter),
         gates,
+        lifecycle,
+        worktree,
         iteration: raw
             .iteration
             .map_or_else(Iteration::default, |raw| Iteration {
@@ -356,7 +360,7 @@ fn workspace(document: &mut Document, at: &[PathSegment], raw: RawWorkspace) -> 
         ),
     };
     let path = &workspace.path;
-    if path.starts_with('/') || path.split('/').any(|part| part == "..") {
+    if leads_out(path) {
         let message = format!("workspace: `{path}` leads out of the project; it is left out");
         let hint = "name a folder from the project's root, without `..`";
         document.about_value(Code::OutsideProject, &at, message, hint);

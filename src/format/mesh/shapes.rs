@@ -53,7 +53,6 @@ pub(super) enum RawAmount {
 /// `true`, `false`, or settings.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "true, false or a map")]
-#[expect(dead_code, reason = "read for its shape; not obeyed yet")]
 pub(super) enum FlagOrMap {
     Flag(bool),
     Map(Map<String, Value>),

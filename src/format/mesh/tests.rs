@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::format::report::report;
-use crate::model::{Deliver, Mode, Name, OnAsk, OnFail, Prompt, RoutingMode, Row, Seconds, Target};
+use crate::model::{
+    Deliver, HookAction, Lifecycle, LifecycleHook, Mode, Name, OnAsk, OnFail, Prompt, RoutingMode,
+    Row, Seconds, Target,
+};
 use serde_json::json;
 
 fn loads(text: &str) -> (Mesh, Vec<Diagnostic>) {
@@ -211,7 +214,7 @@ fn every_shape_in_the_wild_loads() {
         ("guardrails of agents", with("guardrails: {agents: {worker: {max_turns: 3}}}\n"), not_obeyed),
         ("bash_guard", with("guardrails: {bash_guard: {deny: [rm]}}\n"), not_obeyed),
         ("routing_error", with("guardrails: {routing_error: {strict: true, max_retries: 2, routing_retry_max: 3, routing_fallback: core}}\n"), &[]),
-        ("lifecycle", with("lifecycle: {pre: ['worktree:create'], post: ['commit:auto', brain-update, 'worktree:cleanup', 'quality:lint']}\n"), &[Code::NotObeyedYet; 5]),
+        ("lifecycle", with("lifecycle: {pre: ['worktree:create'], post: ['commit:auto', brain-update, 'worktree:cleanup', 'quality:lint', discovery-code]}\n"), &[Code::NotObeyedYet; 2]),
         ("continuation, a flag", with("continuation: false\n"), &[]),
         ("continuation, agents", with("continuation: [worker]\n"), &[]),
         ("manifest", with("manifest: [{id: spec, location: '{workspace}/s.md', description: d, reads: [worker], writes: [worker], persistent: true, autoInject: true}]\nautoInjectManifestFiles: false\n"), &[]),
@@ -239,7 +242,7 @@ fn every_shape_in_the_wild_loads() {
         ("config", with("config: {a: 1}\n"), &[]),
         ("playbook_notes", with("playbook_notes: |\n  Long text: with a colon.\n\n  And a second part.\n"), &[]),
         ("quality", with("quality: [{run: lint}]\n"), &[]),
-        ("worktree", with("worktree: {branch: x}\n"), not_obeyed),
+        ("worktree", with("worktree: {branch: x}\n"), &[Code::UnknownField]),
         ("reliability", with("reliability: {retries: 2}\n"), not_obeyed),
         ("manifest_enforcement", with("manifest_enforcement: {pre_validation: true, post_validation: false, max_retry: 1, strict: true, warning: false}\n"), &[]),
         ("comments, quotes, inline, unicode", "# hi\nmesh: \"m\" # name\ndescription: 'naïve: 😀 → ok'\nagents: [{name: 'a', prompt: \"p.md\"}]\n".into(), &[]),
@@ -1123,7 +1126,20 @@ fn what_is_wrong_with_gates_is_said() {
         ),
         ("quality: {deterministik: [a]}\n", Code::UnknownField),
         ("quality: {gate_error: maybe}\n", Code::WrongShape),
-        ("quality: {preflight: true}\n", Code::NotObeyedYet),
+        ("quality: {preflight: true}\n", Code::WrongShape),
+        (
+            "lifecycle: {pre: ['quality:checklist']}\n",
+            Code::NotObeyedYet,
+        ),
+        ("lifecycle: {pre: ['commit:auto']}\n", Code::NotObeyedYet),
+        ("lifecycle: {post: ['command:']}\n", Code::WrongShape),
+        (
+            "lifecycle: {post: ['worktree:cleanup']}\n",
+            Code::WrongShape,
+        ),
+        ("worktree: {path: ../x}\n", Code::OutsideProject),
+        ("worktree: {path: /x}\n", Code::OutsideProject),
+        ("workspace: {path: ../x}\n", Code::OutsideProject),
         (
             "lifecycle: {post: ['quality:deterministic']}\n",
             Code::WrongShape,
@@ -1133,4 +1149,47 @@ fn what_is_wrong_with_gates_is_said() {
         let codes: Vec<Code> = diagnostics.iter().map(|d| d.code).collect();
         assert!(codes.contains(&code), "{text}: {codes:?}");
     }
+}
+
+#[test]
+fn hooks_have_their_moments_and_their_order() {
+    let config = mesh_of(
+        &["worker", "judge"],
+        "worktree: {path: trees}\n\
+         lifecycle:\n  pre: ['command:make ready', {command: 'echo $HOME', shell: true, timeout: 5s}]\n\
+         \x20 post: [brain-update, 'commit:auto', 'quality:checklist', 'command:make note', 'worktree:cleanup']\n\
+         quality: {evaluator: judge, checklist: [a]}\n",
+    );
+    let (mesh, _) = loads(&config);
+    let names = |hooks: &[LifecycleHook]| -> Vec<String> {
+        hooks.iter().map(|hook| hook.name.clone()).collect()
+    };
+    let Lifecycle {
+        before,
+        after,
+        complete,
+    } = &mesh.lifecycle;
+    assert_eq!(
+        names(before),
+        [
+            "worktree:create",
+            "command:make ready",
+            "command:echo $HOME"
+        ]
+    );
+    assert_eq!(names(after), ["commit:auto", "command:make note"]);
+    assert_eq!(names(complete), ["brain-update", "worktree:cleanup"]);
+    let HookAction::Command(program) = &before[2].action else {
+        panic!("{before:?}");
+    };
+    assert_eq!((program.shell, program.timeout.0), (true, 5));
+    let HookAction::Command(program) = &before[1].action else {
+        panic!("{before:?}");
+    };
+    assert_eq!(program.run, ["make", "ready"]);
+    assert_eq!(mesh.worktree.unwrap().path, "trees/{feature}");
+    let (mesh, _) = loads(&with("worktree: true\n"));
+    assert_eq!(mesh.worktree.unwrap().path, ".ai/worktrees/{feature}");
+    let (mesh, _) = loads(&with("worktree: false\n"));
+    assert_eq!((mesh.worktree, mesh.lifecycle.is_empty()), (None, true));
 }

@@ -129,6 +129,11 @@ impl Model {
     /// What is finished was paid for: by an outcome, or by the answer to the ask.
     fn check_paid(&self, number: Message, to: &Address, kind: Kind, before: At) {
         let outcome = "the model: work is finished, and no outcome was accepted";
+        let sent = self.sent.get(&number);
+        if kind == Kind::Task && sent.is_some_and(|sent| sent.from.is_system()) {
+            // A judgement ends with its verdict, or when nobody waits for that any more.
+            return;
+        }
         let Some(hand) = self.hands.get(to).filter(|hand| {
             let mut items = hand.items.iter();
             items.any(|(item, _)| *item == number)

@@ -37,6 +37,23 @@ impl Model {
         member || matches!(row, Some(tx::model::Row::FanOut { .. }))
     }
 
+    /// Does an agent judge the work of others? A verdict goes to its gate, wherever its file is to
+    /// go: this reference does not know which work is a judgement.
+    fn judges(&self, who: &Address) -> bool {
+        let hand = self.hands.get(who).or_else(|| self.last.get(who));
+        let mut items = hand.into_iter().flat_map(|hand| &hand.items);
+        let is_tasked = items.any(|(item, kind)| {
+            let sent = self.sent.get(item);
+            *kind == Kind::Task && sent.is_some_and(|sent| sent.from.is_system())
+        });
+        if is_tasked {
+            return true;
+        }
+        let mesh = self.meshes.get(&who.mesh);
+        let mut gates = mesh.into_iter().flat_map(|mesh| &mesh.gates);
+        gates.any(|gate| gate.check.evaluator() == Some(&who.agent))
+    }
+
     /// A file was read. `made`: what tx made of it; nothing, if it was known.
     pub(crate) fn file(
         &mut self,
@@ -81,7 +98,8 @@ impl Model {
                 }
             }
         }
-        if (late && self.was_member(&said.from)) || self.is_in_a_block(&said.from) {
+        let unknown = self.is_in_a_block(&said.from) || self.judges(&said.from);
+        if (late && self.was_member(&said.from)) || unknown {
             may.push(May::Any);
         }
         // Whether these still wait for answers is known after the commit.

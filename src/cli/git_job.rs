@@ -1,0 +1,28 @@
+//! `tx git-job`: what tx itself runs to do something with git, ordered on standard input.
+
+use super::output::read_stdin;
+use super::{Exit, Refused};
+use crate::git::{GitOrder, do_order};
+
+/// The longest order, in bytes.
+const MOST: usize = 1 << 20;
+
+/// Do something with git (tx calls this by itself)
+#[derive(clap::Args)]
+pub(super) struct GitJobArgs;
+
+pub(super) fn run() -> Result<Exit, Refused> {
+    let unreadable = |why: String| Refused::new(format!("the order cannot be read: {why}"));
+    let bytes = read_stdin(MOST).map_err(|error| unreadable(error.to_string()))?;
+    let order: GitOrder =
+        serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))?;
+    match do_order(&order) {
+        Ok(said) if said.is_empty() => {}
+        Ok(said) => println!("{said}"),
+        Err(why) => {
+            eprintln!("{why}");
+            std::process::exit(1)
+        }
+    }
+    Ok(Exit::Done)
+}

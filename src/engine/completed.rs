@@ -1,0 +1,378 @@
+//! What is done once, when a run is complete: its worktree is taken away, and the mesh `brain`
+//! is told what it came to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use super::checking::first_line;
+use super::effect::Effect;
+use super::event::Timer;
+use super::jobs::{GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult};
+use super::message_record::MessageNo;
+use super::state::State;
+use super::work::{Item, Owes, Work};
+use super::worker::{Phase, Worker, is_none};
+use crate::model::{
+    Address, Feature, HookAction, LifecycleHook, Line, MsgId, Name, OutcomeWord, Rearmatter,
+};
+
+/// What a job may take besides its own time.
+const JOB_EXTRA: i64 = 60_000;
+
+/// The complete runs that something is still done for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct CompletedRuns {
+    runs: BTreeMap<MessageNo, CompletedRun>,
+    /// The meshes of which core was told that there is no mesh `brain`.
+    without_brain: BTreeSet<Name>,
+}
+
+/// A complete run that something is still done for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct CompletedRun {
+    mesh: Name,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    feature: Option<Feature>,
+    /// Its task.
+    task: MsgId,
+    headline: Line,
+    outcomes: Vec<RunOutcome>,
+    hooks: Vec<LifecycleHook>,
+    /// The jobs of its hooks; 0 until they are begun.
+    #[serde(default, skip_serializing_if = "is_none")]
+    job: u32,
+    /// When their time is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    due: Option<i64>,
+}
+
+/// An outcome that reached core in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct RunOutcome {
+    pub(super) id: MsgId,
+    pub(super) from: Address,
+    pub(super) status: Option<OutcomeWord>,
+    pub(super) headline: Line,
+    #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
+    pub(super) rearmatter: Rearmatter,
+}
+
+impl CompletedRuns {
+    pub(super) fn is_empty(&self) -> bool {
+        *self == CompletedRuns::default()
+    }
+
+    /// The times that are set.
+    pub(super) fn timers(&self) -> impl Iterator<Item = (MessageNo, i64)> {
+        let runs = self.runs.iter();
+        runs.filter_map(|(number, run)| Some((*number, run.due?)))
+    }
+
+    /// Is a worktree of this mesh being taken away?
+    pub(super) fn is_removing(&self, mesh: &Name) -> bool {
+        let mut runs = self.runs.values();
+        runs.any(|run| run.job != 0 && run.mesh == *mesh && run.removes())
+    }
+}
+
+impl CompletedRun {
+    fn removes(&self) -> bool {
+        let mut hooks = self.hooks.iter();
+        hooks.any(|hook| hook.action == HookAction::RemoveWorktree)
+    }
+
+    fn jobs(&self) -> Vec<Job> {
+        let jobs = self.hooks.iter().map(|hook| match &hook.action {
+            HookAction::RemoveWorktree => Job::Git(GitJob::Remove),
+            HookAction::UpdateBrain | HookAction::CreateWorktree | HookAction::Commit => {
+                Job::Git(GitJob::Changes)
+            }
+            HookAction::Command(program) => Job::Gate {
+                program: program.clone(),
+                stdin: None,
+            },
+        });
+        jobs.collect()
+    }
+}
+
+impl State {
+    /// A run is complete: what is done then waits until nobody works for it any more.
+    pub(super) fn run_is_complete(&mut self, number: MessageNo) {
+        let mesh = self.runs.mesh_of(number).and_then(|mesh| self.mesh(mesh));
+        let Some(mesh) = mesh else { return };
+        let is_brain = mesh.name.as_str() == "brain";
+        let hooks = mesh.lifecycle.complete.iter();
+        let hooks = hooks.filter(|hook| !(is_brain && hook.action == HookAction::UpdateBrain));
+        let hooks: Vec<LifecycleHook> = hooks.cloned().collect();
+        let first = self.messages.facts(number);
+        let Some(first) = first.or_else(|| self.runs.first_of(number)) else {
+            return;
+        };
+        if hooks.is_empty() {
+            return;
+        }
+        let run = CompletedRun {
+            mesh: mesh.name.clone(),
+            feature: match mesh.worktree.is_some() {
+                true => self.run_feature(number),
+                false => None,
+            },
+            task: first.id.clone(),
+            headline: first.headline.clone(),
+            outcomes: self.runs.outcomes_of(number),
+            hooks,
+            job: 0,
+            due: None,
+        };
+        self.completed_runs.runs.insert(number, run);
+    }
+
+    /// Begin what is done for complete runs, as far as nobody works for them any more.
+    pub(super) fn begin_completed(&mut self) {
+        let waiting = self.completed_runs.runs.iter();
+        let waiting = waiting.filter(|(_, run)| run.job == 0);
+        let waiting: Vec<MessageNo> = waiting.map(|(number, _)| *number).collect();
+        for number in waiting {
+            if self.is_worked_for(number) {
+                continue;
+            }
+            let at = self.at;
+            let Some(run) = self.completed_runs.runs.get_mut(&number) else {
+                continue;
+            };
+            let jobs = run.jobs();
+            let time = jobs.iter().map(|job| job.time() + JOB_EXTRA).sum::<i64>();
+            run.job = 1;
+            run.due = Some(at + time);
+            self.timers
+                .change(Timer::Job(JobOwner::Run(number)), None, Some(at + time));
+            self.run_completed_jobs(number);
+        }
+    }
+
+    fn run_completed_jobs(&mut self, number: MessageNo) {
+        let Some(run) = self.completed_runs.runs.get(&number) else {
+            return;
+        };
+        let (job, jobs) = (run.job, run.jobs());
+        let place = JobPlace {
+            mesh: run.mesh.clone(),
+            run: Some(number),
+            feature: run.feature.clone(),
+        };
+        self.effect(Effect::RunJobs {
+            owner: JobOwner::Run(number),
+            job,
+            place,
+            jobs,
+            env: Vec::new(),
+            files: Vec::new(),
+            until_failure: false,
+        });
+    }
+
+    /// After a start: jobs that are waited for are asked for again, by the number they had.
+    pub(super) fn run_completed_again(&mut self) {
+        let begun = self.completed_runs.runs.iter();
+        let begun = begun.filter(|(_, run)| run.job != 0);
+        let begun: Vec<MessageNo> = begun.map(|(number, _)| *number).collect();
+        for number in begun {
+            self.run_completed_jobs(number);
+        }
+    }
+
+    /// Does anybody still work for a run, or in the folder that is to be taken away? A process
+    /// that only stays there is ended.
+    fn is_worked_for(&mut self, number: MessageNo) -> bool {
+        let Some(run) = self.completed_runs.runs.get(&number) else {
+            return false;
+        };
+        let folder = run.feature.clone().filter(|_| run.removes());
+        let folder = folder.map(|feature| (run.mesh.clone(), feature));
+        let is_of = |about: &MessageNo| {
+            let of_run = self.messages.facts(*about).and_then(|facts| facts.run) == Some(number);
+            let in_folder = folder.as_ref().is_some_and(|(mesh, feature)| {
+                self.feature_of(mesh, *about).as_ref() == Some(feature)
+            });
+            of_run || in_folder
+        };
+        let works = |worker: &Worker| {
+            let in_hand = worker.status.work().into_iter().flat_map(Work::messages);
+            let mut in_hand = in_hand.chain(worker.inbox.values().flat_map(Item::all));
+            in_hand.any(|about| is_of(&about))
+        };
+        if self.workers.iter().any(|(_, worker)| works(worker)) {
+            return true;
+        }
+        let Some((mesh, feature)) = folder else {
+            return false;
+        };
+        let stays = |(who, worker): &(&Address, &Worker)| {
+            let there = worker.overrides.feature.as_ref() == Some(&feature);
+            who.mesh == mesh && worker.live && there
+        };
+        let staying = self.workers.iter().filter(stays);
+        let staying: Vec<(Address, Phase)> = staying
+            .map(|(who, worker)| (who.clone(), worker.status.is()))
+            .collect();
+        for (who, phase) in &staying {
+            if *phase == Phase::Idle {
+                self.end_process(who, "its worktree is taken away");
+            }
+        }
+        !staying.is_empty()
+    }
+
+    /// What is done for a complete run is done, or could not be.
+    pub(super) fn completed_jobs_finished(
+        &mut self,
+        number: MessageNo,
+        job: u32,
+        results: &[JobResult],
+    ) {
+        let known = self.completed_runs.runs.get(&number);
+        if known.is_none_or(|run| run.job != job) {
+            return;
+        }
+        let Some(run) = self.take_completed(number) else {
+            return;
+        };
+        let lost = JobResult::failed("its result is lost".into());
+        for (place, hook) in run.hooks.iter().enumerate() {
+            let result = results.get(place).unwrap_or(&lost);
+            match &hook.action {
+                HookAction::RemoveWorktree => self.worktree_removed(number, &run, hook, result),
+                HookAction::UpdateBrain => self.update_brain(number, &run, result),
+                HookAction::CreateWorktree | HookAction::Commit | HookAction::Command(_) => {
+                    if let Err(why) = said(result) {
+                        self.hook_failed(number, hook, &why);
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_completed(&mut self, number: MessageNo) -> Option<CompletedRun> {
+        let run = self.completed_runs.runs.remove(&number)?;
+        self.timers
+            .change(Timer::Job(JobOwner::Run(number)), run.due, None);
+        // What waited for the folder goes on.
+        let workers: Vec<Address> = self.workers.of_mesh(&run.mesh).cloned().collect();
+        self.output.ready.extend(workers);
+        Some(run)
+    }
+
+    /// The time of what is done for a complete run is over.
+    pub(super) fn completed_due(&mut self, number: MessageNo, due: i64) {
+        let known = self.completed_runs.runs.get(&number);
+        if known.is_none_or(|run| run.due != Some(due)) || self.at < due {
+            return;
+        }
+        if let Some(run) = self.take_completed(number) {
+            for hook in &run.hooks {
+                self.hook_failed(number, hook, "it took too long");
+            }
+        }
+    }
+
+    fn hook_failed(&mut self, number: MessageNo, hook: &LifecycleHook, why: &str) {
+        let headline = format!("{} failed: {}", hook.name, first_line(why));
+        let body = format!("{} failed when the run was complete: {why}", hook.name);
+        self.tell_core(&headline, body, Some(number));
+    }
+
+    fn worktree_removed(
+        &mut self,
+        number: MessageNo,
+        run: &CompletedRun,
+        hook: &LifecycleHook,
+        result: &JobResult,
+    ) {
+        let kept = match said(result) {
+            Ok(kept) => kept,
+            Err(why) => return self.hook_failed(number, hook, &why),
+        };
+        if let Some(feature) = &run.feature {
+            self.runs.unprepare_feature(&run.mesh, feature);
+            let workers: Vec<Address> = self.workers.of_mesh(&run.mesh).cloned().collect();
+            for who in workers {
+                let worker = self.worker_mut(&who);
+                if !worker.live && worker.overrides.feature.as_ref() == Some(feature) {
+                    // A note for it needs no folder that is gone.
+                    worker.overrides.feature = None;
+                    worker.session = None;
+                }
+            }
+            if !kept.is_empty() {
+                let headline = format!("uncommitted work on {feature} is kept on {kept}");
+                let body = format!(
+                    "The worktree of {feature} was taken away. What was not committed there is on {kept}: \
+                     `git diff feature/{feature} {kept}` shows it, `git cherry-pick {kept}` takes it."
+                );
+                self.tell_core(&headline, body, Some(number));
+            }
+        }
+    }
+
+    fn update_brain(&mut self, number: MessageNo, run: &CompletedRun, changes: &JobResult) {
+        let brain: Name = "brain".parse().expect("a word in lower case is a name");
+        let entry = self.mesh(&brain).filter(|mesh| !mesh.disabled);
+        let entry = entry.and_then(|mesh| mesh.entry_point.clone());
+        let Some(entry) = entry else {
+            if self.completed_runs.without_brain.insert(run.mesh.clone()) {
+                let body = format!(
+                    "The mesh {} says `brain-update`, and there is no mesh `brain` with an entry \
+                     point: it is left out, and this is told once.",
+                    run.mesh
+                );
+                self.tell_core("there is no mesh `brain`", body, Some(number));
+            }
+            return;
+        };
+        let mut body = format!(
+            "The run of `{}` in {} is complete: {}\n\nIts outcomes:\n",
+            run.task, run.mesh, run.headline
+        );
+        for outcome in &run.outcomes {
+            let status = outcome.status.as_ref().map(|word| format!(" ({word})"));
+            let (id, from, headline) = (&outcome.id, &outcome.from, &outcome.headline);
+            let _ = write!(
+                body,
+                "\n- `{id}` from {from}{}: {headline}\n",
+                status.unwrap_or_default()
+            );
+            for (field, value) in &outcome.rearmatter.0 {
+                let _ = writeln!(body, "  {field}: {value}");
+            }
+        }
+        match said(changes) {
+            Ok(stat) if stat.is_empty() => body += "\nNo file has changed.\n",
+            Ok(stat) => {
+                let _ = write!(body, "\n`git diff --stat`:\n\n```\n{stat}\n```\n");
+            }
+            Err(why) => {
+                let _ = write!(body, "\nWhich files changed is not known: {why}\n");
+            }
+        }
+        let to = Address::new(brain, entry);
+        let headline = format!("a run of {} is complete: {}", run.mesh, run.headline);
+        let task = self.write_task(&to, &headline, body);
+        self.enqueue(&to, task, Owes::Outcome, None);
+    }
+}
+
+/// What a job printed, if it came to a good end; else what went wrong.
+fn said(result: &JobResult) -> Result<String, String> {
+    match &result.end {
+        JobEnd::Code(0) => Ok(result.output.trim().to_owned()),
+        JobEnd::Code(code) => match result.output.trim() {
+            "" => Err(format!("it exited with {code}")),
+            output => Err(output.to_owned()),
+        },
+        JobEnd::Failed { why } => Err(why.clone()),
+    }
+}

@@ -1,0 +1,139 @@
+//! Outcomes that came when their work was over: they pass the gates like any other, and then
+//! finish what was parked.
+
+use super::checking::{CHECK_ERRORS, first_line};
+use super::event::Timer;
+use super::message_record::{MessageNo, MessageRecord, Step};
+use super::round::{LateCheck, Reported, Round};
+use super::state::State;
+use super::work::Routed;
+use crate::model::Address;
+
+impl State {
+    /// An outcome came when its work was over: it passes the gates like any other, and then
+    /// finishes what was parked.
+    pub(super) fn check_late(
+        &mut self,
+        who: &Address,
+        outcome: Routed,
+        parked: Vec<MessageNo>,
+        known: &[MessageRecord],
+    ) {
+        let is_parked = |facts: &&MessageRecord| parked.contains(&facts.number);
+        let known: Vec<MessageRecord> = known.iter().filter(is_parked).cloned().collect();
+        let late = LateCheck {
+            outcome,
+            parked,
+            known,
+            job: 0,
+            round: Round::default(),
+            errors: 0,
+            due: 0,
+        };
+        self.begin_late(who, late, Vec::new());
+    }
+
+    fn begin_late(&mut self, who: &Address, mut late: LateCheck, kept: Vec<Reported>) {
+        late.job = self.next_job(who);
+        let number = late.outcome.number;
+        late.round = self.begin_round(who, late.job, &[number], &late.parked, kept);
+        late.due = self.at + late.round.time.max(super::dispatch::CHECKING);
+        let (job, due) = (late.job, late.due);
+        self.timers
+            .change(Timer::Check(who.clone(), job), None, Some(due));
+        self.worker_mut(who).late.push(late);
+        self.touch_agent(who);
+        self.judge_late_if_complete(who, job);
+    }
+
+    fn take_late(&mut self, who: &Address, job: u32) -> Option<LateCheck> {
+        let all = &mut self.worker_mut(who).late;
+        let place = all.iter().position(|late| late.job == job)?;
+        let late = all.remove(place);
+        self.timers
+            .change(Timer::Check(who.clone(), job), Some(late.due), None);
+        Some(late)
+    }
+
+    /// The time of a late check is over.
+    pub(super) fn late_check_due(&mut self, who: &Address, job: u32, due: i64) {
+        let all = self
+            .workers
+            .get(who)
+            .into_iter()
+            .flat_map(|worker| &worker.late);
+        let mut meant = all.filter(|late| late.job == job && late.due == due);
+        if meant.next().is_none() || self.at < due {
+            return;
+        }
+        self.touch_agent(who);
+        if let Some(mut late) = self.take_late(who, job) {
+            self.withdraw_evaluations(who, &late.round);
+            let reports = late.round.give_up();
+            self.note_reports(&reports);
+            self.judge_late(who, late);
+        }
+    }
+
+    pub(super) fn judge_late_if_complete(&mut self, who: &Address, job: u32) {
+        let all = self
+            .workers
+            .get(who)
+            .into_iter()
+            .flat_map(|worker| &worker.late);
+        let mut complete = all.filter(|late| late.job == job && late.round.is_complete());
+        if complete.next().is_some()
+            && let Some(late) = self.take_late(who, job)
+        {
+            self.judge_late(who, late);
+        }
+    }
+
+    fn judge_late(&mut self, who: &Address, mut late: LateCheck) {
+        let number = late.outcome.number;
+        if late.round.failed() {
+            let findings = late.round.findings();
+            self.end_outcome(number, Step::Refused, "it failed its gates");
+            let headline = "your late outcome failed its gates";
+            self.hint(who, headline, findings.clone(), None);
+            let body = format!(
+                "{who}: an outcome that came late failed its gates, and its work stays parked.\n\n{findings}"
+            );
+            let headline = format!("a late outcome failed its gates: {}", first_line(&findings));
+            return self.tell_core(&headline, body, late.parked.first().copied());
+        }
+        let error = late.round.errors().next().cloned();
+        if let Some(Reported {
+            report, repeats, ..
+        }) = error
+        {
+            late.errors += 1;
+            if repeats && late.errors < CHECK_ERRORS {
+                let kept = late.round.kept();
+                return self.begin_late(who, late, kept);
+            }
+            let why = format!("gate {} cannot tell: {}", report.gate, report.findings);
+            if let Some(held) = self.messages.get_mut(number) {
+                held.facts.way = Some(late.outcome.way.clone());
+            }
+            let body = format!("{who}: {why}");
+            let headline = self.parked_headline("an outcome was parked", Some(number), &body);
+            self.tell_core_of_parked(&headline, body, Some(number));
+            return self.end_outcome(number, Step::Parked, &why);
+        }
+        self.finish_late(who, late.outcome, &late.parked, &late.known);
+    }
+
+    /// What is given up, or was given another chance, is no longer finished by what comes late.
+    pub(super) fn forget_late(&mut self, number: MessageNo) {
+        for worker in self.workers.values_mut() {
+            for late in &mut worker.late {
+                late.parked.retain(|parked| *parked != number);
+            }
+            let also = worker.status.work_mut().map(|work| &mut work.also);
+            for also in also.into_iter().flatten() {
+                also.parked.retain(|parked| *parked != number);
+            }
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Hooks: before an agent's first turn in a run, after work, and when a run is complete.
+
+use super::play::{Play, from, mesh, who};
+use crate::engine::{
+    Effect, Event, GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult, MessageNo, Phase, Step,
+    Timer,
+};
+
+const WORKTREE: &str = "worktree: true\n";
+const COMMIT: &str = "lifecycle: {post: ['commit:auto', 'command:note it']}\n";
+const CLEANUP: &str = "worktree: true\nlifecycle: {post: ['worktree:cleanup']}\n";
+
+fn play(more: &str) -> Play {
+    Play::new(&[&mesh("dev", &["a", "b"], more)])
+}
+
+/// Jobs that were asked for.
+struct AskedJobs {
+    owner: JobOwner,
+    job: u32,
+    place: JobPlace,
+    jobs: Vec<Job>,
+    until_failure: bool,
+}
+
+fn all_asked(play: &Play) -> Vec<AskedJobs> {
+    let asked = play.effects.iter().filter_map(|effect| match effect {
+        Effect::RunJobs {
+            owner,
+            job,
+            place,
+            jobs,
+            until_failure,
+            ..
+        } => Some(AskedJobs {
+            owner: owner.clone(),
+            job: *job,
+            place: place.clone(),
+            jobs: jobs.clone(),
+            until_failure: *until_failure,
+        }),
+        _ => None,
+    });
+    asked.collect()
+}
+
+fn asked(play: &Play) -> AskedJobs {
+    all_asked(play).pop().expect("jobs were asked for")
+}
+
+/// The jobs that were asked for last end so.
+fn ran(play: &mut Play, results: &[JobResult]) -> Vec<Effect> {
+    let AskedJobs { owner, job, .. } = asked(play);
+    let results = results.to_vec();
+    play.happen(Event::JobsFinished {
+        owner,
+        job,
+        results,
+    })
+}
+
+fn code(code: i32, output: &str) -> JobResult {
+    JobResult::of(JobEnd::Code(code), output.into())
+}
+
+fn done() -> JobResult {
+    code(0, "")
+}
+
+fn core_was_told(play: &Play, what: &str) -> bool {
+    play.core_has().iter().any(|said| said.contains(what))
+}
+
+#[test]
+fn a_worktree_is_made_before_the_first_turn_of_each_agent_in_a_run_and_once() {
+    let mut play = play(WORKTREE);
+    play.drop(from("core/core").to("dev/a").id("Fix_it.1"));
+    assert_eq!(play.is("dev/a"), Phase::Checking);
+    assert!(
+        !play
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::Spawn { .. }))
+    );
+    let first = asked(&play);
+    assert_eq!(first.jobs, [Job::Git(GitJob::Create)]);
+    assert!(first.until_failure);
+    assert_eq!(first.place.feature.unwrap().as_str(), "fix-it-1");
+    ran(&mut play, &[done()]);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
+    play.take_up("dev/a");
+    // An ask of the same run: its recipient has not had a turn in it.
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    assert_eq!(play.is("dev/b"), Phase::Checking);
+    ran(&mut play, &[done()]);
+    play.take_up("dev/b");
+    play.drop(from("dev/b").to("dev/a").id("r").reply("q"));
+    play.idle("dev/b");
+    play.idle("dev/a");
+    play.take_up("dev/a");
+    assert_eq!(all_asked(&play).len(), 2);
+    assert!(
+        play.ladder("Fix_it.1", "dev/a")
+            .contains("queued queued leased")
+    );
+}
+
+#[test]
+fn a_failing_pre_is_a_failed_start_and_says_why() {
+    let mut play = play(WORKTREE);
+    play.task("dev/a", "t");
+    for attempt in 1..=3 {
+        assert_eq!(play.is("dev/a"), Phase::Checking, "{attempt}");
+        ran(&mut play, &[code(1, "the repository has no commit yet")]);
+        if attempt < 3 {
+            assert_eq!(play.is("dev/a"), Phase::Backoff);
+            play.until(|timer| matches!(timer, Timer::State(_)));
+        }
+    }
+    assert_eq!(play.step("t", "dev/a"), Step::Parked);
+    assert!(core_was_told(&play, "work was parked"));
+    let told = play.told("core");
+    let why = "worktree:create failed: the repository has no commit yet";
+    assert!(told.contains(why), "{told}");
+    assert_eq!(all_asked(&play).len(), 3);
+    play.all_over();
+}
+
+#[test]
+fn a_start_that_fails_has_its_worktree_made_again() {
+    let mut play = play(WORKTREE);
+    play.task("dev/a", "t");
+    ran(&mut play, &[done()]);
+    play.die("dev/a");
+    play.until(|timer| matches!(timer, Timer::State(_)));
+    assert_eq!(play.is("dev/a"), Phase::Checking);
+    assert_eq!(all_asked(&play).len(), 2);
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
+}
+
+#[test]
+fn two_features_have_two_processes_and_a_process_works_for_one() {
+    let mut play = play(WORKTREE);
+    let task = |id: &str, feature: &str| {
+        let feature = feature.parse().unwrap();
+        let msg = from("core/core").to("dev/a").id(id);
+        msg.with(|envelope| envelope.feature = Some(feature))
+    };
+    play.drop(task("t1", "login"));
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    play.drop(task("t2", "logout"));
+    play.finish("dev/a", "o1");
+    // The process of the first feature is ended before the second is begun.
+    assert_eq!(play.is("dev/a"), Phase::Stopping);
+    assert_eq!(play.kills("dev/a"), 1);
+    play.die("dev/a");
+    play.until(|timer| matches!(timer, Timer::State(_)));
+    assert_eq!(asked(&play).place.feature.unwrap().as_str(), "logout");
+}
+
+#[test]
+fn outcomes_wait_for_what_is_done_after_the_work() {
+    let mut play = play(COMMIT);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    assert_eq!(play.is("dev/a"), Phase::Checking);
+    assert_eq!(play.step("o", "core/core"), Step::Accepted);
+    let asked = asked(&play);
+    let outcome = play.facts("o").number;
+    assert_eq!(asked.jobs[0], Job::Git(GitJob::Commit { outcome }));
+    assert_eq!((asked.jobs.len(), asked.until_failure), (2, false));
+    ran(&mut play, &[done(), done()]);
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
+    assert_eq!(play.step("t", "dev/a"), Step::Finished);
+    assert!(play.is_complete());
+    play.all_over();
+}
+
+#[test]
+fn a_failing_post_is_told_and_undoes_nothing() {
+    let mut play = play(COMMIT);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    ran(&mut play, &[code(1, "a merge is under way"), done()]);
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
+    assert!(core_was_told(&play, "commit:auto failed"));
+    assert!(!core_was_told(&play, "command:note it failed"));
+    play.all_over();
+}
+
+#[test]
+fn work_that_failed_and_answers_have_no_hooks() {
+    let mut play = play(COMMIT);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").to("dev/b").id("q"));
+    play.take_up("dev/b");
+    play.drop(from("dev/b").to("dev/a").id("r").reply("q"));
+    play.idle("dev/b");
+    assert_eq!(play.is("dev/b"), Phase::Idle);
+    play.idle("dev/a");
+    play.take_up("dev/a");
+    play.drop(from("dev/a").id("o").status("error"));
+    play.idle("dev/a");
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
+    assert_eq!(all_asked(&play).len(), 0);
+}
+
+#[test]
+fn what_comes_while_hooks_run_passes_the_gates_first() {
+    let more = format!("{COMMIT}rearmatter: {{thresholds: {{confidence: 0.8}}}}\n");
+    let mut play = play(&more);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    let says = serde_json::json!({"confidence": 0.9});
+    play.drop(from("dev/a").id("o1").status("complete").says(says));
+    play.idle("dev/a");
+    assert_eq!(play.is("dev/a"), Phase::Checking);
+    play.drop(from("dev/a").id("o2").status("complete"));
+    assert_eq!(all_asked(&play).len(), 1);
+    ran(&mut play, &[done(), done()]);
+    // The second has no confidence: both go back.
+    assert_eq!(play.step("o2", "core/core"), Step::Refused);
+    assert_eq!(play.step("o1", "core/core"), Step::Refused);
+    assert_eq!(play.is("dev/a"), Phase::Starting);
+}
+
+#[test]
+fn hooks_are_asked_for_again_by_their_number_after_a_restart() {
+    for more in [WORKTREE, COMMIT] {
+        let mut play = play(more);
+        play.task("dev/a", "t");
+        let is_after = more == COMMIT;
+        if is_after {
+            play.take_up("dev/a");
+            play.finish("dev/a", "o");
+        }
+        let before = asked(&play);
+        let turn = play.turn("dev/a");
+        let alive = [("dev/a", turn)];
+        play.restart(if is_after { &alive } else { &[] });
+        let again = asked(&play);
+        assert_eq!((again.job, &again.jobs), (before.job, &before.jobs));
+        assert_eq!(again.until_failure, before.until_failure);
+        assert_eq!(all_asked(&play).len(), 2);
+        let results: Vec<JobResult> = again.jobs.iter().map(|_| done()).collect();
+        ran(&mut play, &results);
+        let expected = if is_after {
+            Phase::Idle
+        } else {
+            Phase::Starting
+        };
+        assert_eq!(play.is("dev/a"), expected);
+        // Told twice, it counts once.
+        ran(&mut play, &results);
+        assert_eq!(play.is("dev/a"), expected);
+    }
+}
+
+#[test]
+fn hooks_that_take_too_long_have_failed() {
+    let mut play = play(WORKTREE);
+    play.task("dev/a", "t");
+    play.until(|timer| matches!(timer, Timer::State(_)));
+    assert_eq!(play.is("dev/a"), Phase::Backoff);
+    let mut play = self::play(COMMIT);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    play.until(|timer| matches!(timer, Timer::State(_)));
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
+    assert!(core_was_told(&play, "commit:auto failed"));
+}
+
+fn run_of(play: &Play, id: &str) -> MessageNo {
+    play.facts(id).run.unwrap()
+}
+
+#[test]
+fn a_worktree_is_taken_away_when_nobody_is_in_it_any_more() {
+    let mut play = play(CLEANUP);
+    play.task("dev/a", "t");
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    assert!(play.is_complete());
+    // Its pane stays idle: it is ended first.
+    assert_eq!(play.kills("dev/a"), 1);
+    assert_eq!(all_asked(&play).len(), 1);
+    play.die("dev/a");
+    let run = run_of(&play, "t");
+    let cleanup = asked(&play);
+    assert_eq!(cleanup.owner, JobOwner::Run(run));
+    assert_eq!(cleanup.jobs, [Job::Git(GitJob::Remove)]);
+    assert_eq!(cleanup.place.feature.unwrap().as_str(), "t");
+    // Meanwhile nothing new begins in this mesh.
+    play.task("dev/b", "t2");
+    assert_eq!(play.is("dev/b"), Phase::Idle);
+    play.restart(&[]);
+    assert_eq!(asked(&play).owner, JobOwner::Run(run));
+    ran(&mut play, &[code(0, "refs/tx/kept/t-123\n")]);
+    assert!(core_was_told(
+        &play,
+        "uncommitted work on t is kept on refs/tx/kept/t-123"
+    ));
+    assert_eq!(play.is("dev/b"), Phase::Checking);
+    assert_eq!(asked(&play).place.feature.unwrap().as_str(), "t2");
+}
+
+#[test]
+fn a_run_that_failed_keeps_its_worktree_and_a_failed_cleanup_is_told() {
+    let mut play = play(CLEANUP);
+    play.task("dev/a", "t");
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    play.drop(from("dev/a").id("o").status("error"));
+    play.idle("dev/a");
+    assert_eq!(all_asked(&play).len(), 1);
+    let mut play = self::play(CLEANUP);
+    play.task("dev/a", "t");
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    play.die("dev/a");
+    ran(&mut play, &[code(1, "the worktree is locked")]);
+    assert!(core_was_told(
+        &play,
+        "worktree:cleanup failed: the worktree is locked"
+    ));
+    play.all_over();
+}
+
+#[test]
+fn cleanup_waits_for_other_work_on_the_same_feature() {
+    let mut play = play(CLEANUP);
+    let task = |id: &str, to: &str| {
+        let msg = from("core/core").to(to).id(id);
+        msg.with(|envelope| envelope.feature = Some("login".parse().unwrap()))
+    };
+    play.drop(task("t1", "dev/a"));
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    play.drop(task("t2", "dev/b"));
+    ran(&mut play, &[done()]);
+    play.take_up("dev/b");
+    play.finish("dev/a", "o1");
+    assert_eq!((play.kills("dev/a"), all_asked(&play).len()), (0, 2));
+    play.finish("dev/b", "o2");
+    play.die("dev/a");
+    play.die("dev/b");
+    assert_eq!(asked(&play).jobs, [Job::Git(GitJob::Remove)]);
+}
+
+#[test]
+fn a_cleanup_that_takes_too_long_is_told_and_lets_the_mesh_go_on() {
+    let mut play = play(CLEANUP);
+    play.task("dev/a", "t");
+    ran(&mut play, &[done()]);
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    play.die("dev/a");
+    play.task("dev/b", "t2");
+    play.until(|timer| matches!(timer, Timer::Job(JobOwner::Run(_))));
+    assert!(core_was_told(
+        &play,
+        "worktree:cleanup failed: it took too long"
+    ));
+    assert_eq!(play.is("dev/b"), Phase::Checking);
+}
+
+const BRAIN: &str = "lifecycle: {post: [brain-update]}\n";
+
+#[test]
+fn the_brain_is_told_of_a_complete_run_in_a_run_of_its_own_and_tells_nobody() {
+    let mut play = Play::new(&[
+        &mesh("dev", &["a"], BRAIN),
+        &mesh("brain", &["keeper"], BRAIN),
+    ]);
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    let says = serde_json::json!({"grade": "A"});
+    play.drop(from("dev/a").id("o").status("complete").says(says));
+    play.idle("dev/a");
+    assert_eq!(asked(&play).jobs, [Job::Git(GitJob::Changes)]);
+    ran(&mut play, &[code(0, " a.txt | 2 +-")]);
+    let told = play.told("brain/keeper");
+    for part in [
+        "`t` in dev",
+        "`o` from dev/a (complete)",
+        "grade: \"A\"",
+        "a.txt | 2 +-",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    play.take_up("brain/keeper");
+    let work = play.state.worker(&who("brain/keeper")).unwrap();
+    let task = work.status.work().unwrap().messages().next().unwrap();
+    assert_eq!(play.state.message(task).unwrap().facts.run, Some(task));
+    play.finish("brain/keeper", "noted");
+    assert_eq!(all_asked(&play).len(), 1);
+    play.all_over();
+}
+
+#[test]
+fn without_a_brain_that_is_told_once() {
+    let mut play = Play::new(&[&mesh("dev", &["a"], BRAIN)]);
+    for id in ["1", "2"] {
+        play.task("dev/a", &format!("t{id}"));
+        play.take_up("dev/a");
+        play.finish("dev/a", &format!("o{id}"));
+        ran(&mut play, &[done()]);
+    }
+    let told = play.core_has();
+    let told = told.iter().filter(|said| said.contains("no mesh `brain`"));
+    assert_eq!(told.count(), 1);
+    play.all_over();
+}

@@ -1,0 +1,22 @@
+//! The repository: git worktrees for features, commits, and what keeps work from being lost.
+//!
+//! This room runs the `git` program and nothing else. It knows folders, branches and refs, and
+//! nothing of meshes or messages. What it refuses, it refuses with a sentence for people, and
+//! then nothing has changed. Nothing that an agent wrote is an argument of git: a message goes
+//! in by standard input, and a feature is a checked name.
+
+mod commit;
+mod job;
+mod repository;
+mod run;
+mod survey;
+mod worktrees;
+
+#[cfg(test)]
+mod tests;
+
+pub use commit::commit;
+pub use job::{GitOrder, do_order};
+pub use repository::{Registered, Repository};
+pub use survey::{Survey, difference, survey};
+pub use worktrees::{Removed, branch_of, create, remove};
