@@ -84,7 +84,7 @@ fn an_unreadable_file_is_said_so() {
     fs::set_permissions(&meshes, fs::Permissions::from_mode(0o000)).unwrap();
     let list = unprivileged(&sandbox, &["mesh", "list"]).ok();
     assert!(
-        list.stdout.contains("hello            does not load"),
+        list.stdout.contains("hello             does not load"),
         "{}",
         list.stdout
     );

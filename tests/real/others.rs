@@ -192,7 +192,7 @@ fn killed(cli @ (name, mode): Cli) {
     };
     let requests = requests(&team, name);
     let turns = requests.iter().map(|request| request["turns"].to_string());
-    let resumed = turns.filter(|turns| turns.contains(again)).last();
+    let resumed = turns.rev().find(|turns| turns.contains(again));
     let resumed = resumed.unwrap_or_else(|| panic!("{name} {mode}: it was not told"));
     assert!(resumed.contains("a known task"), "{name} {mode}: {resumed}");
     assert_eq!(told(&team, name, "a known task"), 1, "{name} {mode}");
