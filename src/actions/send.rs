@@ -15,8 +15,7 @@ use crate::format::message::{field_named, headline_of};
 use crate::format::report::printable;
 use crate::journal::{Error, FoldedJournal};
 use crate::model::{
-    Address, Body, Code, Directory, Envelope, Kind, MsgId, Rearmatter, Recipient, Resolved,
-    Unresolved,
+    Address, Body, Directory, Envelope, Kind, MsgId, Rearmatter, Recipient, Resolved, Unresolved,
 };
 use crate::project::{Catalogue, Project, cannot_run};
 use crate::view::{Reason, Refused, shell_word};
@@ -75,16 +74,6 @@ pub(crate) struct SentView {
     #[serde(skip)]
     pub(crate) asks: Vec<WaitingAsk>,
 }
-
-/// The fields that say who works when: without them a mesh is another mesh.
-const FLOW: [&str; 6] = [
-    "ensemble",
-    "parallelism",
-    "task_distribution",
-    "quality",
-    "iteration",
-    "lifecycle",
-];
 
 /// Look everything up that a message needs, and judge it. `agent` is the one whose
 /// environment this is, and `path` is that of the daemon, by which programs are found. `body` is
@@ -381,20 +370,13 @@ fn check_recipients(
         if !seen.insert(&address.mesh) {
             continue;
         }
-        let mut warn = |what: String| {
-            warnings.push(format!("warning: mesh `{}`: {what}\n", entry.name));
-        };
         for problem in entry.problems() {
-            warn(printable(&problem.message));
-        }
-        for unheeded in &entry.diagnostics {
-            let field = entry.text.get(unheeded.place.start..unheeded.place.end);
-            let field = field.filter(|field| FLOW.contains(field));
-            if let (Code::NotObeyedYet, Some(field)) = (unheeded.code, field) {
-                warn(format!(
-                    "`{field}` is not obeyed yet, the mesh runs as if it were not there"
-                ));
-            }
+            let what = printable(&problem.message);
+            warnings.push(format!(
+                "warning: mesh `{}`: {what}
+",
+                entry.name
+            ));
         }
     }
     Ok(warnings)

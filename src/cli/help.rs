@@ -17,13 +17,19 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
             "status", "runs", "show", "worker", "mesh", "runtime", "check",
         ],
     ),
-    (
-        "History",
-        &["why", "trace", "spy", "quality", "worktree", "replay"],
-    ),
+    ("History", &["why", "trace", "spy", "quality", "replay"]),
     (
         "Care",
-        &["stop", "run", "dlq", "prune", "completions", "man", "help"],
+        &[
+            "stop",
+            "run",
+            "dlq",
+            "worktree",
+            "prune",
+            "completions",
+            "man",
+            "help",
+        ],
     ),
 ];
 
