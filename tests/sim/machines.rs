@@ -124,6 +124,7 @@ fn machines_keep_their_promises() {
     let seeds = set("TX_SIM_SEEDS").unwrap_or(SEEDS).min(SEEDS * 100);
     let mut failed = Vec::new();
     let mut messages = 0;
+    let shown = set("TX_SIM_SHOWN").map_or(1, |n| usize::try_from(n).unwrap());
     for seed in from..from + seeds {
         let settings = Settings {
             machines: true,
@@ -132,7 +133,13 @@ fn machines_keep_their_promises() {
         let lived = catch_unwind(AssertUnwindSafe(|| live(&settings, false)));
         match lived {
             Ok((seen, None)) => messages += seen.messages,
-            Ok((_, Some(failure))) => failed.push(format!("{seed}: {}", failure.why)),
+            Ok((_, Some(failure))) => {
+                let why: String = failure.why.chars().take(300).collect();
+                failed.push(format!("{seed}: {why}"));
+                if failed.len() <= shown {
+                    eprintln!("\n{}\n", failure.shrink().show());
+                }
+            }
             Err(_) => failed.push(format!("{seed}: it panicked")),
         }
     }
