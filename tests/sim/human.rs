@@ -30,6 +30,8 @@ pub(crate) struct Human {
 struct Question {
     id: MsgId,
     asker: Address,
+    /// Who wrote it: for a machine that asks, tx or an agent.
+    from: Address,
     /// It was answered, by its name.
     answered: bool,
     times: u32,
@@ -41,7 +43,7 @@ impl Human {
     /// Has it ever answered somebody?
     pub(crate) fn has_answered(&self, asker: &Address) -> bool {
         let mut answered = self.answers.values().filter_map(|n| self.questions.get(n));
-        answered.any(|question| question.asker == *asker)
+        answered.any(|question| question.asker == *asker || question.from == *asker)
     }
 }
 
@@ -105,9 +107,11 @@ impl World {
         };
         self.record.tell(number);
         if message.kind == Kind::AskHuman {
+            let asker = self.asker(number);
             let question = Question {
                 id: message.id,
-                asker: message.from,
+                asker: asker.unwrap_or_else(|| message.from.clone()),
+                from: message.from,
                 answered: false,
                 times: 0,
                 refused: false,
@@ -124,6 +128,13 @@ impl World {
             }
         }
         self.call_human();
+    }
+
+    /// Who waits for the human's answer: for a question of a machine that is its address.
+    fn asker(&self, number: MessageNo) -> Option<Address> {
+        let mut asks = self.state().asks();
+        let (_, _, ask) = asks.find(|(ask, asked, _)| *ask == number && asked.is_core())?;
+        Some(ask.asker.clone())
     }
 
     /// Something has come for the human, who will look at it.
@@ -158,8 +169,11 @@ impl World {
             let own = self.new_id();
             let mut answer = envelope(&Address::core(), own.as_str(), self.now);
             answer.to = vec![Recipient::Full(question.asker.clone())];
-            // A bare word answers the oldest, which may be another.
-            let named = self.calm || question.times > PATIENCE || self.rng.percent(50);
+            // A bare word answers the oldest, which may be another; for a machine it is a task.
+            let named = self.calm
+                || question.asker.is_dispatch()
+                || question.times > PATIENCE
+                || self.rng.percent(50);
             if named {
                 answer.in_reply_to = vec![question.id.clone()];
             } else if self.rng.percent(20) {

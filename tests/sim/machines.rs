@@ -5,18 +5,16 @@
 //! same place.
 
 use std::fmt::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tx::engine::LoadedMesh;
 use tx::format;
 
 use crate::rng::Rng;
-use crate::run::set;
+use crate::run::{live_all, set};
 use crate::settings::Settings;
-use crate::shrink::live;
 
 /// The lives of a run that nobody asked more of.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 24;
 
 /// A mesh of chance, with a machine of chance in most cases.
 pub(crate) fn with_machine(rng: &mut Rng, loaded: LoadedMesh) -> LoadedMesh {
@@ -121,26 +119,9 @@ pub(crate) fn with_machine(rng: &mut Rng, loaded: LoadedMesh) -> LoadedMesh {
 #[test]
 fn machines_keep_their_promises() {
     let from = set("TX_SIM_FROM").unwrap_or(0);
-    let seeds = set("TX_SIM_SEEDS").unwrap_or(SEEDS).min(SEEDS * 100);
-    let mut failed = Vec::new();
-    let mut messages = 0;
-    for seed in from..from + seeds {
-        let settings = Settings {
-            machines: true,
-            ..Settings::of(seed, 1)
-        };
-        let lived = catch_unwind(AssertUnwindSafe(|| live(&settings, false)));
-        match lived {
-            Ok((seen, None)) => messages += seen.messages,
-            Ok((_, Some(failure))) => failed.push(format!("{seed}: {}", failure.why)),
-            Err(_) => failed.push(format!("{seed}: it panicked")),
-        }
-    }
-    assert!(
-        failed.is_empty(),
-        "{} of {seeds} lives failed:\n{}",
-        failed.len(),
-        failed.join("\n")
-    );
-    eprintln!("{seeds} lives with machines, {messages} messages");
+    let seeds = set("TX_SIM_SEEDS").unwrap_or(SEEDS);
+    live_all(from, seeds, None, |seed| Settings {
+        machines: true,
+        ..Settings::of(seed, 1)
+    });
 }

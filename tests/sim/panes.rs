@@ -61,8 +61,8 @@ pub(crate) struct Process {
     pub(crate) first: Option<Given>,
     /// What the texts for it stand for, by their last lines: the files that they name.
     pub(crate) texts: BTreeMap<String, Given>,
-    /// All that it was ever given.
-    pub(crate) given: BTreeSet<MessageNo>,
+    /// All that it was ever given, and how often.
+    pub(crate) given: BTreeMap<MessageNo, usize>,
     /// What it may be given once more: a person has retried it.
     pub(crate) again: BTreeSet<MessageNo>,
     /// The feature that it works for, if it has worked.
@@ -156,7 +156,7 @@ impl World {
             session: session.unwrap_or_else(|| format!("session-{}", pane.attempt)),
             first: turn,
             texts: BTreeMap::new(),
-            given: BTreeSet::new(),
+            given: BTreeMap::new(),
             again: BTreeSet::new(),
             feature: None,
             script,

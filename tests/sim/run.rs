@@ -66,7 +66,7 @@ fn promises_hold_with_blocks_and_pools() {
 }
 
 /// Live many lives, and fail with those that failed.
-fn live_all(
+pub(crate) fn live_all(
     from: u64,
     seeds: u64,
     messages: Option<u64>,
