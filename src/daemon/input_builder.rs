@@ -155,15 +155,15 @@ impl InputBuilder<'_> {
         let state = self.store.state();
         let id = state.machine_behind(work);
         let facts = id.and_then(|id| state.stage_facts(&id));
-        let (Some(machine), Some((state, visit, variables))) = (&mesh.machine, facts) else {
+        let (Some(machine), Some(facts)) = (&mesh.machine, facts) else {
             return String::new();
         };
         let told = stage(&Stage {
             machine,
             agent: &worker.agent,
-            state: &state,
-            visit,
-            variables: &variables,
+            state: &facts.state,
+            visit: facts.visit,
+            variables: &facts.variables,
         });
         format!("\n{told}\n")
     }

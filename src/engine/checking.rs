@@ -420,7 +420,7 @@ impl State {
         let outcomes = worker.status.work();
         let outcomes = outcomes.map(|work| work.outcomes.iter().map(|it| it.number).collect());
         let outcomes: Vec<MessageNo> = outcomes.unwrap_or_default();
-        let mut again: Vec<(u32, Option<MessageNo>, Vec<Job>, Vec<MessageNo>)> = Vec::new();
+        let mut again = Vec::new();
         let mut until_failure = false;
         if let Some((job, round)) = worker
             .status

@@ -74,7 +74,7 @@ pub use infer::{
 pub use jobs::{GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult};
 pub use machine::{
     ChangePoint, HeldValue, Machine, MachineEnd, MachineId, MachineMember, MachinePhase,
-    MachineStatus, MachineStep, StateChange, VariableValue,
+    MachineStatus, MachineStep, StageFacts, StateChange, VariableValue,
 };
 pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
 pub use preview::{Unsendable, preview};

@@ -55,7 +55,7 @@ pub(crate) fn machines(history: History) -> Result<Vec<MachineView>, Error> {
 impl MachineView {
     fn of(history: History, status: MachineStatus) -> Result<MachineView, Error> {
         let first: MessageNo = status.run.unwrap_or(status.id.begun);
-        let run = history.ids([first].into_iter())?;
+        let run = history.ids([first])?;
         let members = status.members.into_iter().map(|member| MachineMemberView {
             index: member.index,
             agent: member.who,

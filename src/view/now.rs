@@ -136,7 +136,7 @@ impl Now {
             now.runs = open_tasks(history, TASKS)?;
             now.machines = machines(history)?;
             for (number, needed, successes) in history.state.short_blocks() {
-                let id = history.ids([number].into_iter())?;
+                let id = history.ids([number])?;
                 now.short_blocks.push(ShortBlock {
                     id: id.into_iter().next().unwrap_or_default(),
                     needed,

@@ -120,7 +120,7 @@ pub(super) fn come_of(
     {
         // Its workflow came to its end, and nobody wrote a result.
         let has_failed = history.run_has_failed(run)?;
-        let mut ended = over(&first, "finished", "the run is complete".into());
+        let mut ended = over(first, "finished", "the run is complete".into());
         ended.has_failed = has_failed;
         return Ok(Some(ended));
     }

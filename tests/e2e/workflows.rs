@@ -16,7 +16,12 @@ fn task(project: &Project, mesh: &str, id: &str) {
 fn at_core(project: &Project, headline: &str) -> Option<String> {
     let inbox = project.json(&["inbox", "--all"]);
     let mut all = inbox.as_array()?.iter();
-    let id = all.find(|one| one["headline"] == headline)?["id"].clone();
+    let id = all.find(|one| {
+        one["headline"]
+            .as_str()
+            .is_some_and(|it| it.starts_with(headline))
+    })?["id"]
+        .clone();
     let facts = project.message(id.as_str()?)?;
     project.reader().text_of(&facts).unwrap()
 }

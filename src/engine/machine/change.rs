@@ -147,7 +147,7 @@ impl StateChange {
     }
 
     /// From its first job, by the rules as they are now.
-    pub(super) fn from_the_start(&self, machine: &Machine, rules: Option<&MachineRules>) -> Self {
+    pub(super) fn started_over(&self, machine: &Machine, rules: Option<&MachineRules>) -> Self {
         let first = match machine.state {
             Some(_) => {
                 let gated = self.author.is_none() && !self.failing && machine.block.is_none();

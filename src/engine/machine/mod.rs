@@ -26,7 +26,7 @@ use super::worker::{is_false, is_none};
 use crate::model::{Address, Feature, Name, Priority, StateName, VariableName};
 
 pub use change::{ChangePoint, StateChange};
-pub use shown::{MachineMember, MachineStatus};
+pub use shown::{MachineMember, MachineStatus, StageFacts};
 
 /// The machines under way, by the messages that began them and their meshes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -253,7 +253,7 @@ impl State {
                 ..
             } if delivery.to.is_dispatch() => {
                 let rules = self.mesh(&id.mesh).and_then(|mesh| mesh.machine.as_ref());
-                let (change, steps) = (change.from_the_start(machine, rules), *steps);
+                let (change, steps) = (change.started_over(machine, rules), *steps);
                 let Some(mut machine) = self.machines.remove(&id) else {
                     return;
                 };
@@ -411,7 +411,7 @@ impl State {
             }
             if let Some((machine, change)) = self.take_moving(&id) {
                 let rules = self.mesh(mesh).and_then(|mesh| mesh.machine.as_ref());
-                let change = change.from_the_start(&machine, rules);
+                let change = change.started_over(&machine, rules);
                 self.go_on_with_change(&id, machine, change);
             }
         }

@@ -46,6 +46,17 @@ pub struct MachineMember {
     pub working: bool,
 }
 
+/// What the agent of a stage is told of its machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageFacts {
+    /// The state of the machine.
+    pub state: StateName,
+    /// The number of this entry into that state.
+    pub visit: u32,
+    /// The variables that are set, as text.
+    pub variables: Vec<(VariableName, String)>,
+}
+
 impl MachineStatus {
     /// Has a person to retry or drop something?
     pub fn is_held_up(&self) -> bool {
@@ -195,10 +206,7 @@ impl State {
     }
 
     /// The state and the variables that the agent of a stage is told of, as text.
-    pub fn stage_facts(
-        &self,
-        id: &MachineId,
-    ) -> Option<(StateName, u32, Vec<(VariableName, String)>)> {
+    pub fn stage_facts(&self, id: &MachineId) -> Option<StageFacts> {
         let machine = self.machines.get(id)?;
         let rules = self.mesh(&id.mesh)?.machine.as_ref()?;
         let values = rules.variables.keys().filter_map(|name| {
@@ -215,7 +223,11 @@ impl State {
             };
             Some((name.clone(), text))
         });
-        Some((machine.state.clone()?, machine.visit(), values.collect()))
+        Some(StageFacts {
+            state: machine.state.clone()?,
+            visit: machine.visit(),
+            variables: values.collect(),
+        })
     }
 }
 
