@@ -62,7 +62,7 @@ pub enum WorkerState {
     Stopping {
         /// The work that is tried again after that.
         work: Option<Box<Work>>,
-        /// Why.
+        /// The reason that it is ended for.
         why: String,
         /// The process has failed, rather than being in the way.
         failed: bool,

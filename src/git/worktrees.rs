@@ -10,7 +10,7 @@ use crate::model::{Feature, WORKTREE_MARK};
 
 /// Where work that was not committed is kept.
 const KEPT: &str = "refs/tx/kept";
-/// What tx writes itself, and is no work of anybody's.
+/// What tx itself writes in a worktree. It is not the work of an agent.
 const IGNORED: [&str; 6] = [
     "/.ai/tx/msgs",
     "/.ai/tx/archive/",

@@ -117,7 +117,7 @@ pub enum MachinePhase {
     Moving(Box<StateChange>),
     /// A person has to retry or drop what is parked.
     Parked {
-        /// Why.
+        /// What a person has to know to decide.
         why: String,
         /// The change of state that could not be; `None`: the stage is parked.
         #[serde(default, skip_serializing_if = "Option::is_none")]

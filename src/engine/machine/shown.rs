@@ -9,7 +9,7 @@ use crate::model::{Address, StateName, VariableName};
 /// Where a machine stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineStatus {
-    /// Which.
+    /// The machine.
     pub id: MachineId,
     /// Its run.
     pub run: Option<MessageNo>,

@@ -119,10 +119,10 @@ fn no_way_out_is_parked_and_a_retry_goes_by_the_newest_mesh() {
         machine(&play).command.unwrap(),
         "tx dlq retry o  (or: tx dlq drop o)"
     );
-    let mended = workflow(
+    let fixed = workflow(
         "initial: plan\nstates:\n  plan: {agents: [a], exit: {default: check}}\n  check: {agents: [c], exit: {default: done}}\n  done: {}\n",
     );
-    play.load(&mended, false);
+    play.load(&fixed, false);
     retry(&mut play, "o");
     assert_eq!(at(&play), "check");
     completes(&mut play, "dev/c", "o2");
