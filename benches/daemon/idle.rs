@@ -1,5 +1,6 @@
 //! What tx costs while nothing happens.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -74,10 +75,10 @@ fn watch(project: &Project, what: &str, seconds: u64) -> bool {
     // What is left to do of before is done by then.
     std::thread::sleep(Duration::from_secs(seconds.min(3)));
     let before: u64 = all.iter().map(|pid| ticks(*pid)).sum();
-    let woken = wakes(daemon);
+    let woken = wakes_by_thread(daemon);
     std::thread::sleep(Duration::from_secs(seconds));
     let after: u64 = all.iter().map(|pid| ticks(*pid)).sum();
-    let woken = wakes(daemon) - woken;
+    let woken = wakes(daemon, &woken);
     // A tick is a hundredth of a second.
     let cpu = (after - before) as f64 / seconds as f64;
     let memory = status(daemon, "VmRSS:") as f64 / 1024.0;
@@ -119,13 +120,18 @@ fn status(pid: u32, name: &str) -> u64 {
     number.unwrap_or(0)
 }
 
-/// How often it was woken, all its threads together.
-fn wakes(pid: u32) -> u64 {
+/// How often it was woken since then, all its threads together that still run.
+fn wakes(pid: u32, before: &BTreeMap<u32, u64>) -> u64 {
+    let since = |(task, now): (u32, u64)| now - before.get(&task).copied().unwrap_or(0);
+    wakes_by_thread(pid).into_iter().map(since).sum()
+}
+
+fn wakes_by_thread(pid: u32) -> BTreeMap<u32, u64> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"))
         .into_iter()
         .flatten();
     let ids = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
-    ids.map(|id| status_of_task(pid, id)).sum()
+    ids.map(|id| (id, status_of_task(pid, id))).collect()
 }
 
 fn status_of_task(pid: u32, task: u32) -> u64 {

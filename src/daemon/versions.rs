@@ -22,9 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn check_versions(catalogue: &mut Catalogue, project: &Project, path: &OsStr) {
     let Catalogue { entries, runtimes } = catalogue;
     let mut untested: BTreeMap<String, String> = BTreeMap::new();
-    for (name, runtime) in runtimes.agent_clis() {
-        let is_used = entries.iter().any(|entry| uses(entry, name));
-        let program = runtime.program_name().filter(|_| is_used);
+    let used = |name: &&str| entries.iter().any(|entry| uses(entry, name));
+    for name in runtimes.names().filter(used) {
+        let Some(runtime) = runtimes.get(name).filter(|it| it.program.is_some()) else {
+            continue;
+        };
+        let program = runtime.program_name();
         let version = program.and_then(|program| program_version(project, program, path));
         if let Some(version) = version.filter(|version| !runtime.is_tested(version)) {
             untested.insert(name.to_owned(), version);

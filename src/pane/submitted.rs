@@ -30,6 +30,8 @@ struct Typed {
     /// How it was when Enter was pressed last.
     pressed: Option<View>,
     enters: u32,
+    /// The last look after Enter did not show the text.
+    left: bool,
 }
 
 impl Pane {
@@ -42,6 +44,7 @@ impl Pane {
                 then,
                 pressed: None,
                 enters: 0,
+                left: false,
             }),
             until: self.at + TAKES,
         }));
@@ -84,6 +87,7 @@ impl Pane {
             then,
             pressed,
             enters,
+            left,
         }) = typed
         else {
             return self.await_sent(seen, saw, acts);
@@ -100,7 +104,17 @@ impl Pane {
         let holds = now.screen.holds(&text.last_line);
         // Whoever has typed since may have sent it off, or removed it.
         let alone = (now.pid, now.keys) == (then.pid, then.keys);
+        let left_before = std::mem::replace(left, !holds);
         if *enters > 0 && alone && !holds {
+            // A program that is drawing its screen may not show its prompt for a moment.
+            let works = matches!(
+                seen,
+                PaneSignal::Busy | PaneSignal::Dialog | PaneSignal::Limited
+            );
+            if !works && !left_before {
+                self.next_look = Some(at + BEFORE_ENTER);
+                return;
+            }
             self.take_up(acts);
             return self.shows_besides(seen, now, acts);
         }

@@ -347,6 +347,23 @@ fn a_lost_enter_is_pressed_once_more_and_not_if_anything_has_moved() {
 }
 
 #[test]
+fn a_screen_that_is_being_drawn_does_not_show_that_a_text_was_taken() {
+    let mut play = PaneHarness::entered();
+    assert_eq!(play.see(screen("drawing")), [], "one look is no proof");
+    play.later(200);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    assert_eq!(play.see(holds(1)), []);
+    play.later(200);
+    assert_eq!(play.see(screen("> ")), [], "it starts over");
+    play.later(200);
+    assert_eq!(play.see(Saw::Due), [Act::Look]);
+    assert_eq!(
+        play.see(screen("> ")),
+        [told(Report::Delivered { turn: 1 })]
+    );
+}
+
+#[test]
 fn what_came_between_paste_and_enter_has_the_text() {
     let typed = |keys, line: &str| Saw::Screen(View { keys, ..view(line) });
     let line = format!("> {}", text(1).last_line);

@@ -1,26 +1,45 @@
 //! The runtimes there are: tx's own, one YAML file each, and those of the project's settings.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
-
-use indexmap::IndexMap;
 
 use crate::model::{Agent, Mode, Runtime, Settings};
 
-/// The definitions that tx comes with.
-const BUILTIN: [(&str, &str); 7] = [
-    ("claude", include_str!("builtin/claude.yaml")),
-    ("codex", include_str!("builtin/codex.yaml")),
-    ("gemini", include_str!("builtin/gemini.yaml")),
-    ("opencode", include_str!("builtin/opencode.yaml")),
-    ("pi", include_str!("builtin/pi.yaml")),
-    ("aider", include_str!("builtin/aider.yaml")),
-    ("command", include_str!("builtin/command.yaml")),
+/// A definition that tx comes with. It is read when it is used for the first time: to build the
+/// patterns of all of them takes longer than most commands.
+struct Builtin {
+    name: &'static str,
+    text: &'static str,
+    runtime: LazyLock<Runtime>,
+}
+
+macro_rules! builtin {
+    ($name:literal) => {{
+        const TEXT: &str = include_str!(concat!("builtin/", $name, ".yaml"));
+        Builtin {
+            name: $name,
+            text: TEXT,
+            runtime: LazyLock::new(|| serde_yaml::from_str(TEXT).expect("a test reads it")),
+        }
+    }};
+}
+
+/// In the order in which `tx init --runtime auto` tries them.
+static BUILTIN: [Builtin; 7] = [
+    builtin!("claude"),
+    builtin!("codex"),
+    builtin!("gemini"),
+    builtin!("opencode"),
+    builtin!("pi"),
+    builtin!("aider"),
+    builtin!("command"),
 ];
 
 /// Every runtime of a project, by name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Runtimes {
-    known: IndexMap<String, Runtime>,
+    /// Those of the project, which replace ours of the same name.
+    own: BTreeMap<String, Runtime>,
     /// The project's `runtime` setting.
     preferred: Option<String>,
 }
@@ -28,46 +47,31 @@ pub struct Runtimes {
 /// What runs an agent if neither its mesh nor the project says so.
 const DEFAULT: &str = "claude";
 
-static OWN: LazyLock<Runtimes> = LazyLock::new(|| {
-    let read = |(name, text): (&str, &str)| {
-        let runtime = serde_yaml::from_str(text);
-        (name.to_owned(), runtime.expect("a test reads each of them"))
-    };
-    Runtimes {
-        known: BUILTIN.into_iter().map(read).collect(),
-        preferred: None,
-    }
-});
+static ONLY_BUILTIN: LazyLock<Runtimes> = LazyLock::new(Runtimes::default);
 
 impl Runtimes {
     /// Those that tx comes with.
     pub fn builtin() -> &'static Runtimes {
-        &OWN
+        &ONLY_BUILTIN
     }
 
     /// The same and those of a project; its own win.
     pub fn with(settings: &Settings) -> Runtimes {
-        let mut runtimes = OWN.clone();
-        let own = settings.runtimes.iter();
-        runtimes
-            .known
-            .extend(own.map(|(name, runtime)| (name.clone(), runtime.clone())));
-        runtimes.preferred.clone_from(&settings.runtime);
-        runtimes
+        Runtimes {
+            own: settings.runtimes.clone(),
+            preferred: settings.runtime.clone(),
+        }
     }
 
     /// The YAML text of a definition that tx comes with.
     pub fn builtin_text(name: &str) -> Option<&'static str> {
-        let mut all = BUILTIN.into_iter();
-        all.find_map(|(known, text)| (known == name).then_some(text))
+        let builtin = BUILTIN.iter().find(|builtin| builtin.name == name);
+        builtin.map(|builtin| builtin.text)
     }
 
     /// The agent CLIs, in the order in which `tx init --runtime auto` tries them.
     pub fn agent_clis(&self) -> impl Iterator<Item = (&str, &Runtime)> {
-        let all = self
-            .known
-            .iter()
-            .map(|(name, runtime)| (name.as_str(), runtime));
+        let all = self.names().filter_map(|name| Some((name, self.get(name)?)));
         all.filter(|(_, runtime)| runtime.program.is_some())
     }
 
@@ -78,7 +82,11 @@ impl Runtimes {
 
     /// The definition of this name.
     pub fn get(&self, name: &str) -> Option<&Runtime> {
-        self.known.get(name)
+        let builtin = || {
+            let builtin = BUILTIN.iter().find(|builtin| builtin.name == name);
+            builtin.map(|builtin| &*builtin.runtime)
+        };
+        self.own.get(name).or_else(builtin)
     }
 
     /// What runs an agent; `None`: this tx cannot.
@@ -89,16 +97,19 @@ impl Runtimes {
     /// Run the agents of a runtime that do not say otherwise in a process for each turn, if its
     /// program can.
     pub fn run_for_one_turn(&mut self, name: &str) {
-        if let Some(runtime) = self.known.get_mut(name)
-            && !runtime.turn.is_empty()
-        {
+        let runtime = self.get(name).filter(|runtime| !runtime.turn.is_empty());
+        if let Some(mut runtime) = runtime.cloned() {
             runtime.mode = Mode::Turn;
+            self.own.insert(name.to_owned(), runtime);
         }
     }
 
     /// Every name that a mesh may use.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
-        self.known.keys().map(String::as_str)
+        let own = self.own.keys().map(String::as_str);
+        let is_new = |name: &&str| BUILTIN.iter().all(|builtin| builtin.name != *name);
+        let builtin = BUILTIN.iter().map(|builtin| builtin.name);
+        builtin.chain(own.filter(is_new))
     }
 }
 
