@@ -1,26 +1,27 @@
-//! What is to be done with a pane, and what is told of it.
+//! What to do with a pane, and what to report of it.
 
 use super::saw::Text;
 use crate::engine::{self, Decision, Dialog, Event, ProcessExit, Sent};
 
-/// Something to do. What comes of it is seen.
+/// Something to do. Its result comes back as a [`Saw`](super::Saw).
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Start its process: [`Saw::Started`](super::Saw::Started), or that it has exited.
     Start,
-    /// See to it that a process that has not begun never does: it exits, or has started.
+    /// Keep a process from starting. If it is too late for that, [`Saw::Started`](super::Saw::Started)
+    /// follows, else its exit.
     Revoke,
-    /// Look at it: a screen where it is typed to, else its title.
+    /// Look at it: its screen if it is typed to, else its title.
     Look,
-    /// Put a text into it, and its mark.
+    /// Paste a text, and set its mark.
     Paste {
         /// The text.
         text: Text,
-        /// Only if it is as it was seen, in one step with looking again.
+        /// Only if the pane has not changed since the last look, checked in the same step.
         as_seen: bool,
     },
-    /// Hand a text to the program that passes texts on for its runtime.
+    /// Pass a text to the program that delivers texts for the runtime.
     Send(Text),
     /// Answer a hook that waits.
     Answer {
@@ -29,34 +30,34 @@ pub enum Act {
         /// The answer.
         answer: HookAnswer,
     },
-    /// Press Enter, only if it is as it was seen.
+    /// Press Enter, only if the pane has not changed since the last look.
     Enter,
-    /// Press these keys, only if nothing on its screen has changed since it was seen.
+    /// Press these keys, only if the screen has not changed since the last look.
     Press(Vec<String>),
-    /// Interrupt its program, as its runtime does.
+    /// Interrupt the program in the way of its runtime.
     Interrupt,
     /// Send a signal.
     Signal(Force),
     /// Find out whether its terminal is still there.
     FindTerminal,
-    /// Wait until every file that was written so far is known.
+    /// Wait until every message file that was written so far has been taken in.
     Fence,
-    /// Tell what became of it.
+    /// Report to the engine.
     Tell(Report),
 }
 
-/// What a hook is answered.
+/// The answer to a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookAnswer {
-    /// Nothing: its program goes on as it would without.
+    /// No answer: the program goes on as it would without the hook.
     Nothing,
-    /// Its program is given this.
+    /// This text.
     Text(Text),
-    /// Its program may do what it asked for, or may not.
+    /// The human's decision on a permission.
     Decision(Decision),
 }
 
-/// The steps to the end of a process.
+/// The signals that end a process, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Force {
     /// SIGINT, to all but the wrapper.
@@ -69,68 +70,69 @@ pub enum Force {
     KillWrapper,
 }
 
-/// What is told of a pane. What it shows is a level: the newest number counts.
+/// A report on a pane. Those with a number say what the pane shows: the highest number is the
+/// newest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// Its process runs.
     Started,
-    /// It can be given something, and was given nothing yet.
+    /// It is idle, and nothing was delivered yet.
     Ready {
-        /// The number of what it shows.
+        /// The number of this report.
         no: u32,
     },
-    /// It stands idle.
+    /// It is idle.
     Idle {
-        /// The last turn that it was given.
+        /// The last turn that was delivered.
         turn: u32,
-        /// The number of what it shows.
+        /// The number of this report.
         no: u32,
     },
     /// It is at work.
     Busy {
-        /// With this turn, if it is one that it was given.
+        /// The turn that it works on; `None`: something that is not from tx.
         turn: Option<u32>,
-        /// It shows nothing new: that is no sign of life.
+        /// The screen has not changed, so this is no sign of life.
         unchanged: bool,
-        /// The number of what it shows.
+        /// The number of this report.
         no: u32,
     },
     /// It shows a dialog.
     Asked {
         /// The dialog.
         dialog: Dialog,
-        /// The number of what it shows.
+        /// The number of this report.
         no: u32,
     },
-    /// Its account has no room.
+    /// The limit of its account is reached.
     Limited {
-        /// Until then, in milliseconds since 1970.
+        /// When it ends, in milliseconds since 1970.
         until: i64,
-        /// It does not say so: that is a guess.
+        /// The program does not say when; the time is a guess.
         guessed: bool,
-        /// The number of what it shows.
+        /// The number of this report.
         no: u32,
     },
-    /// It was given a turn.
+    /// A turn was delivered.
     Delivered {
-        /// Which.
+        /// The turn.
         turn: u32,
     },
-    /// It was not, or nobody knows.
+    /// A turn was not delivered, or nobody knows.
     NotDelivered {
-        /// Which.
+        /// The turn.
         turn: u32,
-        /// How much of it may be there.
+        /// How much of it may be in the pane.
         sent: Sent,
         /// What went wrong.
         why: String,
     },
-    /// Its process is gone, or never came.
+    /// Its process has ended, or was never started.
     Exited(ProcessExit),
 }
 
 impl Report {
-    /// The same as the engine hears of it.
+    /// The event of this report.
     pub fn event(self, pane: engine::AttemptId, session: Option<String>) -> Event {
         match self {
             Report::Started => Event::PaneStarted { pane, session },
@@ -164,7 +166,7 @@ impl Report {
         }
     }
 
-    /// Does it say what the pane shows?
+    /// Does it say what the pane shows? Those reports are numbered.
     pub(super) fn is_level(&self) -> bool {
         match self {
             Report::Ready { .. }

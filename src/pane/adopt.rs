@@ -1,13 +1,13 @@
-//! What is known of a process that a tx before this one has started.
+//! What is known of a process that an earlier tx has started.
 
 use super::saw::Saw;
 use super::step::Setup;
 use crate::engine::{Phase, Worker};
 
 impl Saw {
-    /// A process was found alive: attempt `attempt` of a worker, if that is known. `mark`: the
-    /// turn that its terminal was given last; `sent`: the one that its process was started with,
-    /// or was given by a hook or another program; 0 if none.
+    /// The process of an attempt was found alive. `mark`: the last turn that was pasted into its
+    /// pane. `sent`: the last that it was started with, or that a hook or another program has
+    /// delivered. 0: none.
     pub fn adopted(
         setup: &Setup,
         worker: Option<&Worker>,
@@ -20,10 +20,10 @@ impl Saw {
             typed && worker.turn == mark && worker.status.giving().is_some()
         };
         let turn = if setup.one_turn {
-            // It was started with it.
+            // The process was started with its turn.
             known.map_or(0, |worker| worker.turn)
         } else if known.is_some_and(is_being_given) {
-            // It is typed, and nobody knows whether it was sent off: it had the one before.
+            // The text was pasted and perhaps not submitted: the turn before counts.
             mark.saturating_sub(1).max(sent)
         } else {
             mark.max(sent)

@@ -1,9 +1,8 @@
-//! Permission dialogs that are answered by keys, because no hook of the program asks.
+//! Answering permission dialogs by keys, for programs whose hooks do not ask.
 //!
-//! Only a dialog that the runtime has keys for can be answered so, and only the very dialog that
-//! the human was shown: it is looked at again, nobody may type, and the keys are pressed in one
-//! step with finding that nothing on the screen has changed since. What cannot be pressed is
-//! not pressed, and the human is asked again: no answer is ever a yes.
+//! The runtime must have keys for the dialog, and the screen must still show the dialog that the
+//! human has answered. Nobody may type, and the keys are pressed only if the screen has not changed
+//! since the last look. If that fails, the human is asked again: no answer is ever a yes.
 
 use super::act::Act;
 use super::saw::{Content, Text, View};
@@ -11,14 +10,14 @@ use super::step::{Pane, PaneState};
 use crate::engine::{Decision, Dialog, DialogKind};
 use crate::model::AnswerKeys;
 
-/// How long the moment for the keys is looked for, in milliseconds.
+/// How long to wait for a moment to press the keys, in milliseconds.
 const PATIENCE: i64 = 10_000;
 
 /// An answer of the human, before its keys are pressed.
 #[derive(Clone, Debug)]
 pub(super) struct Answering {
     keys: Vec<String>,
-    /// What its program is told once it waits again.
+    /// The text that the program gets when it is idle again.
     note: Option<Text>,
     until: i64,
     /// The keys are being pressed.
@@ -26,20 +25,12 @@ pub(super) struct Answering {
 }
 
 impl Pane {
-    /// A dialog on the screen. One that keys can answer has a number of its own, which is not
-    /// that of any hook: those are odd.
+    /// A dialog on the screen. One that keys can answer gets an even number; those of hooks are
+    /// odd.
     pub(super) fn shown_dialog(&self, kind: DialogKind, text: String) -> Dialog {
         let known = match &self.state {
             PaneState::Dialog(shown) if shown.kind == kind && shown.text == text => shown.request,
-            PaneState::Dialog(_)
-            | PaneState::Starting { .. }
-            | PaneState::Ready
-            | PaneState::Delivering(_)
-            | PaneState::Submitted(_)
-            | PaneState::Busy
-            | PaneState::Limited { .. }
-            | PaneState::Ending { .. }
-            | PaneState::Gone { .. } => None,
+            _ => None,
         };
         let is_ours = kind == DialogKind::Permission && self.keys_for(&text).is_some();
         let next = is_ours.then(|| 2 * (self.told + 1));
@@ -81,8 +72,8 @@ impl Pane {
         acts.push(Act::Look);
     }
 
-    /// It still shows the dialog that was answered: is this the moment for the keys? A change
-    /// is known by the second, so that the second of the last one has to be over.
+    /// The screen still shows the dialog that was answered: press the keys if it is quiet. The
+    /// time of a change is known to the second, so the second of the last change must be over.
     pub(super) fn press_answer(&mut self, view: &View, acts: &mut Vec<Act>) {
         let rests = view.shown < self.at.div_euclid(1_000);
         let at = self.at;
@@ -96,13 +87,13 @@ impl Pane {
             answering.pressing = true;
             acts.push(Act::Press(answering.keys.clone()));
         } else if at >= answering.until {
-            // It is asked once more.
+            // Ask again.
             self.answering = None;
             self.tell_level(true, acts);
         }
     }
 
-    /// The keys were pressed; if not, something has changed, and it is looked at again.
+    /// The keys were pressed. If not, the screen has changed: look again.
     pub(super) fn answered(&mut self, pressed: bool, acts: &mut Vec<Act>) {
         let Some(answering) = &mut self.answering else {
             return;
@@ -121,7 +112,7 @@ impl Pane {
     }
 }
 
-/// What its program is told of a no with a reason.
+/// The text that tells the program the reason for a no.
 fn note(text: &str) -> Option<Text> {
     let text: String = text
         .chars()
@@ -143,7 +134,7 @@ mod tests {
     use crate::pane::{PanePhase, Report, Saw, Setup};
     use crate::runtime::screen::Screen;
 
-    /// A program that asks, and what a person was told of it.
+    /// A pane that shows a dialog, and the dialog as it was reported.
     fn asked(screen: &str) -> (Pane, Dialog) {
         let rules = "{ prompt: '^> $', busy: working, dialog: '^Allow .*|^Trust .*' }";
         let keys = "[{ shows: '^Allow', yes: [y, Enter], no: [n, Enter] }]";
@@ -216,7 +207,7 @@ mod tests {
         assert_eq!(
             pane.step(9_000, look("Allow rm?", 6)).len(),
             1,
-            "it asks anew"
+            "it asks again"
         );
     }
 

@@ -4,20 +4,20 @@ use super::act::{Act, Force, Report};
 use super::step::{Pane, PaneState};
 use crate::engine::ProcessExit;
 
-/// The steps to the end of a process, and how long it is given after each, in milliseconds.
+/// The signals that end a process, and the time after each, in milliseconds.
 pub const STEPS: [(Force, i64); 3] = [
     (Force::Interrupt, 2_000),
     (Force::Terminate, 3_000),
     (Force::Kill, 2_000),
 ];
-/// How often its wrapper is killed after that.
+/// After that the wrapper is killed, again each time this has passed, in milliseconds.
 const AGAIN: i64 = 5_000;
 
 impl Pane {
-    /// It runs, and has what it was started with.
+    /// The process runs.
     pub(super) fn run(&mut self, acts: &mut Vec<Act>) {
         if let PaneState::Ending { due: Some(_), .. } = self.state {
-            // That is known.
+            // It was known to run.
             return;
         }
         acts.push(Act::Tell(Report::Started));
@@ -33,7 +33,7 @@ impl Pane {
         if one_turn.is_some() {
             self.state = PaneState::Busy;
         } else if self.start.is_some() {
-            // It takes the text up by itself, and shows or says so.
+            // It begins its turn by itself; a look or a hook confirms that.
             (self.launched, self.perhaps) = (self.start, self.start);
             self.state = PaneState::Starting { runs: true };
             acts.push(Act::Look);
@@ -51,7 +51,7 @@ impl Pane {
     pub(super) fn adopt(&mut self, turn: u32, told: u32, busy: bool, acts: &mut Vec<Act>) {
         (self.turn, self.told, self.ours) = (turn, told, busy);
         if self.is_typed_to() {
-            // What it shows counts, and not what was known of it.
+            // What the screen shows counts, and not what was known.
             self.state = PaneState::Starting { runs: true };
             self.asked = true;
             self.may_hold_note = true;
@@ -62,7 +62,7 @@ impl Pane {
             true => PaneState::Busy,
             false => PaneState::Ready,
         };
-        // Whether it has shown anything since, nobody knows.
+        // The screen may not have changed since.
         self.tell_level(false, acts);
     }
 
@@ -76,7 +76,7 @@ impl Pane {
         }
     }
 
-    /// The next step to its end.
+    /// Send the next signal that should end the process.
     pub(super) fn next_signal(&mut self, acts: &mut Vec<Act>) {
         let PaneState::Ending { step, due } = &mut self.state else {
             return;
@@ -87,7 +87,7 @@ impl Pane {
         acts.push(Act::Signal(force));
     }
 
-    /// A program that stays is of no use without its terminal; a turn goes on without.
+    /// The terminal is gone. A process of one turn goes on without it; any other is ended.
     pub(super) fn lose_terminal(&mut self, acts: &mut Vec<Act>) {
         self.has_terminal = false;
         let ends = match &self.state {
@@ -107,9 +107,10 @@ impl Pane {
         }
     }
 
-    /// It is gone. What went with its terminal is no failure of its own.
+    /// The process has ended. If it may have died with its terminal, find that out first: that is
+    /// no failure of the work.
     pub(super) fn exit(&mut self, exit: ProcessExit, by_itself: bool, acts: &mut Vec<Act>) {
-        // One that tx has ended itself need not ask for the terminal, which may be what is wrong.
+        // If tx has ended it, the terminal was not the cause.
         let was_ended = matches!(self.state, PaneState::Ending { .. }) && self.has_terminal;
         let exit = match self.logged_out.take() {
             Some(said) => ProcessExit::logged_out(&said, &self.setup.login),

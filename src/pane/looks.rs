@@ -1,4 +1,4 @@
-//! What a pane shows: what is made of each look at it, and when it is looked at again.
+//! What a look at the pane leads to, and when to look again.
 
 use super::act::{Act, Report};
 use super::saw::{Hook, Saw};
@@ -8,24 +8,24 @@ use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
 
-/// How long a program without hooks may wait before it takes up what it was started with, in
+/// How long a program without hooks may take to begin the turn that it was started with, in
 /// milliseconds.
 const LAUNCHES: i64 = 20_000;
-/// A sign of life is a record for ever: one in so many seconds.
+/// At most one sign of life is reported in so many seconds, since each is a record in the journal.
 const LIVES: i64 = 60;
-/// A text that waits is given up by those who wait for it, unless somebody is known to use the
-/// pane: that is told so often, in milliseconds.
+/// While somebody uses the pane and a text waits, this is reported so often, in milliseconds.
+/// Without the report the engine would give the text up.
 const HOLDS: i64 = 20_000;
 
 impl Pane {
-    /// Somebody wants to know what it shows.
+    /// Report what the pane shows, after a new look where that is needed.
     pub(super) fn tell_again(&mut self, acts: &mut Vec<Act>) {
         let looks = match &self.state {
             PaneState::Starting { runs } => *runs,
-            // What a hook has said of these may be over, and nobody have said so.
+            // The state that a hook has reported may be over without another hook.
             PaneState::Busy | PaneState::Dialog(_) | PaneState::Limited { .. } => true,
             PaneState::Ready => self.is_typed_to(),
-            // The next look at the text tells.
+            // The next look is due anyway.
             PaneState::Delivering(_) | PaneState::Submitted(_) => false,
             PaneState::Ending { .. } | PaneState::Gone { .. } => false,
         };
@@ -38,7 +38,7 @@ impl Pane {
         }
     }
 
-    /// Whoever wanted to know is told what was found, unless that was told anyway.
+    /// Report what was found, if that was asked for and is not reported anyway.
     pub(super) fn answer(&mut self, shown: i64, acts: &mut Vec<Act>) {
         if !std::mem::take(&mut self.asked) {
             return;
@@ -65,7 +65,7 @@ impl Pane {
         }
     }
 
-    /// A time has come, or its title says that something may have changed.
+    /// Look at the pane: a time has come, or its title has changed.
     pub(super) fn look_closer(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         let due = matches!(saw, Saw::Due);
         if due && self.next_look.is_none_or(|at| self.at < at) {
@@ -88,8 +88,8 @@ impl Pane {
         }
     }
 
-    /// It seems idle. One that is typed to has to seem so twice: what was typed while it
-    /// worked may show long after its prompt.
+    /// The pane seems idle. If it is typed to, two looks must find it so: what a person typed
+    /// while it worked may show long after the prompt.
     pub(super) fn seems_idle(&mut self, saw: Saw, acts: &mut Vec<Act>) {
         if !self.is_typed_to() {
             return self.turn_is_over(true, acts);
@@ -102,7 +102,7 @@ impl Pane {
             let note = self.wanted.as_ref().is_some_and(|text| text.turn.is_none());
             let known = matches!(self.state, PaneState::Ready);
             self.state = PaneState::Ready;
-            // Who was interrupted is told why before anybody is told that it has stopped.
+            // A note on an interruption is delivered before the pane is reported as idle.
             if !known && !note {
                 self.ours = false;
                 acts.push(Act::Fence);
@@ -114,8 +114,8 @@ impl Pane {
         }
     }
 
-    /// Has it taken up what it was started with, as far as can be told? A program without hooks
-    /// may wait for a moment before it does, and after a while has ended that turn.
+    /// Has the program begun the turn that it was started with? One without hooks may be idle
+    /// for a moment before. If it is idle for long, the turn has ended.
     fn has_launched(&mut self, acts: &mut Vec<Act>) -> bool {
         let waits = matches!(self.state, PaneState::Starting { .. }) && !self.setup.has_hooks;
         let Some(turn) = self.launched.filter(|_| waits) else {
@@ -129,13 +129,13 @@ impl Pane {
         true
     }
 
-    /// It has what it was started with: nobody else has given it anything yet.
+    /// The program has begun the turn that it was started with.
     fn launch(&mut self, turn: u32, acts: &mut Vec<Act>) {
         (self.launched, self.turn, self.ours, self.perhaps) = (None, turn, true, None);
         acts.push(Act::Tell(Report::Delivered { turn }));
     }
 
-    /// Was it idle before, in the same way and long enough ago? If not, it is from now on.
+    /// Was it idle at an earlier look too, with the same prompt, and long enough ago?
     pub(super) fn was_idle(&mut self, view: &super::View) -> bool {
         let since = match &self.idle {
             Some((since, before)) if before.is_like(view) => *since,
@@ -143,8 +143,7 @@ impl Pane {
         };
         self.idle = Some((since, view.clone()));
         self.why = "it did not wait for long enough";
-        // Nobody knows what became of a text that was put there in an earlier life: it may not
-        // show yet.
+        // A text that an earlier tx has pasted may not show yet.
         let is_unsure = view.mark.parse().is_ok_and(|mark: u32| mark > self.turn);
         let apart = match is_unsure && matches!(self.state, PaneState::Starting { .. }) {
             true => TAKES,
@@ -153,8 +152,8 @@ impl Pane {
         self.at >= self.settled && self.at - since >= apart
     }
 
-    /// Its turn has ended, as its outcome or its program says. If nobody knew whether it had
-    /// that turn at all, that is proof.
+    /// A turn has ended, as its outcome or a hook says. That also proves that an unconfirmed
+    /// turn was delivered.
     pub(super) fn end_turn(&mut self, turn: Option<u32>, acts: &mut Vec<Act>) {
         let perhaps = self.perhaps.take();
         if let Some(proven) = turn.filter(|turn| Some(*turn) == perhaps) {
@@ -167,15 +166,10 @@ impl Pane {
     }
 
     pub(super) fn turn_is_over(&mut self, fence: bool, acts: &mut Vec<Act>) {
-        match &self.state {
-            PaneState::Busy | PaneState::Dialog(_) | PaneState::Limited { .. } => {}
-            PaneState::Starting { .. }
-            | PaneState::Ready
-            | PaneState::Delivering(_)
-            | PaneState::Submitted(_)
-            | PaneState::Ending { .. }
-            | PaneState::Gone { .. } => return,
-        }
+        let (PaneState::Busy | PaneState::Dialog(_) | PaneState::Limited { .. }) = self.state
+        else {
+            return;
+        };
         (self.state, self.ours) = (PaneState::Ready, false);
         if fence {
             acts.push(Act::Fence);
@@ -184,7 +178,7 @@ impl Pane {
         self.deliver(None, acts);
     }
 
-    /// It is at work.
+    /// The program works.
     pub(super) fn goes_on(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
         self.why = "it is at work";
@@ -201,7 +195,7 @@ impl Pane {
         self.look_if_wanted();
     }
 
-    /// A person is asked.
+    /// The program asks a person.
     pub(super) fn ask(&mut self, saw: Saw, acts: &mut Vec<Act>) {
         self.idle = None;
         self.why = "it shows a dialog";
@@ -231,24 +225,18 @@ impl Pane {
         self.look_if_wanted();
     }
 
-    /// There is no room.
+    /// The limit of the account is reached.
     pub(super) fn limit(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
         self.why = "its account has no room";
-        // It has asked its model.
+        // The program has asked its model, so it has begun its turn.
         if let Some(turn) = self.launched {
             self.launch(turn, acts);
         }
-        let (until, wait) = match self.state {
-            PaneState::Limited { until, wait, .. } => (until, wait),
-            PaneState::Starting { .. }
-            | PaneState::Ready
-            | PaneState::Delivering(_)
-            | PaneState::Submitted(_)
-            | PaneState::Busy
-            | PaneState::Dialog(_)
-            | PaneState::Ending { .. }
-            | PaneState::Gone { .. } => (0, LIMITED / 2),
+        let (until, wait) = if let PaneState::Limited { until, wait, .. } = self.state {
+            (until, wait)
+        } else {
+            (0, LIMITED / 2)
         };
         let shown = match saw {
             Saw::Hook(Hook::Limited(until)) => *until,
@@ -275,29 +263,20 @@ impl Pane {
         self.look_if_wanted();
     }
 
-    /// When the limit that a screen shows is over, if it says so. That is read once: later the
-    /// same words would name the next day.
+    /// When the limit ends, if the screen says so. That is read once: a day later the same words
+    /// would name another day.
     fn reset_on(&self, view: &super::View) -> Option<i64> {
         let Look::Limited { until: Some(text) } = classify(&self.setup.screen, &view.screen) else {
             return None;
         };
-        match self.state {
-            PaneState::Limited { until, .. } => Some(until),
-            PaneState::Starting { .. }
-            | PaneState::Ready
-            | PaneState::Delivering(_)
-            | PaneState::Submitted(_)
-            | PaneState::Busy
-            | PaneState::Dialog(_)
-            | PaneState::Ending { .. }
-            | PaneState::Gone { .. } => {
-                let reset = reset(&text, self.at, self.setup.utc_offset)?;
-                Some(reset + self.setup.limit_grace)
-            }
+        if let PaneState::Limited { until, .. } = self.state {
+            return Some(until);
         }
+        let reset = reset(&text, self.at, self.setup.utc_offset)?;
+        Some(reset + self.setup.limit_grace)
     }
 
-    /// Nobody can tell.
+    /// The look does not tell what the program does.
     pub(super) fn hold(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         self.idle = None;
         if self.sends_note_off(saw) {
@@ -310,7 +289,7 @@ impl Pane {
         self.look_if_wanted();
     }
 
-    /// Somebody uses it, so that a text has to wait.
+    /// Report that a text waits because the pane is in use.
     pub(super) fn say_held(&mut self, acts: &mut Vec<Act>) {
         let waits = self.wanted.as_ref().is_some_and(|text| text.turn.is_some());
         if waits && self.is_typed_to() && self.at - self.held >= HOLDS {
@@ -324,7 +303,7 @@ impl Pane {
         }
     }
 
-    /// Remember what is in the way of a text.
+    /// Remember why a text cannot be delivered.
     pub(super) fn say_why(&mut self, saw: &Saw) {
         let Saw::Screen(view) = saw else {
             self.why = "it cannot be looked at";
@@ -342,9 +321,9 @@ impl Pane {
         };
     }
 
-    /// It shows something new: that is told now and then.
+    /// Report a change of the screen, now and then.
     fn sign_of_life(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
-        // Whoever wants to know is told anyway.
+        // Else `answer` reports it.
         let Some(shown) = saw.shown().filter(|_| !self.asked) else {
             return;
         };
@@ -361,7 +340,7 @@ impl Pane {
         self.next_look = Some(self.at + self.setup.apart);
     }
 
-    /// It is looked at again if something waits for it.
+    /// Look again if something waits for the pane.
     pub(super) fn look_if_wanted(&mut self) {
         self.next_look = None;
         if (self.wanted.is_some() || self.answering.is_some()) && self.is_typed_to() {

@@ -1,4 +1,4 @@
-//! What something that was seen of a pane means: the signal that the table goes by.
+//! What something that was seen of a pane means: the signal that the table decides by.
 
 use super::saw::{Hook, HookWants, Pasted, Saw, View};
 use super::step::{Pane, PaneState};
@@ -6,7 +6,7 @@ use super::table::PaneSignal;
 use crate::runtime::screen::{Look, classify, logged_out};
 
 impl Pane {
-    /// What something means, by what its program shows and the turn that it has.
+    /// The signal of what was seen.
     pub(super) fn seen(&self, saw: &Saw) -> PaneSignal {
         match saw {
             Saw::Start { .. } => PaneSignal::Start,
@@ -26,14 +26,14 @@ impl Pane {
                 view.screen.title.clone_from(title);
                 self.look(&view)
             }
-            // To go on trying helps nobody.
+            // Another try would fail in the same way.
             Saw::Screen(view) if self.says_logged_out(view).is_some() => PaneSignal::End,
             Saw::Screen(view) => self.look(view),
             Saw::NotSeen(_) | Saw::Hook(Hook::Queued) | Saw::NothingFollows => PaneSignal::Unknown,
             Saw::Hook(Hook::TakenUp(Some(_))) => PaneSignal::TakenUp,
             Saw::Hook(Hook::TakenUp(None)) => PaneSignal::Busy,
-            // Its outcome may be there long before it has ended its turn, which it shows itself.
-            // If nobody knew whether it had that turn at all, this is proof.
+            // The outcome may come long before the end of the turn, which the screen shows. But it
+            // proves that an unconfirmed turn was delivered.
             Saw::Hook(Hook::Ended(Some(turn))) if self.is_typed_to() => {
                 match Some(*turn) == self.perhaps {
                     true => PaneSignal::TakenUp,
@@ -44,12 +44,12 @@ impl Pane {
                 let own = |turn| turn == self.turn || Some(turn) == self.perhaps;
                 match turn.is_none_or(own) && !self.setup.one_turn {
                     true => PaneSignal::Ended,
-                    // A process of one turn ends it by its exit, and an older one is over.
+                    // A process of one turn ends with its turn, and an older turn is over.
                     false => PaneSignal::Unknown,
                 }
             }
             Saw::Request { wants, .. } => match wants {
-                // A process of one turn ends it by its exit.
+                // A process of one turn ends with its turn.
                 HookWants::EndOfTurn if self.setup.one_turn => PaneSignal::Unknown,
                 HookWants::EndOfTurn => PaneSignal::Ended,
                 HookWants::Wake => PaneSignal::CanWake,
@@ -77,26 +77,20 @@ impl Pane {
         }
     }
 
-    /// What its screen says if its turn has failed because nobody is logged in.
+    /// What the screen says, if a turn has failed because nobody is logged in.
     pub(super) fn says_logged_out(&self, view: &View) -> Option<String> {
         let has_turn = match &self.state {
             PaneState::Busy => self.ours,
             PaneState::Starting { .. } => self.launched.is_some(),
-            PaneState::Ready
-            | PaneState::Delivering(_)
-            | PaneState::Submitted(_)
-            | PaneState::Dialog(_)
-            | PaneState::Limited { .. }
-            | PaneState::Ending { .. }
-            | PaneState::Gone { .. } => false,
+            _ => false,
         };
         let said = || logged_out(&self.setup.screen, &view.screen);
         has_turn.then(said).flatten()
     }
 
-    /// What a look means: its screen, unless somebody uses the pane or it shows an older turn.
+    /// The signal of a look at the screen or the title.
     pub(super) fn look(&self, view: &View) -> PaneSignal {
-        // The hook that waits knows better than the screen, which may not show it.
+        // A hook waits for a permission, which the screen may not show.
         if self.requests.asks() {
             return PaneSignal::Dialog;
         }
@@ -108,12 +102,12 @@ impl Pane {
                 true => PaneSignal::Idle,
                 false => PaneSignal::Unknown,
             },
-            // What it called itself before it was given something says nothing of that.
+            // A title from before the last delivery says nothing about that turn.
             Look::Idle => match view.mark.parse() == Ok(self.turn) && !self.setup.one_turn {
                 true => PaneSignal::Idle,
                 false => PaneSignal::Unknown,
             },
-            // Its end is told by its process.
+            // The exit of the process tells its end.
             Look::Dead | Look::Unknown(_) => PaneSignal::Unknown,
         }
     }

@@ -1,5 +1,5 @@
-//! Decisions about one pane: when it is idle, may be typed into, has taken a text, shows a
-//! dialog, and how it is ended. What was seen goes in, what is to be done comes out.
+//! Decisions about one pane: when it is idle, when to type into it, whether it has taken a text,
+//! which dialog it shows, and how to end it. What was seen goes in, what to do comes out.
 //!
 //! ```text
 //!   Saw                        Pane::step(at, Saw)                   Act
@@ -7,26 +7,28 @@
 //!   the title, the screen ────►│ PaneSignal: what that means   │────► look again
 //!   a hook of the agent CLI    │ decide(PanePhase, PaneSignal) │     paste, press Enter
 //!   a text to deliver, orders  │ PaneTransition: what follows  │     interrupt
-//!   what came of an act        └───────────────────────────────┘     tell what became of it
+//!   the result of an act       └───────────────────────────────┘     report to the engine
 //! ```
 //!
 //! Phases: Starting → Ready → Delivering → Submitted → Busy → Ready …, with Dialog and Limited
 //! beside Busy, and Ending → Gone from anywhere.
 //!
-//! A program with hooks says itself when it takes a text up, ends its turn and asks for a
-//! permission, and its hooks can be answered with a text: at the end of its turn, or while it
-//! waits. That comes first, since it leaves the screen alone.
+//! There are three ways to deliver a text, in this order:
 //!
-//! A permission dialog of a program whose hooks do not ask is answered by keys, where its runtime
-//! says which: only while the dialog that the human has answered is still all that is shown.
+//! - A hook that waits, at the end of a turn or while the program is idle, is *answered* with it.
+//!   That leaves the screen alone. Hooks also say when a text is taken up, when a turn ends, and
+//!   when a permission is asked for.
+//! - A program with a prompt is *typed* to. Two looks apart find the prompt empty with nobody
+//!   typing. The text is pasted if the pane has not changed since. Enter is pressed while the
+//!   screen shows the text. The text counts as taken when it has left the prompt. The human's own
+//!   pane is typed to like any other.
+//! - A program without a prompt *reads lines*. It is idle when its title or its outcome says so,
+//!   and the text is pasted at once.
 //!
-//! Else there are two ways to be given a text. A program with a prompt is *typed* to: its prompt is
-//! seen empty twice, apart, with nobody typing; the text is pasted in one step with looking
-//! again; Enter is pressed while the text is seen there; and it counts when it has left the
-//! prompt. A program without one *reads lines*: it says itself, or its outcome does, that it is
-//! idle, and the text is pasted at once. The human's own pane is typed to like any other.
+//! A permission dialog of a program whose hooks do not ask is answered by keys, if its runtime
+//! has some, and only while the screen shows the dialog that the human has answered.
 //!
-//! Pure: nothing here looks at a terminal, waits, or knows whose pane it is.
+//! Pure: nothing here looks at a terminal, waits, or knows which agent the pane belongs to.
 
 mod act;
 mod adopt;

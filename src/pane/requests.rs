@@ -9,16 +9,15 @@ use super::step::{Pane, PaneState};
 use crate::engine::{Decision, Dialog};
 use crate::runtime::screen::{Look, classify};
 
-/// How long the end of a turn is held up at most until it is known what follows, in
-/// milliseconds.
+/// How long a hook at the end of a turn waits for a text at most, in milliseconds.
 const END_OF_TURN: i64 = 2_000;
 
 /// The requests that wait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Requests {
-    /// At the end of a turn, and until when it waits.
+    /// The hook at the end of a turn, and until when it waits.
     end_of_turn: Option<(u32, i64)>,
-    /// To be woken: the newest, since every turn leaves another.
+    /// The hook that can wake the program. Every turn leaves one; the newest counts.
     wake: Option<u32>,
     /// Permissions, in the order they were asked for.
     asks: VecDeque<Permission>,
@@ -28,20 +27,20 @@ pub(super) struct Requests {
 #[derive(Clone, Debug)]
 struct Permission {
     hook: u32,
-    /// It has a number once it is shown.
+    /// Has a number once it was reported.
     dialog: Dialog,
     on_screen: OnScreen,
 }
 
 /// What the screen shows of a permission that a hook waits for. Some programs show a dialog
-/// meanwhile, which a person can answer in the pane; the hook is not told of that.
+/// meanwhile, which a person can answer in the pane without the hook knowing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OnScreen {
     /// Nothing yet.
     Nothing,
     /// Its dialog.
     Dialog,
-    /// Its dialog before, and something else since then.
+    /// Its dialog was shown, and something else since this time.
     NoMore(i64),
 }
 
@@ -73,7 +72,7 @@ impl Requests {
             Saw::NothingFollows => {
                 released.extend(self.end_of_turn.take().map(|(request, _)| request));
             }
-            // It can be told no more.
+            // Nobody waits for an answer any more.
             Saw::Exited { .. } => *self = Requests::default(),
             _ => {}
         }
@@ -90,17 +89,17 @@ impl Requests {
         !self.asks.is_empty()
     }
 
-    /// The permission that is asked for, as it is shown. It is numbered by how often the pane has
-    /// told what it shows, which goes on when tx is started again, while hooks are counted from
-    /// the beginning: so an answer to one of before counts for no other.
+    /// The permission that is asked for, with its number. The number comes from the numbers of
+    /// reports, which go on over a restart of tx, and not from the hooks, which are counted from
+    /// 1 again: so an answer to an earlier permission never counts for a later one.
     fn show(&mut self, told: u32) -> Option<Dialog> {
         let Permission { dialog, .. } = self.asks.front_mut()?;
         dialog.request.get_or_insert(2 * (told + 1) + 1);
         Some(dialog.clone())
     }
 
-    /// Compare the permission that is asked for with a look at the screen. The hook to release, if
-    /// a person has answered in the pane: its dialog was seen, and twice something else.
+    /// Compare the permission that is asked for with a look at the screen. Returns the hook to
+    /// release if a person has answered in the pane: the dialog was seen, and then twice not.
     fn compare(&mut self, at: i64, look: &Look, apart: i64) -> Option<u32> {
         let Permission {
             hook, on_screen, ..
@@ -131,23 +130,23 @@ impl Requests {
         ask.is_some_and(|ask| matches!(ask.on_screen, OnScreen::NoMore(_)))
     }
 
-    /// A hook that can be answered with a text, and whether that continues a turn.
+    /// Take a hook that can be answered with a text. `true`: it continues a turn.
     pub(super) fn take_way_in(&mut self) -> Option<(u32, bool)> {
         let end_of_turn = self.end_of_turn.take().map(|(request, _)| (request, true));
         end_of_turn.or_else(|| Some((self.wake.take()?, false)))
     }
 
-    /// Does one wait that can be answered with a text?
+    /// Does a hook wait that can be answered with a text?
     pub(super) fn can_take(&self) -> bool {
         self.end_of_turn.is_some() || self.wake.is_some()
     }
 
-    /// When the next one has waited long enough.
+    /// When the hook at the end of a turn has waited long enough.
     pub(super) fn due(&self) -> Option<i64> {
         self.end_of_turn.map(|(_, until)| until)
     }
 
-    /// The hook that waits for the decision on a request.
+    /// Take the hook that waits for the decision on a permission.
     fn take(&mut self, request: u32) -> Option<u32> {
         let is_it = |ask: &Permission| ask.dialog.request == Some(request);
         let place = self.asks.iter().position(is_it)?;
@@ -161,7 +160,7 @@ impl Pane {
         self.requests.show(self.told)
     }
 
-    /// A person may have answered a dialog in the pane. Then its hook waits for nothing.
+    /// Release the hook of a dialog that a person has answered in the pane.
     pub(super) fn notice_answer_in_pane(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         let Saw::Screen(view) = saw else { return };
         if !self.requests.asks() {
@@ -176,7 +175,7 @@ impl Pane {
         }
     }
 
-    /// The human has decided: the hook that asked is told. It may be gone by now.
+    /// Pass the decision of the human to the hook that waits for it, or else press the keys.
     pub(super) fn pass_on(&mut self, request: u32, decision: Decision, acts: &mut Vec<Act>) {
         let Some(hook) = self.requests.take(request) else {
             return self.answer_by_keys(request, decision, acts);
@@ -198,7 +197,7 @@ impl Pane {
     /// A hook says that its turn is about to end.
     pub(super) fn hook_ends_turn(&mut self, acts: &mut Vec<Act>) {
         if let Some(turn) = self.launched.take() {
-            // It had that turn, though nothing showed it.
+            // It had that turn, though no look has shown it.
             self.turn = turn;
             self.perhaps = None;
             acts.push(Act::Tell(super::Report::Delivered { turn }));

@@ -5,39 +5,39 @@ use std::path::PathBuf;
 use crate::engine::{Decision, Dialog, ProcessExit};
 use crate::runtime::screen::Screen;
 
-/// Something that was seen, or is wanted.
+/// Something that was seen of a pane, or that is wanted of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Saw {
-    /// It is to be started.
+    /// Start its process.
     Start {
-        /// What it is started with, if its process lives for one turn.
+        /// The turn that the process is started with.
         turn: Option<u32>,
     },
     /// Its process runs.
     Started,
-    /// Its process runs, and did so before tx was started.
+    /// Its process was running before tx was started.
     Adopted {
-        /// The last turn that it was given; 0 if none.
+        /// The last turn that was delivered; 0: none.
         turn: u32,
-        /// The newest number of what was told of it.
+        /// The number of the last report of what the pane shows.
         told: u32,
-        /// It is thought to be in the middle of something.
+        /// The process is thought to be in a turn.
         busy: bool,
     },
-    /// What a list of all panes says of it.
+    /// Its line in the list of all panes.
     Title {
-        /// What its program calls it.
+        /// The title that its program has set.
         title: String,
-        /// When it last showed something new, in seconds since 1970.
+        /// When its screen last changed, in seconds since 1970.
         shown: i64,
-        /// The mark of the last text that it was given.
+        /// The mark of the last text that was delivered.
         mark: String,
     },
     /// A look at its screen.
     Screen(View),
-    /// It could not be looked at; `None`: there is no such pane.
+    /// Looking at it failed, for this reason; `None`: there is no such pane.
     NotSeen(Option<String>),
-    /// Its program says something of itself.
+    /// A hook of its program has reported something.
     Hook(Hook),
     /// A hook of its program waits for an answer.
     Request {
@@ -50,91 +50,74 @@ pub enum Saw {
     Withdrawn(u32),
     /// The human has decided on a permission.
     Decided {
-        /// The dialog, by the number that was told of it.
+        /// The number of the dialog.
         request: u32,
         /// What was decided.
         decision: Decision,
     },
-    /// A text for it, in place of one that waits.
+    /// Deliver a text, in place of one that waits.
     Deliver(Text),
-    /// The end of its turn is known, and no text follows from that.
+    /// The engine knows of the end of the turn and has no text to deliver.
     NothingFollows,
-    /// It is to be interrupted, and told why.
+    /// Interrupt the program, and give it this note.
     Interrupt(Option<Text>),
-    /// Somebody wants to know what it shows.
+    /// Report what it shows.
     Look,
-    /// It is to be ended.
+    /// End its process.
     End,
-    /// What came of [`Act::Paste`](super::Act::Paste), [`Act::Send`](super::Act::Send), or of
-    /// a text that was the answer of [`Act::Answer`](super::Act::Answer).
+    /// The result of [`Act::Paste`](super::Act::Paste), [`Act::Send`](super::Act::Send), or
+    /// [`Act::Answer`](super::Act::Answer) with a text.
     Pasted(Pasted),
-    /// Was it pressed? What came of [`Act::Enter`](super::Act::Enter) or
-    /// [`Act::Press`](super::Act::Press).
+    /// Were the keys of [`Act::Enter`](super::Act::Enter) or
+    /// [`Act::Press`](super::Act::Press) pressed?
     Pressed(bool),
     /// The time of [`Pane::due`](super::Pane::due) has come.
     Due,
     /// Is its terminal still there?
     Terminal(bool),
-    /// Its process is gone, or never came.
+    /// Its process has ended, or was never started.
     Exited {
-        /// As its record says, or as is to be assumed without one.
+        /// How it ended, as its record says, or as must be assumed without one.
         exit: ProcessExit,
-        /// That cannot have come of losing its terminal.
+        /// The loss of its terminal cannot be the cause.
         by_itself: bool,
     },
 }
 
 impl Saw {
-    /// When the pane last showed something new, if this was a look at it.
+    /// When the screen last changed, if this was a look at the pane.
     pub(super) fn shown(&self) -> Option<i64> {
         match self {
             Saw::Title { shown, .. } => Some(*shown),
             Saw::Screen(view) => Some(view.shown),
-            Saw::Start { .. }
-            | Saw::Started
-            | Saw::Adopted { .. }
-            | Saw::NotSeen(_)
-            | Saw::Hook(_)
-            | Saw::Request { .. }
-            | Saw::Withdrawn(_)
-            | Saw::Decided { .. }
-            | Saw::Deliver(_)
-            | Saw::NothingFollows
-            | Saw::Interrupt(_)
-            | Saw::Look
-            | Saw::End
-            | Saw::Pasted(_)
-            | Saw::Pressed(_)
-            | Saw::Due
-            | Saw::Terminal(_)
-            | Saw::Exited { .. } => None,
+            _ => None,
         }
     }
 }
 
-/// What a program says of itself.
+/// What a hook reports of its program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hook {
-    /// It has taken up a text: that of this turn, or somebody else's.
+    /// It has taken up the text of this turn; `None`: a text that is not from tx.
     TakenUp(Option<u32>),
-    /// It has ended a turn: this one, if that is known.
+    /// It has ended this turn; `None`: which one is not known.
     Ended(Option<u32>),
     /// It asks a person.
     Asked(Dialog),
-    /// Its account has no room until then, in milliseconds since 1970, if it says so.
+    /// The limit of its account is reached; until when, in milliseconds since 1970, if known.
     Limited(Option<i64>),
-    /// Its turn went wrong: its screen says how.
+    /// Its turn has failed; the screen says how.
     Failed,
-    /// What it was started with waits in its own queue, and comes by itself.
+    /// The text that it was started with waits in its own queue, and needs no delivery.
     Queued,
 }
 
 /// What a hook waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookWants {
-    /// Its program is about to end its turn: it may be given more.
+    /// The program is about to end its turn, and can be given a text.
     EndOfTurn,
-    /// Its program waits, and can be woken with a text.
+    /// The program is idle, and can be woken with a text.
     Wake,
     /// The human's decision.
     Permission(Dialog),
@@ -145,34 +128,34 @@ pub enum HookWants {
 pub struct View {
     /// What it shows.
     pub screen: Screen,
-    /// When it last showed something new, in seconds since 1970.
+    /// When it last changed, in seconds since 1970.
     pub shown: i64,
-    /// The mark of the last text that it was given.
+    /// The mark of the last text that was delivered.
     pub mark: String,
     /// The process that was started in it.
     pub pid: i32,
-    /// When something was last typed in its session: a stamp to compare.
+    /// When a key was last pressed in its session; only for comparison.
     pub keys: u64,
-    /// Nobody has typed for a while, and nobody reads back in it.
+    /// Nobody has typed for a while, and the pane is not in copy mode.
     pub quiet: bool,
-    /// No other program has its terminal, and its own is no shell.
+    /// Its own program has the terminal, and is not a shell.
     pub free: bool,
 }
 
 impl View {
-    /// Is all the same at the cursor? What else the screen shows may move.
+    /// Is the line of the cursor the same, and has nobody typed? The rest may change.
     pub(super) fn is_like(&self, other: &View) -> bool {
         let at = |view: &View| (view.pid, view.keys, view.screen.cursor);
         at(self) == at(other) && self.screen.line() == other.screen.line()
     }
 
-    /// Is all of the screen the same, and nobody has typed?
+    /// Is the whole screen the same, and has nobody typed?
     pub(super) fn is_same(&self, other: &View) -> bool {
         self.is_like(other) && self.screen.lines == other.screen.lines && self.mark == other.mark
     }
 }
 
-/// Does a pane with these marks have something that has one of them?
+/// Do two lists of marks have one in common?
 pub(super) fn is_marked(marks: &str, of: &str) -> bool {
     let mut had = marks.split_whitespace();
     had.any(|had| of.split_whitespace().any(|one| one == had))
@@ -181,16 +164,16 @@ pub(super) fn is_marked(marks: &str, of: &str) -> bool {
 /// A text for a pane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Which turn it is; `None`: a note, and nobody is told what became of it.
+    /// The turn that it begins; `None`: it is a note, and its delivery is not reported.
     pub turn: Option<u32>,
-    /// Noted on the pane in one step with the text, so that it is known there after a crash:
-    /// words. Nothing is noted for a note.
+    /// Words that are written to the pane in one step with the text, so that they are found
+    /// there after a crash. Empty for a note.
     pub mark: String,
-    /// What is given.
+    /// The text itself.
     pub content: Content,
-    /// Its last line, by which it is known on the screen.
+    /// Its last line, which identifies it on the screen.
     pub last_line: String,
-    /// When it is given up, if it could not be given until then.
+    /// When to give up, if it was not delivered by then.
     pub until: Option<i64>,
 }
 
@@ -207,23 +190,23 @@ impl Text {
     }
 }
 
-/// What is given.
+/// Where a text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// All that is in a file.
+    /// The content of a file.
     File(PathBuf),
     /// One line.
     Line(String),
 }
 
-/// What came of pasting.
+/// The result of a paste.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pasted {
-    /// It is there, and its mark too.
+    /// The text and its mark are in the pane.
     There,
-    /// The pane was not as it was seen: nothing was touched.
+    /// The pane had changed since the look: nothing was pasted.
     Changed,
-    /// It was refused: nothing was touched.
+    /// It was refused, for this reason: nothing was pasted.
     Refused(String),
     /// Nobody can tell.
     Unknown,

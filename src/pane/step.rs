@@ -1,5 +1,7 @@
-//! One pane, and what each thing that is seen of it leads to. What that means, its process, what
-//! it shows and what it is given have files of their own.
+//! The state of one pane, and the step from what was seen to what is done. The other files of this
+//! module have the parts: `meaning` reads what was seen, `table` decides, `life` has the process,
+//! `looks` the screen, `texts` and `submitted` what is delivered, `requests` and `answers` the
+//! hooks and dialogs.
 
 use super::act::{Act, Report};
 use super::answers::Answering;
@@ -11,27 +13,26 @@ use super::texts::{Delivering, SENT};
 use crate::engine::{Dialog, ProcessExit};
 use crate::model::{AnswerKeys, ScreenRules};
 
-/// What a pane is to tx, as long as it lives.
+/// What is known of a pane before it starts. It never changes.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// What its program shows.
+    /// How to read the screen of its program.
     pub screen: ScreenRules,
-    /// Its process lives for one turn, and is given it with its start.
+    /// Its process runs one turn, which it is started with.
     pub one_turn: bool,
-    /// How far apart two looks are that both find it idle, in milliseconds.
+    /// The time between the two looks that must both find it idle, in milliseconds.
     pub apart: i64,
-    /// Another program passes texts on to it.
+    /// The runtime has a program of its own that delivers texts (`codex queue`).
     pub sends: bool,
     /// The keys that answer its dialogs.
     pub answers: Vec<AnswerKeys>,
-    /// Its program says by itself when it takes a text up.
+    /// Its program says by a hook when it takes a text up.
     pub has_hooks: bool,
-    /// How long after a reset that it names it may go on by itself, in milliseconds.
+    /// How long after the reset of a limit the program may go on by itself, in milliseconds.
     pub limit_grace: i64,
-    /// How far the clock of this machine is ahead of UTC, in seconds: programs tell their times
-    /// by it.
+    /// How far the local time is ahead of UTC, in seconds. Programs show local times.
     pub utc_offset: i32,
-    /// The command that logs somebody in.
+    /// The command that logs the user in.
     pub login: String,
 }
 
@@ -41,46 +42,46 @@ pub struct Pane {
     pub(super) setup: Setup,
     pub(super) state: PaneState,
     pub(super) at: i64,
-    /// The last turn that it was given; 0 if none.
+    /// The last turn that was delivered; 0: none.
     pub(super) turn: u32,
-    /// The turn whose text may be in it.
+    /// A turn that was given and not confirmed: its text may be in the pane.
     pub(super) perhaps: Option<u32>,
-    /// The mark of what it was given last, as it was seen.
+    /// The mark on the pane at the last look: what was delivered last.
     pub(super) mark: String,
-    /// What it does is that turn.
+    /// The program works on `turn`, and not on something that a person typed.
     pub(super) ours: bool,
-    /// How often it was told what it shows.
+    /// The number of the last report of what the pane shows.
     pub(super) told: u32,
-    /// The turn that its process was started with, while nothing shows that it has it.
+    /// The turn that the process was started with, until something shows that it has begun.
     pub(super) launched: Option<u32>,
-    /// The hooks of its program that wait for an answer.
+    /// Hooks that wait for an answer.
     pub(super) requests: Requests,
-    /// The human's answer to the dialog that it shows, until its keys are pressed.
+    /// The human's answer to the dialog on the screen, until its keys are pressed.
     pub(super) answering: Option<Answering>,
-    /// What waits for it to be idle.
+    /// The text that waits until the pane is idle.
     pub(super) wanted: Option<Text>,
-    /// When it was seen idle, and how, if that was the last that was seen of it.
+    /// Since when the pane was seen idle, and its screen, if it was idle at the last look.
     pub(super) idle: Option<(i64, View)>,
-    /// When it last showed something new, as far as that was told; 0: not looked at.
+    /// The time of the last change on the screen that was reported; 0: none was.
     pub(super) shown: i64,
-    /// When it was last told that somebody uses it while a text waits.
+    /// When it was last reported that a text waits because somebody uses the pane.
     pub(super) held: i64,
-    /// Something may have been typed that does not show yet: it is not idle before then.
+    /// The pane does not count as idle before this time: a text may not show yet.
     pub(super) settled: i64,
-    /// A tx that was killed may have typed a note, and not sent it off.
+    /// A tx that was killed may have typed a note without submitting it.
     pub(super) may_hold_note: bool,
-    /// Somebody wants to know what the next look finds.
+    /// The result of the next look is to be reported, whatever it is.
     pub(super) asked: bool,
-    /// When it is looked at again.
+    /// When to look at the pane again.
     pub(super) next_look: Option<i64>,
-    /// What kept a text from being given.
+    /// Why the text that waits was not delivered yet.
     pub(super) why: &'static str,
-    /// Nobody is logged in, as its screen says: it ends for that.
+    /// What the screen says if nobody is logged in. The process is ended for that.
     pub(super) logged_out: Option<String>,
     pub(super) has_terminal: bool,
-    /// What it is started with.
+    /// The turn that the process is started with.
     pub(super) start: Option<u32>,
-    /// The last title and time of a change, and how often they were the same.
+    /// The last title, the time of its change, and how often both were the same.
     title: (String, i64, u32),
     moved: Option<(PanePhase, PaneSignal, PaneTransition)>,
 }
@@ -142,14 +143,14 @@ impl Pane {
         }
     }
 
-    /// Take in what was seen, and say what is to be done, in order. The time never runs
-    /// backwards.
+    /// Take in what was seen, and return what to do, in order. A time before the last one counts
+    /// as the last one.
     pub fn step(&mut self, at: i64, saw: Saw) -> Vec<Act> {
         self.at = self.at.max(at);
         let mut acts = Vec::new();
         self.requests.note(self.at, &saw, &mut acts);
         if saw == Saw::NothingFollows {
-            // It concerns the hook that waited for this, and nothing else.
+            // Only the hook that waits at the end of the turn needs this.
             return acts;
         }
         self.notice_answer_in_pane(&saw, &mut acts);
@@ -158,7 +159,7 @@ impl Pane {
         self.moved = Some((phase, seen, by));
         let shown = saw.shown();
         let looked = shown.is_some() || matches!(saw, Saw::NotSeen(_));
-        // It was idle, and nobody could see whether it still is.
+        // The look failed: the pane was idle, and may not be any more.
         let is_hidden = matches!(saw, Saw::NotSeen(Some(_))) && self.is_typed_to();
         if let Saw::Title { mark, .. } | Saw::Screen(View { mark, .. }) = &saw {
             self.mark.clone_from(mark);
@@ -171,10 +172,10 @@ impl Pane {
         }
         self.act(by, seen, saw, &mut acts);
         if !matches!(self.state, PaneState::Dialog(_)) {
-            // It was answered, or is gone.
+            // The dialog was answered, or is gone.
             self.answering = None;
         }
-        // A title of one that is typed to is only a reason to look.
+        // The title of a pane that is typed to is only a reason to look.
         if looked && seen != PaneSignal::Changed {
             match is_hidden && self.asked && matches!(self.state, PaneState::Ready) {
                 true => self.look_soon(),
@@ -203,17 +204,17 @@ impl Pane {
         }
     }
 
-    /// What the last step was.
+    /// The phase, signal and transition of the last step.
     pub fn moved(&self) -> Option<(PanePhase, PaneSignal, PaneTransition)> {
         self.moved
     }
 
-    /// The last turn that it was given; 0 if none.
+    /// The last turn that was delivered; 0: none.
     pub fn turn(&self) -> u32 {
         self.turn
     }
 
-    /// When [`Saw::Due`] is to be seen.
+    /// When the pane wants [`Saw::Due`].
     pub fn due(&self) -> Option<i64> {
         match &self.state {
             PaneState::Ending { due, .. } => *due,
@@ -231,12 +232,12 @@ impl Pane {
         }
     }
 
-    /// Is it typed to, so that a look has to show its screen?
+    /// Are texts typed into it? Then a look must show its screen.
     pub fn is_typed_to(&self) -> bool {
         self.setup.screen.is_typed_to() && !self.setup.one_turn
     }
 
-    /// Does it want its title to be told once a second?
+    /// Does the pane want [`Saw::Title`] once a second?
     pub fn is_watched(&self) -> bool {
         match &self.state {
             PaneState::Busy => true,
@@ -252,7 +253,7 @@ impl Pane {
         }
     }
 
-    /// Do what the table says, which has seen to it that the phase is one that can do it.
+    /// Carry out a transition. The table allows it only in a phase that can.
     fn act(&mut self, by: PaneTransition, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         match by {
             PaneTransition::Start => {
@@ -323,8 +324,8 @@ impl Pane {
         }
     }
 
-    /// A program that is typed to is told why when it shows that it has stopped; one that reads
-    /// lines reads it when it wants to.
+    /// Interrupt the program, and give it a note that says why. A program that is typed to gets
+    /// the note once it has stopped; one that reads lines gets it at once.
     fn interrupt(&mut self, note: Option<Text>, acts: &mut Vec<Act>) {
         acts.push(Act::Interrupt);
         let Some(note) = note.filter(|_| !self.setup.one_turn) else {
@@ -340,8 +341,8 @@ impl Pane {
         }
     }
 
-    /// Tell what it shows, if that is known: a newer number than all that was told before. Is
-    /// that a sign of life?
+    /// Report what the pane shows, if that is known, with the next number. `lives`: the screen
+    /// has changed, which is a sign of life.
     pub(super) fn tell_level(&mut self, lives: bool, acts: &mut Vec<Act>) {
         let (no, turn) = (self.told + 1, self.turn);
         let report = match &self.state {
@@ -369,7 +370,7 @@ impl Pane {
         acts.push(Act::Tell(report));
     }
 
-    /// Has its title, or the time of its last change, been the same for the last two times?
+    /// Were its title and the time of its last change the same at the last three looks?
     pub(super) fn is_unchanged(&mut self, saw: &Saw) -> bool {
         let Saw::Title { title, shown, .. } = saw else {
             return false;

@@ -1,5 +1,5 @@
-//! A text that is in a pane, until its program has taken it: Enter is pressed while the text is
-//! seen, and then it is watched until it has left the prompt, or the program says so.
+//! Submitting a text that was pasted into a pane: Enter is pressed while the screen shows the
+//! text, and the text counts as taken when it has left the prompt, or when a hook says so.
 
 use super::act::{Act, Report};
 use super::saw::{Hook, Saw, Text, View};
@@ -8,26 +8,27 @@ use super::table::PaneSignal;
 use super::texts::{SENT, TAKES};
 use crate::engine::PAUSED;
 
-/// Programs lose an Enter that comes sooner after a paste, or take it for a part of it. In
-/// milliseconds.
+/// The time between a paste and Enter, in milliseconds. Programs lose an Enter that comes
+/// sooner, or take it for a part of the paste.
 const BEFORE_ENTER: i64 = 200;
-/// How often Enter is pressed, if the text stays where it is.
+/// How often Enter is pressed if the text stays in the prompt.
 const ENTERS: u32 = 2;
-/// A text that is in the pane.
+
+/// A text that was pasted or sent, and that the program has not confirmed yet.
 #[derive(Clone, Debug)]
 pub(super) struct Submitted {
     text: Text,
-    /// How it was typed; `None`: it was sent, and its program takes it up by itself.
+    /// `None`: the text was sent, and the program takes it up by itself.
     typed: Option<Typed>,
-    /// When that was long enough ago.
+    /// When the program should have taken it.
     until: i64,
 }
 
 #[derive(Clone, Debug)]
 struct Typed {
-    /// How it was when the text was pasted.
+    /// The screen at the time of the paste.
     then: View,
-    /// How it was when Enter was pressed last.
+    /// The screen at the last Enter.
     pressed: Option<View>,
     enters: u32,
     /// The last look after Enter did not show the text.
@@ -35,7 +36,7 @@ struct Typed {
 }
 
 impl Pane {
-    /// The text is in the prompt of a program that was like this.
+    /// The text was pasted into the prompt of this screen.
     pub(super) fn is_typed(&mut self, text: Text, then: View) {
         self.next_look = Some(self.at + BEFORE_ENTER);
         self.state = PaneState::Submitted(Box::new(Submitted {
@@ -50,7 +51,7 @@ impl Pane {
         }));
     }
 
-    /// The text was sent: its program takes it up by itself.
+    /// The text was sent, and the program takes it up by itself.
     pub(super) fn is_sent(&mut self, text: Text) {
         let until = self.at + SENT;
         self.next_look = Some(until);
@@ -61,8 +62,8 @@ impl Pane {
         }));
     }
 
-    /// The note of a tx that was killed stands in the prompt, and nobody else will send it off:
-    /// it goes on from there, once.
+    /// If a tx that was killed left its note in the prompt, submit that note, once: nobody else
+    /// will.
     pub(super) fn sends_note_off(&mut self, saw: &Saw) -> bool {
         let Saw::Screen(view) = saw else { return false };
         let starts = matches!(self.state, PaneState::Starting { runs: true });
@@ -74,9 +75,9 @@ impl Pane {
         true
     }
 
-    /// Is the text still there? Enter is pressed on it, if it is as it was and nobody types.
-    /// Once more if nothing at all came of it: a program that is slow must not find a second
-    /// one that it takes for something else.
+    /// Check on a typed text: press Enter while the prompt shows it and nobody types. Enter is
+    /// pressed a second time only if the screen has not changed at all, since a slow program
+    /// might take it for an answer to something else.
     pub(super) fn confirm(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         let at = self.at;
         let PaneState::Submitted(submitted) = &mut self.state else {
@@ -102,7 +103,7 @@ impl Pane {
             return;
         };
         let holds = now.screen.holds(&text.last_line);
-        // Whoever has typed since may have sent it off, or removed it.
+        // A person who has typed since may have submitted the text, or removed it.
         let alone = (now.pid, now.keys) == (then.pid, then.keys);
         let left_before = std::mem::replace(left, !holds);
         if *enters > 0 && alone && !holds {
@@ -118,7 +119,7 @@ impl Pane {
             self.take_up(acts);
             return self.shows_besides(seen, now, acts);
         }
-        // It is slow to take it up, or to show it at all.
+        // The program is slow to take the text, or to show it at all.
         let slow = match *enters {
             0 => !holds && seen == PaneSignal::Idle,
             _ => holds,
@@ -127,7 +128,7 @@ impl Pane {
             self.next_look = Some(at + BEFORE_ENTER);
             return;
         }
-        // A draft is all that it shows, and that is ours.
+        // The prompt holds our text and nothing else.
         let is_ours = alone
             && now.free
             && (holds && seen == PaneSignal::Unknown)
@@ -141,8 +142,8 @@ impl Pane {
         acts.push(Act::Enter);
     }
 
-    /// A text that was sent is taken up by itself, after a dialog too: only its program can
-    /// tell.
+    /// Wait until the program says that it has taken a text that was sent. It may do so after
+    /// a dialog.
     fn await_sent(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         let PaneState::Submitted(submitted) = &self.state else {
             return;
@@ -160,7 +161,7 @@ impl Pane {
         }
     }
 
-    /// What it shows besides.
+    /// Report a dialog or a limit that the same screen shows.
     fn shows_besides(&mut self, seen: PaneSignal, now: View, acts: &mut Vec<Act>) {
         if seen == PaneSignal::Dialog {
             self.ask(Saw::Screen(now), acts);
@@ -181,26 +182,19 @@ impl Pane {
         }
     }
 
-    /// It says that it has taken up a text: the one that was submitted, or one that nobody knew
-    /// of whether it was sent off.
+    /// A hook says that the program has taken up a text: the one that was submitted, or one
+    /// that was unconfirmed.
     pub(super) fn taken_up(&mut self, saw: &Saw, acts: &mut Vec<Act>) {
         let Saw::Hook(Hook::TakenUp(Some(turn)) | Hook::Ended(Some(turn))) = saw else {
             return;
         };
-        let submitted = match &self.state {
-            PaneState::Submitted(submitted) => submitted.text.turn == Some(*turn),
-            PaneState::Starting { .. }
-            | PaneState::Ready
-            | PaneState::Delivering(_)
-            | PaneState::Busy
-            | PaneState::Dialog(_)
-            | PaneState::Limited { .. }
-            | PaneState::Ending { .. }
-            | PaneState::Gone { .. } => false,
-        };
-        // Its screen may show what it did before for a moment.
+        let is_submitted = matches!(
+            &self.state,
+            PaneState::Submitted(submitted) if submitted.text.turn == Some(*turn)
+        );
+        // The screen may still show the turn before.
         let settled = self.at + TAKES;
-        if submitted {
+        if is_submitted {
             self.take_up(acts);
             self.settled = settled;
         } else if self.perhaps == Some(*turn) {
@@ -213,7 +207,7 @@ impl Pane {
         }
     }
 
-    /// It has taken the text.
+    /// The program has taken the text.
     fn take_up(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Busy) {
             PaneState::Submitted(submitted) => self.has(&submitted.text, acts),
@@ -221,7 +215,7 @@ impl Pane {
         }
     }
 
-    /// The text is in the line of a person, or was: nobody knows.
+    /// Nobody knows whether the text was submitted. A person may have it in their draft.
     pub(super) fn unsure(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Starting { runs: true }) {
             PaneState::Submitted(submitted) => {

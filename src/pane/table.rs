@@ -1,158 +1,158 @@
-//! The table of a pane: what each thing that can be seen does in each phase. Every pair is
-//! named, those that do nothing too.
+//! The table of a pane: the transition for each phase and signal. Every pair is named, also those
+//! that do nothing.
 
-/// What a pane is at.
+/// The phase that a pane is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PanePhase {
-    /// Its process is being started, or what it shows is not known yet.
+    /// The process is being started, or what the pane shows is not known yet.
     Starting,
-    /// It can be given something.
+    /// The program is idle.
     Ready,
     /// A text waits for the moment to be pasted.
     Delivering,
-    /// A text is in it, and has to be sent off and taken.
+    /// A text is in the pane, and must be submitted and taken.
     Submitted,
-    /// It is at work.
+    /// The program works.
     Busy,
-    /// It asks a person.
+    /// The program asks a person.
     Dialog,
-    /// Its account has no room.
+    /// The limit of its account is reached.
     Limited,
-    /// Its process is being ended.
+    /// The process is being ended.
     Ending,
-    /// Its process is gone.
+    /// The process is gone.
     Gone,
 }
 
-/// What something that was seen means.
+/// The meaning of what was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PaneSignal {
-    /// It is to be started.
+    /// Start the process.
     Start,
-    /// Its process runs.
+    /// The process runs.
     Started,
-    /// It was found alive.
+    /// The process was found alive.
     Adopted,
-    /// A text is wanted in it.
+    /// Deliver a text.
     Wanted,
-    /// It is to be interrupted.
+    /// Interrupt the program.
     Interrupt,
-    /// Somebody wants to know what it shows.
+    /// Report what the pane shows.
     Look,
-    /// It is to be ended.
+    /// End the process.
     End,
-    /// It may show something new, which takes a closer look.
+    /// The screen may have changed.
     Changed,
-    /// It waits, nothing is typed, and nobody types.
+    /// The program is idle, its prompt is empty, and nobody types.
     Idle,
-    /// It is at work.
+    /// The program works.
     Busy,
-    /// It asks a person.
+    /// The program asks a person.
     Dialog,
-    /// Its account has no room.
+    /// The limit of its account is reached.
     Limited,
-    /// Nobody can tell, or somebody uses it.
+    /// What the program does is not known, or a person uses the pane.
     Unknown,
-    /// It says that it has taken up what was submitted.
+    /// A hook says that the program has taken up a text.
     TakenUp,
-    /// Its turn has ended, as it or its outcome says.
+    /// The turn has ended, as a hook or the outcome says.
     Ended,
     /// A hook waits that can be answered with a text.
     CanWake,
     /// The human has decided.
     Decided,
-    /// The text is in it.
+    /// The text is in the pane.
     Pasted,
-    /// The text is not in it.
+    /// The text is not in the pane.
     NotPasted,
-    /// Nobody can tell whether the text is in it.
+    /// Nobody knows whether the text is in the pane.
     PasteUnknown,
     /// Enter was pressed.
     Pressed,
     /// Enter was not pressed.
     NotPressed,
-    /// A time has come.
+    /// The time of `Pane::due` has come.
     Due,
-    /// Its terminal is there.
+    /// The terminal is there.
     Terminal,
-    /// Its terminal is gone.
+    /// The terminal is gone.
     NoTerminal,
-    /// Its process is gone.
+    /// The process has ended.
     Exited,
 }
 
-/// What follows.
+/// What a signal leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PaneTransition {
-    /// It is started.
+    /// Start the process.
     Start,
-    /// It runs, and has what it was started with.
+    /// The process runs.
     Run,
-    /// It goes on with what was known of it.
+    /// Go on with what was known of the process.
     Adopt,
-    /// The text waits until it is idle.
+    /// Keep the text until the pane is idle.
     Keep,
-    /// The text is given, or the moment for it looked for.
+    /// Deliver the text, or wait for a moment to.
     Deliver,
-    /// It is interrupted, and told why.
+    /// Interrupt the program, and give it the note.
     Interrupt,
-    /// What it shows is told once more.
+    /// Report what the pane shows.
     TellAgain,
-    /// It is looked at.
+    /// Look at the pane.
     LookCloser,
-    /// It seems idle. Once may be a flicker; twice it is.
+    /// The pane seems idle. The second look in a row decides.
     SeemsIdle,
-    /// It is at work.
+    /// The program works.
     GoesOn,
-    /// A person is asked.
+    /// The program asks a person.
     Ask,
-    /// There is no room.
+    /// The limit of the account is reached.
     Limit,
-    /// Nothing can be said: it is looked at again if somebody waits.
+    /// Look again if a text waits.
     Hold,
-    /// Is it the moment for the text that waits?
+    /// Decide whether the text that waits can be pasted.
     Judge,
-    /// Has it taken what was typed?
+    /// Decide whether the program has taken the text.
     Confirm,
-    /// It has.
+    /// The program has taken the text.
     TakeUp,
-    /// It has ended its turn.
+    /// The turn has ended.
     EndTurn,
-    /// The text is there.
+    /// The text is in the pane.
     Given,
-    /// The text is not there.
+    /// The text is not in the pane.
     NotGiven,
-    /// Find out whether it is.
+    /// Find out whether the text is in the pane.
     FindOut,
-    /// The hook that asked is told.
+    /// Pass the decision to the hook that asked.
     PassOn,
-    /// Enter was pressed: it is watched until it has taken the text.
+    /// Enter was pressed: watch the text until it is taken.
     Enter,
     /// The keys of the human's answer were pressed, or were not.
     Answered,
-    /// Somebody came between, or nobody knows: the text is left to whoever looks.
+    /// Nobody knows whether the text was submitted.
     Unsure,
-    /// It is ended.
+    /// Begin to end the process.
     BeginEnding,
-    /// The next step to its end.
+    /// Send the next signal that should end the process.
     NextSignal,
-    /// It goes on without its terminal, if it can.
+    /// Go on without the terminal, or end the process.
     LoseTerminal,
-    /// It is gone: how is told, once it is known whether its terminal went first.
+    /// The process has ended: report it, once it is known whether the terminal went first.
     Exit,
-    /// That is known.
+    /// Report the exit.
     TellExit,
-    /// Nothing: it is known already.
+    /// Nothing: this is known already.
     AlreadyKnown,
-    /// Nothing: it comes too early to mean anything.
+    /// Nothing: it is too early for this.
     TooEarly,
-    /// Nothing: it comes too late to matter.
+    /// Nothing: it is too late for this.
     TooLate,
-    /// Nothing: no such act is under way.
+    /// Nothing: no such action is under way.
     NotUnderWay,
 }
 
-/// The table.
+/// The transition for a phase and a signal.
 pub fn decide(phase: PanePhase, seen: PaneSignal) -> PaneTransition {
     use PaneSignal as S;
     match phase {

@@ -1,7 +1,7 @@
-//! Giving a pane a text: the one procedure for everybody who types. It is idle twice, nobody
-//! types, and the text is pasted if nothing has changed. What follows is in `submitted`.
+//! Delivering a text, the one procedure for every pane: two looks find it idle, nobody types,
+//! and the text is pasted if nothing has changed since. `submitted` has what follows.
 //!
-//! What was pasted is never pasted again. Where somebody came between, it is left to them.
+//! A text that was pasted is never pasted again. If a person came between, it is left to them.
 
 use super::act::{Act, HookAnswer, Report};
 use super::saw::{Pasted, Saw, Text, View, is_marked};
@@ -9,45 +9,45 @@ use super::step::{Pane, PaneState};
 use super::table::PaneSignal;
 use crate::engine::Sent;
 
-/// How long a program may take to show a text, and then to take it up.
+/// How long a program may take to show a text, and then to take it up, in milliseconds.
 pub(super) const TAKES: i64 = 3_000;
-/// How long a text that was sent may take until it is taken up: some look for it every few
-/// seconds only.
+/// How long a program may take to take up a text that was sent, in milliseconds. Some look for
+/// new texts every few seconds.
 pub(super) const SENT: i64 = 10_000;
 
-/// How far a text is that waits.
+/// How far the delivery of a text is.
 #[derive(Clone, Debug)]
 pub(super) enum Delivering {
-    /// The moment is looked for.
+    /// Waiting for a moment when the pane is idle.
     Looking,
-    /// It is being given.
+    /// The text is being pasted or sent.
     Pasting { text: Text, way: DeliveryMethod },
-    /// It may be there.
+    /// Finding out whether the text is in the pane.
     FindingOut { text: Text },
 }
 
-/// How a text is given.
+/// How a text is delivered.
 #[derive(Clone, Debug)]
 pub(super) enum DeliveryMethod {
-    /// Typed, where the screen was like this.
+    /// Typed into this screen.
     Typed(Box<View>),
     /// As lines that the program reads.
     Lines,
-    /// As the answer of a hook at the end of a turn: it has that for certain.
+    /// As the answer to a hook at the end of a turn, which needs no confirmation.
     EndOfTurn,
-    /// By a hook that wakes the program, or another program: it says when it takes that up.
+    /// By a hook that wakes the program, or by another program. The program confirms it.
     Sent,
 }
 
 impl Pane {
-    /// A text is wanted in it, in place of one that waits.
+    /// Deliver a text, in place of one that waits.
     pub(super) fn want(&mut self, text: Text, acts: &mut Vec<Act>) {
         self.wanted = Some(text);
         self.held = self.at;
         match &self.state {
             PaneState::Ready => self.deliver(None, acts),
             PaneState::Delivering(_) | PaneState::Submitted(_) => {}
-            // A limit that is over may stay on the screen until there is something to do.
+            // A screen may go on showing a limit that is over.
             PaneState::Limited { until, .. } if self.at >= *until && self.has_way_in() => {
                 self.state = PaneState::Ready;
                 self.deliver(None, acts);
@@ -66,7 +66,7 @@ impl Pane {
         }
     }
 
-    /// It is idle: what waits is given, at once if it was just seen so twice.
+    /// The pane is idle: deliver the text that waits. `seen`: the second of the two looks.
     pub(super) fn deliver(&mut self, seen: Option<View>, acts: &mut Vec<Act>) {
         if self.wanted.is_none() {
             self.next_look = None;
@@ -86,13 +86,13 @@ impl Pane {
         }
     }
 
-    /// Can it be given something without a look at its screen?
+    /// Can a text be delivered without typing?
     fn has_way_in(&self) -> bool {
         self.setup.sends || self.requests.can_take()
     }
 
-    /// What waits, unless a tx that was killed has put it there: whether it was sent off nobody
-    /// knows then.
+    /// Take the text that waits. If its mark is on the pane, a tx that was killed has pasted it,
+    /// and nobody knows whether it was submitted.
     fn take_wanted(&mut self, is_seen: bool, acts: &mut Vec<Act>) -> Option<Text> {
         let text = self.wanted.take()?;
         (self.idle, self.next_look) = (None, None);
@@ -115,7 +115,7 @@ impl Pane {
         }
     }
 
-    /// A hook waits for it.
+    /// Give the text that waits to a hook.
     fn answer_with_text(&mut self, request: u32, ends_turn: bool, acts: &mut Vec<Act>) {
         if let Some(text) = self.take_wanted(true, acts) {
             acts.push(Act::Answer {
@@ -138,7 +138,7 @@ impl Pane {
         }
     }
 
-    /// Is it the moment for the text that waits?
+    /// Decide by a look whether the text that waits can be pasted.
     pub(super) fn judge(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Ready) {
             PaneState::Delivering(Delivering::FindingOut { text }) => {
@@ -152,7 +152,7 @@ impl Pane {
                     self.seems_idle(saw, acts);
                     self.go_on_looking();
                 }
-                // A hook can be answered with it.
+                // A hook can take the text.
                 PaneSignal::CanWake => self.deliver(None, acts),
                 // The table has no other here.
                 PaneSignal::Unknown
@@ -185,14 +185,14 @@ impl Pane {
         }
     }
 
-    /// Unless something has come of it.
+    /// Go on waiting, unless the text is on its way.
     fn go_on_looking(&mut self) {
         if matches!(self.state, PaneState::Ready) && self.wanted.is_some() {
             self.state = PaneState::Delivering(Delivering::Looking);
         }
     }
 
-    /// The text is there. A program that reads lines has it then.
+    /// The text is in the pane. A program that reads lines has it then.
     pub(super) fn given(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Busy) {
             PaneState::Delivering(Delivering::Pasting { text, way }) => match way {
@@ -204,7 +204,7 @@ impl Pane {
         }
     }
 
-    /// It has a text.
+    /// The program has the text.
     pub(super) fn has(&mut self, text: &Text, acts: &mut Vec<Act>) {
         (self.state, self.ours, self.shown, self.idle) = (PaneState::Busy, true, 0, None);
         self.perhaps = None;
@@ -215,7 +215,7 @@ impl Pane {
         self.look_if_wanted();
     }
 
-    /// Nothing was touched.
+    /// The text was not pasted.
     pub(super) fn not_given(&mut self, pasted: Pasted, acts: &mut Vec<Act>) {
         let state = std::mem::replace(&mut self.state, PaneState::Ready);
         let PaneState::Delivering(Delivering::Pasting { text, way }) = state else {
@@ -223,7 +223,7 @@ impl Pane {
             return;
         };
         match pasted {
-            // Its end is told soon.
+            // Its exit will be reported soon.
             Pasted::NoPane => {}
             Pasted::Refused(why) if !matches!(way, DeliveryMethod::Typed(_)) => {
                 self.tell_failed(&text, Sent::Nothing, why, acts);
@@ -237,7 +237,8 @@ impl Pane {
         }
     }
 
-    /// Nobody can tell whether the text is there. Of a program that reads lines its pane can.
+    /// Nobody knows whether the text was pasted. The mark on the pane of a program that reads lines
+    /// can tell.
     pub(super) fn find_out(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Ready) {
             PaneState::Delivering(Delivering::Pasting {
@@ -263,7 +264,7 @@ impl Pane {
             self.wanted.get_or_insert(text);
             return self.paste(DeliveryMethod::Lines, acts);
         }
-        // If there is no pane, its end is told soon.
+        // If there is no pane, its exit will be reported soon.
         if !matches!(saw, Saw::NotSeen(None)) {
             self.state = PaneState::Delivering(Delivering::FindingOut { text });
             self.look_soon();
@@ -283,7 +284,7 @@ impl Pane {
         }
     }
 
-    /// What has waited for too long is given up.
+    /// Give up a text that has waited for too long.
     pub(super) fn give_up(&mut self, acts: &mut Vec<Act>) {
         let late = |text: &mut Text| text.until.is_some_and(|until| self.at >= until);
         let Some(text) = self.wanted.take_if(late) else {
@@ -294,7 +295,7 @@ impl Pane {
         }
         self.next_look = None;
         match is_marked(&self.mark, &text.mark) {
-            // A tx that was killed has put it there.
+            // A tx that was killed has pasted it.
             true => self.tell_unsure(&text, acts),
             false => self.tell_failed(&text, Sent::Nothing, self.why.into(), acts),
         }

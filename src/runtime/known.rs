@@ -71,7 +71,9 @@ impl Runtimes {
 
     /// The agent CLIs, in the order in which `tx init --runtime auto` tries them.
     pub fn agent_clis(&self) -> impl Iterator<Item = (&str, &Runtime)> {
-        let all = self.names().filter_map(|name| Some((name, self.get(name)?)));
+        let all = self
+            .names()
+            .filter_map(|name| Some((name, self.get(name)?)));
         all.filter(|(_, runtime)| runtime.program.is_some())
     }
 
