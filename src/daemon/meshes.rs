@@ -255,6 +255,7 @@ impl MeshFiles {
                 prints: false,
                 resumes: false,
                 starts_with_turn: false,
+                resumes_without_turn: false,
             };
         };
         Traits {
@@ -262,6 +263,7 @@ impl MeshFiles {
             prints: runtime.prints_outcome(agent),
             resumes: uses_session(&runtime.run_of(agent)),
             starts_with_turn: runtime.starts_with_text(agent),
+            resumes_without_turn: !runtime.resumes_with_text,
         }
     }
 

@@ -179,7 +179,6 @@ impl State {
             worker.attempt += 1;
             worker.live = true;
             (worker.seen, worker.shows) = (0, Shows::Unknown);
-            worker.traits = Some(traits);
             if worker.overrides.feature != overrides.feature {
                 // What it remembers is of another feature.
                 worker.session = None;
@@ -188,6 +187,9 @@ impl State {
             let pane = worker.pane(to);
             let own = worker.session.clone().filter(|_| traits.resumes);
             let session = overrides.session.or(own);
+            let mut traits = traits;
+            traits.starts_with_turn &= session.is_none() || !traits.resumes_without_turn;
+            worker.traits = Some(traits);
             self.effect(Effect::Spawn {
                 pane,
                 session,

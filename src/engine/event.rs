@@ -413,6 +413,10 @@ pub struct Traits {
     /// Its process is started with its first turn, also where it stays for more.
     #[serde(default, skip_serializing_if = "is_false")]
     pub starts_with_turn: bool,
+    /// A process that resumes a session is given its first turn when it is ready, whatever
+    /// `starts_with_turn` says.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub resumes_without_turn: bool,
 }
 
 impl Traits {

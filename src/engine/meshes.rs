@@ -50,6 +50,7 @@ impl Meshes {
             prints: false,
             resumes: false,
             starts_with_turn: false,
+            resumes_without_turn: false,
         })
     }
 

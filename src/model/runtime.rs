@@ -33,6 +33,8 @@ pub struct Runtime {
     pub hooks: IndexMap<String, HookMeaning>,
     /// Its process is started with the first text (`{text}`), in mode `pane` too.
     pub starts_with_text: bool,
+    /// So is one that resumes a session.
+    pub resumes_with_text: bool,
     /// The program that passes a text on to a process that runs.
     pub send: Vec<Argument>,
     /// Where a process of one turn prints the session that it has: its group `session`.
@@ -225,6 +227,7 @@ impl Default for Runtime {
             files: IndexMap::new(),
             hooks: IndexMap::new(),
             starts_with_text: false,
+            resumes_with_text: true,
             send: Vec::new(),
             session_in: None,
             session_gone: None,

@@ -60,6 +60,7 @@ impl Story {
             prints: false,
             resumes: true,
             starts_with_turn: false,
+            resumes_without_turn: false,
         };
         self.happens(Event::MeshLoaded(Box::new(LoadedMesh {
             mesh,

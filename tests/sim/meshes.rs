@@ -35,6 +35,7 @@ pub(crate) fn make(
             prints,
             resumes: rng.percent(50),
             starts_with_turn: !turn && rng.percent(30),
+            resumes_without_turn: agent == "a1",
         });
         write!(text, "  - {{ name: {agent}, prompt: work").unwrap();
         if rng.percent(20) {

@@ -252,6 +252,7 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Store {
         prints: false,
         resumes: true,
         starts_with_turn: false,
+        resumes_without_turn: false,
     };
     let loaded = LoadedMesh {
         mesh,

@@ -58,6 +58,34 @@ fn a_session_is_resumed_only_when_there_is_evidence_of_it() {
 }
 
 #[test]
+fn who_cannot_be_resumed_with_a_text_is_given_it_when_it_is_ready() {
+    let mesh = "mesh: dev\nagents: [{ name: worker, prompt: p, runtime: told-when-resumed }]\n";
+    let mut play = Play::new(&[mesh]);
+    play.drop(from("core").to("dev/worker").id("t"));
+    let starts_with = |effects: &[Effect]| {
+        let mut spawns = effects.iter().filter_map(|effect| match effect {
+            Effect::Spawn { turn, .. } => Some(turn.as_ref().map(|turn| turn.turn)),
+            _ => None,
+        });
+        spawns.next_back()
+    };
+    assert_eq!(starts_with(&play.effects), Some(Some(1)));
+    let pane = play.pane("dev/worker");
+    play.happen(Event::PaneStarted {
+        pane: pane.clone(),
+        session: Some("s".into()),
+    });
+    play.happen(Event::Delivered { pane, turn: 1 });
+    assert_eq!(starts_with(&killed(&mut play)), Some(None));
+    let pane = play.pane("dev/worker");
+    let session = None;
+    play.happen(Event::PaneStarted { pane, session });
+    let effects = play.ready("dev/worker");
+    let given = |effect: &Effect| matches!(effect, Effect::Deliver { turn, .. } if turn.turn == 2);
+    assert!(effects.iter().any(given), "{effects:?}");
+}
+
+#[test]
 fn a_session_of_an_older_process_is_not_the_workers() {
     let mut play = begun();
     let old = play.pane("dev/worker");

@@ -169,7 +169,8 @@ impl Play {
             },
             prints: agent.runtime == "command",
             resumes: !["forgetful", "command"].contains(&agent.runtime.as_str()),
-            starts_with_turn: false,
+            starts_with_turn: agent.runtime == "told-when-resumed",
+            resumes_without_turn: agent.runtime == "told-when-resumed",
         });
         let traits = traits.collect();
         let text = text.to_owned();
