@@ -1,4 +1,4 @@
-//! The runtimes there are: tx's own, one YAML file each, and those of the project's settings.
+//! All runtimes: tx's own, one YAML file each, and those of the project's settings.
 
 use std::sync::LazyLock;
 
@@ -25,7 +25,7 @@ pub struct Runtimes {
     preferred: Option<String>,
 }
 
-/// What runs an agent if neither its mesh nor the project says so.
+/// The runtime of an agent if neither its mesh nor the project names one.
 const DEFAULT: &str = "claude";
 
 static OWN: LazyLock<Runtimes> = LazyLock::new(|| {
@@ -40,12 +40,12 @@ static OWN: LazyLock<Runtimes> = LazyLock::new(|| {
 });
 
 impl Runtimes {
-    /// Those that tx comes with.
+    /// The runtimes that tx comes with.
     pub fn builtin() -> &'static Runtimes {
         &OWN
     }
 
-    /// The same and those of a project; its own win.
+    /// The same, with those of a project. The project's replace tx's own.
     pub fn with(settings: &Settings) -> Runtimes {
         let mut runtimes = OWN.clone();
         let own = settings.runtimes.iter();
@@ -71,7 +71,7 @@ impl Runtimes {
         all.filter(|(_, runtime)| runtime.program.is_some())
     }
 
-    /// What runs an agent that names neither a runtime nor a program.
+    /// The runtime of an agent that names neither a runtime nor a program.
     pub fn preferred(&self) -> &str {
         self.preferred.as_deref().unwrap_or(DEFAULT)
     }
@@ -81,13 +81,13 @@ impl Runtimes {
         self.known.get(name)
     }
 
-    /// What runs an agent; `None`: this tx cannot.
+    /// The runtime of an agent; `None` if it is unknown.
     pub fn of(&self, agent: &Agent) -> Option<&Runtime> {
         self.get(&agent.runtime)
     }
 
-    /// Run the agents of a runtime that do not say otherwise in a process for each turn, if its
-    /// program can.
+    /// Run the agents of a runtime in one process per turn, unless they set a mode, if the program
+    /// can do that.
     pub fn run_for_one_turn(&mut self, name: &str) {
         if let Some(runtime) = self.known.get_mut(name)
             && !runtime.turn.is_empty()
