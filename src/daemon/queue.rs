@@ -1,7 +1,7 @@
 //! What waits for the loop, in this order:
 //!
 //! 1. events that could not be written to the journal, with their times: nothing else is taken
-//!   until they are;
+//!    until they are;
 //! 2. what the loop tells itself: timers, meshes, and effects that failed at once;
 //! 3. requests of people, so that a full disk or a flood of files cannot block `tx stop`;
 //! 4. reports from everywhere else. A sender waits while there is no room.
