@@ -1,5 +1,5 @@
-//! The human's word on an open question: a message like any other. The worker goes on when
-//! the daemon takes it in.
+//! The human's answer to an open question: a message like any other. The worker continues when the
+//! daemon accepts it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,15 +17,15 @@ use crate::view::{AskKind, AskView, Refused, asks};
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Answered {
     pub(crate) id: MsgId,
-    /// Its file.
+    /// The path of its file.
     pub(crate) path: String,
     pub(crate) to: [Address; 1],
     pub(crate) kind: Kind,
     /// The id of the ask.
     pub(crate) answers: String,
-    /// What its asker waits for besides.
+    /// The other asks that its asker waits for.
     pub(crate) open: Vec<OpenAsk>,
-    /// What its author should know of it, in colours.
+    /// Warnings about it, in colours.
     #[serde(skip)]
     pub(crate) report: String,
 }
@@ -38,8 +38,8 @@ pub(crate) struct OpenAsk {
     pub(crate) of: Address,
 }
 
-/// The questions that may be meant: those of this id; else of this agent; else those that
-/// begin so. Without a name, all that a message answers.
+/// The questions that a name may mean: those with this id, or of this agent, or whose id begins
+/// with it. Without a name, all questions that a message can answer.
 pub(crate) fn asks_named(history: History, name: Option<&str>) -> Result<Vec<AskView>, Refused> {
     let open = asks(history)?;
     let Some(name) = name else {
@@ -60,7 +60,7 @@ pub(crate) fn asks_named(history: History, name: Option<&str>) -> Result<Vec<Ask
     }
 }
 
-/// The question of this agent, and no other.
+/// The question with this id from this agent.
 pub(crate) fn ask_of(history: History, id: &str, from: &str) -> Result<AskView, Refused> {
     let mut open = asks(history)?;
     let is_meant = |ask: &AskView| ask.id == id && ask.from.to_string() == from;
@@ -70,7 +70,7 @@ pub(crate) fn ask_of(history: History, id: &str, from: &str) -> Result<AskView, 
     }
 }
 
-/// Answer a question. While a person typed, it may have been answered elsewhere.
+/// Answer a question. It may have been answered elsewhere meanwhile.
 pub(crate) fn answer(project: &Project, ask: &AskView, body: &str) -> Result<Answered, Refused> {
     let past = FoldedJournal::open(&project.journal())?.ok_or_else(nothing_open)?;
     let ask = ask_of(past.all(), &ask.id, &ask.from.to_string())?;
@@ -96,7 +96,7 @@ pub(crate) fn nothing_open() -> Refused {
     Refused::no_such_thing("nothing waits for an answer").hint("`tx inbox` shows what has come")
 }
 
-/// Why there is no such question, or no longer.
+/// Why the question does not exist, or is no longer open.
 fn not_open(history: History, open: &[AskView], id: &str) -> Result<Refused, Error> {
     let core = Address::core();
     let known = history.named(id)?;
@@ -113,7 +113,7 @@ fn not_open(history: History, open: &[AskView], id: &str) -> Result<Refused, Err
     })
 }
 
-/// What became of an ask that is closed.
+/// How an ask was closed.
 fn became(ask: &MessageRecord) -> String {
     let delivery = ask.delivery(&Address::core());
     let entry = delivery.and_then(|delivery| delivery.ladder.last());
@@ -125,7 +125,7 @@ fn became(ask: &MessageRecord) -> String {
     }
 }
 
-/// What its asker waits for besides.
+/// The other asks that its asker waits for.
 fn still_open(history: History, ask: &AskView) -> Result<Vec<OpenAsk>, Error> {
     let worker = history.state.worker(&ask.from).into_iter();
     let asking = worker.flat_map(|worker| &worker.asking);

@@ -1,4 +1,5 @@
-//! How a message is written: judged as if its author had typed it, whole or not at all.
+//! Composes a message: it is parsed as if its author had typed it, and written completely or not at
+//! all.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use crate::view::Refused;
 #[derive(Debug)]
 pub(super) struct Composed {
     pub(super) message: Message,
-    /// What its author should know of it, in colours.
+    /// Warnings about it, in colours.
     pub(super) report: String,
     text: String,
 }
@@ -39,7 +40,7 @@ pub(super) fn front(from: &Address, to: &[Address], headline: String) -> Map<Str
 }
 
 impl Composed {
-    /// A message of these parts, if the parser takes it.
+    /// A message of these parts, if the parser accepts it.
     pub(super) fn of(front: &Map<String, Value>, body: &str) -> Result<Composed, Refused> {
         let front = serde_yaml::to_string(front)
             .map_err(|error| Refused::new(format!("the frontmatter cannot be written: {error}")))?;
@@ -47,7 +48,7 @@ impl Composed {
         let (message, told) = judge(&written);
         let message = message.ok_or_else(|| not_written(told.clone()))?;
         let text = render(&message);
-        // Rendering may have made it longer: what is written is what was judged.
+        // Rendering may have made it longer, so the final text is parsed.
         match judge(&text) {
             (None, more) => Err(not_written(told + &more)),
             (Some(_), _) => Ok(Composed {
@@ -58,7 +59,7 @@ impl Composed {
         }
     }
 
-    /// Write it into the bus; where it is then.
+    /// Write it to the bus. Returns its path.
     pub(super) fn write(&self, project: &Project, kind: Kind) -> Result<PathBuf, Refused> {
         let folder = project.messages();
         let name = file_name(&self.message, kind);
@@ -76,7 +77,7 @@ impl Composed {
     }
 }
 
-/// `fix-the-login-3f9a1c`: for people, and unique.
+/// A readable, unique id: `fix-the-login-3f9a1c`.
 fn new_id(headline: &str) -> String {
     let words = headline
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -96,7 +97,7 @@ fn new_id(headline: &str) -> String {
     slug + &encode_string(&Sha256::digest(seed)[..4])
 }
 
-/// The message, if it is one, and what there is to say of it.
+/// Parse a text. Returns the message, if it is one, and the diagnostics.
 fn judge(text: &str) -> (Option<Message>, String) {
     let origin = Origin {
         name: "message".into(),

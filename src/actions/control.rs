@@ -1,15 +1,15 @@
-//! How the daemon is asked for something.
+//! Requests to the daemon.
 
 use crate::daemon::{Control, Follow, Reply, Request};
 use crate::project::Project;
 use crate::view::{Reason, Refused};
 
-/// Every commit of the daemon, which has to run.
+/// Follow the commits of the daemon, which has to run.
 pub(crate) fn follow(project: &Project) -> Result<Follow, Refused> {
     Ok(Control::connect(project)?.follow()?)
 }
 
-/// Ask for something to be done.
+/// Send a request, and turn a refusal into an error.
 pub(super) fn order(control: &mut Control, request: &Request) -> Result<(), Refused> {
     match control.ask(request)? {
         Reply::Done | Reply::Seq { .. } | Reply::Hook { .. } => Ok(()),

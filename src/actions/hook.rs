@@ -1,5 +1,5 @@
-//! What an agent CLI says by its hooks, told to the daemon. A hook never fails: an agent must
-//! not be held up by tx, so that whatever goes wrong here is no answer.
+//! Passes hook calls of an agent CLI to the daemon. A hook never fails, because tx must not hold up
+//! an agent: any error here is an empty answer.
 
 use std::os::unix::process::parent_id;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use crate::engine::AttemptId;
 use crate::project::{Project, write_private};
 use crate::runtime::hook::{HookCall, HookOutput};
 
-/// How often a daemon is looked for.
+/// How often tx looks for a daemon.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Tell what an agent CLI does. Without a daemon a file tells of it later.
+/// Report a hook call. Without a daemon, the call is kept in a file for later.
 pub(crate) fn hook_tell(project: &Project, text: &str) -> HookOutput {
     let (Some(call), Some((folder, pane))) = (HookCall::read(text), attempt_here()) else {
         return HookOutput::nothing();
@@ -35,8 +35,8 @@ pub(crate) fn hook_tell(project: &Project, text: &str) -> HookOutput {
     }
 }
 
-/// Wait for what the daemon answers: a text that wakes the agent, or the human's decision. A
-/// daemon that is restarted is asked again, as long as the agent CLI is there.
+/// Wait for the daemon's answer: a text that wakes the agent, or the human's decision. After a
+/// restart of the daemon the call is repeated, as long as the agent CLI is there.
 pub(crate) fn hook_answer(project: &Project, text: &str, wake: bool) -> HookOutput {
     let (Some(call), Some((_, pane))) = (HookCall::read(text), attempt_here()) else {
         return HookOutput::nothing();
@@ -55,7 +55,7 @@ pub(crate) fn hook_answer(project: &Project, text: &str, wake: bool) -> HookOutp
     HookOutput::nothing()
 }
 
-/// The process whose environment this is, and its folder.
+/// The attempt that this process belongs to, by its environment, and its folder.
 fn attempt_here() -> Option<(PathBuf, AttemptId)> {
     let folder = PathBuf::from(std::env::var_os("TX_ATTEMPT")?);
     let attempt = folder.file_name()?.to_str()?.parse().ok()?;

@@ -1,8 +1,8 @@
-//! What a person can do: a function each. What is done comes back as an answer, what is not
-//! as [`Refused`](crate::view::Refused), with the reason and what to do next.
+//! What a person can do, with a function for each action. The result is an answer, or a
+//! [`Refused`](crate::view::Refused) with the reason and what to do next.
 //!
-//! Nothing here prints or asks: who calls it tells people what came of it. Whatever the daemon
-//! has to do is asked of it over the control socket.
+//! Nothing here prints or prompts; that is the caller's job. What the daemon has to do is requested
+//! over the control socket.
 
 mod answer;
 mod compose;

@@ -1,4 +1,4 @@
-//! Orders for the daemon: workers, dead letters, what was read.
+//! Commands for the daemon: workers, dead letters, and messages that were read.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::model::{Address, MsgId};
 use crate::project::Project;
 use crate::view::{AskView, Refused, find_agent, find_dead_letter, nothing_yet};
 
-/// How many are marked as read at once: a request is a line, and has a length.
+/// How many messages one request marks as read. A request is one line with a maximum length.
 const TOGETHER: usize = 500;
 
 /// What was done to a worker.
@@ -38,7 +38,7 @@ pub(crate) fn stop_worker(project: &Project, name: &str) -> Result<WorkerDone, R
     to_worker(project, name, order)
 }
 
-/// Let a worker go on, with a new process.
+/// Start a worker again, with a new process.
 pub(crate) fn restart_worker(project: &Project, name: &str) -> Result<WorkerDone, Refused> {
     let order = |worker| (Request::RestartWorker { worker }, "restarted");
     to_worker(project, name, order)
@@ -67,8 +67,8 @@ pub(crate) struct Decided {
     pub(crate) done: &'static str,
 }
 
-/// Decide on a permission that an agent asks for: only a plain yes is a yes, and anything else
-/// is a no that its model is told.
+/// Decide on a permission request. Only a plain yes allows it. Anything else denies it, and the
+/// model gets the text.
 pub(crate) fn decide(project: &Project, ask: &AskView, text: &str) -> Result<Decided, Refused> {
     let Some((pane, request)) = ask.request.clone() else {
         let why = format!("{}: it can only be answered in its pane", ask.headline);
@@ -102,14 +102,14 @@ pub(crate) fn decide(project: &Project, ask: &AskView, text: &str) -> Result<Dec
     })
 }
 
-/// Give a dead letter another chance, whatever the limits say.
+/// Retry a dead letter, regardless of limits.
 pub(crate) fn retry(project: &Project, id: &str) -> Result<DeadLetterDone, Refused> {
     to_letter(project, id, |letter, member| {
         (Request::Retry { letter, member }, "retried")
     })
 }
 
-/// Give a dead letter up.
+/// Give up a dead letter.
 pub(crate) fn drop_letter(project: &Project, id: &str) -> Result<DeadLetterDone, Refused> {
     to_letter(project, id, |letter, member| {
         (Request::Drop { letter, member }, "dropped")
@@ -134,7 +134,7 @@ fn to_letter(
     })
 }
 
-/// Remember that a person has read these. Without a daemon nobody can: then they stay unread.
+/// Mark messages as read. Without a daemon they stay unread.
 pub(crate) fn mark_read(project: &Project, unread: &[MessageNo]) -> Result<bool, Refused> {
     for messages in unread.chunks(TOGETHER) {
         let mut control = match Control::connect(project) {

@@ -1,4 +1,4 @@
-//! The project's tmux server, as people look at it. It is never started here.
+//! The project's tmux server, for people who look at it. It is never started here.
 
 use std::process::Stdio;
 
@@ -9,7 +9,7 @@ use crate::project::Project;
 use crate::tmux::Server;
 use crate::view::Refused;
 
-/// The server of a project, which need not be there.
+/// The server of a project, which may not be running.
 pub(crate) struct Panes {
     server: Server,
 }
@@ -38,7 +38,7 @@ impl Panes {
         &self.server
     }
 
-    /// Run a command; what it prints, or why it failed.
+    /// Run a command. Returns its output, or why it failed.
     pub(crate) fn run(&self, command: &[&str]) -> Result<String, String> {
         self.run_all(&[command.to_vec()])
     }
@@ -58,18 +58,18 @@ impl Panes {
         }
     }
 
-    /// Does the server run?
+    /// Whether the server runs.
     pub(crate) fn is_there(&self) -> bool {
         self.run(&["list-sessions"]).is_ok()
     }
 
     /// End the server, if it runs.
     pub(crate) fn end(&self) {
-        // Not to be there is as good.
+        // It may already be gone.
         let _ = self.run(&["kill-server"]);
     }
 
-    /// The panes of agents that there are now; none without a server.
+    /// The current panes of agents; empty without a server.
     pub(crate) fn agents(&self) -> Agents {
         let format = "#{pane_id} #{session_id} #{pane_start_command}";
         let listed = self.run(&["list-panes", "-a", "-F", format]);
@@ -87,14 +87,14 @@ impl Panes {
 pub(crate) struct Agents(Vec<Tagged>);
 
 impl Agents {
-    /// The pane of an agent's last attempt, and the session it is in, by their ids.
+    /// The ids of the pane of an agent's last attempt, and of its session.
     pub(crate) fn pane(&self, agent: &Address) -> Option<(&str, &str)> {
         let own = self.0.iter().filter(|tagged| tagged.of.worker == *agent);
         let last = own.max_by_key(|tagged| tagged.of.attempt)?;
         Some((&last.id, &last.session))
     }
 
-    /// The same, or that there is none.
+    /// The same; an error if there is none.
     pub(crate) fn need(&self, agent: &Address) -> Result<(&str, &str), Refused> {
         self.pane(agent).ok_or_else(|| {
             let message =

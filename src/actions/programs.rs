@@ -1,4 +1,4 @@
-//! The agent CLIs on this machine: is one installed, is somebody logged in?
+//! The agent CLIs on this machine: whether they are installed and logged in.
 
 use std::ffi::OsStr;
 
@@ -9,7 +9,7 @@ use crate::daemon::program_output;
 use crate::model::ProgramInfo;
 use crate::project::{Project, find_program};
 
-/// An agent CLI, as it was found.
+/// The state of an agent CLI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ProgramState {
@@ -23,7 +23,7 @@ pub(crate) enum ProgramState {
     LoggedIn,
 }
 
-/// Look for an agent CLI by a PATH.
+/// Look up an agent CLI in a PATH.
 pub(crate) fn program_state(
     project: &Project,
     program: &str,

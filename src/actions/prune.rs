@@ -1,4 +1,4 @@
-//! What is finished is put away, and the journal made small again.
+//! Archives what is finished, so that the journal becomes smaller.
 
 use std::fs;
 use std::io;
@@ -13,15 +13,15 @@ use crate::journal::{self, Error, PrunedMessages};
 use crate::project::{Project, close_all_in, make_private_folder, read_regular};
 use crate::view::{Refused, nothing_yet};
 
-/// What was put away.
+/// What was archived.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct PruneView {
     pub(crate) records: u64,
     pub(crate) messages: u64,
     pub(crate) files: usize,
-    /// The file they are in; `None`: there was nothing.
+    /// The archive; `None` if there was nothing to archive.
     pub(crate) archive: Option<String>,
-    /// Why the journal is as large as before.
+    /// Why the journal did not become smaller, if so.
     #[serde(skip)]
     pub(crate) not_compacted: Option<String>,
 }
@@ -47,7 +47,7 @@ pub(crate) fn prune(project: &Project, before: i64) -> Result<PruneView, Refused
         Error::Busy(_) => Refused::from(error).hint("stop the daemon first: `tx stop`"),
         error => Refused::from(error),
     })?;
-    // What was on the bus is as its author made it.
+    // Files from the bus still have their authors' permissions.
     close_all_in(&folder);
     let any = pruned.records + pruned.messages > 0;
     Ok(PruneView {
@@ -59,8 +59,8 @@ pub(crate) fn prune(project: &Project, before: i64) -> Result<PruneView, Refused
     })
 }
 
-/// Move the files of what goes from the bus into the archive: what is no longer known
-/// must not be found there again.
+/// Move the files of archived messages from the bus to the archive. Otherwise they would be
+/// accepted as new messages.
 fn put_files_away(project: &Project, put: &PrunedMessages, folder: &Path) -> io::Result<usize> {
     let mut moved = 0;
     let bus = match fs::read_dir(project.messages()) {
@@ -87,7 +87,7 @@ fn put_files_away(project: &Project, put: &PrunedMessages, folder: &Path) -> io:
     Ok(moved)
 }
 
-/// What tx wrote is known by its sender and id.
+/// Whether a file of tx belongs to an archived message, by its sender and id.
 fn says_what_goes(path: &Path, name: &str, put: &PrunedMessages) -> bool {
     let Ok((bytes, _)) = read_regular(path, MAX_FILE) else {
         return false;

@@ -1,6 +1,6 @@
-//! A message is sent: who speaks, to whom, what it will be; then it is written, whole or not
-//! at all. What is written for somebody who waits for the human is never guessed to be the
-//! answer, nor to be new work.
+//! Sends a message: finds the sender, the recipients and the kind, then writes it completely or not
+//! at all. If the recipient waits for the human, tx never guesses whether the message is the answer
+//! or new work.
 
 use std::ffi::OsStr;
 
@@ -20,16 +20,16 @@ use crate::model::{
 use crate::project::{Catalogue, Project, cannot_run};
 use crate::view::{Reason, Refused, shell_word};
 
-/// What is to be sent, as it was written.
+/// A message to be sent, as the user wrote it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draft {
-    /// The recipients, with commas between them.
+    /// The recipients, separated by commas.
     pub(crate) to: String,
-    /// What is wanted, in words, where no recipient is named: the intents of meshes decide.
+    /// A text that selects the mesh by its intents, if no recipient is named.
     pub(crate) intent: Option<String>,
     /// [`prepare`] reads it.
     pub(crate) body: String,
-    /// The kind, if it is not to be inferred.
+    /// The kind, if it should not be inferred.
     pub(crate) kind: Option<String>,
     pub(crate) status: Option<String>,
     /// By default the first line of the body.
@@ -48,11 +48,11 @@ pub(crate) struct Ready {
     catalogue: Catalogue,
     composed: Composed,
     waiting: Vec<WaitingAsk>,
-    /// What its author should know before it is sent.
+    /// Warnings for the author before it is sent.
     pub(crate) warnings: Vec<String>,
 }
 
-/// An ask to core that a message answers without naming it.
+/// An ask to core that the message may answer without naming it.
 #[derive(Clone, Debug)]
 pub(crate) struct WaitingAsk {
     pub(crate) asker: Address,
@@ -64,10 +64,10 @@ pub(crate) struct WaitingAsk {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SentView {
     pub(crate) id: MsgId,
-    /// Its file.
+    /// The path of its file.
     pub(crate) path: String,
     pub(crate) to: Vec<Address>,
-    /// What it is to the first of them.
+    /// Its kind for the first recipient.
     pub(crate) kind: Kind,
     /// The ids of the asks that it answers without naming them.
     pub(crate) answers: Vec<MsgId>,
@@ -75,9 +75,8 @@ pub(crate) struct SentView {
     pub(crate) asks: Vec<WaitingAsk>,
 }
 
-/// Look everything up that a message needs, and judge it. `agent` is the one whose
-/// environment this is, and `path` is that of the daemon, by which programs are found. `body` is
-/// read last.
+/// Look up everything that a message needs, and check it. `agent` is the agent whose environment
+/// this is. `path` is the daemon's PATH, where programs are looked up. `body` is read last.
 pub(crate) fn prepare(
     project: &Project,
     mut draft: Draft,
@@ -119,7 +118,7 @@ pub(crate) fn prepare(
 }
 
 impl Ready {
-    /// The one ask that it may answer, if nobody has said whether it is the answer.
+    /// The only ask that it may answer, if the user has not said whether it does.
     pub(crate) fn in_doubt(&self) -> Option<&WaitingAsk> {
         match (&self.waiting[..], &self.to[..]) {
             ([ask], [_]) if self.is_in_doubt() => Some(ask),
@@ -131,13 +130,13 @@ impl Ready {
         self.composed.message.envelope.kind.is_none() && !self.waiting.is_empty()
     }
 
-    /// It is the answer to the ask in doubt.
+    /// Make it the answer to the ask in doubt.
     pub(crate) fn into_answer(self) -> Result<Ready, Refused> {
         let ids: Vec<String> = self.waiting.iter().map(|ask| ask.id.to_string()).collect();
         self.settled(|draft| draft.reply_to.extend(ids))
     }
 
-    /// It is new work, whoever waits.
+    /// Make it new work, even if somebody waits for an answer.
     pub(crate) fn into_new_work(self) -> Result<Ready, Refused> {
         self.settled(|draft| draft.kind = Some(Kind::Task.to_string()))
     }
@@ -149,7 +148,7 @@ impl Ready {
         Ok(self)
     }
 
-    /// Write it.
+    /// Write it to the bus.
     pub(crate) fn send(self, project: &Project) -> Result<SentView, Refused> {
         if self.is_in_doubt() {
             return Err(in_doubt(&self.waiting));
@@ -166,8 +165,8 @@ impl Ready {
         })
     }
 
-    /// What it will be. An outcome that the table refuses is not sent: it would cost its
-    /// author a turn for each repair note.
+    /// The kind it will have. An outcome that the table rejects is not sent: each repair note would
+    /// cost its author a turn.
     fn kind(&self, project: &Project) -> Result<Kind, Refused> {
         let envelope = &self.composed.message.envelope;
         let answers = self.waiting.iter().find(|ask| ask.asker == self.to[0]);
@@ -200,14 +199,14 @@ impl Ready {
 }
 
 impl WaitingAsk {
-    /// Who waits for what.
+    /// The waiting ask in words.
     pub(crate) fn in_words(&self) -> String {
         let (id, headline) = (printable(self.id.as_str()), printable(&self.headline));
         format!("{} waits for your answer to `{id}`: {headline}", self.asker)
     }
 }
 
-/// Nothing is sent, and both ways are named.
+/// The refusal that names both possibilities.
 fn in_doubt(waiting: &[WaitingAsk]) -> Refused {
     let mut lines = waiting.iter().map(WaitingAsk::in_words);
     let refused = Refused::no_such_thing(lines.next().unwrap_or_default())
@@ -221,7 +220,7 @@ fn in_doubt(waiting: &[WaitingAsk]) -> Refused {
     }
 }
 
-/// Who speaks: the agent whose environment this is, else the human.
+/// The sender: the agent whose environment this is, or the human.
 fn sender(draft: &Draft, agent: Option<&str>, directory: &Directory) -> Result<Address, Refused> {
     let agent = match agent.map(|agent| (agent, agent.parse::<Address>())) {
         None => None,
@@ -257,7 +256,7 @@ fn sender(draft: &Draft, agent: Option<&str>, directory: &Directory) -> Result<A
     Ok(sender)
 }
 
-/// The mesh with the longest intent that a text has in it. Of several nobody chooses.
+/// The mesh with the longest intent in a text. If several match, tx does not choose.
 fn mesh_for(text: &str, catalogue: &Catalogue) -> Result<String, Refused> {
     let meshes = catalogue
         .entries
@@ -292,7 +291,7 @@ fn mesh_for(text: &str, catalogue: &Catalogue) -> Result<String, Refused> {
     }
 }
 
-/// The recipients, looked up: unknown ones are never written.
+/// The recipients, looked up. An unknown one is an error.
 fn resolve(
     draft: &Draft,
     sender: &Address,
@@ -335,8 +334,8 @@ fn unknown(unresolved: &Unresolved, written: &str, catalogue: &Catalogue) -> Ref
     }
 }
 
-/// Is there somebody who can do it, in the way that the mesh says? What cannot be run is
-/// refused; what is left out of the mesh is a warning.
+/// Check that the recipients can work. An agent that cannot be run is an error; an ignored part of
+/// the mesh is a warning.
 fn check_recipients(
     project: &Project,
     catalogue: &Catalogue,
@@ -382,7 +381,7 @@ fn check_recipients(
     Ok(warnings)
 }
 
-/// The message, as if its author had typed it: the parser judges it.
+/// The message as text, checked by the parser.
 fn compose(draft: &Draft, sender: &Address, to: &[Address]) -> Result<Composed, Refused> {
     if draft.body.trim().is_empty() && draft.headline.is_none() {
         let hint = "tx send TO \"text\", or `-` to read it from standard input";
@@ -423,8 +422,8 @@ fn compose(draft: &Draft, sender: &Address, to: &[Address]) -> Result<Composed, 
     Composed::of(&front, &draft.body)
 }
 
-/// A list stays a list, and what has no meaning to tx may be a flag, a number or a
-/// map. All else is text, as it was given.
+/// The value of a frontmatter field: a list stays a list, and a field that tx does not know may be
+/// a flag, a number or a map. Everything else is text as given.
 fn front_value(key: &str, text: &str) -> Value {
     let parsed = serde_yaml::from_str::<Value>(text).unwrap_or_default();
     let known = field_named(key).is_some();
@@ -437,8 +436,8 @@ fn front_value(key: &str, text: &str) -> Value {
     }
 }
 
-/// The asks that a word of core's answers without naming one: of each recipient the
-/// oldest, unless it is said to be something else.
+/// The asks that a message of core answers without naming one: the oldest of each recipient, unless
+/// the user says otherwise.
 fn waiting(
     project: &Project,
     envelope: &Envelope,

@@ -1,4 +1,4 @@
-//! The end of the daemon, and of what it started.
+//! Ends the daemon and what it started.
 
 use std::collections::BTreeSet;
 use std::thread::sleep;
@@ -18,29 +18,29 @@ use crate::view::{Reason, Refused};
 
 /// How long the daemon may take to end.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// When whoever waits is told.
+/// When a waiting user is told.
 const SOON: Duration = Duration::from_secs(1);
 
 /// What has ended, and what is left.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StopView {
-    /// Was there a daemon?
+    /// Whether there was a daemon.
     pub(crate) stopped: bool,
-    /// The unfinished messages, where there was one.
+    /// The number of unfinished messages, if there was a daemon.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kept: Option<usize>,
-    /// How many agents go on.
+    /// The number of agents that keep running.
     pub(crate) agents: usize,
-    /// The agents that were ended, where there was no daemon.
+    /// The agents that were ended, if there was no daemon.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<BTreeSet<Address>>,
-    /// The agents that run though no daemon does.
+    /// The agents that run without a daemon.
     #[serde(skip)]
     pub(crate) left: BTreeSet<Address>,
 }
 
-/// End the daemon, and wait until it has; its agents too, if they are to be killed. Who waits
-/// for long is told once.
+/// End the daemon, and its agents if wanted, and wait until it has ended. `waiting` is called once
+/// if that takes long.
 pub(crate) fn stop(
     project: &Project,
     kill_agents: bool,
@@ -77,7 +77,7 @@ pub(crate) fn stop(
     })
 }
 
-/// End the daemon, and wait until it has. Was there one?
+/// End the daemon, and wait until it has ended. Returns whether there was one.
 pub(crate) fn stop_daemon(
     project: &Project,
     kill_agents: bool,
@@ -98,7 +98,7 @@ pub(crate) fn stop_daemon(
         }
     };
     match control.ask(&Request::Stop { kill_agents }) {
-        // It may end before it has answered.
+        // The daemon may end before it answers.
         Ok(Reply::Done | Reply::Hook { .. } | Reply::Seq { .. })
         | Err(NoAnswer::Gone | NoAnswer::TimedOut) => {}
         Ok(Reply::Refused { why, hint }) => return Err(Refused::new(why).hint(hint)),
@@ -131,14 +131,15 @@ fn wait(project: &Project, mut waiting: impl FnMut()) -> Result<(), Refused> {
     Ok(())
 }
 
-/// End what agents still run though no daemon does, and their tmux server. Who was ended?
+/// End the agents that run without a daemon, and their tmux server. Returns the agents that were
+/// ended.
 pub(crate) fn end_agents(project: &Project) -> Result<BTreeSet<Address>, Refused> {
     let panes = Panes::of(project)?;
     let run = project.run();
     if !panes.is_there() && orphans(&run).map_err(unreadable)?.is_empty() {
         return Ok(BTreeSet::new());
     }
-    // So that no daemon starts meanwhile.
+    // This keeps a daemon from starting meanwhile.
     let _lock = DaemonLock::take(project).map_err(|taken| Refused::new(taken.to_string()))?;
     let ran = orphans(&run).map_err(unreadable)?;
     let left = end_orphans(&run).map_err(unreadable)?;

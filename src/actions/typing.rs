@@ -1,12 +1,11 @@
-//! May a person type into the pane of an agent now, and what comes of it? Said to whoever goes
-//! there.
+//! Tells a person who goes to an agent's pane what happens if they type there now.
 
 use super::Panes;
 use crate::model::{Address, Mode};
 use crate::project::{Catalogue, Project};
 use crate::runtime::screen::{Look, Screen, classify};
 
-/// What comes of typing into a pane now, in words; `None`: that cannot be told.
+/// What happens to text typed into a pane now, in words; `None` if that is unknown.
 pub(crate) fn typing_now(
     project: &Project,
     panes: &Panes,

@@ -1,4 +1,4 @@
-//! Worktrees of features are taken away; what is not committed there is kept.
+//! Removes worktrees of features. Uncommitted work is kept.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,20 +9,20 @@ use crate::model::Feature;
 use crate::project::Project;
 use crate::view::{Refused, WorktreeView, feature, repository, worktrees};
 
-/// What came of taking a worktree away.
+/// The result of removing a worktree.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CleanedView {
     pub(crate) feature: Feature,
     pub(crate) path: String,
-    /// It is gone; its branch stays.
+    /// It was removed; its branch stays.
     pub(crate) removed: bool,
-    /// The ref that has what was not committed.
+    /// The ref that keeps uncommitted work.
     pub(crate) kept: Option<String>,
     /// Why it is still there.
     pub(crate) reason: Option<String>,
 }
 
-/// Take worktrees away: those that are named, else those that are safe to remove.
+/// Remove worktrees: those that are named, or all that are safe to remove.
 pub(crate) fn clean_worktrees(
     project: &Project,
     past: Option<&FoldedJournal>,
@@ -54,7 +54,7 @@ fn clean(project: &Project, one: &WorktreeView, named: bool) -> Result<CleanedVi
         kept: None,
         reason: None,
     };
-    // What a person names may have changes: they are kept. Nobody may be in it.
+    // A named worktree may have changes, which are kept, but no agent may be in it.
     let may = one.safe || (named && one.agents.is_empty());
     if !may {
         done.reason.clone_from(&one.reason);

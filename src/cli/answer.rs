@@ -1,4 +1,4 @@
-//! `tx answer`: the human's word on an open question. No agent can give it.
+//! `tx answer`: the human's answer to an open question. An agent cannot give it.
 
 use super::output::talk;
 use super::wait::Wait;
@@ -21,7 +21,7 @@ pub(super) struct AnswerArgs {
     #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
     text: Option<String>,
 
-    /// In a popup: it is this agent that asks (tx calls this by itself)
+    /// In a popup: the agent that asks (tx calls this itself)
     #[arg(long, hide = true, value_name = "AGENT", requires = "id")]
     popup: Option<String>,
 
@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, verb: AnswerArgs) -> Result<Exit, Refused> 
         let hint = "an agent answers what it was asked with `tx send`";
         return Err(Refused::new(why).hint(hint));
     }
-    // Alone, `-` is the text.
+    // A single `-` is the text.
     let (id, text) = match (verb.id.as_deref(), verb.text) {
         (Some("-"), None) if verb.popup.is_none() => (None, Some("-".to_owned())),
         (id, text) => (id, text),
@@ -96,7 +96,7 @@ fn as_text(answered: &Answered, is_alone: bool) -> String {
     })
 }
 
-/// The question that is meant.
+/// Find the question.
 fn choose(past: &FoldedJournal, id: Option<&str>) -> Result<AskView, Refused> {
     let mut meant = asks_named(past.all(), id)?;
     match meant.len() {
@@ -114,7 +114,7 @@ fn choose(past: &FoldedJournal, id: Option<&str>) -> Result<AskView, Refused> {
     }
 }
 
-/// Let a person choose by number.
+/// Let the user choose by number.
 fn pick(mut meant: Vec<AskView>) -> Result<AskView, Refused> {
     for (place, ask) in meant.iter().enumerate() {
         talk(&format!("{:>3}  {}\n", place + 1, asks::line(ask)));
@@ -130,7 +130,7 @@ fn pick(mut meant: Vec<AskView>) -> Result<AskView, Refused> {
     Err(Refused::new("none was chosen: nothing was sent"))
 }
 
-/// What is said, asked for where it is not given.
+/// The answer. If it was not given, ask for it.
 fn body(ask: &AskView, text: Option<String>) -> Result<String, Refused> {
     let body = match text.as_deref() {
         Some("-") => read_body()?,
@@ -156,7 +156,7 @@ fn asked_for(ask: &AskView) -> Result<String, Refused> {
     }
 }
 
-/// The same in a popup, which opened by itself; `None`: it was closed.
+/// The same in a popup, which opened by itself; `None` if it was closed.
 fn asked_in_popup(ask: &AskView) -> Result<Option<String>, Refused> {
     let question = show(ask);
     let answer = match popup::wish()? {
@@ -176,12 +176,12 @@ fn show(ask: &AskView) -> String {
     question
 }
 
-/// As much of a text as the terminal shows at once, from its beginning.
+/// The beginning of a text, as much as fits on the terminal.
 fn as_fits(text: &str) -> String {
     let Some((columns, rows)) = line_input::size() else {
         return text.into();
     };
-    // A line for the prompt, one for what is left out, and two between.
+    // One line for the prompt, one for the note about omitted lines, and two blank ones.
     let mut room = rows.saturating_sub(4).max(1);
     let mut shown = String::new();
     let lines: Vec<&str> = text.lines().collect();

@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, _verb: &AsksArgs) -> Result<Exit, Refused> 
     })
 }
 
-/// A question with all that is known of it.
+/// A question with all its details.
 fn as_text(ask: &AskView) -> String {
     let mut text = format!("{}\n", line(ask));
     for line in printable_lines(ask.more().unwrap_or_default()).lines() {
@@ -41,7 +41,7 @@ fn as_text(ask: &AskView) -> String {
     text
 }
 
-/// A question in a line.
+/// A question on one line.
 pub(super) fn line(ask: &AskView) -> String {
     let (from, id) = (ask.from.to_string(), printable(&ask.id));
     let since = duration(ask.since, None);
@@ -58,7 +58,7 @@ pub(super) fn line(ask: &AskView) -> String {
     )
 }
 
-/// What becomes of it if nobody does anything.
+/// What happens if nobody answers.
 pub(super) fn by_itself(ask: &AskView) -> Option<String> {
     let due = until(ask.expires?);
     Some(match (ask.kind, &ask.default) {

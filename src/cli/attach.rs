@@ -1,4 +1,4 @@
-//! `tx attach`: into the core session, or an agent's window.
+//! `tx attach`: go to the core session, or to an agent's window.
 
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -14,25 +14,26 @@ use crate::model::Address;
 use crate::project::Project;
 use crate::tmux;
 
-/// The session of the human.
+/// The human's session.
 const CORE: &str = "core";
-/// That session and no other whose name begins so; and its windows.
+/// Exactly this session, not one whose name begins with it; and its windows.
 const CORE_ONLY: &str = "=core";
 const IN_CORE: &str = "=core:";
-/// A shell that has ended takes its window with it, unlike an agent.
+/// When a shell ends, its window closes. An agent's window stays.
 const GOES: &str = "set-option -w remain-on-exit off";
-/// What windows there get from the terminal that somebody last came from.
+/// The variables that new windows get from the terminal that last attached.
 const OF_TERMINALS: &str = "DISPLAY KRB5CCNAME SSH_ASKPASS SSH_AUTH_SOCK SSH_AGENT_PID \
                             SSH_CONNECTION WAYLAND_DISPLAY WINDOWID XAUTHORITY";
-/// Show an answer of tx until Enter. The program, the project and the verb are its arguments.
+/// Show the output of a tx command until Enter is pressed. The arguments are the program, the
+/// project and the command.
 const POPUP: &str = "\"$1\" -C \"$2\" \"$3\"; printf '\\n(Enter closes this)'; read -r _";
-/// Greet, then become the shell of the human.
+/// Print the greeting, then become the human's shell.
 const GREET: &str = "\"$1\" -C \"$2\" greet; exec \"$3\"";
-/// What somebody is shown who comes from another tmux.
+/// The note for a user who attaches from inside another tmux.
 const NESTED: &str = "a tmux in a tmux: press the prefix twice, Ctrl-b Ctrl-b d leaves";
-/// How long somebody is shown whether it is safe to type, in milliseconds.
+/// How long the note about typing is shown, in milliseconds.
 const SHOWN: &str = "5000";
-/// A program that cannot run at all has ended by then.
+/// A program that cannot run has ended by then.
 const SETTLES: Duration = Duration::from_millis(200);
 
 /// Go to the core session, or to the window of an agent
@@ -54,7 +55,7 @@ pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused>
     });
     let agent = agent.transpose()?;
     let panes = Panes::of(&project)?;
-    // What a daemon has left can be looked at, but nothing is added to it.
+    // Without a daemon, existing windows can be viewed, but nothing new is opened.
     if daemon::running(&project).is_none() {
         let there = match agent {
             Some(_) => panes.is_there(),
@@ -78,7 +79,7 @@ pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused>
     }
 }
 
-/// Into the core session, which is made if it is not there.
+/// Attach to the core session. It is created if necessary.
 pub(super) fn core(project: &Project) -> Result<Exit, Refused> {
     let panes = Panes::of(project)?;
     make_core(project, &panes)?;
@@ -86,7 +87,7 @@ pub(super) fn core(project: &Project) -> Result<Exit, Refused> {
     go(&panes, &[], CORE_ONLY, CORE_ONLY, None)
 }
 
-/// Keys that lead to what waits, to what has come, and back; and choosers without the session
+/// Bind keys to the open questions, the inbox and the way back, and to choosers without the session
 /// that only keeps the server alive. tmux's other keys stay.
 fn bind_keys(project: &Project, panes: &Panes) {
     let Ok(program) = std::env::current_exe() else {
@@ -116,11 +117,11 @@ fn bind_keys(project: &Project, panes: &Panes) {
         choose("s", "-Zs"),
         choose("w", "-Zw"),
     ];
-    // Without them, everything can still be reached.
+    // If this fails, everything can still be reached by commands.
     let _ = panes.run_all(&keys);
 }
 
-/// See to it that there is a core session, with the human's program or shell in it.
+/// Make sure that there is a core session with the human's program or shell in it.
 fn make_core(project: &Project, panes: &Panes) -> Result<(), Refused> {
     let settings = project.settings()?;
     let is_shell = settings.core.run.is_empty();
@@ -134,7 +135,7 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Refused> {
     if is_shell {
         program.extend(["sh", "-c", GREET, "sh", &tx, &root, &shell]);
     }
-    // One word alone would be given to a shell.
+    // tmux would pass a single word to a shell.
     if let [alone] = program[..] {
         program = vec!["env", alone];
     }
@@ -144,13 +145,13 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Refused> {
     })?;
     let Some(pane) = made else { return Ok(()) };
     let set = ["set-option", "-t", &pane];
-    // A login shell would forget where tx was found.
+    // A login shell would reset the PATH on which tx was found.
     let shells = [&set[..], &["default-command", &shell]].concat();
     let goes = [&set[..], &["-w", "remain-on-exit", "off"]].concat();
     let core = [&set[..], &["-p", tmux::CORE, "1"]].concat();
     let theirs = [&set[..], &["update-environment", OF_TERMINALS]].concat();
     let later = ["set-hook", "-t", IN_CORE, "after-new-window", GOES];
-    // Its program may be gone by now: that is seen below.
+    // The program may have ended by now. That is checked below.
     let _ = panes.run_all(&[shells, goes, core, theirs, later.to_vec()]);
     if is_shell {
         return Ok(());
@@ -167,8 +168,8 @@ fn make_core(project: &Project, panes: &Panes) -> Result<(), Refused> {
     Err(Refused::new(why).hint(hint))
 }
 
-/// Open the pane of the human's program, unless it is there; windows that a person has
-/// opened beside it are given their shells back.
+/// Open the core pane, unless it exists. Windows that a person has opened beside it get their
+/// shells back.
 fn open_core(
     project: &Project,
     panes: &Panes,
@@ -195,7 +196,7 @@ fn open_core(
     let names = ["-P", "-F", "#{pane_id}", "-c", &root];
     let made = match (listed, dead) {
         (Ok(_), None) if live || is_shell => return Ok(None),
-        // A person may have ended it, and gone on in another window.
+        // The user may have closed it and gone on in another window.
         (Ok(_), None) => panes.run(&[&["new-window", "-t", IN_CORE], &names[..], program].concat()),
         (_, Some(pane)) => {
             let again = ["respawn-pane", "-k", "-t", &pane, "-c", &root];
@@ -208,14 +209,14 @@ fn open_core(
     };
     match made {
         Ok(pane) => Ok(Some(pane.trim().to_owned())),
-        // Somebody else has made it in the same moment: that is as good.
+        // Somebody else has created it at the same time.
         Err(why) if why.contains("duplicate session") => Ok(None),
         Err(why) => Err(why),
     }
 }
 
-/// Become a tmux client of a session, or switch the one that this runs in. Inside of another
-/// tmux, this is a tmux in a tmux.
+/// Become a tmux client of a session, or switch the client that this runs in. Inside another tmux,
+/// this nests.
 fn go(
     panes: &Panes,
     select: &[Vec<&str>],
@@ -235,7 +236,7 @@ fn go(
     } else {
         "attach-session"
     };
-    // It stands in the foot of the window for a while.
+    // The note stays in the status line for a while.
     let nested = around.is_some() && !inside;
     let shown = says.or(nested.then_some(NESTED)).map(tmux::literal);
     let show = shown
@@ -246,7 +247,7 @@ fn go(
     let mut go = match inside {
         true if is_terminal && agent_here().is_none() => {
             let mut go = panes.server().asked(&commands);
-            // It is this client that goes there.
+            // Attach with this client.
             go.envs(
                 ["TMUX", "TMUX_PANE"]
                     .map(|name| (name, std::env::var_os(name).unwrap_or_default())),
@@ -265,7 +266,7 @@ fn go(
             return Ok(Exit::Done);
         }
     };
-    // Comes back only if it cannot be done.
+    // `exec` returns only on failure.
     let error = go.exec();
     Err(Refused::new(format!("tmux cannot be run: {error}")).hint("`tx doctor` looks for it"))
 }

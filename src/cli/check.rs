@@ -27,7 +27,7 @@ pub(super) struct CheckArgs {
     files: Vec<PathBuf>,
 }
 
-/// What was found in files. It is written piece by piece, so that memory does not grow.
+/// The findings in files. They are written in batches, so that memory does not grow.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct FilesView {
     files: Vec<FileView>,
@@ -43,13 +43,13 @@ pub(super) struct FileView {
     diagnostics: Vec<DiagnosticView>,
 }
 
-/// One file, judged. What the answer does not show is not kept.
+/// The result for one file. What the answer does not show is not kept.
 struct Checked<'a> {
     path: &'a Path,
     ok: bool,
     /// For reports: the text of a file with diagnostics.
     text: String,
-    /// For `--json`.
+    /// The message, for `--json`.
     message: Option<Map<String, Value>>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -94,7 +94,7 @@ pub(super) fn run(context: &Context, verb: CheckArgs) -> Result<Exit, Refused> {
     Ok(findings(tally.rejected > 0))
 }
 
-/// What every file is judged by.
+/// What is needed to check files.
 struct Checker {
     json: bool,
     project: Option<Project>,
@@ -108,7 +108,7 @@ impl Checker {
     /// Check the files, on all cores, in the order given.
     fn check_all<'a>(&self, paths: &'a [PathBuf]) -> Vec<Checked<'a>> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // Each core takes the next piece when it is done with its last.
+        // Each thread takes the next batch when it has finished its last.
         let pieces: Vec<&[PathBuf]> = paths.chunks(64).collect();
         let next = &AtomicUsize::new(0);
         let work = || {
@@ -183,8 +183,8 @@ impl Checker {
         }
     }
 
-    /// A file on the project's bus is also judged by whom it names. Elsewhere the
-    /// agents there are say nothing about it.
+    /// The recipients of a file on the project's bus are checked too. Elsewhere the project's
+    /// agents say nothing about it.
     fn check_on_bus(&self, path: &Path, bytes: &[u8], message: &Message) -> Vec<Diagnostic> {
         let Some(project) = self.project.as_ref().filter(|project| project.on_bus(path)) else {
             return Vec::new();
@@ -201,7 +201,7 @@ impl Checker {
 }
 
 impl Checker {
-    /// Did tx itself write it? Its sender is not believed: the journal knows.
+    /// Whether tx itself wrote it. The sender field is not trusted: the journal knows.
     fn is_own(&self, project: &Project, message: &Message) -> bool {
         let Envelope { from, id, .. } = &message.envelope;
         if !from.is_system() {
@@ -216,7 +216,7 @@ impl Checker {
     }
 }
 
-/// How many there were.
+/// The counts for the summary.
 #[derive(Default)]
 struct Tally {
     files: usize,

@@ -1,6 +1,6 @@
-//! `tx completions`: a script for the shell, which asks tx for words while one types.
+//! `tx completions`: a shell script that asks tx for completions while the user types.
 //!
-//! So the meshes, agents, questions and ids of the project come too.
+//! That way the project's meshes, agents, questions and ids are completed too.
 
 use std::ffi::OsString;
 
@@ -14,14 +14,14 @@ use super::{Context, Exit, Output, Refused, open_journal};
 use crate::project::Catalogue;
 use crate::view::{self, FoldedJournal};
 
-/// What the script sets when it asks.
+/// The variable that the script sets when it asks.
 const ASKED: &str = "TX_COMPLETE";
 /// How many ids are offered.
 const IDS: usize = 40;
 
 type Words = fn() -> Vec<CompletionCandidate>;
 
-/// Which words are offered where: the verb, its argument.
+/// Which words are offered for which argument of a command.
 const OFFERED: [(&[&str], &str, Words); 18] = [
     (&["send"], "to", recipients),
     (&["attach"], "agent", agents),
@@ -81,12 +81,12 @@ pub(super) fn run(verb: &CompletionsArgs) -> Result<Exit, Refused> {
     shell
         .write_registration(ASKED, "tx", "tx", "tx", &mut script)
         .map_err(|error| Refused::new(format!("the script cannot be made: {error}")))?;
-    // A script is text for a shell, also with --json.
+    // The script is text for a shell, even with --json.
     Output { json: false }.say(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Done)
 }
 
-/// Answer a shell that asks for words; `None`: this is no such call.
+/// Answer a shell that asks for words; `None` if this is not such a call.
 pub(super) fn answer_shell() -> Option<Exit> {
     std::env::var_os(ASKED)?;
     let here = std::env::current_dir().ok();
@@ -139,14 +139,14 @@ fn agents() -> Vec<CompletionCandidate> {
     agents.map(CompletionCandidate::new).collect()
 }
 
-/// What waits for the human.
+/// The questions that wait for the human.
 fn asks() -> Vec<CompletionCandidate> {
     let asks = past().and_then(|past| view::asks(past.all()).ok());
     let asks = asks.unwrap_or_default().into_iter();
     asks.map(|ask| word(ask.id, &ask.headline)).collect()
 }
 
-/// The ids of the newest messages that a person may mean: tasks, and what has come.
+/// The ids of the newest tasks and inbox messages.
 fn messages() -> Vec<CompletionCandidate> {
     let Some(past) = past() else {
         return Vec::new();
@@ -173,7 +173,7 @@ fn messages_and_agents() -> Vec<CompletionCandidate> {
     words
 }
 
-/// Dead letters.
+/// The ids of dead letters.
 fn dead_letters() -> Vec<CompletionCandidate> {
     let letters = past().and_then(|past| past.all().dead_letters().ok());
     let letters = letters.unwrap_or_default().into_iter();
@@ -186,7 +186,7 @@ fn word(id: String, headline: &str) -> CompletionCandidate {
     CompletionCandidate::new(id).help(Some(headline.to_owned().into()))
 }
 
-/// The project of whoever types. `-C` is not known here.
+/// The project in the current folder. `-C` is not known here.
 fn here() -> Context {
     Context::new(None, false)
 }

@@ -1,4 +1,4 @@
-//! `tx dlq`: the dead letters, what could not be brought to an end.
+//! `tx dlq`: dead letters, the messages that could not be handled.
 
 use super::{Context, Exit, Refused, open_journal, why};
 use crate::actions::{DeadLetterDone, drop_letter, retry};
@@ -18,7 +18,7 @@ pub(super) enum DlqArgs {
         #[arg(value_name = "ID")]
         id: String,
     },
-    /// Give one another chance, whatever the limits say
+    /// Retry one, regardless of limits
     #[command(after_help = "Example: tx dlq retry 12")]
     Retry {
         /// Its number in the list, or its msg-id; `.1` after it means member 1 of a block

@@ -1,4 +1,4 @@
-//! `tx doctor`: what could keep tx from working here, and the command that fixes it.
+//! `tx doctor`: check everything that tx needs, with the commands that fix problems.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::{Context, Exit, Refused, daemon_path, short};
 use crate::actions::{CheckView, checks, export_unreadable};
 use crate::format::report::printable;
 
-/// Look for what is wrong, and say what fixes it
+/// Check everything that tx needs, and say how to fix problems
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx doctor\n         tx doctor --export unreadable")]
 pub(super) struct DoctorArgs {
@@ -21,13 +21,13 @@ pub(super) struct DoctorArgs {
     export: Option<PathBuf>,
 }
 
-/// All that was looked at.
+/// The results of all checks.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ChecksView {
     checks: Vec<CheckView>,
 }
 
-/// The files that the records that cannot be read were written to.
+/// The files that unreadable records were written to.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct ExportView {
     exported: Vec<String>,

@@ -1,4 +1,4 @@
-//! Exit codes, and how a refusal is told.
+//! Exit codes, and how a refusal is shown.
 
 use std::process::ExitCode;
 
@@ -10,15 +10,15 @@ use super::output::{Output, talk};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{Reason, Refused};
 
-/// What the exit code of a verb means.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// It is done.
+    /// Success.
     Done = 0,
     /// Something was found, or failed.
     Findings = 1,
-    /// The words of the call are off.
+    /// The arguments are wrong.
     Usage = 2,
     /// This is not a tx project.
     NotAProject = 3,
@@ -26,7 +26,7 @@ pub enum Exit {
     NoDaemon = 4,
     /// It took too long.
     TimedOut = 5,
-    /// There is no such thing.
+    /// A named thing does not exist.
     NoSuchThing = 6,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct FailureView {
     hint: Option<String>,
     /// The exit code.
     exit: u8,
-    /// What shows it, in lines of its own.
+    /// More detail, on lines of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
 }
@@ -87,16 +87,16 @@ impl FailureView {
     }
 }
 
-/// Tell the user, in a line or two; a script too.
+/// Show a refusal to the user in a line or two, and to scripts as JSON.
 pub(super) fn report(output: &Output, refused: Refused) -> Exit {
     if output.json {
-        // If stdout is gone too, the exit code tells it.
+        // If stdout is closed too, the exit code is all that is left.
         let _ = output.say(&output.shown(&FailureView::of(&refused), |_| String::new()));
     }
     tell(refused)
 }
 
-/// Tell the user, in a line or two.
+/// Show a refusal to the user in a line or two.
 pub(super) fn tell(refused: Refused) -> Exit {
     let style = clap::builder::styling::Styles::styled();
     let error = style.get_error();
@@ -116,9 +116,9 @@ pub(super) fn tell(refused: Refused) -> Exit {
     refused.reason.into()
 }
 
-/// The words of the call are wrong, or ask for help: clap says it.
+/// The arguments are wrong, or ask for help. clap prints the text.
 pub(super) fn wrong_words(error: &clap::Error) -> Exit {
-    // Help and version come this way too, and are no failure.
+    // Help and version come this way too, and are not failures.
     if !error.use_stderr() {
         let _ = error.print();
         return Exit::Done;

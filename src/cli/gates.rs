@@ -1,4 +1,4 @@
-//! Claims and verdicts in the colours of how good they are.
+//! Claims and verdicts, coloured by how good they are.
 
 use std::fmt::Write;
 
@@ -8,12 +8,12 @@ use crate::format::report::{many, printable};
 use crate::model::{GateVerdict, Grade};
 use crate::view::{CheckingView, GateView};
 
-/// A grade that its author gives.
+/// A claimed grade.
 fn grade(grade: Grade) -> String {
     paint(grade_colour(grade), &format!("{grade:?}"))
 }
 
-/// How sure its author is.
+/// A claimed confidence.
 fn confidence(confidence: f64) -> String {
     paint(sureness_colour(confidence), &confidence.to_string())
 }
@@ -23,7 +23,7 @@ fn verdict(verdict: GateVerdict, word: &str) -> String {
     paint(verdict_colour(verdict), word)
 }
 
-/// What gates and hooks are at, for one screen of how things are.
+/// What gates and hooks are working on, for `tx status`.
 pub(super) fn checking(all: &[CheckingView]) -> String {
     if all.is_empty() {
         return String::new();
@@ -47,7 +47,7 @@ pub(super) fn checking(all: &[CheckingView]) -> String {
     text
 }
 
-/// A gate in a line: its verdict, and the first of what it found.
+/// A gate on one line: its verdict and its first finding.
 fn line(gate: &GateView) -> String {
     let word = match gate.verdict {
         Some(found) => verdict(found, found.as_str()),
@@ -61,7 +61,7 @@ fn line(gate: &GateView) -> String {
     format!("    {word}  {}{first}\n", printable(&gate.gate))
 }
 
-/// What the gates found of an outcome, whole.
+/// The full reports of gates about an outcome.
 pub(super) fn reports(gates: &[GateView]) -> String {
     let mut text = String::new();
     for gate in gates {

@@ -1,10 +1,10 @@
-//! `tx git-job`: what tx itself runs to do something with git, ordered on standard input.
+//! `tx git-job`: runs a git operation that tx passes on standard input.
 
 use super::output::read_stdin;
 use super::{Exit, Refused};
 use crate::git::{GitOrder, do_order};
 
-/// The longest order, in bytes.
+/// The maximum length of the operation's JSON, in bytes.
 const MOST: usize = 1 << 20;
 
 /// Do something with git (tx calls this by itself)

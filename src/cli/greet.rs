@@ -1,4 +1,4 @@
-//! `tx greet`: what the core session says when it opens. It is there for the human's shell.
+//! `tx greet`: the greeting of the core session.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::{Context, Exit, Refused};
 use crate::format::report::printable;
 use crate::project::{Catalogue, MeshSource};
 
-/// What a person needs first.
+/// The commands that a person needs first.
 const COMMANDS: [(&str, &str); 5] = [
     ("tx send MESH \"…\"", "give a task"),
     ("tx status", "see how things are"),

@@ -1,4 +1,4 @@
-//! Help: the verbs in groups, and the command that clap parses by.
+//! Help: the commands in groups, and the command line that clap parses.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 
 use super::Args;
 
-/// The verbs, by what one wants.
+/// The commands, grouped by purpose.
 pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Begin", &["init", "start", "attach", "demo", "doctor"]),
     ("Work", &["send", "asks", "answer", "inbox"]),
@@ -33,7 +33,7 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// What every verb takes: the option, and what it does.
+/// The options that every command takes.
 pub(super) const EVERYWHERE: [(&str, &str); 4] = [
     (
         "-C, --root DIR",
@@ -60,7 +60,7 @@ pub(super) fn command() -> Command {
     command.override_help(overview)
 }
 
-/// What a verb does, in a line.
+/// What a command does, on one line.
 pub(super) fn summary(command: &Command, verb: &str) -> String {
     if verb == "help" {
         return "Print help for tx or for a verb".into();

@@ -1,13 +1,13 @@
-//! `tx hook`: what the hooks of agent CLIs call. It tells the daemon, and says what the daemon
-//! answers. Without a daemon the agent goes on as it would without tx, and a file tells of it
-//! later; only what needs an answer waits for a daemon.
+//! `tx hook`: what the hooks of agent CLIs call. It passes the call to the daemon and prints the
+//! answer. Without a daemon the agent goes on as it would without tx, and a file keeps the call for
+//! later; only a call that needs an answer waits for a daemon.
 
 use std::io::{Read, Write};
 
 use super::{Context, Exit, Refused};
 use crate::actions::{hook_answer, hook_tell};
 
-/// What is read of what an agent CLI says, in bytes.
+/// How many bytes of a hook's input are read.
 const MOST: u64 = 16 << 20;
 
 /// Tell tx what an agent CLI does (agent CLIs call this by themselves)
@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context, verb: &HookArgs) -> Result<Exit, Refused> {
         .read_to_string(&mut text)
         .is_err()
     {
-        // An agent is never held up by what tx cannot read.
+        // Input that tx cannot read must not hold up an agent.
         return Ok(Exit::Done);
     }
     let project = context.project()?;

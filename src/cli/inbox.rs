@@ -1,8 +1,8 @@
-//! `tx inbox`: what has come for the human.
+//! `tx inbox`: the human's inbox.
 //!
-//! What is shown as text on a terminal is read, since a person saw it; what goes to a file,
-//! a pipe or a script is not, and neither is what an agent looks at. Only the daemon writes
-//! that down: without one, all is shown and stays as it was.
+//! Messages that are shown as text on a terminal are marked as read, because a person saw them.
+//! Messages that go to a file, a pipe, a script or an agent are not. Only the daemon can mark them:
+//! without one, everything is shown and stays unread.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -18,18 +18,18 @@ use crate::model::{GateVerdict, Grade};
 use crate::project::Project;
 use crate::view::{self, FoldedJournal, InboxView, MessageNo};
 
-/// How many are shown.
+/// How many messages are shown.
 const LAST: usize = 20;
 
-/// Show what has come for you, and was not read yet
+/// Show your unread messages
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx inbox --follow")]
 pub(super) struct InboxArgs {
-    /// What was read too
+    /// Include messages that were read
     #[arg(long)]
     all: bool,
 
-    /// Go on, and show what comes
+    /// Keep running, and show new messages
     #[arg(short, long)]
     follow: bool,
 
@@ -78,7 +78,7 @@ fn inbox(
     )?)
 }
 
-/// What is not shown, and how to see it.
+/// How many older messages are not shown, and how to see them.
 fn before(verb: &InboxArgs, shown: usize, earlier: usize) -> String {
     let all = if verb.all { " --all" } else { "" };
     match earlier {
@@ -157,7 +157,7 @@ pub(super) fn grade_colour(grade: Grade) -> AnsiColor {
     }
 }
 
-/// The colour of how sure an author is.
+/// The colour of a claimed confidence.
 pub(super) fn sureness_colour(confidence: f64) -> AnsiColor {
     match confidence {
         0.9.. => AnsiColor::Green,
@@ -166,7 +166,7 @@ pub(super) fn sureness_colour(confidence: f64) -> AnsiColor {
     }
 }
 
-/// The colour of what gates found.
+/// The colour of a verdict.
 pub(super) fn verdict_colour(verdict: GateVerdict) -> AnsiColor {
     match verdict {
         GateVerdict::Pass => AnsiColor::Green,
@@ -175,7 +175,7 @@ pub(super) fn verdict_colour(verdict: GateVerdict) -> AnsiColor {
     }
 }
 
-/// What its author claims of it, in the colour of how good that is.
+/// The author's claims, coloured by how good they are.
 fn claims(item: &InboxView) -> impl Iterator<Item = String> {
     let grade = item.grade;
     let grade = grade.map(|grade| paint(grade_colour(grade), &format!("{grade:?}")));
@@ -188,7 +188,7 @@ fn claims(item: &InboxView) -> impl Iterator<Item = String> {
     grade.into_iter().chain(confidence).chain(verdict)
 }
 
-/// What was shown is read, if a person saw it and somebody can write that down.
+/// Mark messages as read, if a person saw them and a daemon runs.
 pub(super) fn mark(project: &Project, unread: &[MessageNo]) -> Result<(), Refused> {
     let is_seen = io::stdout().is_terminal() && agent_here().is_none();
     if is_seen && !unread.is_empty() && !mark_read(project, unread)? {
@@ -197,7 +197,7 @@ pub(super) fn mark(project: &Project, unread: &[MessageNo]) -> Result<(), Refuse
     Ok(())
 }
 
-/// The numbers of those that were not read.
+/// The numbers of the unread messages.
 fn unread(items: &[InboxView]) -> Vec<MessageNo> {
     let unread = items.iter().filter(|item| !item.read);
     unread.map(|item| item.number).collect()

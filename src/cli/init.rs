@@ -31,14 +31,14 @@ pub(super) struct InitArgs {
     example: Option<String>,
 }
 
-/// What was made.
+/// What was created.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct InitView {
     root: String,
     created: Vec<String>,
-    /// The files that were there already.
+    /// The files that already existed.
     kept: Vec<String>,
-    /// The agent CLIs that were looked for.
+    /// The agent CLIs that tx looked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     runtimes: Vec<FoundView>,
 }
@@ -66,8 +66,8 @@ const IGNORED: &str = "\
 /run/
 ";
 
-/// What is written: path in the project, text. The mesh runs as it is, with nothing to be
-/// installed; the shipped one of that name is for an AI agent.
+/// The files that are written: path in the project, and text. The mesh works without installing
+/// anything; the shipped mesh of that name needs an AI agent.
 const FILES: [(&str, &str); 4] = [
     (".ai/tx/config.yaml", CONFIG),
     (".ai/tx/.gitignore", IGNORED),
@@ -107,7 +107,7 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
         (None, None) => written.add(&root, FILES.map(|(path, text)| (path, text.to_owned())))?,
         (Some(choice), _) => {
             written.add(&root, choice.settings())?;
-            // By the settings that are there now.
+            // Use the settings as they are now.
             written.add(&root, choice.mesh(&runtimes()))?;
         }
     }
@@ -145,7 +145,7 @@ pub(super) fn run(context: &Context, verb: InitArgs) -> Result<Exit, Refused> {
     context.output.answer(&view, text)
 }
 
-/// Say it where a project is there already, here or around here.
+/// Warn if there is already a project here or in a folder above.
 fn say_where(root: &Path) {
     match Project::find(None, root) {
         Ok(found) if found.root == root => talk(
@@ -168,7 +168,7 @@ struct WrittenFiles {
 }
 
 impl WrittenFiles {
-    /// Write files, but none that is there already.
+    /// Write files, but do not replace existing ones.
     fn add(
         &mut self,
         root: &Path,
@@ -196,7 +196,7 @@ impl WrittenFiles {
     }
 }
 
-/// What was found of the agent CLIs, and what is left to be done about them.
+/// What was found about agent CLIs, and what is left to do.
 fn about_team(choice: &Choice, preferred: &str) -> (String, String) {
     let mut found = String::new();
     for FoundView {

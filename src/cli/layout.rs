@@ -1,4 +1,4 @@
-//! Lines for people: cut to the width of the terminal, with times as people say them.
+//! Lines for people: cut to the width of the terminal, with times in a readable form.
 
 use chrono::{DateTime, Local, Utc};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -7,18 +7,18 @@ use super::output::terminal_width;
 use crate::format::report::printable;
 use crate::view::Time;
 
-/// How wide a line is where no terminal says so.
+/// The width of a line without a terminal.
 const WIDTH: usize = 80;
-/// A text keeps so much, however little room there is.
+/// The least number of columns that a text keeps.
 const LEAST: usize = 12;
 
-/// A text, safe to print, in what is left of a line after so many columns.
+/// A text, safe to print, cut to the rest of a line after `taken` columns.
 pub(super) fn rest_of_line(text: &str, taken: usize) -> String {
     let width = terminal_width().unwrap_or(WIDTH);
     fit(text, width.saturating_sub(taken).max(LEAST))
 }
 
-/// A text, safe to print, in so many columns: what does not fit is cut.
+/// A text, safe to print, cut to this many columns.
 pub(super) fn fit(text: &str, columns: usize) -> String {
     let text = printable(text);
     if text.width() <= columns {
@@ -48,7 +48,7 @@ pub(super) fn duration(from: Time, to: Option<Time>) -> String {
     }
 }
 
-/// How long something took, to the tenth of a second if that was not long.
+/// How long something took, to a tenth of a second if it was short.
 pub(super) fn took(from: Time, to: Time) -> String {
     match (to.0 - from.0).max(0) {
         short @ 0..10_000 => format!("{:.1}s", short as f64 / 1e3),
@@ -56,7 +56,7 @@ pub(super) fn took(from: Time, to: Time) -> String {
     }
 }
 
-/// A moment as people here say it: `14:03:27` today, else `2026-11-15 14:03:27`.
+/// A local time: `14:03:27` today, otherwise `2026-11-15 14:03:27`.
 pub(super) fn local(at: Time) -> String {
     let Some(at) = DateTime::from_timestamp_millis(at.0) else {
         return at.to_string();
@@ -68,7 +68,7 @@ pub(super) fn local(at: Time) -> String {
     }
 }
 
-/// A sentence of the engine's, which speaks of moments in UTC, as people here say it.
+/// A sentence of the engine with its UTC times turned into local times.
 pub(super) fn in_local_time(text: &str) -> String {
     let word = |word: &str| {
         let end = word.find('Z').map_or(word.len(), |z| z + 1);

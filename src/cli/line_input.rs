@@ -1,4 +1,4 @@
-//! What a person types when a verb asks for it: a line, or a text in an editor.
+//! Input from a person: a line, or a text in an editor.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
@@ -12,30 +12,30 @@ use tempfile::NamedTempFile;
 use super::Refused;
 use crate::format::message::MAX_FILE;
 
-/// What follows Esc within that, in milliseconds, is a key of several bytes.
+/// Bytes that follow Esc within this many milliseconds belong to the same key.
 const SEQUENCE: u16 = 100;
-/// What stands above this line is what was typed.
+/// The text above this line is the input.
 const BELOW: &str = "# ---- what stands below this line is not sent ----";
 
-/// Is there somebody to ask?
+/// Whether there is a person to ask.
 pub(super) fn is_asked() -> bool {
     io::stdin().is_terminal()
 }
 
-/// Ask for a line; `None` if there is an end instead. What is pasted is one answer, line
-/// breaks and all.
+/// Ask for a line; `None` at the end of input. Pasted text is one answer, including its line
+/// breaks.
 pub(super) fn line(prompt: &str) -> Result<Option<String>, Refused> {
     read_line(prompt, false)
 }
 
-/// The same, where Esc is an end too.
+/// The same, but Esc also ends the input.
 pub(super) fn line_or_esc(prompt: &str) -> Result<Option<String>, Refused> {
     read_line(prompt, true)
 }
 
 fn read_line(prompt: &str, esc_ends: bool) -> Result<Option<String>, Refused> {
     let failed = |error| Refused::new(format!("the terminal cannot be read: {error}"));
-    // At the terminal itself: standard output is for answers.
+    // Use the terminal itself: standard output is for answers.
     let mut config = Config::builder().behavior(Behavior::PreferTerm);
     if esc_ends {
         config = config.keyseq_timeout(Some(SEQUENCE));
@@ -52,13 +52,13 @@ fn read_line(prompt: &str, esc_ends: bool) -> Result<Option<String>, Refused> {
     }
 }
 
-/// How many columns and lines there are to show something in.
+/// The number of columns and lines of the terminal.
 pub(super) fn size() -> Option<(usize, usize)> {
     let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
     (size.ws_row > 0 && size.ws_col > 0).then(|| (size.ws_col.into(), size.ws_row.into()))
 }
 
-/// Let a text be written in the editor of the user, with something to look at below it.
+/// Let the user write a text in an editor, with something to look at below it.
 pub(super) fn in_editor(below: &str) -> Result<String, Refused> {
     let failed = |error: io::Error| Refused::new(format!("a file to edit: {error}"));
     let file = tempfile::Builder::new()
@@ -71,7 +71,7 @@ pub(super) fn in_editor(below: &str) -> Result<String, Refused> {
     let named = |name: &str| std::env::var(name).ok().filter(|editor| !editor.is_empty());
     let editor = named("VISUAL").or_else(|| named("EDITOR"));
     let editor = editor.unwrap_or_else(|| "vi".into());
-    // It may have options, as a shell would read them.
+    // The editor setting may have options, so a shell reads it.
     let status = Command::new("sh")
         .args(["-c", &format!("{editor} \"$1\""), "sh"])
         .arg(file.path())
@@ -84,7 +84,7 @@ pub(super) fn in_editor(below: &str) -> Result<String, Refused> {
         }
         Err(error) => return Err(Refused::new(format!("no shell for the editor: {error}"))),
     }
-    // Many editors write another file in its place.
+    // Many editors replace the file.
     let mut text = String::new();
     let edited = File::open(file.path()).map(|file| file.take(MAX_FILE as u64 + 1));
     let read = edited.and_then(|mut edited| edited.read_to_string(&mut text));
@@ -108,7 +108,7 @@ pub(super) fn in_editor(below: &str) -> Result<String, Refused> {
     }
 }
 
-/// What was written is not lost.
+/// Keep the file, so that the text is not lost.
 fn kept(file: NamedTempFile, why: impl Into<String>) -> Refused {
     let failure = Refused::new(why);
     match file.keep() {

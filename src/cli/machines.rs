@@ -6,10 +6,10 @@ use super::output::{bold, dim};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{MachineView, Now, ShortBlock};
 
-/// The longest value of a variable on a line.
+/// The maximum length of a variable's value on a line.
 const SHOWN: usize = 40;
 
-/// A line for each run that is under way in a workflow.
+/// One line for each run in a workflow.
 pub(super) fn under_way(now: &Now) -> String {
     if now.machines.is_empty() {
         return String::new();
@@ -22,7 +22,7 @@ pub(super) fn under_way(now: &Now) -> String {
     format!("{}\n{lines}", bold("workflows"))
 }
 
-/// What of them waits for a person, with the command.
+/// The machines and blocks that wait for a person, with the command.
 pub(super) fn wait_for_person(now: &Now) -> Vec<String> {
     let parked = now.machines.iter().filter_map(|machine| {
         let command = machine

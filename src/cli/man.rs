@@ -30,7 +30,7 @@ pub(super) fn run(verb: &ManArgs) -> Result<Exit, Refused> {
     Man::new(page)
         .render(&mut text)
         .map_err(|error| Refused::new(format!("the page cannot be made: {error}")))?;
-    // A page is text for `man`, also with --json.
+    // The page is text for `man`, even with --json.
     Output { json: false }.say(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Done)
 }

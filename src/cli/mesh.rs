@@ -1,4 +1,4 @@
-//! `tx mesh`: the meshes there are, and what is wrong with them.
+//! `tx mesh`: the meshes, and what is wrong with them.
 
 mod prompt;
 mod workflow;
@@ -18,7 +18,7 @@ use crate::project::{Catalogue, MeshEntry, MeshSource, config_in};
 use crate::view::{MeshCheck, MeshLine, MeshList, MeshView};
 pub(super) use prompt::PromptView;
 
-/// Who sends what to whom, drawn.
+/// A drawing of the routes.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct GraphView {
     mesh: Name,
@@ -188,7 +188,7 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refu
     }
     let runtimes = catalogue.runtimes.clone();
     let check_runnable = |entry: &mut MeshEntry| {
-        // What was only shipped is nobody's choice yet.
+        // Programs are only checked for the project's own meshes, not for shipped ones.
         if let (Some(project), Some(path), MeshSource::File(_)) = (&project, &path, &entry.place) {
             entry.check_runnable(project, &runtimes, path);
         }
@@ -201,7 +201,7 @@ fn check(context: &Context, names: &[String], strict: bool) -> Result<Exit, Refu
             .iter()
             .filter(|e| e.place != MeshSource::BuiltIn);
         let own: Vec<&MeshEntry> = own.collect();
-        // Outside of a project, or in one without meshes: the shipped ones.
+        // Outside a project, or in one without meshes: the shipped ones.
         if own.is_empty() {
             catalogue.entries.iter().collect()
         } else {
@@ -257,8 +257,8 @@ fn verdict(entry: &MeshEntry) -> String {
     format!("{}: {verdict}\n", printable(&entry.name))
 }
 
-/// Those of the names that are paths of configs or of their folders: they have a
-/// slash, a dot, or an ending, which no name of a mesh that is meant would have.
+/// The names that are paths of configs or their folders: they have a slash, a dot or a file ending,
+/// which the name of a mesh would not have.
 fn read_paths(names: &[String], catalogue: &Catalogue) -> Vec<Option<MeshEntry>> {
     let directory = catalogue.directory();
     let read = |name: &String| {
@@ -333,7 +333,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Control characters of a config must not reach the terminal; line breaks are ours.
+/// Control characters of a config must not reach the terminal. The line breaks are ours.
 fn lines_printable(text: &str) -> String {
     text.lines().map(|line| printable(line) + "\n").collect()
 }

@@ -1,4 +1,4 @@
-//! The verbs: one file each. Answers go to stdout, talk to stderr.
+//! The commands of tx, one file each. Answers go to stdout, everything else to stderr.
 
 mod answer;
 mod asks;
@@ -59,7 +59,7 @@ use output::Output;
 pub use reference::reference;
 pub use schema::schema;
 
-/// Run the verb that the arguments name.
+/// Run the command that the arguments name.
 pub fn main() -> Exit {
     if let Some(exit) = completions::answer_shell() {
         return exit;
@@ -111,7 +111,7 @@ pub fn main() -> Exit {
     result.unwrap_or_else(|refused| exit::report(&context.output, refused))
 }
 
-/// No verb: in a project its status, elsewhere the help.
+/// Without a command: the status inside a project, otherwise the help.
 fn alone(context: &Context) -> Exit {
     match context.find() {
         Ok(Ok(_)) => status::run(context, &status::StatusArgs::default())
@@ -132,7 +132,8 @@ fn alone(context: &Context) -> Exit {
 #[derive(Parser)]
 #[command(name = "tx", version)]
 struct Args {
-    // Help for a verb does not repeat what every verb takes: `help::EVERYWHERE` has it.
+    // The help of a command does not repeat the options of all commands: `help::EVERYWHERE` has
+    // them.
     /// The project's folder, or TX_ROOT [default: the nearest with .ai/tx or meshes]
     #[arg(
         short = 'C',
@@ -211,7 +212,7 @@ enum Verb {
     Man(man::ManArgs),
 }
 
-/// What every verb is given.
+/// What every command gets.
 struct Context {
     /// The folder named by `-C` or `TX_ROOT`.
     named: Option<PathBuf>,
@@ -238,7 +239,7 @@ impl Context {
         Ok(Project::find(named.as_deref(), &here))
     }
 
-    /// The meshes of the project, or the shipped ones alone outside of any.
+    /// The meshes of the project; outside a project, only the shipped ones.
     fn catalogue(&self) -> Result<Catalogue, Refused> {
         match self.find()? {
             Ok(project) => Ok(Catalogue::load(Some(&project))),
@@ -248,12 +249,12 @@ impl Context {
     }
 }
 
-/// All that has happened in a project; `None`: nothing yet.
+/// The folded journal of a project; `None` if nothing has happened yet.
 fn open_journal(project: &Project) -> Result<Option<FoldedJournal>, Refused> {
     Ok(FoldedJournal::open(&project.journal())?)
 }
 
-/// All that has happened in a project, where something must have.
+/// The folded journal of a project. An error if there is none.
 fn require_journal(project: &Project) -> Result<FoldedJournal, Refused> {
     open_journal(project)?.ok_or_else(nothing_yet)
 }
@@ -265,21 +266,21 @@ fn read_body() -> Result<String, Refused> {
     String::from_utf8(bytes).map_err(|_| Refused::new("standard input is not UTF-8 text"))
 }
 
-/// The agent whose environment this is; `None`: a person's.
+/// The agent whose environment this is; `None` for a person.
 fn agent_here() -> Option<String> {
     let agent = std::env::var_os("TX_AGENT").filter(|agent| !agent.is_empty())?;
     Some(agent.to_string_lossy().into())
 }
 
-/// The PATH that agents' programs are looked up by: the daemon's, else that of whoever would
-/// start one here.
+/// The PATH in which agents' programs are looked up: the daemon's, or that of this process, which
+/// would start one.
 fn daemon_path(project: &Project) -> OsString {
     let path = running(project).and_then(|running| running.path);
     path.map(OsString::from)
         .unwrap_or_else(|| std::env::var_os("PATH").unwrap_or_default())
 }
 
-/// A path as people would type it from here.
+/// A path as a person would type it from here.
 fn short(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let path = path.strip_prefix(&here).unwrap_or(path);

@@ -11,20 +11,20 @@ use super::exit::Exit;
 use crate::format::report::{many, printable_json};
 use crate::view::{Refused, Time};
 
-/// Where and how a verb answers.
+/// How a command prints its answer.
 pub(super) struct Output {
     pub(super) json: bool,
 }
 
 impl Output {
-    /// Write an answer to stdout. A reader that has gone away is no failure.
+    /// Write an answer to stdout. A reader that has gone away is not an error.
     pub(super) fn say(&self, text: &str) -> Result<(), Refused> {
         self.say_on(text).map(|_| ())
     }
 
-    /// Write one of many answers to stdout. Is anybody still reading?
+    /// Write one of many answers to stdout. False if nobody reads any more.
     pub(super) fn say_on(&self, text: &str) -> Result<bool, Refused> {
-        // What agents wrote is text for a terminal too, when somebody looks at it there.
+        // Text from agents must be safe for a terminal, too.
         let text = match self.json {
             true => Cow::Owned(printable_json(text)),
             false => Cow::Borrowed(text),
@@ -42,7 +42,7 @@ impl Output {
         }
     }
 
-    /// Begin a new screen, if stdout is one.
+    /// Clear the screen, if stdout is a terminal.
     pub(super) fn clear(&self) {
         let mut stdout = io::stdout();
         if !self.json && stdout.is_terminal() {
@@ -50,7 +50,7 @@ impl Output {
         }
     }
 
-    /// An answer: a JSON document on a line for scripts, else text.
+    /// An answer: one line of JSON for scripts, otherwise text.
     pub(super) fn shown<T: Serialize>(
         &self,
         answer: &T,
@@ -62,7 +62,7 @@ impl Output {
         }
     }
 
-    /// Write that; then all is done.
+    /// Print an answer, and exit with success.
     pub(super) fn answer<T: Serialize>(
         &self,
         answer: &T,
@@ -71,7 +71,7 @@ impl Output {
         self.say(&self.shown(answer, text)).map(|()| Exit::Done)
     }
 
-    /// Are reports coloured? `anstream` strips what the terminal does not want.
+    /// Whether reports are coloured. `anstream` strips what the terminal cannot show.
     pub(super) fn styled(&self) -> bool {
         !self.json && anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
     }
@@ -82,12 +82,12 @@ pub(super) fn paint(colour: AnsiColor, text: &str) -> String {
     styled(colour.on_default(), text)
 }
 
-/// What stands back.
+/// A dimmed text.
 pub(super) fn dim(text: &str) -> String {
     styled(Style::new().dimmed(), text)
 }
 
-/// What stands out.
+/// A bold text.
 pub(super) fn bold(text: &str) -> String {
     styled(Style::new().bold(), text)
 }
@@ -96,25 +96,25 @@ fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Talk to whoever watches. If nobody can be told, nothing else is the worse for it.
+/// Write to stderr. A failure has no effect.
 pub(super) fn talk(text: &str) {
     let mut stderr = anstream::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
 }
 
-/// How many columns the terminal of stdout has; `None` if it is none.
+/// The number of columns of the terminal on stdout; `None` if stdout is not a terminal.
 pub(super) fn terminal_width() -> Option<usize> {
     let stdout = io::stdout();
     let size = rustix::termios::tcgetwinsize(stdout).ok()?;
     (size.ws_col > 0).then_some(size.ws_col.into())
 }
 
-/// Is a person watching stderr?
+/// Whether stderr is a terminal.
 pub(super) fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Standard input, up to a byte over the limit: enough to see that it is over.
+/// Read standard input, up to one byte over the limit: enough to see that it is too long.
 pub(super) fn read_stdin(limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut stdin = io::stdin().lock().take(limit as u64 + 1);
@@ -122,7 +122,7 @@ pub(super) fn read_stdin(limit: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How far off that is, as people say it.
+/// The time left until then, in words.
 pub(super) fn until(at: Time) -> String {
     let seconds = (at.0 - Utc::now().timestamp_millis()) / 1_000;
     match seconds {
@@ -134,7 +134,7 @@ pub(super) fn until(at: Time) -> String {
     }
 }
 
-/// `1 error, 2 warnings`, or nothing.
+/// `1 error, 2 warnings`, or an empty text.
 pub(super) fn tally(errors: usize, warnings: usize) -> String {
     let counts = [(errors, "error"), (warnings, "warning")];
     let parts = counts.into_iter().filter(|(count, _)| *count > 0);
@@ -142,7 +142,7 @@ pub(super) fn tally(errors: usize, warnings: usize) -> String {
     parts.join(", ")
 }
 
-/// Findings or none.
+/// The exit code for findings.
 pub(super) fn findings(any: bool) -> Exit {
     if any { Exit::Findings } else { Exit::Done }
 }

@@ -1,5 +1,5 @@
-//! A question in a popup: it shows what is asked, and takes text only after a key that says
-//! so. A popup opens by itself, so that what comes first may be meant for elsewhere.
+//! A question in a popup. It shows the question, and takes text only after a certain key: a popup
+//! opens by itself, so the first keys may be meant for something else.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,21 +12,20 @@ use super::Refused;
 use super::line_input;
 use super::output::talk;
 
-/// So long nothing may have been pressed before the key that says so: who types does not
-/// mean this.
+/// No other key may have been pressed for this long before that key. Somebody who is typing does
+/// not mean the popup.
 const STILL: Duration = Duration::from_secs(1);
-/// What follows Esc within that is a key of several bytes, in tenths of a second.
+/// Bytes that follow Esc within this time, in tenths of a second, belong to the same key.
 const SEQUENCE: u8 = 1;
 
-/// What a person wants.
+/// What the person wants to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     Answer,
     Close,
 }
 
-/// Wait until the person says what to do. With a terminal that cannot be read there is
-/// nothing to wait for.
+/// Wait for the person's choice. If the terminal cannot be read, do not wait.
 pub(super) fn wish() -> Result<Wish, Refused> {
     talk("a: answer    Esc: close");
     let failed = |error| Refused::new(format!("the terminal cannot be read: {error}"));
@@ -63,7 +62,7 @@ fn decide(
     }
 }
 
-/// The terminal, which gives each key as it is pressed; as it was before when this is gone.
+/// The terminal in raw mode. The old mode is restored on drop.
 struct Keys {
     before: Termios,
 }
@@ -76,7 +75,7 @@ impl Keys {
         now.local_modes.remove(cooked);
         now.special_codes[SpecialCodeIndex::VMIN] = 1;
         now.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // What was typed before this was shown is meant for elsewhere.
+        // Discard keys that were typed before the popup was shown.
         tcsetattr(io::stdin(), OptionalActions::Flush, &now)?;
         Ok(Keys { before })
     }
@@ -104,14 +103,14 @@ impl Keys {
         }
     }
 
-    /// Does more come right behind an Esc? It is taken.
+    /// Whether more bytes follow an Esc at once. They are consumed.
     fn is_sequence(&self) -> io::Result<bool> {
         let mut now = tcgetattr(io::stdin())?;
         let (min, time) = (SpecialCodeIndex::VMIN, SpecialCodeIndex::VTIME);
         (now.special_codes[min], now.special_codes[time]) = (0, SEQUENCE);
         tcsetattr(io::stdin(), OptionalActions::Now, &now)?;
         let first = self.byte()?;
-        // `ESC [` and `ESC O` begin keys; anything else is two keys, and Esc is one of them.
+        // `ESC [` and `ESC O` begin a key. Anything else is Esc and another key.
         let is_sequence = matches!(first, Some(b'[' | b'O'));
         while is_sequence && matches!(self.byte()?, Some(byte) if !(0x40..=0x7e).contains(&byte)) {}
         (now.special_codes[min], now.special_codes[time]) = (1, 0);
@@ -126,7 +125,7 @@ impl Drop for Keys {
     }
 }
 
-/// The answer, in a line or an editor; `None`: it was closed.
+/// Ask for the answer, on a line or in an editor; `None` if it was closed.
 pub(super) fn answer(question: &str) -> Result<Option<String>, Refused> {
     match line_input::line_or_esc("your answer (an empty line opens an editor): ")? {
         Some(line) if line.trim().is_empty() => line_input::in_editor(question).map(Some),

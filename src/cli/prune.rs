@@ -1,4 +1,4 @@
-//! `tx prune`: put what is finished away, and make the journal small again.
+//! `tx prune`: archive what is finished, so that the journal becomes smaller.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::format::report::many;
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx prune --before 2026-11-01")]
 pub(super) struct PruneArgs {
-    /// A day or a time; what is not finished stays, whatever its age
+    /// A day or a time. Unfinished work stays, regardless of its age
     #[arg(long, value_name = "TIME")]
     before: String,
 }

@@ -1,4 +1,4 @@
-//! `tx quality`: what agents claim of their work, against what gates found.
+//! `tx quality`: what agents claim about their work, compared with what gates found.
 
 use std::fmt::Write;
 
@@ -10,11 +10,11 @@ use crate::format::report::{many, printable};
 use crate::model::GateVerdict;
 use crate::view::{Calibration, FEW, calibration};
 
-/// Show what agents claim of their work, against what gates found
+/// Compare what agents claim about their work with what gates found
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx quality dev")]
 pub(super) struct QualityArgs {
-    /// A mesh or an agent; all, if left out
+    /// A mesh or an agent [default: all]
     #[arg(value_name = "MESH|AGENT")]
     of: Option<String>,
 }

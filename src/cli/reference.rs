@@ -1,5 +1,5 @@
-//! The page of the command line, docs/cli.md: made from what clap and the types of the answers
-//! say, so that it cannot be wrong.
+//! The reference page docs/cli.md. It is generated from clap's definitions and the answers' types,
+//! so it cannot be out of date.
 
 use std::fmt::Write;
 
@@ -47,10 +47,10 @@ const ENVIRONMENT: [(&str, &str); 9] = [
     ),
 ];
 
-/// How deep the shape of an answer is drawn.
+/// How many levels of an answer's shape are shown.
 const DEPTH: usize = 3;
 
-/// The page.
+/// The text of the page.
 pub fn reference() -> String {
     let mut all = command();
     all.build();
@@ -95,7 +95,7 @@ pub fn reference() -> String {
     page
 }
 
-/// A verb, and the verbs below it.
+/// A command and its subcommands.
 fn of_verb(name: &str, verb: &Command) -> String {
     let mut page = format!("\n### {name}\n\n");
     let about = verb.get_long_about().or(verb.get_about());
@@ -143,7 +143,7 @@ fn of_verb(name: &str, verb: &Command) -> String {
     page
 }
 
-/// `Example: …` with what is to be typed as a block.
+/// `Example: …` with the command as a code block.
 fn indented(lines: &str) -> String {
     let (head, rest) = lines.split_once(':').unwrap_or(("Example", lines));
     let rest: String = rest

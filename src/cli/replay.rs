@@ -1,4 +1,4 @@
-//! `tx replay`: the state at any point of the past; or the past under a changed table.
+//! `tx replay`: the state at a past record, or the past under a changed routing table.
 
 use std::fmt::Write;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::view::{
     Differences, FoldedJournal, Judgement, Reason, StateView, Time, compare, state_at,
 };
 
-/// Show the state at a point of the past, or what another table would have done
+/// Show the state at a past time, or what another routing table would have done
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  tx replay --to 2026-11-15T10:00:00Z\n  tx replay --mesh meshes/dev/config.yaml"
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, verb: &ReplayArgs) -> Result<Exit, Refused>
     }
 }
 
-/// A record, by its place or by a time.
+/// A record, by its sequence number or a time.
 fn point(past: &FoldedJournal, text: &str) -> Result<u64, Refused> {
     let last = past.reader.last()?;
     if let Ok(seq) = text.parse::<u64>() {

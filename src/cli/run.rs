@@ -15,7 +15,7 @@ use crate::daemon::{self, FatalError, LockTaken};
 use crate::project::{Project, close_all_in, make_private_folder};
 use crate::tmux;
 
-/// What marks the last line of a log: it is told to a person in other words.
+/// Marks the last line of the log, which is shown to a person in other words.
 const FATAL: &str = "fatal";
 
 /// How many logs are kept, one a day.
@@ -23,8 +23,8 @@ const LOGS: usize = 7;
 
 /// Run the daemon here, until it is stopped
 ///
-/// `tx stop`, Ctrl-C and SIGTERM end it. SIGHUP makes it read the meshes again: so to close
-/// its terminal does not end it.
+/// `tx stop`, Ctrl-C and SIGTERM end it. SIGHUP makes it read the meshes again, so closing its
+/// terminal does not end it.
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx run")]
 pub(super) struct RunArgs {
@@ -36,7 +36,7 @@ pub(super) struct RunArgs {
 pub(super) fn run(context: &Context, verb: &RunArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     if verb.background {
-        // A session of its own: the terminal that started it may go.
+        // Start a new session, so that closing the terminal does not end it.
         rustix::process::setsid()
             .map_err(|error| Refused::new(format!("cannot leave the terminal: {error}")))?;
     }
@@ -44,12 +44,12 @@ pub(super) fn run(context: &Context, verb: &RunArgs) -> Result<Exit, Refused> {
     let ready = || {
         let mut stdout = std::io::stdout();
         if verb.background {
-            // Whoever started it may be gone.
+            // The caller may be gone.
             let _ = writeln!(stdout, "ready").and_then(|()| stdout.flush());
         }
     };
     daemon::run(&project, ready).map_err(|stopped| {
-        // Whoever watches is told below.
+        // The user sees it below.
         tracing::error!(target: FATAL, error = %stopped, "tx cannot run");
         match stopped {
             FatalError::Settings(wrong) => Refused::from(wrong),
@@ -59,7 +59,7 @@ pub(super) fn run(context: &Context, verb: &RunArgs) -> Result<Exit, Refused> {
     Ok(Exit::Done)
 }
 
-/// Everything goes to a file, rolled once a day; and to whoever watches.
+/// Log to a file, with a new one each day, and to stderr if a person watches.
 fn start_log(project: &Project, watched: bool) -> Result<(), Refused> {
     let folder = project.logs();
     let appender = make_private_folder(&folder)
@@ -100,7 +100,7 @@ fn start_log(project: &Project, watched: bool) -> Result<(), Refused> {
             .with_filter(filter_fn(|about| about.target() != FATAL))
             .with_filter(level)
     });
-    // A second one in this process would be a mistake of ours, and costs only its lines.
+    // A second subscriber would be our own mistake, and only costs its lines.
     let _ = tracing_subscriber::registry()
         .with(file)
         .with(terminal)
@@ -108,16 +108,16 @@ fn start_log(project: &Project, watched: bool) -> Result<(), Refused> {
     Ok(())
 }
 
-/// A log that only this user can read, whatever the umask says.
+/// A log file that only this user can read, even if the umask allows more.
 struct PrivateLog {
     folder: PathBuf,
-    /// The day whose file was looked at.
+    /// The day whose file was already closed to others.
     day: Option<NaiveDate>,
     appender: RollingFileAppender,
 }
 
 impl PrivateLog {
-    /// The appender begins a file a day, as the umask says.
+    /// The appender creates a file each day with the umask's permissions. Close it to others.
     fn close_new_file(&mut self) {
         let today = Utc::now().date_naive();
         if self.day.replace(today) != Some(today) {

@@ -1,4 +1,4 @@
-//! `tx runs`: every task given, who has it, and what came of it.
+//! `tx runs`: the tasks, who works on them, and their results.
 
 use std::fmt::Write;
 
@@ -9,10 +9,10 @@ use super::output::{bold, dim, paint};
 use super::{Context, Exit, Refused, open_journal, require_journal, trace};
 use crate::view::{TaskDetails, TaskList, TaskState, TaskView, UsageView, task, tasks};
 
-/// How many are shown.
+/// How many tasks are shown.
 const LAST: usize = 20;
 
-/// Show the tasks that were given: state, who has it, how long it took, result
+/// Show tasks: state, who works on them, how long they took, result
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  tx runs\n  tx runs fix-the-login-3f9a1c")]
 pub(super) struct RunsArgs {
@@ -60,7 +60,7 @@ fn details(details: &TaskDetails) -> String {
     text + "\n" + &trace::as_tree(&details.trace)
 }
 
-/// A task in two lines or three.
+/// A task in two or three lines.
 fn lines(task: &TaskView) -> String {
     let mut text = format!(
         "{} {}\n",
@@ -81,7 +81,7 @@ fn lines(task: &TaskView) -> String {
     text
 }
 
-/// The short facts of a task: id, state, who has it, how long.
+/// The first line of a task: id, state, agent, duration.
 fn facts(task: &TaskView) -> String {
     let mut facts = vec![task.id.to_string(), held_by(task)];
     facts.push(match task.ended {
@@ -96,7 +96,7 @@ fn facts(task: &TaskView) -> String {
     facts.join("  ")
 }
 
-/// The state, and who has it now.
+/// The state, and the agent that works on it.
 pub(super) fn held_by(task: &TaskView) -> String {
     let state = task.state.as_str();
     match (&task.agents[..], &task.mesh) {
@@ -107,7 +107,7 @@ pub(super) fn held_by(task: &TaskView) -> String {
     }
 }
 
-/// What stands before a task.
+/// The mark before a task.
 pub(super) fn mark(state: TaskState) -> String {
     let (symbol, colour) = match state {
         TaskState::Waiting => ("○", AnsiColor::Cyan),

@@ -1,4 +1,4 @@
-//! `tx runtime`: the agent CLIs that are known, and what a captured screen of one shows.
+//! `tx runtime`: the known runtimes, and what a captured screen means.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -25,12 +25,12 @@ pub(super) enum RuntimeArgs {
         /// Its name
         name: String,
     },
-    /// Judge a captured screen: what would tx take it for?
+    /// Classify a captured screen
     #[command(after_help = "Example: tmux capture-pane -p | tx runtime classify claude")]
     Classify {
         /// The runtime that the screen is of
         name: String,
-        /// A screen as `tmux capture-pane -p` prints it; `-`, or none: standard input
+        /// A screen as `tmux capture-pane -p` prints it; `-` reads standard input [default: -]
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
         /// The title of the pane
@@ -78,7 +78,7 @@ pub(super) fn run(context: &Context, verb: &RuntimeArgs) -> Result<Exit, Refused
     }
 }
 
-/// Those of the project, or tx's own outside of any.
+/// The runtimes of the project; outside a project, tx's own.
 fn runtimes(context: &Context) -> Result<Runtimes, Refused> {
     match context.find()? {
         Ok(project) => Ok(Runtimes::with(&project.settings()?)),

@@ -1,4 +1,4 @@
-//! The JSON schema of what the verbs answer with `--json`, made from the types themselves.
+//! The JSON schema of the commands' `--json` answers, generated from their types.
 
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -17,8 +17,8 @@ use crate::view::{
     WorkerView, WorktreeView,
 };
 
-/// What each verb answers: one document, or one a line where it streams. Under `$defs` are
-/// the parts.
+/// The answer of each command: one document, or one per line where it streams. The parts are under
+/// `$defs`.
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .for_serialize()

@@ -1,4 +1,4 @@
-//! `tx send`: write a message into the bus, whole or not at all.
+//! `tx send`: write a message to the bus, completely or not at all.
 
 use super::line_input;
 use super::output::{is_watched, talk};
@@ -29,7 +29,7 @@ pub(super) struct SendArgs {
     #[arg(long, value_name = "TEXT")]
     intent: Option<String>,
 
-    /// The kind, if it is not to be inferred
+    /// The kind, if it should not be inferred
     #[arg(long, value_name = "KIND")]
     r#type: Option<String>,
 
@@ -111,8 +111,8 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
     verb.wait.then_say(context, &project, &path, &id, sent)
 }
 
-/// Who gets it, and the text. In an agent's environment `--status` alone is an outcome: the
-/// table of its mesh says who gets that, and one word that names nobody is the text.
+/// The recipient and the text. In an agent's environment, `--status` alone is an outcome: the table
+/// of its mesh decides who gets it, and a single word that is not an address is the text.
 fn recipient(
     verb: &SendArgs,
     agent: Option<&str>,
@@ -124,7 +124,7 @@ fn recipient(
     });
     let (to, text) = (verb.to.clone(), verb.text.clone());
     if let Some(intent) = &verb.intent {
-        // It chooses the recipient, so what stands first is the text.
+        // The intent chooses the recipient, so the first argument is the text.
         return match (to, text) {
             (first, None) => Ok((String::new(), first.or_else(|| Some(intent.clone())))),
             (_, Some(_)) => Err(
@@ -149,7 +149,7 @@ fn recipient(
     }
 }
 
-/// Does this word name recipients, for this agent?
+/// Whether this word names recipients, for this agent.
 fn is_recipient(word: &str, agent: &str, project: &Project) -> bool {
     let directory = Catalogue::load(Some(project)).directory();
     let Ok(sender) = agent.parse::<Address>() else {
@@ -157,14 +157,14 @@ fn is_recipient(word: &str, agent: &str, project: &Project) -> bool {
     };
     let mut parts = word.split(',').map(|part| part.trim().parse::<Recipient>());
     parts.all(|part| match part {
-        // A wrong one is told of.
+        // A wrong address is reported later.
         Ok(Recipient::Full(_)) => true,
         Ok(bare) => directory.resolve(&bare, &sender, None).is_ok(),
         Err(_) => false,
     })
 }
 
-/// Let the person choose what a text for somebody who waits for them is.
+/// Let the user choose whether a text is the answer that somebody waits for.
 fn choose(ready: Ready) -> Result<Ready, Refused> {
     let Some(ask) = ready.in_doubt() else {
         return Ok(ready);

@@ -77,8 +77,8 @@ fn as_text(message: &FullMessage) -> String {
     text
 }
 
-/// The rearmatter, a line for each claim; grades and confidence in the colour of how good
-/// they are.
+/// The rearmatter, one line for each claim, with grades and confidence coloured by how good they
+/// are.
 fn claims(rearmatter: &Rearmatter) -> String {
     if rearmatter.is_empty() {
         return String::new();

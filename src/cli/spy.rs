@@ -1,4 +1,4 @@
-//! `tx spy`: what happens, and what is done about it, as it happens.
+//! `tx spy`: events and their effects, as they happen.
 
 use super::layout::{local, rest_of_line};
 use super::output::dim;
@@ -9,19 +9,19 @@ use crate::view::{EventFilter, EventView, Events};
 /// How many of the last events are shown.
 const LAST: usize = 20;
 
-/// Show what happens, a line for each event; --json has all that is done about it
+/// Show events, one per line; --json has all their effects
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx spy -f --agent dev/worker")]
 pub(super) struct SpyArgs {
-    /// Go on as it happens
+    /// Keep running, and show new events
     #[arg(short, long)]
     follow: bool,
 
-    /// Only what has to do with this agent
+    /// Only events about this agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 
-    /// Only what has to do with this mesh
+    /// Only events about this mesh
     #[arg(long, value_name = "MESH")]
     mesh: Option<String>,
 
@@ -54,7 +54,7 @@ pub(super) fn run(context: &Context, verb: &SpyArgs) -> Result<Exit, Refused> {
     }
 }
 
-/// An event in a line, with what it led to: the first, and how many more.
+/// An event on one line, with its first effect and the number of others.
 fn as_text(event: &EventView) -> String {
     let EventView { seq, words, .. } = event;
     let head = format!("{}  {seq:>6}  ", local(event.at));

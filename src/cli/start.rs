@@ -1,4 +1,4 @@
-//! `tx start`: the daemon in the background, and the human in the core session.
+//! `tx start`: start the daemon in the background, and go to the core session.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -37,16 +37,16 @@ pub(super) fn run(context: &Context, verb: &StartArgs) -> Result<Exit, Refused> 
     attach::core(&project)
 }
 
-/// The daemon that runs now.
+/// The running daemon.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Started {
     running: bool,
     pid: u32,
-    /// By this very call.
+    /// It was started by this call.
     started: bool,
 }
 
-/// How long one waits without a word.
+/// How long to wait before a message is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Start the daemon, and wait until it is ready.
@@ -58,7 +58,7 @@ pub(super) fn start(project: &Project) -> Result<Started, Refused> {
         .arg(&project.root)
         .args(["run", "--background"])
         .current_dir(&project.root)
-        // An agent may start it: it is no process of that agent's.
+        // An agent may start the daemon, but the daemon does not belong to its attempt.
         .env_remove("TX_ATTEMPT")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -90,7 +90,7 @@ pub(super) fn start(project: &Project) -> Result<Started, Refused> {
     let mut said = String::new();
     let _ = stderr.read_to_string(&mut said);
     let _ = child.wait();
-    // Somebody else has started one in the same moment: that is as good.
+    // Somebody else has started one at the same time.
     if let Some(running) = daemon::running(project) {
         return Ok(Started::before(&running));
     }

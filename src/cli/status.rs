@@ -1,4 +1,4 @@
-//! `tx status`: one screen of how things are.
+//! `tx status`: the status of the project on one screen.
 
 use std::fmt::Write;
 
@@ -19,11 +19,11 @@ use crate::view::{self, FoldedJournal, Now, Queue, UsageView};
 /// How many tasks are shown.
 const TASKS: usize = 10;
 
-/// Show how things are: daemon, workers, queue, questions, refused files, dead letters
+/// Show the status: daemon, workers, queue, questions, rejected files, dead letters
 #[derive(clap::Args, Default)]
 #[command(after_help = "Example: tx status --watch")]
 pub(super) struct StatusArgs {
-    /// Show it again whenever something has happened
+    /// Show it again after every change
     #[arg(long)]
     watch: bool,
 }
@@ -50,7 +50,7 @@ pub(super) fn run(context: &Context, verb: &StatusArgs) -> Result<Exit, Refused>
     }
 }
 
-/// All that has happened, where it is known up to some point.
+/// The folded journal, brought up to date if part of it is already known.
 pub(super) fn caught_up(
     project: &Project,
     known: Option<FoldedJournal>,
@@ -64,7 +64,7 @@ pub(super) fn caught_up(
 
 fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Result<Now, Refused> {
     let own = view::own_meshes(project, &daemon_path(project));
-    // Only scripts are told of panes.
+    // Panes are only part of the JSON answer.
     let panes = match (context.output.json, past) {
         (true, Some(_)) => Some(Panes::of(project)?.agents()),
         (_, _) => None,
@@ -75,7 +75,7 @@ fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Re
     Ok(Now::of(&project.root, history, daemon.as_ref(), own, pane)?)
 }
 
-/// One screen: a section each, none where there is nothing to say.
+/// One screen, with a section for each subject that has something to show.
 fn as_text(now: &Now) -> String {
     let sections: [fn(&Now) -> String; 11] = [
         daemon,
@@ -126,7 +126,7 @@ fn agents(now: &Now) -> String {
     format!("{}{as_of}\n{table}", bold("agents"))
 }
 
-/// What gates and hooks are at.
+/// What gates and hooks are working on.
 fn checks(now: &Now) -> String {
     gates::checking(&now.checking)
 }
@@ -158,7 +158,7 @@ fn tasks(now: &Now) -> String {
     text
 }
 
-/// What agents have used, as far as that is known.
+/// The known usage of agents.
 fn used(now: &Now) -> String {
     let known = now.workers.iter().filter_map(|worker| {
         let used = UsageView::in_words(Some(worker.usage.as_ref()?));
@@ -204,7 +204,7 @@ fn refused_files(now: &Now) -> String {
     section("refused files", &lines)
 }
 
-/// What was accepted with warnings, and what cannot be read.
+/// Messages with warnings, and unreadable records.
 fn findings(now: &Now) -> String {
     let mut text = String::new();
     if let Some(newest) = now.warned.first() {

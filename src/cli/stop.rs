@@ -1,4 +1,4 @@
-//! `tx stop`: end the daemon. What is unfinished is kept, and so are the agents.
+//! `tx stop`: end the daemon. Unfinished work is kept, and agents keep running.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::actions::{StopView, stop};
 use crate::format::report::many;
 use crate::model::Address;
 
-/// Stop the daemon; work is kept, and agents go on
+/// Stop the daemon; work is kept, and agents keep running
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx stop")]
 pub(super) struct StopArgs {

@@ -1,4 +1,4 @@
-//! `tx trace`: all that follows from a message, and what it follows from, as a tree.
+//! `tx trace`: everything that follows from a message, and what it follows from, as a tree.
 
 use super::layout::{fit, local, took};
 use super::output::dim;
@@ -6,7 +6,7 @@ use super::{Context, Exit, Refused, require_journal};
 use crate::format::report::{printable, printable_lines};
 use crate::view::{self, Page, find_messages};
 
-/// A headline in a tree is no longer.
+/// The maximum length of a headline in the tree.
 const HEADLINE: usize = 60;
 
 /// Show the whole thread of a message as a tree
@@ -25,8 +25,8 @@ pub(super) fn run(context: &Context, verb: &TraceArgs) -> Result<Exit, Refused> 
     context.output.answer(&trace, as_tree)
 }
 
-/// A line a message, under the first of its causes: when, how long, from whom to whom, and
-/// its headline.
+/// One line for each message, below the first of its causes: time, duration, sender, recipient and
+/// headline.
 pub(super) fn as_tree(trace: &view::Trace) -> String {
     let line = |(before, entry, others): (String, &view::TraceEntry, Vec<&str>)| {
         let gist = &entry.gist;

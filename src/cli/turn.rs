@@ -1,4 +1,4 @@
-//! `tx turn`: what tx itself runs in a pane, around the program of an agent.
+//! `tx turn`: the wrapper that tx runs in a pane, around the program of an agent.
 
 use std::path::PathBuf;
 
@@ -11,15 +11,15 @@ pub(super) struct TurnArgs {
     #[arg(long, value_name = "PID", conflicts_with_all = ["agent", "attempt"])]
     inner: Option<i32>,
 
-    /// Whose; the tag of the pane, and of no other use
+    /// The agent; only marks the pane
     #[arg(value_name = "AGENT", required_unless_present = "inner")]
     agent: Option<String>,
 
-    /// Which of its processes; the same
+    /// The number of its process; only marks the pane
     #[arg(value_name = "ATTEMPT", required_unless_present = "inner")]
     attempt: Option<u32>,
 
-    /// Lead a session of its own, where no pane gives it one
+    /// Start a new session, for use without a pane
     #[arg(long, conflicts_with = "inner")]
     alone: bool,
 

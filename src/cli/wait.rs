@@ -1,4 +1,4 @@
-//! `--wait`: what has come of a message.
+//! `--wait`: wait for the result of a message.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::model::MsgId;
 use crate::project::Project;
 use crate::view::{Reason, ResultView, RunView, run_of};
 
-/// Whether to wait.
+/// The option to wait.
 #[derive(clap::Args)]
 pub(super) struct Wait {
-    /// Wait for what comes of it, at most so many seconds [default: 600]
+    /// Wait for the result, at most this many seconds [default: 600]
     #[arg(
         long,
         value_name = "SECS",
@@ -30,7 +30,7 @@ pub(super) struct Wait {
     wait: Option<u64>,
 }
 
-/// What was sent, and what came of it where that was waited for.
+/// What was sent, and the result if it was waited for.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Waited{T}")]
 pub(super) struct Waited<T> {
@@ -38,13 +38,13 @@ pub(super) struct Waited<T> {
     sent: T,
     #[serde(flatten)]
     run: Option<RunView>,
-    /// Why nothing can be told of it.
+    /// Why there is no result.
     #[serde(flatten)]
     failed: Option<FailureView>,
 }
 
 impl Wait {
-    /// Say what was sent, as JSON where that is wanted, and what came of it if that is.
+    /// Print what was sent, and wait for the result if wanted.
     pub(super) fn then_say<T: Serialize>(
         &self,
         context: &Context,
@@ -63,7 +63,7 @@ impl Wait {
             Some(Err(refused)) => (None, Some(refused)),
             None => (None, None),
         };
-        // What was sent is sent, whatever came after.
+        // The message was sent, even if waiting failed.
         let view = failed.as_ref().map(FailureView::of);
         let waited = Waited {
             sent,

@@ -1,4 +1,4 @@
-//! `tx why`: how far a message has got, what proves it, and what it waits for.
+//! `tx why`: how far a message has got, the evidence, and what it waits for.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use crate::format::report::{many, printable_lines};
 use crate::model::Address;
 use crate::view::{self, AgentView, MessageView, UsageView, find_messages};
 
-/// Show how far a message has got, what an agent waits for, or where a mesh's runs stand
+/// Show how far a message has got, what an agent waits for, or where the runs of a mesh are
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx why fix-the-login-3f9a1c")]
 pub(super) struct WhyArgs {
@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
                 .answer(&machines, |all| super::machines::of_mesh(mesh, all));
         }
     };
-    // Scripts are told of the newest alone.
+    // Scripts only get the newest one.
     let shown = if context.output.json {
         &found[..1]
     } else {
@@ -86,7 +86,7 @@ fn agent_text(agent: &AgentView) -> String {
     printable_lines(&text)
 }
 
-/// A message, with its ladder.
+/// A message with the steps of its deliveries.
 pub(super) fn as_text(message: &MessageView) -> String {
     let gist = &message.gist;
     let mut text = format!("{}  from {}\n  {}\n", gist.id, gist.from, gist.headline);

@@ -1,4 +1,4 @@
-//! `tx worker`: the agents, and what they do now.
+//! `tx worker`: the workers, and what they do now.
 
 use std::fmt::Write;
 
@@ -16,10 +16,10 @@ use crate::model::Address;
 use crate::project::Project;
 use crate::view::{FoldedJournal, Time, WorkerState, WorkerView, find_agent, own_meshes, workers};
 
-/// How many lines of a pane's past are shown.
+/// How many lines of a pane's scrollback are shown.
 const LINES: &str = "-200";
 
-/// No column of names or states is wider.
+/// The maximum width of the columns for names and states.
 const WIDEST: usize = 30;
 
 /// What a pane shows.
@@ -41,7 +41,7 @@ pub(super) enum WorkerArgs {
         /// mesh/agent
         agent: String,
     },
-    /// Let it go on, with a new process
+    /// Start it again, with a new process
     #[command(after_help = "Example: tx worker restart dev/worker")]
     Restart {
         /// mesh/agent
@@ -94,8 +94,7 @@ fn list(context: &Context, project: &Project) -> Result<Exit, Refused> {
     })
 }
 
-/// The workers as people read them, a line each. Without a daemon nobody is at anything:
-/// that is what each of them was at.
+/// The workers, one line each. Without a daemon (`was`), these are their last known states.
 pub(super) fn table(rows: &[WorkerView], was: bool) -> String {
     let widest = |texts: &mut dyn Iterator<Item = String>| {
         let widths = texts.map(|text| text.len());
@@ -134,7 +133,7 @@ pub(super) fn table(rows: &[WorkerView], was: bool) -> String {
     text
 }
 
-/// What a worker does, or why it does not: its work has a headline.
+/// The headline of its work, or why it does not work.
 fn does(row: &WorkerView) -> String {
     match (row.state, &row.headline) {
         (WorkerState::Working, Some(headline)) if row.attempt > 1 => {

@@ -1,4 +1,4 @@
-//! `tx worktree`: the worktrees of features, what each has changed, and taking them away.
+//! `tx worktree`: the worktrees of features, their changes, and their removal.
 
 use std::fmt::Write;
 
@@ -16,20 +16,20 @@ pub(super) enum WorktreeArgs {
     /// List them, with what each has changed and whether it is safe to remove
     #[command(after_help = "Example: tx worktree list")]
     List,
-    /// Show all that a feature has changed, with what is not committed
+    /// Show everything that a feature has changed, with uncommitted changes
     #[command(after_help = "Example: tx worktree diff login --stat")]
     Diff {
         /// The feature
         #[arg(value_name = "FEATURE")]
         feature: String,
-        /// Only which files, and how much
+        /// Only the files and the number of lines
         #[arg(long)]
         stat: bool,
     },
     /// Remove worktrees; branches stay, and uncommitted work is kept on a ref
     #[command(after_help = "Example: tx worktree clean login")]
     Clean {
-        /// These, also with uncommitted work; all that are safe to remove, if left out
+        /// The features, even with uncommitted work [default: all that are safe to remove]
         #[arg(value_name = "FEATURE")]
         features: Vec<String>,
     },

@@ -1,6 +1,7 @@
-//! Where somebody types an answer just now, so that no popup comes between.
+//! Which terminals somebody is typing an answer in, so that no popup interrupts them.
 //!
-//! Each is a file that the one who types has locked: it counts only as long as that lives.
+//! Each is a file that the typing process keeps locked. When the process ends, the lock is gone and
+//! the file no longer counts.
 
 use std::fs::{self, File};
 use std::io::{Seek, Write};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::project::{Project, create_private, make_private_folder};
 
-/// The folder of such files, in that for what runs. No mesh has this name.
+/// The folder of these files, below the folder for what runs. A mesh cannot have this name.
 const FOLDER: &str = ".answering";
 
 /// Held while somebody types an answer.
@@ -21,22 +22,23 @@ pub struct AnswerLock {
     what: AnswerDraft,
 }
 
-/// What is typed where.
+/// What the file says about the answer being typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AnswerDraft {
     terminal: String,
-    /// The question: its id and who asks.
+    /// The question: its id, and who asks.
     ask: Option<(String, String)>,
 }
 
 impl AnswerLock {
-    /// Somebody types here. `None`: it cannot be told to anybody.
+    /// Note that somebody is typing here. `None` if the file cannot be written.
     pub fn begin(project: &Project) -> Option<AnswerLock> {
         let folder = project.run().join(FOLDER);
         for folder in [&project.run(), &folder] {
             make_private_folder(folder).ok()?;
         }
-        // It has its name only when it is locked, so that nobody takes it for a left one.
+        // The file gets its name only after it is locked, so that nobody takes it for an abandoned
+        // one.
         let name = std::process::id().to_string();
         let (unlocked, path) = (folder.join(format!(".{name}")), folder.join(name));
         let file = create_private(&unlocked).ok()?;
@@ -51,7 +53,7 @@ impl AnswerLock {
         answering.write().then_some(answering)
     }
 
-    /// It is this question that is answered.
+    /// Note which question is being answered.
     pub fn is_about(&mut self, id: &str, from: &str) {
         self.what.ask = Some((id.into(), from.into()));
         self.write();
@@ -71,7 +73,7 @@ impl Drop for AnswerLock {
     }
 }
 
-/// Is this question answered somewhere, or does somebody type an answer at this terminal?
+/// Whether this question is being answered anywhere, or any answer is being typed at this terminal.
 pub(super) fn is_answering(run: &Path, terminal: &str, id: &str, from: &str) -> bool {
     let entries = fs::read_dir(run.join(FOLDER)).into_iter().flatten();
     entries.flatten().any(|entry| {
@@ -87,7 +89,7 @@ pub(super) fn is_answering(run: &Path, terminal: &str, id: &str, from: &str) -> 
 fn typed(path: &Path) -> Option<AnswerDraft> {
     let file = File::open(path).ok()?;
     if file.try_lock_shared().is_ok() {
-        // Who had it is gone.
+        // The process that had it is gone.
         let _ = fs::remove_file(path);
         return None;
     }

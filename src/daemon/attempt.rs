@@ -1,19 +1,17 @@
-//! One life of a worker's process, as the files of its folder tell of it: what it was
-//! ordered, whether it began, whether it runs, and how it ended.
+//! One attempt to run a program, as the files of its folder record it: what is to be run, whether
+//! it began, whether it still runs, and how it ended.
 //!
-//! The files outlive everybody who was there: tx, the tmux server and the process itself.
-//! Each question has one answer, whoever asks and whenever:
+//! The files outlive tx, the tmux server and the process itself. Every reader gets the same answers
+//! at any time:
 //!
-//! - `began` is made once. Whoever makes it has the attempt: the wrapper, to run it, or
-//!   tx, to see to it that nobody ever will.
-//! - `lock` is held by the wrapper and everything it started, so that what has survived
-//!   its terminal is known.
-//! - `ended` is the last word.
+//! - `began` is created once. Whoever creates it decides: the wrapper, to run the program, or tx,
+//!   so that nobody will.
+//! - `lock` is held by the wrapper and everything it started, so that processes that outlive their
+//!   terminal are known.
+//! - `ended` says how it ended. It is written once and never changed.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -24,10 +22,8 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::attempts::worker_folder;
-use super::platform::{
-    all_processes, environment_of, exists, is_dead, open_files, parent_of, processes_with,
-};
-use super::signals::{has_session, of_session};
+use super::launch_spec::LaunchSpec;
+use super::signals::has_session;
 use crate::engine::{AttemptId, ProcessExit};
 use crate::format::message::{parts, rearmatter_at_end};
 use crate::model::Mode;
@@ -35,59 +31,28 @@ use crate::project::{
     FileUse, create_private, make_private_folders, replace, write_new, write_private,
 };
 
-/// As much as a message may have: what a program prints beyond is not kept.
+/// How many bytes of a program's output are kept: as many as a message may have.
 pub(super) const MOST_KEPT: usize = 1024 * 1024;
-/// As much of the end of its standard error as is told.
+/// How many bytes of the end of its standard error are reported.
 const MOST_ERRORS: usize = 4096;
-/// The folder of one life of a worker's process.
+/// The folder of one attempt.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     folder: PathBuf,
 }
 
-/// What a process is to be.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub struct LaunchSpec {
-    /// The program and its arguments.
-    pub program: Vec<String>,
-    /// Where it runs.
-    pub folder: PathBuf,
-    /// The only variables that it gets of tx's own environment, besides those that every
-    /// program needs; `None`: all.
-    #[serde(default)]
-    pub passed: Option<Vec<String>>,
-    /// What its environment has besides.
-    pub environment: Vec<(String, String)>,
-    /// For one turn it reads its prompt and its output is kept; else the pane is its own.
-    pub mode: Mode,
-    /// The runtime that it is of.
-    #[serde(default = "command")]
-    pub runtime: String,
-    /// The turn that it is started with.
-    #[serde(default)]
-    pub turn: Option<u32>,
-    /// It prints a stream of JSON, which is shown as lines for people.
-    #[serde(default)]
-    pub stream: bool,
-}
-
-/// What every process was of before its order named it.
-fn command() -> String {
-    "command".into()
-}
-
 /// How far an attempt has come.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Stand {
-    /// Nobody has begun it.
+pub enum AttemptState {
+    /// It has not begun.
     NotBegun,
-    /// Nobody ever will.
+    /// It has not begun and never will.
     Revoked,
-    /// Its wrapper had this process id, and something of it runs.
+    /// It has begun, and a process of it still runs. This is the process id of its wrapper.
     Running(Pid),
-    /// It has ended, and said how.
+    /// It has ended and left a record.
     Ended(Ended),
-    /// It is gone without a word.
+    /// It began, nothing of it runs, and it left no record.
     Vanished,
 }
 
@@ -95,20 +60,20 @@ pub enum Stand {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// By itself, with this code.
+    /// The program exited with this code.
     Code(i32),
-    /// By this signal.
+    /// The program was killed by this signal.
     Signal(i32),
-    /// It could not be started.
+    /// The program could not be started.
     NotStarted(String),
-    /// By itself and well, but what it printed could not be kept.
+    /// The program succeeded, but its output could not be kept.
     NotKept(String),
 }
 
 /// What is found where the lock of an attempt should be.
-enum AttemptLock {
+pub(super) enum AttemptLock {
     Own(File),
-    /// A link, or no file at all.
+    /// A link or something else that an agent has put in its place.
     Forged,
     Gone,
 }
@@ -133,30 +98,30 @@ impl Attempt {
         &self.folder
     }
 
-    /// What the process is told.
+    /// The file with the prompt.
     pub fn prompt(&self) -> PathBuf {
         self.folder.join("prompt.md")
     }
 
-    /// Note that a turn is about to be given in another way than by its pane, which has no
-    /// mark of it then.
+    /// Note that a turn is about to be given in another way than through the pane. The pane will
+    /// show no mark of it.
     pub(super) fn note_sent(&self, turn: u32) {
-        // If that cannot be noted, a restart looks at what the pane shows.
+        // If the note cannot be written, a restart looks at the pane instead.
         let _ = write_private(&self.folder.join("sent"), &turn.to_string());
     }
 
-    /// The last turn that is so noted; 0 if none.
+    /// The last turn with such a note; 0 if there is none.
     pub(super) fn sent(&self) -> u32 {
         let noted = fs::read_to_string(self.folder.join("sent"));
         noted.ok().and_then(|turn| turn.parse().ok()).unwrap_or(0)
     }
 
-    /// The text of a turn for its pane.
+    /// The file with the text of a turn that goes into the pane.
     pub(super) fn given(&self, turn: u32) -> PathBuf {
         self.folder.join(format!("given-{turn}"))
     }
 
-    /// When a turn began to be given to it, by what was written for that.
+    /// When the delivery of a turn began: the time of the file that was written for it.
     pub(super) fn began_to_be_given(&self, turn: u32, mode: Mode) -> Option<SystemTime> {
         let trace = match mode {
             Mode::Turn => self.prompt(),
@@ -175,7 +140,7 @@ impl Attempt {
         self.folder.join("stderr")
     }
 
-    /// Make its folder, empty, for what its program needs.
+    /// Make an empty folder for it.
     pub(super) fn make(&self) -> io::Result<()> {
         if fs::exists(&self.folder)? {
             fs::remove_dir_all(&self.folder)?;
@@ -183,56 +148,68 @@ impl Attempt {
         make_private_folders(&self.folder)
     }
 
-    /// Lay out what is to be run. Nothing of it runs yet: what lies there is left of a
-    /// journal that is no more.
-    pub fn order(&self, order: &LaunchSpec, prompt: &str) -> io::Result<()> {
+    /// Write what is to be run. Nothing runs yet. Files that are already there belong to a journal
+    /// that no longer exists.
+    pub fn prepare(&self, spec: &LaunchSpec, prompt: &str) -> io::Result<()> {
         make_private_folders(&self.folder)?;
         write_private(&self.prompt(), prompt)?;
         create_private(&self.lock_file())?;
-        let order = serde_json::to_vec(order).map_err(io::Error::other)?;
-        replace(&self.folder.join("order.json"), &order, FileUse::Private)
+        let spec = serde_json::to_vec(spec).map_err(io::Error::other)?;
+        replace(&self.folder.join("order.json"), &spec, FileUse::Private)
+    }
+
+    /// Whether what is to be run was written.
+    pub(super) fn has_launch_spec(&self) -> bool {
+        self.folder.join("order.json").exists()
     }
 
     /// What is to be run.
-    pub(super) fn ordered(&self) -> io::Result<LaunchSpec> {
+    pub(super) fn launch_spec(&self) -> io::Result<LaunchSpec> {
         let bytes = fs::read(self.folder.join("order.json"))?;
         serde_json::from_slice(&bytes).map_err(io::Error::other)
     }
 
     /// How far it has come.
-    pub fn stand(&self) -> io::Result<Stand> {
+    pub fn state(&self) -> io::Result<AttemptState> {
         if let Some(ended) = self.ended()? {
-            return Ok(Stand::Ended(ended));
+            return Ok(AttemptState::Ended(ended));
         }
         let Some(began) = read_if_there(&self.folder.join("began"))? else {
-            return Ok(Stand::NotBegun);
+            return Ok(AttemptState::NotBegun);
         };
         let began = String::from_utf8_lossy(&began);
         let Some(pid) = began.parse().ok().and_then(Pid::from_raw) else {
-            return Ok(Stand::Revoked);
+            return Ok(AttemptState::Revoked);
         };
         let lock = match self.own_lock()? {
             AttemptLock::Own(lock) => lock,
-            AttemptLock::Gone => return Ok(Stand::Vanished),
-            // Whoever holds it may be no process of it: its session tells.
-            AttemptLock::Forged if has_session(pid) => return Ok(Stand::Running(pid)),
-            AttemptLock::Forged => return Ok(self.ended()?.map_or(Stand::Vanished, Stand::Ended)),
+            AttemptLock::Gone => return Ok(AttemptState::Vanished),
+            // The holder of this file need not be a process of this attempt. The wrapper's session
+            // tells.
+            AttemptLock::Forged if has_session(pid) => return Ok(AttemptState::Running(pid)),
+            AttemptLock::Forged => {
+                return Ok(self
+                    .ended()?
+                    .map_or(AttemptState::Vanished, AttemptState::Ended));
+            }
         };
         match lock.try_lock_shared() {
-            Err(fs::TryLockError::WouldBlock) => Ok(Stand::Running(pid)),
+            Err(fs::TryLockError::WouldBlock) => Ok(AttemptState::Running(pid)),
             Err(fs::TryLockError::Error(error)) => Err(error),
-            // It may have ended since it was asked first.
-            Ok(()) => Ok(self.ended()?.map_or(Stand::Vanished, Stand::Ended)),
+            // It may have ended since `ended` was read above.
+            Ok(()) => Ok(self
+                .ended()?
+                .map_or(AttemptState::Vanished, AttemptState::Ended)),
         }
     }
 
-    /// See to it that nobody begins it from now on. False: somebody has.
+    /// Make sure that it never begins. False: it has already begun.
     pub fn revoke(&self) -> io::Result<bool> {
         make_private_folders(&self.folder)?;
         write_new(&self.folder.join("began"), b"revoked", FileUse::Private)
     }
 
-    /// Begin it, as this process. False: it was begun or revoked before.
+    /// Begin it, as this process. `None`: it was begun or revoked before.
     pub(super) fn begin(&self) -> io::Result<Option<File>> {
         let began = self.folder.join("began");
         if fs::exists(&began)? {
@@ -247,13 +224,13 @@ impl Attempt {
         )
     }
 
-    /// Say how it ended. The first word stands.
+    /// Record how it ended. An earlier record stays.
     pub(super) fn end(&self, ended: &Ended) -> io::Result<()> {
         let record = serde_json::to_vec(ended).map_err(io::Error::other)?;
         write_new(&self.folder.join("ended"), &record, FileUse::Private).map(drop)
     }
 
-    /// How it ended, if it said so.
+    /// How it ended, if there is a record.
     pub(super) fn ended(&self) -> io::Result<Option<Ended>> {
         let Some(record) = read_if_there(&self.folder.join("ended"))? else {
             return Ok(None);
@@ -261,7 +238,8 @@ impl Attempt {
         serde_json::from_slice(&record).map_err(io::Error::other)
     }
 
-    /// Its end as the engine is told of it. Output that cannot be read is not taken for none.
+    /// Its end, for the engine. Output that cannot be read is an error, and not taken for empty
+    /// output.
     pub(super) fn exit(&self, ended: Ended) -> io::Result<ProcessExit> {
         Ok(match ended {
             Ended::Code(code) => {
@@ -285,8 +263,8 @@ impl Attempt {
         })
     }
 
-    /// tx itself is about to end it, together with all others: how it ends says nothing,
-    /// unless it has ended before.
+    /// Note that tx is about to stop it together with all others. If it has not ended before, the
+    /// way it ends then says nothing about the work.
     pub(super) fn mark_stopped(&self) -> io::Result<()> {
         match self.ended()? {
             Some(_) => Ok(()),
@@ -294,30 +272,20 @@ impl Attempt {
         }
     }
 
-    /// Has tx ended it? One that ended well did so by itself.
+    /// Whether tx stopped it. A program that succeeded has ended by itself.
     pub(super) fn was_stopped(&self, ended: &Ended) -> io::Result<bool> {
         Ok(*ended != Ended::Code(0) && fs::exists(self.folder.join("stopped"))?)
     }
 
-    /// The processes that hold its lock: what is left of it, wherever they went.
-    pub(super) fn holders(&self) -> Vec<Pid> {
-        let lock = self.own_lock().unwrap_or(AttemptLock::Gone);
-        match (lock, self.wrapper()) {
-            (AttemptLock::Own(_), _) => processes_with(&self.lock_file()),
-            (AttemptLock::Forged, Some(wrapper)) => of_session(wrapper),
-            (AttemptLock::Forged, None) | (AttemptLock::Gone, _) => Vec::new(),
-        }
-    }
-
     /// The process id of its wrapper, if it has begun.
-    fn wrapper(&self) -> Option<Pid> {
+    pub(super) fn wrapper(&self) -> Option<Pid> {
         let began = read_if_there(&self.folder.join("began")).ok()??;
         Pid::from_raw(String::from_utf8_lossy(&began).parse().ok()?)
     }
 
-    /// Its lock, if that is a file of its own. An agent can put a link to another file in its
-    /// place; whoever holds that file is not a process of this attempt.
-    fn own_lock(&self) -> io::Result<AttemptLock> {
+    /// Its lock, if that is a regular file with one name. An agent can replace it by a link to
+    /// another file, and the holder of that file is not a process of this attempt.
+    pub(super) fn own_lock(&self) -> io::Result<AttemptLock> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = OpenOptions::new()
             .read(true)
@@ -337,31 +305,7 @@ impl Attempt {
         })
     }
 
-    /// All that is left of it: what holds its lock, what was started with its mark, and what
-    /// is in the session of its wrapper. A launcher may close the lock, and a program may
-    /// leave its session; the mark is in the environment that a process was started with.
-    pub(super) fn remains(&self) -> Vec<Pid> {
-        let own = rustix::process::getpid();
-        let mut found = self.holders();
-        found.extend(processes_marked(&self.folder));
-        found.extend(self.of_its_session());
-        found.retain(|pid| *pid != own && !is_dead(*pid));
-        found
-    }
-
-    /// The processes in the session of its wrapper. If something has the number of the wrapper
-    /// that has begun since, the session is another's.
-    fn of_its_session(&self) -> Vec<Pid> {
-        let Some(wrapper) = self.wrapper() else {
-            return Vec::new();
-        };
-        match exists(wrapper) {
-            true => Vec::new(),
-            false => of_session(wrapper),
-        }
-    }
-
-    /// Has it ended well by itself? What it has left then, a server perhaps, may stay.
+    /// Whether the program succeeded. What it left running, such as a server, may then stay.
     pub(super) fn ended_well(&self) -> io::Result<bool> {
         Ok(self.ended()? == Some(Ended::Code(0)))
     }
@@ -370,7 +314,7 @@ impl Attempt {
         fs::exists(self.folder.join("clear"))
     }
 
-    /// Nothing is left of it, and nothing of it can come any more.
+    /// Note that no process of it is left and none can appear any more.
     pub(super) fn mark_clear(&self) -> io::Result<()> {
         replace(&self.folder.join("clear"), b"", FileUse::Private)
     }
@@ -378,36 +322,6 @@ impl Attempt {
     pub(super) fn lock_file(&self) -> PathBuf {
         self.folder.join("lock")
     }
-}
-
-/// What a process of an attempt has in its environment, with the folder of the attempt.
-pub(super) const MARK: &str = "TX_ATTEMPT";
-
-/// The processes that were started with the mark of an attempt.
-fn processes_marked(folder: &Path) -> Vec<Pid> {
-    let mut mark = OsString::from(format!("{MARK}="));
-    mark.push(folder);
-    let mut all = all_processes();
-    all.retain(|pid| environment_of(*pid).contains(&mark));
-    all
-}
-
-/// Is this a process of any attempt: it, or one that it descends from, was started with a mark,
-/// or has the lock of an attempt open?
-pub(super) fn is_of_an_attempt(pid: Pid) -> bool {
-    let mark = format!("{MARK}=").into_bytes();
-    let is_marked = |pid: Pid| {
-        let variables = environment_of(pid);
-        variables
-            .iter()
-            .any(|one| one.as_bytes().starts_with(&mark))
-    };
-    let is_lock =
-        |file: &PathBuf| file.ends_with("lock") && file.to_string_lossy().contains("/.ai/tx/run/");
-    let ancestors = std::iter::successors(Some(pid), |pid| parent_of(*pid));
-    // Nobody descends from so many.
-    let mut ancestors = ancestors.take(100);
-    ancestors.any(|pid| is_marked(pid) || open_files(pid).iter().any(is_lock))
 }
 
 fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
@@ -443,59 +357,62 @@ mod tests {
         (folder, attempt)
     }
 
-    fn ordered() -> (tempfile::TempDir, Attempt) {
+    fn prepared() -> (tempfile::TempDir, Attempt) {
         let (folder, attempt) = attempt();
-        let order = LaunchSpec {
+        let spec = LaunchSpec {
             program: vec!["true".into()],
             folder: "/".into(),
             passed: None,
             environment: Vec::new(),
             mode: Mode::Turn,
-            runtime: command(),
+            runtime: "command".into(),
             turn: None,
             stream: false,
         };
-        attempt.order(&order, "do it").unwrap();
-        assert_eq!(attempt.ordered().unwrap(), order);
+        attempt.prepare(&spec, "do it").unwrap();
+        assert_eq!(attempt.launch_spec().unwrap(), spec);
         (folder, attempt)
     }
 
     #[test]
     fn an_attempt_is_begun_once() {
-        let (_folder, attempt) = ordered();
-        assert_eq!(attempt.stand().unwrap(), Stand::NotBegun);
+        let (_folder, attempt) = prepared();
+        assert_eq!(attempt.state().unwrap(), AttemptState::NotBegun);
         let lock = attempt.begin().unwrap();
         assert!(lock.is_some());
         assert!(attempt.begin().unwrap().is_none());
         assert!(!attempt.revoke().unwrap());
         let pid = rustix::process::getpid();
-        assert_eq!(attempt.stand().unwrap(), Stand::Running(pid));
+        assert_eq!(attempt.state().unwrap(), AttemptState::Running(pid));
         drop(lock);
-        assert_eq!(attempt.stand().unwrap(), Stand::Vanished);
+        assert_eq!(attempt.state().unwrap(), AttemptState::Vanished);
     }
 
     #[test]
     fn what_was_revoked_is_never_begun() {
-        let (_folder, attempt) = ordered();
+        let (_folder, attempt) = prepared();
         assert!(attempt.revoke().unwrap());
         assert!(attempt.begin().unwrap().is_none());
-        assert_eq!(attempt.stand().unwrap(), Stand::Revoked);
+        assert_eq!(attempt.state().unwrap(), AttemptState::Revoked);
     }
 
     #[test]
-    fn what_was_never_ordered_can_be_revoked() {
+    fn what_was_never_prepared_can_be_revoked() {
         let (_folder, attempt) = attempt();
-        assert_eq!(attempt.stand().unwrap(), Stand::NotBegun);
+        assert_eq!(attempt.state().unwrap(), AttemptState::NotBegun);
         assert!(attempt.revoke().unwrap());
-        assert_eq!(attempt.stand().unwrap(), Stand::Revoked);
+        assert_eq!(attempt.state().unwrap(), AttemptState::Revoked);
     }
 
     #[test]
     fn the_first_word_on_its_end_stands_even_while_something_of_it_runs() {
-        let (_folder, attempt) = ordered();
+        let (_folder, attempt) = prepared();
         let _lock = attempt.begin().unwrap();
         attempt.end(&Ended::Code(3)).unwrap();
         attempt.end(&Ended::Signal(9)).unwrap();
-        assert_eq!(attempt.stand().unwrap(), Stand::Ended(Ended::Code(3)));
+        assert_eq!(
+            attempt.state().unwrap(),
+            AttemptState::Ended(Ended::Code(3))
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The attempts of workers, by the folders that they have left below the folder for what runs:
+//! The attempts of all workers, found by their folders below the folder for what runs:
 //! `MESH/AGENT/NUMBER`.
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 
-use super::attempt::{Attempt, Stand};
+use super::attempt::{Attempt, AttemptState};
 use crate::engine::AttemptId;
 use crate::model::Address;
 
@@ -28,7 +28,7 @@ pub(super) fn all(run: &Path) -> io::Result<Vec<(Address, Attempt)>> {
     Ok(found)
 }
 
-/// Those of a worker with their numbers, the oldest first.
+/// The attempts of a worker with their numbers, oldest first.
 fn of_worker(run: &Path, worker: &Address) -> io::Result<Vec<(u32, Attempt)>> {
     let folder = worker_folder(run, worker);
     let names = names(&folder)?.into_iter();
@@ -38,32 +38,32 @@ fn of_worker(run: &Path, worker: &Address) -> io::Result<Vec<(u32, Attempt)>> {
     Ok(numbers.into_iter().map(at).collect())
 }
 
-/// Those of a worker that have something running.
+/// The attempts of a worker that still run.
 pub(super) fn running(run: &Path, worker: &Address) -> io::Result<Vec<(u32, Attempt, Pid)>> {
     let mut running = Vec::new();
     for (number, attempt) in of_worker(run, worker)? {
-        if let Stand::Running(pid) = attempt.stand()? {
+        if let AttemptState::Running(pid) = attempt.state()? {
             running.push((number, attempt, pid));
         }
     }
     Ok(running)
 }
 
-/// The processes that are left of attempts of a worker which did not end well: before
-/// another is started they have to be gone.
+/// The processes left by attempts of a worker that did not succeed. They have to be gone before
+/// another attempt starts.
 pub(super) fn remains(run: &Path, worker: &Address) -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();
     for (_, attempt) in of_worker(run, worker)? {
         if attempt.is_clear()? || attempt.ended_well()? {
             continue;
         }
-        match attempt.stand()? {
-            // It has never run.
-            Stand::NotBegun | Stand::Revoked => {}
-            Stand::Running(_) | Stand::Ended(_) | Stand::Vanished => {
+        match attempt.state()? {
+            // It never ran.
+            AttemptState::NotBegun | AttemptState::Revoked => {}
+            AttemptState::Running(_) | AttemptState::Ended(_) | AttemptState::Vanished => {
                 let remains = attempt.remains();
                 if remains.is_empty() {
-                    // If this fails it is looked for again.
+                    // If this fails, tx looks for its processes again next time.
                     let _ = attempt.mark_clear();
                 }
                 found.extend(remains);
@@ -73,7 +73,8 @@ pub(super) fn remains(run: &Path, worker: &Address) -> io::Result<Vec<Pid>> {
     Ok(found)
 }
 
-/// Remove what is left of a worker's oldest attempts. If that fails they take up room.
+/// Remove the folders of a worker's oldest attempts. A folder that cannot be removed only takes up
+/// room.
 pub(super) fn clear_old(run: &Path, pane: &AttemptId) -> io::Result<()> {
     let mut attempts = of_worker(run, &pane.worker)?;
     attempts.retain(|(number, _)| *number < pane.attempt);
@@ -108,7 +109,8 @@ mod tests {
     use std::fs::File;
 
     use super::*;
-    use crate::daemon::attempt::{Ended, MARK};
+    use crate::daemon::attempt::Ended;
+    use crate::daemon::attempt_processes::MARK;
 
     #[test]
     fn what_is_left_of_an_attempt_is_found_by_its_mark_unless_it_ended_well() {

@@ -1,11 +1,11 @@
-//! Work that waits for a disk or walks over `/proc`, on a thread of its own: everything else in
-//! the daemon shares one thread with the loop, and the loop waits for nothing but a commit.
+//! Work that waits for a disk or walks over `/proc`, moved to a thread of its own. Everything else
+//! in the daemon shares one thread with the loop, and the loop waits for nothing but a commit.
 
 use std::panic::resume_unwind;
 
 use tokio::task::spawn_blocking;
 
-/// Do this beside everything else.
+/// Run this on another thread and wait for its result.
 pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {
@@ -13,7 +13,7 @@ pub(super) async fn run_blocking<T: Send + 'static>(
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The daemon ends, and so does whoever waits for this.
+            // The runtime is shutting down, and the caller with it.
             Err(_) => std::future::pending().await,
         },
     }

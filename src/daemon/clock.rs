@@ -1,6 +1,6 @@
-//! The time as events have it: that of the wall when tx started, or that of the last
-//! record if it is later, and what has gone by since. Whoever sets the clock meanwhile
-//! changes nothing.
+//! The time that events carry: the system time at the start of tx, or the time of the last record
+//! if that is later, plus what has passed since. Setting the system clock meanwhile changes
+//! nothing.
 
 use std::time::{Instant, SystemTime};
 
@@ -14,8 +14,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Start after the last record. If the clock was ahead in the last life of tx, what
-    /// was to happen in a second would else wait until the wall has caught up.
+    /// Start no earlier than the last record. If the system clock was ahead in the last life of tx,
+    /// timers would otherwise wait until it has caught up.
     pub(super) fn start(last: i64) -> Clock {
         Clock {
             wall: wall().saturating_add(ahead()).max(last),
@@ -29,16 +29,16 @@ impl Clock {
         self.wall.saturating_add(gone)
     }
 
-    /// When that time will be.
+    /// The instant at which this clock shows that time.
     pub(super) fn instant(&self, at: i64) -> Instant {
         let left = u64::try_from(at.saturating_sub(self.now())).unwrap_or(0);
-        // A day is as good as for ever: it is asked again by then.
+        // A day is long enough: the caller asks again by then.
         let left = left.min(24 * 60 * 60 * 1000);
         Instant::now() + std::time::Duration::from_millis(left)
     }
 }
 
-/// Wait until then; for ever, if there is no such time.
+/// Wait until then; for ever if there is no such time.
 pub(super) async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
@@ -46,7 +46,7 @@ pub(super) async fn until(at: Option<Instant>) {
     }
 }
 
-/// The time of the wall, in milliseconds since 1970.
+/// The system time, in milliseconds since 1970.
 pub(super) fn wall() -> i64 {
     let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     i64::try_from(wall.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)

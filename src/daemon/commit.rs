@@ -1,4 +1,4 @@
-//! What has come is taken in, made durable, and acted on.
+//! Queued events are applied to the state, written to the journal, and acted on, in this order.
 
 use std::time::{Duration, Instant};
 
@@ -9,30 +9,32 @@ use crate::engine::Event;
 use crate::journal::AppendFailed;
 use crate::model::Envelope;
 
-/// How many names are looked for in vain between two changes.
+/// How many unknown mesh names are remembered between two reads of the meshes. Each is looked for
+/// once.
 const MOST_UNKNOWN: usize = 1000;
-/// How soon the human is shown what has changed. What follows from it is done first.
+/// How long after a change the status is shown. The effects of the change are carried out first.
 const STATUS_DELAY: Duration = Duration::from_millis(20);
 
 impl Daemon {
-    /// Is what it stands on still there?
+    /// Check that the project and the journal are still there.
     pub(super) fn look_down(&mut self) {
         if let (None, Err(lost)) = (&self.lost, self.ground.check()) {
             self.lost = Some(lost);
         }
     }
 
-    /// Take in what waits, make it durable and act on it, until there is nothing left.
+    /// Apply all queued events, make them durable and carry out their effects, until the queue is
+    /// empty.
     pub(super) fn commit_queued(&mut self) {
-        // A journal that nobody can open any more remembers nothing.
+        // A journal whose file was removed remembers nothing.
         self.look_down();
         if self.lost.is_some() {
             return;
         }
         self.processes.let_go_of_the_gone();
         loop {
-            // A message of tx that is not written is written by the next start, as long as it folds
-            // the event that it came of.
+            // A message of tx that is not on the bus yet is written by the next start, provided
+            // that the event behind it is still in the journal and not only in a snapshot.
             self.store.may_snapshot(self.system_messages.are_written());
             let taken = self.take_all();
             let committed = taken.and_then(|()| self.store.commit());
@@ -71,8 +73,8 @@ impl Daemon {
                 if self.written_before.remove(&(from.clone(), id.clone())) {
                     continue;
                 }
-                // A mesh that appeared just now is picked up when it is first named. One
-                // that was looked for in vain is not, until something has changed.
+                // A new mesh is picked up when a message first names it. A name that was already
+                // looked for in vain is not looked for again until the meshes have changed.
                 if !self.store.state().knows_meshes_of(&arrived.envelope)
                     && self.unknown.len() < MOST_UNKNOWN
                     && self.unknown.insert((from.mesh.clone(), to.clone()))
@@ -91,8 +93,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// A file that does not say in full who wrote it is of the one that can have. If that
-    /// is not known, core is told who may have.
+    /// Fill in the writer of a file that does not say in full who wrote it, if only one worker can
+    /// have written it. Otherwise core is told who may have.
     fn with_writer(&self, event: Event) -> Event {
         let Event::Rejected(mut rejected) = event else {
             return event;
@@ -102,7 +104,7 @@ impl Daemon {
         };
         let state = self.store.state();
         let writer = state.writer(&unsigned).or_else(|_| {
-            // Nobody has that name, or several have: the note is still for who is at work.
+            // No worker has that name, or several do. The note still goes to whoever is at work.
             unsigned.name = None;
             state.writer(&unsigned)
         });
@@ -119,8 +121,8 @@ impl Daemon {
         }
     }
 
-    /// The meshes were read: tell the engine what has become of them, before what waits for
-    /// that. What was told of them in an earlier life is not told again.
+    /// The meshes were read. Tell the engine what has changed before any event that waits for them.
+    /// Problems that were reported in an earlier life are not reported again.
     pub(super) fn take_meshes(&mut self, read: Read) {
         let wanted = read.wanted;
         let mut events = self.meshes.take(read, self.store.state());

@@ -1,10 +1,10 @@
-//! Files on the bus become events. What the watcher says is a hint; the folder is the truth.
+//! Files on the bus become events. The watcher only gives hints; what counts is the folder.
 //!
-//! The watcher's callback only notes names. One thread looks at them: a finished write or
-//! a rename is taken at once, a bare link when it has stood for a while, and whatever was
-//! missed is found by a scan: at the start, when the watcher lost track, when the folder
-//! was gone, and now and then. Where nothing can be watched, because the machine has no
-//! watches left, it is found by scans alone. No file is ever edited, moved or removed.
+//! The watcher's callback only notes names. One thread looks at them. A file that was closed after
+//! writing or renamed is taken at once, a hard link after it has been unchanged for a while. Scans
+//! find what was missed: at the start, when the watcher lost track, when the folder was gone, and
+//! every half minute. If nothing can be watched because the machine has no watches left, scans find
+//! everything. No file is ever edited, moved or removed.
 
 mod fence;
 mod hints;
@@ -29,7 +29,7 @@ use hints::Shared;
 pub(super) use look::judge_of;
 use looker::Looker;
 
-/// The thread that looks, and how to reach it.
+/// A handle to the thread that looks at files.
 pub(super) struct Consumer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -42,13 +42,13 @@ pub(super) struct Known {
     files: HashMap<u64, AcceptedFile>,
 }
 
-/// A file as the journal took it in.
+/// A file that the journal has accepted or rejected.
 #[derive(Clone, Copy)]
 struct AcceptedFile {
     at: i64,
     /// The hash of the hash of its bytes.
     content: u64,
-    /// Nothing can come of a change to it any more.
+    /// A change to it has no effect any more.
     finished: bool,
 }
 
@@ -60,7 +60,7 @@ impl Known {
         }
     }
 
-    /// What a file was, and when. The last word on it stands.
+    /// Note what a file contained and when. A later note replaces an earlier one.
     pub(super) fn insert(&mut self, name: &str, hash: &str, at: i64, finished: bool) {
         let content = self.hasher.hash_one(hash);
         let taken = AcceptedFile {
@@ -79,7 +79,8 @@ impl Known {
 }
 
 impl Consumer {
-    /// Watch the bus, then scan it. What is found goes to the loop, then that all was seen.
+    /// Watch the bus, then scan it. The files go to the loop, followed by the word that all were
+    /// seen.
     pub(super) fn start(
         project: &Project,
         known: Known,
@@ -109,23 +110,23 @@ impl Consumer {
         })
     }
 
-    /// What tells when everything that was written before has been seen.
+    /// The fence that tells when every file written so far has been seen.
     pub(super) fn fence(&self) -> Fence {
         self.fence.clone()
     }
 
-    /// A file of this name is about to be written by tx itself.
+    /// Note that tx itself is about to write a file of this name.
     pub(super) fn expect_own(&self, name: &str) {
         self.shared.expect_own(OsStr::new(name));
     }
 
-    /// Look no more. Whoever waits for a fence is let through.
+    /// Stop the thread. Everyone who waits at a fence passes.
     pub(super) fn stop(&self) {
         self.shared.stop();
     }
 }
 
-/// However the thread ends, the loop hears of it.
+/// Tells the loop that the thread has ended, even if it panicked.
 struct Ending(mpsc::Sender<Input>);
 
 impl Drop for Ending {

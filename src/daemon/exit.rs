@@ -1,11 +1,11 @@
-//! The end of a process: what its record says, or what is to be assumed without one.
+//! How a process ended: by its record, or by what follows if there is none.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::attempt::{Attempt, Ended, Stand};
+use super::attempt::{Attempt, AttemptState, Ended};
 use super::blocking::run_blocking;
 use super::signals::kill_all;
 use crate::engine::{AttemptId, ProcessExit};
@@ -13,21 +13,21 @@ use crate::model::Mode;
 use crate::pane::Saw;
 use crate::project::is_passing;
 
-/// How often a record that cannot be read now is read again.
+/// How often tx retries to read a record.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// How long what is left of it may take to go when it is killed.
+/// How long killed processes may take to disappear.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 
 /// Why the end of a process is not known yet.
 enum Later {
-    /// Its record cannot be read now.
+    /// The record cannot be read now.
     Unread(io::Error),
-    /// Its wrapper was killed, and something of it goes on.
+    /// The wrapper was killed, and other processes of the attempt still run.
     Runs,
 }
 
-/// How a process ended whose wrapper is gone. What keeps its record from being read passes: its
-/// end is not made up meanwhile.
+/// How a process ended, after its wrapper is gone. If the record cannot be read now, tx tries again
+/// instead of guessing.
 pub(super) async fn of(attempt: &Attempt, pane: &AttemptId, mode: Mode) -> Saw {
     let deadline = Instant::now() + LEFTOVERS;
     loop {
@@ -43,14 +43,14 @@ pub(super) async fn of(attempt: &Attempt, pane: &AttemptId, mode: Mode) -> Saw {
     }
 }
 
-/// How did it end, as far as its files tell? What is left of it is killed.
+/// How it ended, by its files. Processes that are left are killed.
 fn look(attempt: &Attempt, mode: Mode, deadline: Instant) -> Result<Saw, Later> {
     let lost = |why: String| Saw::Exited {
         exit: ProcessExit::Lost { why },
         by_itself: true,
     };
-    match attempt.stand() {
-        Ok(Stand::Ended(ended)) => {
+    match attempt.state() {
+        Ok(AttemptState::Ended(ended)) => {
             let by_itself = is_by_itself(&ended, mode);
             match attempt.exit(ended) {
                 Ok(exit) => Ok(Saw::Exited { exit, by_itself }),
@@ -59,20 +59,23 @@ fn look(attempt: &Attempt, mode: Mode, deadline: Instant) -> Result<Saw, Later> 
             }
         }
         Err(error) if is_passing(&error) => Err(Later::Unread(error)),
-        Ok(Stand::Running(_)) if Instant::now() < deadline => {
+        Ok(AttemptState::Running(_)) if Instant::now() < deadline => {
             kill_all(&attempt.remains());
             Err(Later::Runs)
         }
-        Ok(Stand::Running(_) | Stand::Vanished | Stand::NotBegun | Stand::Revoked) => {
-            Ok(lost("it was killed".into()))
-        }
+        Ok(
+            AttemptState::Running(_)
+            | AttemptState::Vanished
+            | AttemptState::NotBegun
+            | AttemptState::Revoked,
+        ) => Ok(lost("it was killed".into())),
         Err(error) => Ok(lost(format!(
             "the record of its end cannot be read: {error}"
         ))),
     }
 }
 
-/// Can it not have come of losing its terminal?
+/// Whether losing its terminal cannot be the cause of this end.
 fn is_by_itself(ended: &Ended, mode: Mode) -> bool {
     match (ended, mode) {
         (Ended::NotStarted(_) | Ended::NotKept(_), _) => true,

@@ -1,16 +1,16 @@
-//! What an agent CLI says when it ends though its work is not done: that its account has no room,
-//! that nobody is logged in, or that there is no such session. None of it is a failure of the
-//! work, and none of it is made better by trying again at once.
+//! What an agent CLI prints when it ends without finishing its work: its account has reached a
+//! limit, nobody is logged in, or the session does not exist. None of this is a failure of the
+//! work, and an immediate retry does not help.
 
 use crate::engine::ProcessExit;
 use crate::model::{Pattern, Runtime};
 use crate::pane::Hook;
 use crate::runtime::reset;
 
-/// How much of what it printed last is looked at, in bytes.
+/// How many bytes of the end of its output are searched.
 const LAST: usize = 16 * 1024;
 
-/// What the program of a runtime says then.
+/// The patterns of a runtime.
 #[derive(Clone, Default)]
 pub(super) struct ExitPatterns {
     pub(super) session_in: Option<Pattern>,
@@ -33,7 +33,7 @@ impl ExitPatterns {
         }
     }
 
-    /// The session that it printed.
+    /// The session id in its output.
     pub(super) fn session(&self, exit: &ProcessExit) -> Option<String> {
         let ProcessExit::Code { stdout, .. } = exit else {
             return None;
@@ -42,8 +42,8 @@ impl ExitPatterns {
         Some(found.name("session")?.as_str().to_owned())
     }
 
-    /// What an exit really was, and a limit that it tells of. `screen` is what its pane shows,
-    /// where what it printed was not kept.
+    /// What an exit really means, and the limit that it names. `screen` is what the pane shows, for
+    /// programs whose output is not kept.
     pub(super) fn read(
         &self,
         exit: ProcessExit,
@@ -70,7 +70,7 @@ impl ExitPatterns {
         if let Some(why) = line(&self.session_gone) {
             return (None, ProcessExit::SessionGone { why });
         }
-        // It is said in several ways, not all of which name the time.
+        // The message has several forms, and not all of them name the time.
         let mut is_limited = false;
         let mut until = None;
         for found in self
@@ -92,7 +92,7 @@ impl ExitPatterns {
     }
 }
 
-/// How far the clock of this machine is ahead of UTC, in seconds.
+/// The local time's offset from UTC, in seconds.
 pub(super) fn utc_offset() -> i32 {
     chrono::Local::now().offset().local_minus_utc()
 }

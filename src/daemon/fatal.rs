@@ -11,41 +11,41 @@ use crate::tmux;
 /// Why the daemon could not run, or go on.
 #[derive(Debug, thiserror::Error)]
 pub enum FatalError {
-    /// Another one runs.
+    /// Another daemon runs.
     #[error(transparent)]
     Taken(#[from] LockTaken),
-    /// Its journal cannot be used.
+    /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] journal::Error),
-    /// There is no tmux to work in.
+    /// tmux cannot be used.
     #[error("{0}")]
     Tmux(#[from] tmux::Error),
-    /// A file or a folder of its own.
+    /// A file or folder of the daemon cannot be used.
     #[error("{path}: {error}", path = .path.display())]
     File {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error.
         error: io::Error,
     },
-    /// The project lies where its agents cannot be told that it is.
+    /// The path of the project cannot be passed to agents or tmux.
     #[error("{path:?} {why}: move the project")]
     Place {
-        /// Where it lies.
+        /// The path.
         path: PathBuf,
-        /// What is wrong with that.
+        /// What is wrong with the path.
         why: &'static str,
     },
-    /// Its settings are wrong.
+    /// The settings are wrong.
     #[error(transparent)]
     Settings(#[from] BadSettings),
-    /// What it stands on is gone.
+    /// The project or the state of tx was moved or removed.
     #[error(transparent)]
     Lost(#[from] Lost),
-    /// The thread that looks at files has failed.
+    /// The thread that watches the bus has failed.
     #[error("the messages are no longer watched: that is a fault of tx itself")]
     Blind,
-    /// The machine has no room for it.
+    /// The system refused a resource, such as a thread.
     #[error("{0}")]
     Machine(io::Error),
 }

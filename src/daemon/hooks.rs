@@ -1,5 +1,5 @@
-//! The hooks of one agent CLI: what they say is told to its pane, and what the pane decides is
-//! what they answer. Nothing is decided here.
+//! The hooks of one agent CLI. What a hook reports goes to its pane, and what the pane decides is
+//! the answer. Nothing is decided here.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,27 +19,28 @@ use crate::runtime::hook::{HookCall, HookOutput};
 /// A hook that was called, and where its answer goes.
 pub(super) struct Called {
     pub(super) call: HookCall,
-    /// It waits for a text that wakes its agent.
+    /// This call waits for a text that wakes the agent.
     pub(super) wake: bool,
     pub(super) answer: oneshot::Sender<Reply>,
 }
 
-/// What the hooks of one process have said, and those that wait.
+/// What the hooks of one process have reported, and the calls that wait for an answer.
 pub(super) struct Hooks {
     meanings: IndexMap<String, HookMeaning>,
     one_turn: bool,
-    /// The deliveries of this process are files that begin so.
+    /// The path prefix of this process's delivery files.
     turns: String,
-    /// A file of an earlier process that a text in its queue names, and the turn that it is now.
+    /// A delivery file of an earlier process that a queued text names, and the turn that it now
+    /// belongs to.
     queued: Option<(String, u32)>,
-    /// How many have waited.
+    /// How many calls have waited so far. This numbers them.
     count: u32,
     waiting: BTreeMap<u32, PendingHook>,
-    /// The session that was told of.
+    /// The session that the hooks named.
     pub(super) session: Option<String>,
-    /// The file with the conversation.
+    /// The transcript of the conversation.
     pub(super) transcript: Option<String>,
-    /// What was said last, until that is told.
+    /// The agent's last message, until it is reported.
     pub(super) said: Option<String>,
 }
 
@@ -49,7 +50,7 @@ struct PendingHook {
 }
 
 impl Hooks {
-    /// The hooks of a process with this folder.
+    /// The hooks of the process with this folder.
     pub(super) fn new(
         meanings: IndexMap<String, HookMeaning>,
         one_turn: bool,
@@ -68,29 +69,29 @@ impl Hooks {
         }
     }
 
-    /// A text that names this file is that turn.
+    /// From now on, a text that names this file is that turn.
     pub(super) fn expect(&mut self, file: &Path, turn: u32) {
         self.queued = Some((file.to_string_lossy().into(), turn));
     }
 
-    /// Does its program have none?
+    /// Whether the program has no hooks.
     pub(super) fn is_silent(&self) -> bool {
         self.meanings.is_empty()
     }
 
-    /// What a call means to the pane. One that needs no answer has it at once.
+    /// What a call means to the pane. A call that needs no answer is answered at once.
     pub(super) fn hear(&mut self, called: Called) -> Option<Saw> {
         let Called { call, wake, answer } = called;
         let wants = match self.meanings.get(&call.event) {
             _ if wake && !self.one_turn => Some(HookWants::Wake),
-            // A process of one turn ends it by its exit.
+            // A process that lives for one turn ends the turn by its exit.
             Some(HookMeaning::Ended) if !wake && !self.one_turn => Some(HookWants::EndOfTurn),
             Some(HookMeaning::Asks) if !wake => Some(HookWants::Permission(dialog(&call))),
             _ => None,
         };
         self.note(&call);
         let Some(wants) = wants else {
-            // Whoever called is gone if it takes no answer.
+            // If the answer cannot be sent, the caller is gone.
             let _ = answer.send(said(HookOutput::nothing()));
             return self.saw(&call).filter(|_| !wake);
         };
@@ -100,7 +101,7 @@ impl Hooks {
         Some(Saw::Request { request, wants })
     }
 
-    /// What was called while no daemon ran, in order.
+    /// The calls made while no daemon ran, in order.
     pub(super) fn kept(&mut self, folder: &Path) -> Vec<Saw> {
         let folder = folder.join("hooks");
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -121,13 +122,13 @@ impl Hooks {
     fn note(&mut self, call: &HookCall) {
         self.transcript = call.transcript.clone().or(self.transcript.take());
         self.said = call.said.clone().or(self.said.take());
-        // An agent that has only just come up may have nothing to resume yet.
+        // An agent that has just come up may have nothing to resume yet.
         if self.meanings.get(&call.event) != Some(&HookMeaning::Ready) {
             self.session = call.session.clone().or(self.session.take());
         }
     }
 
-    /// What a call says that nobody waits for.
+    /// What a call says if nobody waits for its answer.
     fn saw(&self, call: &HookCall) -> Option<Saw> {
         let hook = match self.meanings.get(&call.event)? {
             HookMeaning::Submitted => Hook::TakenUp(self.turn_in(call.prompt.as_deref()?)),
@@ -139,7 +140,7 @@ impl Hooks {
         Some(Saw::Hook(hook))
     }
 
-    /// The turn whose file a text names.
+    /// The turn that a text names the file of.
     fn turn_in(&self, text: &str) -> Option<u32> {
         if let Some((_, turn)) = self.queued.as_ref().filter(|(file, _)| text.contains(file)) {
             return Some(*turn);
@@ -149,7 +150,7 @@ impl Hooks {
         number.parse().ok()
     }
 
-    /// Answer a hook. What came of it is seen, if it was a text.
+    /// Answer a waiting call. If the answer was a text, the result says whether the agent took it.
     pub(super) fn answer(&mut self, request: u32, answer: HookAnswer) -> Option<Saw> {
         let waiting = self.waiting.remove(&request);
         let gives = matches!(answer, HookAnswer::Text(_));
@@ -168,7 +169,7 @@ impl Hooks {
             };
             waiting.answer.send(said(output)).is_ok()
         });
-        // One that is gone has taken nothing.
+        // A caller that is gone has taken nothing.
         let pasted = match sent {
             true => Pasted::There,
             false => Pasted::Changed,
@@ -176,7 +177,7 @@ impl Hooks {
         gives.then_some(Saw::Pasted(pasted))
     }
 
-    /// Wait for one of those that wait to be gone. Never, if none does.
+    /// Wait until one of the waiting callers is gone; for ever if none waits.
     pub(super) async fn one_is_gone(&mut self) -> Saw {
         let request = poll_fn(|context| {
             let mut waiting = self.waiting.iter_mut();
@@ -192,7 +193,7 @@ impl Hooks {
     }
 }
 
-/// A text as a hook gives it.
+/// The content of a text, for the answer of a hook.
 pub(super) fn content(text: &Text) -> Option<String> {
     match &text.content {
         Content::Line(line) => Some(line.clone()),

@@ -1,6 +1,6 @@
-//! Results that their task wanted in the core session: one line there points at the files. The
-//! human's pane is a pane like any other, which decides when that line is typed; a result that
-//! finds no moment stays in the inbox, and the human is told.
+//! Results that a task wants in the core session: tx types one line there that points at the files.
+//! The core pane is a [`Pane`] like any other and decides when the line is typed. A result that
+//! finds no moment stays in the inbox, and the human is notified.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -22,16 +22,16 @@ use crate::model::ScreenRules;
 use crate::pane::{Act, Content, Pane, PanePhase, Pasted, Report, Saw, Setup, Text};
 use crate::tmux::{Client, PaneId};
 
-/// How often a moment is looked for.
+/// How many times tx looks for a moment to type.
 const LOOKS: i64 = 9;
-/// More files than these are for the next line: programs fold up what is very long.
+/// The most files in one line. Programs fold up very long input.
 const MOST_FILES: usize = 5;
-/// They would run the line. So do those in `/etc/shells`.
+/// Shells would run the line as a command. So would those in `/etc/shells`.
 const SHELLS: [&str; 12] = [
     "ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "nu", "sh", "tcsh", "zsh",
 ];
 
-/// What came of a task that wants it in the core session.
+/// The result of a task that wants it in the core session.
 pub(super) struct Response {
     pub(super) number: MessageNo,
     pub(super) status: String,
@@ -42,21 +42,21 @@ pub(super) struct Response {
 
 /// Puts results into the core pane.
 pub(super) struct Injector {
-    /// Without a bound: each is a message that the journal has, and leaves when its time is up.
+    /// Unbounded: each entry is a message in the journal, and leaves the queue when its time is up.
     responses: mpsc::UnboundedSender<Response>,
 }
 
-/// What it takes.
+/// The task that types.
 struct InjectorTask {
     client: Client,
     clock: Clock,
     pane: Pane,
     terminal: Terminal,
-    /// The pane of the human's program, where it was looked at last.
+    /// The core pane, as of the last look.
     at: Option<PaneId>,
-    /// What waits, and until when; the first has waited longest.
+    /// The results that wait, and until when; the oldest first.
     waiting: VecDeque<(Response, i64)>,
-    /// The line that the pane was given last, by its number, and how many of those it has.
+    /// The number of the last line that the pane was given, and how many results that line names.
     offered: (u32, usize),
     notifier: Arc<Notifier>,
     inputs: mpsc::Sender<Input>,
@@ -97,16 +97,16 @@ impl Injector {
         Injector { responses }
     }
 
-    /// Put it there, when it can be done.
+    /// Type it there as soon as possible.
     pub(super) fn inject(&self, response: Response) {
-        // The task is there as long as this is.
+        // The task lives as long as this sender.
         let _ = self.responses.send(response);
     }
 }
 
 impl InjectorTask {
     async fn run(mut self, mut responses: mpsc::UnboundedReceiver<Response>) {
-        // Nobody looks there before there is something to say.
+        // The pane is not looked at before there is something to say.
         let Some(first) = responses.recv().await else {
             return;
         };
@@ -135,8 +135,8 @@ impl InjectorTask {
         self.waiting.push_back((response, until));
     }
 
-    /// Have a line typed about what waits, in place of the one that waits. One that is being
-    /// typed is waited for.
+    /// Offer the pane a line about the waiting results, in place of the line that it has. If that
+    /// line is being typed, wait for it.
     async fn offer(&mut self) {
         let chosen: Vec<&Response> = self
             .waiting
@@ -164,7 +164,7 @@ impl InjectorTask {
         Box::pin(self.take(Saw::Deliver(text))).await;
     }
 
-    /// Take in what was seen, and do what it leads to.
+    /// Tell the pane what was seen, and carry out what it decides.
     async fn take(&mut self, saw: Saw) {
         let mut acts: VecDeque<Act> = self.pane.step(self.clock.now(), saw).into();
         let mut is_free = false;
@@ -180,7 +180,7 @@ impl InjectorTask {
                     is_free |= self.hear(report).await;
                     continue;
                 }
-                // It is the human's own program: nobody starts, interrupts or ends it here.
+                // tx never starts, interrupts or ends the human's own program.
                 Act::Start
                 | Act::Revoke
                 | Act::Interrupt
@@ -209,13 +209,13 @@ impl InjectorTask {
         }
     }
 
-    /// What became of a line. Is it over, so that the next can be offered?
+    /// Take the pane's report on a line. True if the line is done and the next can be offered.
     async fn hear(&mut self, report: Report) -> bool {
         match report {
             Report::Delivered { .. } => {
                 let done = self.waiting.drain(..self.offered.1);
                 let done = done.map(|(response, _)| response.number).collect();
-                // If nobody hears it, they stay unread.
+                // If the loop has ended, the results stay unread.
                 let _ = self.inputs.send(Input::Read(done)).await;
                 true
             }
@@ -246,13 +246,13 @@ impl InjectorTask {
     }
 }
 
-/// How far apart two looks are that both find the program waiting, in milliseconds.
+/// The time between two looks that both find the program waiting, in milliseconds.
 fn apart() -> i64 {
     i64::try_from(still().as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Has the program of a pane its terminal for itself, and is it no shell? What cannot be
-/// known is none.
+/// Whether the program of a pane has its terminal to itself and is not a shell. False if that
+/// cannot be known.
 fn has_terminal(pid: i32) -> bool {
     let Some(pid) = Pid::from_raw(pid) else {
         return false;
@@ -260,7 +260,7 @@ fn has_terminal(pid: i32) -> bool {
     let Some(program) = program_of(pid) else {
         return false;
     };
-    // One that was replaced since has lost its name.
+    // A program that was replaced since has lost its name.
     at_terminal_of(pid) == Some(pid) && program.exists() && !is_shell(&program)
 }
 
@@ -274,8 +274,8 @@ fn is_shell(program: &Path) -> bool {
             .any(|line| line.starts_with('/') && real(line.trim()))
 }
 
-/// One line that points at the files. What others named is in it only where it is harmless,
-/// whatever reads it.
+/// One line that points at the files. Names that others chose appear in it only if they are
+/// harmless to any program.
 fn line_for(responses: &[&Response]) -> String {
     let named = responses.iter().map(|response| {
         let from = &response.notification.from;

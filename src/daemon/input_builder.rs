@@ -1,48 +1,41 @@
 //! What a worker is to be given, cloned out of the state and the journal as they are after the
-//! commit. The loop does this; files are read and written by [`TurnInput`], beside it.
-
-use std::path::{Path, PathBuf};
+//! commit.
+//!
+//! This runs on the loop, so it reads the journal and no other file. [`TurnInput`] reads and writes
+//! files, on a thread of its own. [`job_input`](super::job_input) does the same for jobs.
 
 use base16ct::lower::encode_string;
-use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::delivered_message::{BusFile, DeliveredMessage};
-use super::jobs::{Batch, JobInput};
+use super::delivered_message::DeliveredMessage;
 use super::meshes::MeshFiles;
 use super::process::Manner;
 use super::processes::Start;
 use super::turn_input::TurnInput;
-use crate::engine::{
-    Arrived, AttemptId, Event, GitJob, Job, JobOwner, JobPlace, JobResult, MessageNo,
-    MessageRecord, ProcessExit, State, Step, Turn, Work,
-};
+use crate::engine::{AttemptId, Event, MessageNo, ProcessExit, State, Turn, Work};
 use crate::format::prompt::{Stage, stage};
-use crate::git::GitOrder;
-use crate::journal::{Error, Reader, Store, StoredMessage};
-use crate::model::{Address, Agent, Feature, Kind, Manifest, ManifestCheck, Mesh, Rearmatter};
-use crate::project::{Project, Task, fill_placeholders, workspace, worktree_folder};
+use crate::journal::{Error, Store};
+use crate::model::{Address, ManifestCheck, Mesh};
+use crate::project::{Project, fill_placeholders};
 use crate::runtime::uses_session;
 
-/// Where everything is that is handed over.
+/// What the input of a turn or a job is taken from.
 pub(super) struct InputBuilder<'a> {
     pub(super) project: &'a Project,
     pub(super) meshes: &'a MeshFiles,
     pub(super) store: &'a Store,
 }
 
-/// What a spawn asks for besides the pane.
+/// What the engine asks for with a spawn, apart from the pane.
 pub(super) struct SpawnOptions {
     pub(super) session: Option<String>,
     pub(super) model: Option<String>,
     pub(super) turn: Option<Turn>,
 }
 
-/// What the engine adds to the environment of jobs: texts, and files with the texts of messages.
-type AddedValues = (Vec<(String, String)>, Vec<(String, Vec<MessageNo>)>);
-
 impl InputBuilder<'_> {
-    /// What it takes to start a process; or why it cannot be, as the engine is told.
+    /// What is needed to start a process. The error is the event that tells the engine why it
+    /// cannot start.
     pub(super) fn start(&self, pane: AttemptId, wanted: SpawnOptions) -> Result<Start, Event> {
         let SpawnOptions {
             session,
@@ -54,7 +47,7 @@ impl InputBuilder<'_> {
             let (pane, exit) = (pane.clone(), ProcessExit::NotStarted { why });
             Event::PaneExited { pane, exit }
         })?;
-        // Without one it is not started, and that is said by whoever tries.
+        // Without a runtime the process is not started. The launch says so.
         let runtime = turn_input.runtime.clone().unwrap_or_default();
         let agent = &turn_input.agent;
         let mode = runtime.mode_of(agent);
@@ -73,7 +66,7 @@ impl InputBuilder<'_> {
         })
     }
 
-    /// A worker, with the messages that it is given.
+    /// What a worker is given, with these messages.
     pub(super) fn turn_input(
         &self,
         pane: &AttemptId,
@@ -150,7 +143,7 @@ impl InputBuilder<'_> {
         })
     }
 
-    /// What a worker is told of the state of the workflow that its work belongs to.
+    /// What a worker is told about the state of its workflow.
     fn stage(&self, worker: &Address, mesh: &Mesh, work: &Work) -> String {
         let state = self.store.state();
         let id = state.machine_behind(work);
@@ -168,7 +161,7 @@ impl InputBuilder<'_> {
         format!("\n{told}\n")
     }
 
-    /// Is this the first work of a worker in a run that began with another message?
+    /// Whether this is the first work of a worker in a run that began with another message.
     fn comes_later(&self, worker: &Address, messages: &[MessageNo]) -> bool {
         let state = self.store.state();
         let first = messages.first().and_then(|first| state.message(*first));
@@ -180,7 +173,7 @@ impl InputBuilder<'_> {
         !messages.contains(&run) && before != Some(run)
     }
 
-    /// The files that have to be there before a turn: what others have finished in this run.
+    /// The files that have to exist before a turn: those of agents that have finished in this run.
     fn reads(&self, mesh: &Mesh, worker: &Address, given: Option<MessageNo>) -> Vec<ManifestCheck> {
         let state = self.store.state();
         let in_hand = || state.worker(worker)?.status.work()?.messages().next();
@@ -191,8 +184,8 @@ impl InputBuilder<'_> {
             .checks_before(&worker.agent, &finished.unwrap_or_default())
     }
 
-    /// The first message of the run of what a worker is given, or has in hand: what one task of
-    /// core's causes shares an output folder.
+    /// The first message of the run that a worker is given work of, or works in. All work that one
+    /// task of core causes shares an output folder.
     fn task(
         &self,
         worker: &Address,
@@ -209,7 +202,7 @@ impl InputBuilder<'_> {
         if let Some(run) = task.run {
             task = history.message(run)?.unwrap_or(task);
         }
-        content(self.store.reader(), &task, worker).map(Some)
+        DeliveredMessage::read(self.store.reader(), &task, worker).map(Some)
     }
 
     fn contents(
@@ -219,222 +212,12 @@ impl InputBuilder<'_> {
     ) -> Result<Vec<DeliveredMessage>, Error> {
         let each = messages.iter().filter_map(|number| {
             let held = self.store.state().message(*number)?;
-            Some(self.content_with_quotes(&held.facts, to))
+            Some(DeliveredMessage::with_quotes(self.store, &held.facts, to))
         });
         each.collect()
     }
 
-    /// A message, with the texts that it quotes below it.
-    fn content_with_quotes(
-        &self,
-        facts: &MessageRecord,
-        to: &Address,
-    ) -> Result<DeliveredMessage, Error> {
-        let mut whole = content(self.store.reader(), facts, to)?;
-        if let Some(criteria) = &facts.criteria {
-            whole.body += &fulfil(criteria);
-        }
-        for quoted in &facts.quotes {
-            let Some(facts) = self.store.history().message(*quoted)? else {
-                continue;
-            };
-            let text = match self.store.reader().contents(&facts)? {
-                None => continue,
-                Some(StoredMessage::Own(text)) => text,
-                Some(StoredMessage::File(arrived)) => {
-                    let from = arrived.body.start;
-                    arrived.text.get(from..).unwrap_or_default().to_owned()
-                }
-            };
-            let (id, from, headline) = (&facts.id, &facts.from, &facts.headline);
-            let status = facts.status.as_ref().map(|word| format!(", status {word}"));
-            let status = status.unwrap_or_default();
-            whole.body += &format!("\n\n# `{id}` from {from}{status}: {headline}\n\n{text}");
-            whole.body += &facts.criteria.as_deref().map(fulfil).unwrap_or_default();
-        }
-        Ok(whole)
-    }
-
-    /// Jobs, with what they read and where they run; or why they cannot, as the engine is told.
-    pub(super) fn batch(
-        &self,
-        owner: JobOwner,
-        job: u32,
-        place: &JobPlace,
-        jobs: Vec<Job>,
-        (env, files): AddedValues,
-    ) -> Result<Batch, Event> {
-        let root = self.project.root.clone();
-        let mut meshes = self.store.state().meshes();
-        let mesh = meshes.find(|loaded| loaded.mesh.name == place.mesh);
-        let worktree = mesh.and_then(|loaded| {
-            let (rules, feature) = (loaded.mesh.worktree.as_ref(), place.feature.as_ref());
-            worktree_folder(self.project, rules, feature)
-        });
-        let folder = worktree.clone().unwrap_or_else(|| root.clone());
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        let mut environment = vec![
-            ("TX_ROOT".to_owned(), text(&root)),
-            ("TX_WORKDIR".to_owned(), text(&folder)),
-        ];
-        environment.extend(env);
-        let input_of = |job: &Job| match job {
-            Job::Gate { stdin, .. } => self.text(*stdin).map(JobInput::Stdin),
-            Job::Git(job) => {
-                let order = self.git_order(job, place, worktree.clone())?;
-                let order = order.map_or_else(String::new, |order| json!(order).to_string());
-                Ok(JobInput::Stdin(order))
-            }
-            Job::Gather { results, .. } => {
-                let results = results.iter().map(|number| self.result(place, *number));
-                results.collect::<Result<_, _>>().map(JobInput::Results)
-            }
-            Job::Script { .. } | Job::File { .. } | Job::Commit { .. } => {
-                Ok(JobInput::Stdin(String::new()))
-            }
-        };
-        let inputs: Result<Vec<JobInput>, Error> = jobs.iter().map(input_of).collect();
-        let files = files.into_iter().map(|(name, numbers)| {
-            let texts = numbers.into_iter().map(|number| self.text(Some(number)));
-            let texts: Result<Vec<String>, Error> = texts.collect();
-            Ok((name, texts?.join("\n\n")))
-        });
-        let files: Result<Vec<(String, String)>, Error> = files.collect();
-        let read = inputs.and_then(|inputs| Ok((inputs, files?, self.run_of(place)?)));
-        match read {
-            Ok((inputs, files, run)) => {
-                let mut jobs = jobs;
-                if let Some((mesh, first)) = &run {
-                    let task = task_of(first, place.feature.as_ref());
-                    let workspace = self.workspace_of(mesh, task);
-                    for name in ["TX_WORKSPACE", "workspace"] {
-                        environment.extend(workspace.clone().map(|path| (name.to_owned(), path)));
-                    }
-                    for job in &mut jobs {
-                        if let Job::File { path, .. } = job {
-                            *path = fill_placeholders(path, mesh, task);
-                        }
-                    }
-                }
-                Ok(Batch {
-                    owner,
-                    job,
-                    jobs: jobs.into_iter().zip(inputs).collect(),
-                    folder,
-                    root,
-                    until_failure: false,
-                    environment,
-                    files,
-                })
-            }
-            Err(error) => Err(Event::JobsFinished {
-                owner,
-                job,
-                results: jobs
-                    .iter()
-                    .map(|_| JobResult::failed(error.to_string()))
-                    .collect(),
-            }),
-        }
-    }
-
-    /// What is to be done with git; `None`: there is no feature to do it for.
-    fn git_order(
-        &self,
-        job: &GitJob,
-        place: &JobPlace,
-        worktree: Option<PathBuf>,
-    ) -> Result<Option<GitOrder>, Error> {
-        let root = self.project.root.clone();
-        let feature = place.feature.clone();
-        Ok(match (job, worktree.clone().zip(feature.clone())) {
-            (GitJob::Create, Some((path, feature))) => Some(GitOrder::Create {
-                root,
-                path,
-                feature,
-                messages: self.project.messages(),
-            }),
-            (GitJob::Remove, Some((path, feature))) => Some(GitOrder::Remove {
-                root,
-                path,
-                feature,
-            }),
-            (GitJob::Create | GitJob::Remove, None) => None,
-            (GitJob::Commit { outcome }, _) => {
-                let facts = self.store.history().message(*outcome)?;
-                let message = facts.map(|facts| {
-                    let (headline, from, id) = (&facts.headline, &facts.from, &facts.id);
-                    format!("{headline}\n\nAgent: {from}\nMessage: {id}\n")
-                });
-                Some(GitOrder::Commit {
-                    folder: worktree.unwrap_or_else(|| root.clone()),
-                    root,
-                    message: message.unwrap_or_default(),
-                })
-            }
-            (GitJob::Changes, tree) => Some(GitOrder::Changes {
-                root,
-                feature: tree.map(|(_, feature)| feature),
-            }),
-        })
-    }
-
-    /// A result of a block: its author, as the others of its mesh call it, and its body.
-    fn result(&self, place: &JobPlace, number: MessageNo) -> Result<(String, String), Error> {
-        let Some(facts) = self.store.history().message(number)? else {
-            return Ok((String::new(), String::new()));
-        };
-        let author = facts.from.to_string();
-        let own = format!("{}/", place.mesh);
-        let author = author.strip_prefix(&own).unwrap_or(&author).to_owned();
-        let text = match self.store.reader().contents(&facts)? {
-            None => String::new(),
-            Some(StoredMessage::Own(text)) => text,
-            Some(StoredMessage::File(arrived)) => arrived.body().to_owned(),
-        };
-        Ok((author, text))
-    }
-
-    fn text(&self, number: Option<MessageNo>) -> Result<String, Error> {
-        let history = self.store.history();
-        let Some(facts) = number
-            .map(|number| history.message(number))
-            .transpose()?
-            .flatten()
-        else {
-            return Ok(String::new());
-        };
-        Ok(self.store.reader().text_of(&facts)?.unwrap_or_default())
-    }
-
-    /// The mesh that jobs are for, and the first message of their run.
-    fn run_of(&self, place: &JobPlace) -> Result<Option<(&Mesh, MessageRecord)>, Error> {
-        let mut meshes = self.store.state().meshes();
-        let mesh = meshes.find(|loaded| loaded.mesh.name == place.mesh);
-        let (Some(mesh), Some(run)) = (mesh, place.run) else {
-            return Ok(None);
-        };
-        let first = self.store.history().message(run)?;
-        Ok(first.map(|first| (&mesh.mesh, first)))
-    }
-
-    /// The output folder of a run, if its mesh has one.
-    fn workspace_of(&self, mesh: &Mesh, task: Task) -> Option<String> {
-        // That of the mesh, not of one agent.
-        let agent = Agent {
-            workspace: None,
-            ..mesh.agents.values().next()?.clone()
-        };
-        let at = worktree_folder(self.project, mesh.worktree.as_ref(), task.feature);
-        let at = at.unwrap_or_else(|| self.project.root.clone());
-        let folder = workspace(&at, mesh, &agent, Some(task));
-        let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
-        // The files of a manifest are somewhere, also without a workspace.
-        let own = || Manifest::default_workspace(&mesh.name);
-        folder.or_else(|| (!mesh.manifest.is_empty()).then(own))
-    }
-
-    /// A session of its own, in the form that every agent CLI takes.
+    /// A new session id, in the form that every agent CLI accepts.
     fn new_session(&self, pane: &AttemptId) -> String {
         let state: &State = self.store.state();
         let seed = format!(
@@ -446,7 +229,7 @@ impl InputBuilder<'_> {
             state.seq()
         );
         let hex = encode_string(&Sha256::digest(seed)[..16]);
-        // Version 8 of a UUID: what is in it is nobody's business.
+        // Version 8 of a UUID: its content is free.
         format!(
             "{}-{}-8{}-a{}-{}",
             &hex[..8],
@@ -456,62 +239,4 @@ impl InputBuilder<'_> {
             &hex[20..32]
         )
     }
-}
-
-/// What work must fulfil, below its task.
-fn fulfil(criteria: &str) -> String {
-    format!("\n\n# What the work must fulfil\n\n{criteria}")
-}
-
-/// What a workspace is named for.
-fn task_of<'a>(first: &'a MessageRecord, feature: Option<&'a Feature>) -> Task<'a> {
-    Task {
-        id: first.id.as_str(),
-        headline: first.headline.as_str(),
-        feature,
-    }
-}
-
-/// A message as its recipient reads it, from the journal: its file may be gone.
-fn content(
-    reader: &Reader,
-    facts: &MessageRecord,
-    to: &Address,
-) -> Result<DeliveredMessage, Error> {
-    let delivery = facts.delivery(to);
-    let mut steps = delivery.iter().flat_map(|delivery| &delivery.ladder);
-    let mut content = DeliveredMessage {
-        id: facts.id.clone(),
-        from: facts.from.clone(),
-        kind: delivery.map_or(Kind::Update, |delivery| delivery.kind),
-        was_delivered: steps.any(|taken| taken.step == Step::Delivered),
-        headline: facts.headline.to_string(),
-        status: facts.status.clone(),
-        in_reply_to: Vec::new(),
-        body: String::new(),
-        rearmatter: Rearmatter::default(),
-        command: None,
-        feature: None,
-        file: None,
-    };
-    match reader.contents(facts)? {
-        None => {}
-        Some(StoredMessage::Own(text)) => content.body = text,
-        Some(StoredMessage::File(arrived)) => {
-            content.body = arrived.body().to_owned();
-            let Arrived {
-                path,
-                text,
-                envelope,
-                rearmatter,
-                ..
-            } = *arrived;
-            content.in_reply_to = envelope.in_reply_to;
-            content.command = envelope.command;
-            content.feature = envelope.feature;
-            content.rearmatter = rearmatter;
-            content.file = Some(BusFile { name: path, text });
-        }
-    }
-    Ok(content)
 }

@@ -1,4 +1,4 @@
-//! The beginning of a process: what is laid out for it, and whether its wrapper has begun.
+//! The start of a process: writing what it needs, opening its window, and waiting for its wrapper.
 
 use std::path::Path;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::attempt::{Attempt, Ended, Stand};
+use super::attempt::{Attempt, AttemptState, Ended};
 use super::attempts;
 use super::blocking::run_blocking;
 use super::processes::{Start, World};
@@ -18,15 +18,15 @@ use crate::tmux::{Client, Error, PaneId, Window};
 
 /// How long a wrapper may take to begin.
 const BEGINS: Duration = Duration::from_secs(20);
-/// How often something that a full disk keeps from being done is tried.
+/// How often tx retries after a full disk.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// How long what is left of an earlier process may take to go when it is killed.
+/// How long the killed processes of an earlier attempt may take to disappear.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 
-/// Something that is waited for beside everything else.
+/// A future that the task of a process waits for beside other things.
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Wait for it; for ever, if there is nothing to wait for.
+/// Wait for it; for ever if there is nothing to wait for.
 pub(super) async fn wait<T>(waiting: &mut Option<BoxFuture<T>>) -> T {
     match waiting {
         Some(waiting) => waiting.await,
@@ -34,8 +34,8 @@ pub(super) async fn wait<T>(waiting: &mut Option<BoxFuture<T>>) -> T {
     }
 }
 
-/// Order a process, and open a window for it, in place of a dead pane if there is one.
-pub(super) async fn order(
+/// Prepare a process, and open a window for it. A dead pane of the worker is used again.
+pub(super) async fn launch(
     world: &World,
     attempt: &Attempt,
     start: Start,
@@ -53,46 +53,47 @@ pub(super) async fn order(
     })
 }
 
-/// Write what its wrapper reads, when nothing of an earlier process is left.
+/// Write what the wrapper reads, after every process of an earlier attempt is gone.
 fn lay_out(run: &Path, attempt: &Attempt, start: &Start, program: &str) -> Result<(), ProcessExit> {
     be_alone(run, &start.pane).map_err(not_started)?;
-    // If they cannot be removed they take up room.
+    // Folders that cannot be removed only take up room.
     let _ = attempts::clear_old(run, &start.pane);
-    let unwritten = |error| not_started(format!("its order cannot be written: {error}"));
+    let unwritten = |error| not_started(format!("what it is to run cannot be written: {error}"));
     attempt.make().map_err(unwritten)?;
-    let (order, prompt) = start.order(program)?;
-    attempt.order(&order, &prompt).map_err(unwritten)
+    let (spec, prompt) = start.launch_spec(program)?;
+    attempt.prepare(&spec, &prompt).map_err(unwritten)
 }
 
 fn not_started(why: String) -> ProcessExit {
     ProcessExit::NotStarted { why }
 }
 
-/// Wait until its wrapper has begun. Nobody tells; it takes some milliseconds.
+/// Wait until the wrapper has begun. There is no event for it, so this polls; it takes some
+/// milliseconds.
 pub(super) async fn has_begun(
     attempt: Attempt,
     client: Client,
     at: PaneId,
-) -> Result<Stand, ProcessExit> {
+) -> Result<AttemptState, ProcessExit> {
     let deadline = Instant::now() + BEGINS;
     let mut pause = Duration::from_millis(1);
     loop {
         let looked = attempt.clone();
-        let stand = match run_blocking(move || looked.stand()).await {
+        let state = match run_blocking(move || looked.state()).await {
             Err(error) if is_passing(&error) && Instant::now() < deadline => {
                 sleep(Duration::from_millis(100)).await;
                 continue;
             }
-            stand => stand.map_err(|error| not_started(error.to_string()))?,
+            state => state.map_err(|error| not_started(error.to_string()))?,
         };
-        match stand {
-            Stand::Ended(Ended::NotStarted(why)) => return Err(not_started(why)),
-            Stand::Running(_)
-            | Stand::Ended(Ended::Code(_) | Ended::Signal(_) | Ended::NotKept(_))
-            | Stand::Vanished => return Ok(stand),
-            Stand::NotBegun if is_lost(&client, &at) => return Err(cut_off()),
-            Stand::NotBegun if Instant::now() < deadline => {}
-            Stand::NotBegun | Stand::Revoked => {
+        match state {
+            AttemptState::Ended(Ended::NotStarted(why)) => return Err(not_started(why)),
+            AttemptState::Running(_)
+            | AttemptState::Ended(Ended::Code(_) | Ended::Signal(_) | Ended::NotKept(_))
+            | AttemptState::Vanished => return Ok(state),
+            AttemptState::NotBegun if is_lost(&client, &at) => return Err(cut_off()),
+            AttemptState::NotBegun if Instant::now() < deadline => {}
+            AttemptState::NotBegun | AttemptState::Revoked => {
                 return Err(not_started("its wrapper did not begin".into()));
             }
         }
@@ -101,8 +102,8 @@ pub(super) async fn has_begun(
     }
 }
 
-/// See to it that it never begins. False: it has. Where nobody can tell, because the disk is
-/// full, another must not be started either.
+/// Make sure that it never begins. False: it has already begun. While that cannot be known, because
+/// the disk is full, no other attempt may start either.
 pub(super) async fn revoke(attempt: &Attempt, pane: &AttemptId) -> bool {
     loop {
         let revoked = attempt.clone();
@@ -116,12 +117,12 @@ pub(super) async fn revoke(attempt: &Attempt, pane: &AttemptId) -> bool {
     }
 }
 
-/// Is the server that a pane is in no longer there, as far as is known?
+/// Whether the pane's tmux server is gone, as far as tx knows.
 pub(super) fn is_lost(client: &Client, at: &PaneId) -> bool {
     Some(at.server()) != client.server().borrow().as_ref()
 }
 
-/// Open its window, with the wrapper in it.
+/// Open a window that runs the wrapper.
 async fn open(
     world: &World,
     attempt: &Attempt,
@@ -146,7 +147,7 @@ async fn open(
     world.client.open(window, dead).await
 }
 
-/// See to it that nothing of an earlier process of this worker runs.
+/// Kill every process of earlier attempts of this worker.
 fn be_alone(run: &Path, pane: &AttemptId) -> Result<(), String> {
     let deadline = Instant::now() + LEFTOVERS;
     loop {

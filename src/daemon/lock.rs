@@ -1,8 +1,8 @@
-//! At most one daemon in a project: a file that it has locked, and that says who it is.
+//! At most one daemon runs in a project: it holds the lock of a file that says who it is.
 //!
-//! The lock is the system's, so it goes with the process, however that ends. What the
-//! file says counts only while it is locked. Whoever removes the file does not remove the
-//! daemon: so it locks the folder of the project too, which stays.
+//! The operating system releases the lock when the process ends, in any way. The content of the
+//! file counts only while it is locked. Removing the file does not remove the daemon, so the daemon
+//! also locks the project's folder.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek};
@@ -19,8 +19,8 @@ use crate::journal::FileId;
 use crate::model::to_the_second;
 use crate::project::{Project, make_private_folder};
 
-/// How often, and how far apart, a lock is tried. Those who only look hold it for a
-/// moment, and one that has just been taken says nothing yet.
+/// How often a lock is tried. A process that only looks holds the lock for a moment, and a daemon
+/// that has just taken it has not written its name yet.
 const TRIES: u32 = 20;
 const BETWEEN: Duration = Duration::from_millis(10);
 
@@ -28,36 +28,36 @@ const BETWEEN: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct DaemonLock {
     file: File,
-    /// The folder of the project, locked unless somebody else's process has it.
+    /// The project's folder. It is locked unless another process has it.
     root: File,
     running: Running,
 }
 
-/// The daemon that runs.
+/// A running daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Running {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
     /// When it started, in milliseconds since 1970.
     pub since: i64,
-    /// It cannot watch the folder of messages, and looks at it now and then instead.
+    /// It cannot watch the bus, and scans it instead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scanning: bool,
-    /// Its PATH, which its agents' programs are looked up by.
+    /// Its PATH. The programs of its agents are looked up there.
     #[serde(default)]
     pub path: Option<String>,
 }
 
-/// Why the lock was not given.
+/// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockTaken {
-    /// A daemon has it.
+    /// A daemon holds it.
     #[error("tx runs already in this project, as process {}, since {}: `tx attach` shows its agents, `tx stop` ends it", .0.pid, to_the_second(.0.since))]
     By(Running),
-    /// Somebody has it who does not say who.
+    /// An unknown process holds it.
     #[error("{} is locked by a process that is no daemon of tx: end it, then try again", .0.display())]
     BySomebody(PathBuf),
-    /// A daemon has it whose own files were removed.
+    /// The daemon that holds it has lost its own files.
     #[error(
         "a tx whose `.ai/tx/state` was removed still runs in this project, as process {0}: it ends by itself within seconds, else by `kill {0}`; then try again"
     )]
@@ -74,7 +74,7 @@ pub enum LockTaken {
 }
 
 impl DaemonLock {
-    /// Be the daemon of this project, unless there is one.
+    /// Become the daemon of this project, unless there is one.
     pub fn take(project: &Project) -> Result<DaemonLock, LockTaken> {
         let path = project.lock();
         let running = Running {
@@ -104,20 +104,20 @@ impl DaemonLock {
         Ok(lock)
     }
 
-    /// Say to whoever looks whether the messages can be watched.
+    /// Write into the file whether the bus is scanned instead of watched.
     pub fn set_scanning(&mut self, scanning: bool) -> io::Result<()> {
         self.running.scanning = scanning;
         self.say()
     }
 
-    /// Write who this is. Whoever reads it in between reads it again.
+    /// Write who holds the lock. A reader that sees half of it reads again.
     fn say(&self) -> io::Result<()> {
         let text = serde_json::to_vec(&self.running)?;
         self.file.set_len(0)?;
         self.file.write_all_at(&text, 0)
     }
 
-    /// What this daemon stands on, to be looked at again and again.
+    /// The files that this daemon depends on, to be checked regularly.
     pub(super) fn ground(&self, project: &Project) -> io::Result<Ground> {
         let id = |found: Metadata| (found.dev(), found.ino());
         Ok(Ground {
@@ -131,7 +131,7 @@ impl DaemonLock {
     }
 }
 
-/// The folder and the files that a daemon has open, as they were when it started.
+/// The folder and files that a daemon has open, as they were at the start.
 #[derive(Debug)]
 pub(super) struct Ground {
     root: (PathBuf, FileId),
@@ -139,10 +139,10 @@ pub(super) struct Ground {
     files: Vec<(PathBuf, FileId)>,
 }
 
-/// What a daemon stood on is gone.
+/// The project or the state of a daemon is gone.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Lost {
-    /// The folder of the project has another name.
+    /// The project's folder was moved.
     #[error("the project was moved from {} to {} while tx ran, so tx has ended here, and its agents too: `tx -C {} start` goes on where it was; nothing is lost", .from.display(), .to.display(), .to.display())]
     Moved {
         /// Where it was.
@@ -150,15 +150,15 @@ pub enum Lost {
         /// Where it is.
         to: PathBuf,
     },
-    /// The folder of the project is gone, and the system does not say where to.
+    /// The project's folder is gone, and the system does not say where to.
     #[error("the project {} is gone, so tx has ended, and its agents too: if you moved it, `tx -C DIR start` goes on where it was", .0.display())]
     Removed(PathBuf),
-    /// A file of its state is gone, or another.
+    /// A file of the state was removed or replaced.
     #[error("{} was removed or replaced while tx ran, so tx has ended, and its agents too: {}", .path.display(), way_back(.copy.as_deref()))]
     State {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Where the journal was saved to.
+        /// The copy of the journal that was saved.
         copy: Option<PathBuf>,
     },
 }
@@ -178,7 +178,7 @@ fn way_back(copy: Option<&Path>) -> String {
 }
 
 impl Ground {
-    /// Is all of it there? What cannot be looked at for another reason is.
+    /// Check that everything is still there. What cannot be checked counts as there.
     pub(super) fn check(&self) -> Result<(), Lost> {
         let (root, id) = &self.root;
         if !is_same(root, *id) {
@@ -209,8 +209,8 @@ fn is_same(path: &Path, id: FileId) -> bool {
     }
 }
 
-/// Lock the folder of the project. Anybody who may read it can lock it, so only a process
-/// of this very user counts.
+/// Lock the project's folder. Every user who may read the folder can lock it, so only a process of
+/// the same user counts.
 fn lock_root(root: &Path) -> Result<File, LockTaken> {
     let failed = |error| LockTaken::Failed {
         path: root.into(),
@@ -225,7 +225,7 @@ fn lock_root(root: &Path) -> Result<File, LockTaken> {
                 Some(pid) => return Err(LockTaken::Unseen(pid)),
                 None => break,
             },
-            // Not every file system can lock a folder; the file is locked.
+            // Not every file system can lock a folder. The file is locked anyway.
             Err(TryLockError::Error(_)) => break,
         }
     }
@@ -235,8 +235,8 @@ fn lock_root(root: &Path) -> Result<File, LockTaken> {
 impl Drop for DaemonLock {
     fn drop(&mut self) {
         let _ = self.file.set_len(0);
-        // To close them is not enough: a child process that is just being started has them
-        // open too. If this fails, the locks go when that one begins.
+        // Closing the files is not enough: a child process that is just being started has them open
+        // too. If unlocking fails, the locks go when that child runs its program.
         let _ = self.root.unlock();
         let _ = self.file.unlock();
     }
@@ -267,12 +267,12 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Who has it locked.
+/// The daemon that holds the lock.
 fn look(path: &Path) -> Option<Running> {
     let mut file = File::open(path).ok()?;
     for _ in 0..TRIES {
         match file.try_lock_shared() {
-            // Whoever looks at the same time shares it.
+            // Another process that only looks shares the lock.
             Ok(()) => {
                 let _ = file.unlock();
                 return None;

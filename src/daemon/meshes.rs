@@ -1,4 +1,4 @@
-//! The meshes of the project, kept in step with its files while tx runs.
+//! The meshes of the project, read again whenever their files change.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -20,29 +20,29 @@ use crate::model::{Agent, Diagnostic, Mode, Name};
 use crate::project::{Catalogue, MeshEntry, MeshSource, Project};
 use crate::runtime::{Runtimes, uses_session};
 
-/// An editor writes a file in several steps: they are waited for.
+/// An editor writes a file in several steps. Wait this long for the last one.
 const STEPS: Duration = Duration::from_millis(50);
 
-/// How often meshes are read where they cannot be watched.
+/// How often meshes are read if they cannot be watched.
 const UNWATCHED: Duration = Duration::from_secs(5);
 
-/// Where the meshes are, and what was said of those that are broken.
+/// Where the meshes are, and what was reported about broken ones.
 pub(super) struct MeshFiles {
     root: PathBuf,
     places: HashMap<Name, MeshSource>,
-    /// What runs their agents.
+    /// The runtimes of the project.
     runtimes: Runtimes,
-    /// The broken configs that were told of: the last text of each place.
+    /// The broken configs that were reported: the last text of each.
     told: HashMap<String, String>,
-    /// The problems that were told of: the last report of each place.
+    /// The problems that were reported: the last report on each config.
     told_problems: HashMap<String, String>,
-    /// How many of the project's own have problems.
+    /// How many of the project's own meshes have problems.
     problems: usize,
-    /// How often somebody wanted them to be read.
+    /// The number of the last request to read the meshes.
     wanted: watch::Sender<u64>,
 }
 
-/// Reads the meshes where nobody waits for it.
+/// Reads the meshes on a thread of its own.
 pub(super) struct MeshReader {
     project: Project,
     watcher: Option<RecommendedWatcher>,
@@ -54,7 +54,7 @@ pub(super) struct MeshReader {
 /// The meshes as they were read.
 pub(super) struct Read {
     catalogue: Catalogue,
-    /// What was wanted up to this is answered by it.
+    /// This read answers all requests up to this number.
     pub(super) wanted: u64,
 }
 
@@ -63,7 +63,7 @@ impl MeshReader {
         let changed = Arc::new(Notify::new());
         let notifier = Arc::clone(&changed);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // To be read is no change.
+            // Reading a file does not change it.
             if !event.is_ok_and(|event| {
                 file_event(event.kind) == FileEvent::Other && event.kind.is_access()
             }) {
@@ -82,8 +82,7 @@ impl MeshReader {
         }
     }
 
-    /// Read them whenever something has changed or somebody wants it, for as long as somebody
-    /// listens.
+    /// Read the meshes whenever something has changed or a request comes, until the loop has ended.
     pub(super) async fn run(mut self, inputs: mpsc::Sender<Input>) {
         loop {
             let changed = self.has_changed();
@@ -105,13 +104,13 @@ impl MeshReader {
         }
     }
 
-    /// Wait until something has changed, and is likely to be done changing.
+    /// Wait until something has changed and the change is probably complete.
     fn has_changed(&self) -> impl Future<Output = ()> + use<> {
         let changed = Arc::clone(&self.changed);
         let unwatched = self.watcher.is_none();
         async move {
             if unwatched {
-                // Nobody tells: perhaps something has.
+                // Without a watcher, something may have changed at any time.
                 return tokio::time::sleep(UNWATCHED).await;
             }
             changed.notified().await;
@@ -119,10 +118,10 @@ impl MeshReader {
         }
     }
 
-    /// Read them all.
+    /// Read all meshes.
     pub(super) fn read(&mut self) -> Read {
         let wanted = *self.wanted.borrow_and_update();
-        // First: what changes while it is read is read again.
+        // Watch first, so that a change during the read causes another read.
         self.watch();
         let mut catalogue = Catalogue::load(Some(&self.project));
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -133,8 +132,8 @@ impl MeshReader {
         Read { catalogue, wanted }
     }
 
-    /// Watch every folder that a config can be in. New ones are not seen by a watch on
-    /// their parent, so this is done with each load.
+    /// Watch every folder that a config can be in. A watch on the parent does not see new folders,
+    /// so this is done with each read.
     fn watch(&mut self) {
         let Some(watcher) = &mut self.watcher else {
             return;
@@ -149,7 +148,8 @@ impl MeshReader {
             let _ = watcher.unwatch(gone);
         }
         for new in &folders {
-            // Again and again: one of the same name may have come in its place.
+            // Watch it even if it was watched before: another folder of the same name may have
+            // taken its place.
             if watcher.watch(new, RecursiveMode::NonRecursive).is_err() && new.exists() {
                 tracing::warn!(folder = %new.display(), "cannot be watched: SIGHUP reads meshes again");
             }
@@ -173,13 +173,13 @@ impl MeshFiles {
         (meshes, MeshReader::new(project, wants))
     }
 
-    /// Have them read. Gives the number of this wish, for [`Read::wanted`].
+    /// Request a read. Returns the number of this request, for [`Read::wanted`].
     pub(super) fn read_again(&mut self) -> u64 {
         self.wanted.send_modify(|wanted| *wanted += 1);
         *self.wanted.borrow()
     }
 
-    /// What the engine does not know yet of what was read.
+    /// The events that tell the engine what is new in what was read.
     pub(super) fn take(&mut self, read: Read, state: &State) -> Vec<Event> {
         let catalogue = read.catalogue;
         self.runtimes = catalogue.runtimes;
@@ -195,7 +195,7 @@ impl MeshFiles {
             let Some(mesh) = &entry.mesh else {
                 all_load = false;
                 self.tell_broken(entry);
-                // The last good one was there too, as far as one can tell by its folder.
+                // The last good version belongs to this folder, as far as the name tells.
                 if let Ok(name) = entry.name.parse() {
                     self.places
                         .entry(name)
@@ -221,7 +221,7 @@ impl MeshFiles {
                 events.push(Event::MeshLoaded(Box::new(loaded)));
             }
         }
-        // One that is broken may be the one that seems to be missing.
+        // A broken config may be the one that seems to be missing.
         if all_load {
             let known = state.meshes().map(|loaded| &loaded.mesh.name);
             for mesh in known.filter(|name| !seen.contains(*name)).cloned() {
@@ -232,7 +232,7 @@ impl MeshFiles {
         events
     }
 
-    /// How many of the project's own meshes do not load, or not as their author thinks.
+    /// How many of the project's own meshes do not load, or load with problems.
     pub(super) fn problems(&self) -> usize {
         self.problems
     }
@@ -242,12 +242,12 @@ impl MeshFiles {
         self.places.get(mesh)
     }
 
-    /// What runs their agents.
+    /// The runtimes of the project.
     pub(super) fn runtimes(&self) -> &Runtimes {
         &self.runtimes
     }
 
-    /// How an agent runs, as far as decisions depend on it.
+    /// How an agent runs, as far as the engine's decisions depend on it.
     fn traits(&self, agent: &Agent) -> Traits {
         let Some(runtime) = self.runtimes.of(agent) else {
             return Traits {
@@ -267,8 +267,8 @@ impl MeshFiles {
         }
     }
 
-    /// What the human is told of a mesh of the project's that does not load, cannot work or
-    /// lacks a part: as of a file that is not accepted, and once.
+    /// The report on one of the project's meshes that does not load, cannot work or lacks a part.
+    /// It is sent once, like that on a rejected file.
     fn problems_of(&mut self, entry: &MeshEntry) -> Option<Event> {
         let MeshSource::File(config) = &entry.place else {
             return None;

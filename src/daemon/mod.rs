@@ -1,10 +1,11 @@
-//! The world: what the engine decides is done here, and what happens is told to it.
+//! The outside world: this module carries out what the engine decides, and tells the engine what
+//! happens.
 //!
-//! One loop owns the state; everything else sends it events. This is the only room that
-//! waits for anything.
+//! One loop owns the state; everything else sends it events. This is the only room with async code.
 
 mod answer_lock;
 mod attempt;
+mod attempt_processes;
 mod attempts;
 mod blocking;
 mod clock;
@@ -18,8 +19,10 @@ mod fatal;
 mod hooks;
 mod injector;
 mod input_builder;
+mod job_input;
 mod jobs;
 mod launch;
+mod launch_spec;
 mod lock;
 mod meshes;
 mod notifier;
@@ -50,12 +53,13 @@ mod usage;
 mod versions;
 
 pub use answer_lock::AnswerLock;
-pub use attempt::{Attempt, Ended, LaunchSpec, Stand};
+pub use attempt::{Attempt, AttemptState, Ended};
 pub use control::{
     Asked, Control, Follow, Heard, NoAnswer, NoDaemon, Refusal, Reply, Request, command_for,
     listen, may_ask, serve, stop_listening,
 };
 pub use fatal::FatalError;
+pub use launch_spec::LaunchSpec;
 pub use lock::{DaemonLock, LockTaken, Lost, Running, running};
 pub use orphans::{end_orphans, orphans};
 pub use pane_tag::pane_of;
@@ -64,17 +68,17 @@ pub use system_messages::file_with;
 pub use turn::{become_program, wrap};
 pub(crate) use versions::{check_versions, program_output, program_version};
 
-/// What the loop is told.
+/// An input of the loop.
 enum Input {
-    /// Something happened.
+    /// An event for the engine.
     Event(crate::engine::Event),
     /// Files were found on the bus.
     Found(Vec<crate::engine::Event>),
-    /// The human was shown these.
+    /// These messages were shown to the human.
     Read(Vec<crate::engine::MessageNo>),
-    /// Files can be watched again, or not any more: then they are looked for.
+    /// Whether the bus can be watched. If not, it is scanned.
     Watching(bool),
-    /// Files are not looked at any more.
+    /// The thread that looks at files has ended.
     Blind,
     /// Every file that was there at the start has been seen.
     Scanned,

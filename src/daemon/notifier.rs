@@ -1,5 +1,5 @@
-//! The human is told what has come: in every terminal that shows tx, and by a program of
-//! the human's own. Who is not there is told by nobody; what has come waits.
+//! Notifications for the human: in every terminal that shows tx, and by the human's own program. If
+//! no terminal shows tx, nothing is shown, and the messages wait in the inbox.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::OpenOptions;
@@ -21,42 +21,42 @@ use crate::format::report::printable;
 use crate::model::Notify;
 use crate::tmux::{Client, Server, is_of_tx, literal};
 
-/// How long the last words of a daemon may take.
+/// How long the last message of a daemon may take.
 const LAST_WORD: Duration = Duration::from_secs(3);
-/// How often a person who types is looked at.
+/// How often tx looks whether a person has stopped typing.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// So many programs of the human's own may be under way.
+/// How many notification programs may run at once.
 const MOST_COMMANDS: usize = 8;
-/// What runs in a popup: a mistake stays to be read. Where there is no room for a popup
-/// nothing runs, and tmux is content: so it ends with a code of its own.
+/// The script in a popup. After an error it stays open to be read. If there is no room for a popup,
+/// tmux runs nothing and reports success, so the script exits with a code of its own.
 const POPUP: &str = r#""$@"; code=$?
 case $code in 0 | 2) ;; *) echo; echo 'Enter closes this.'; read -r _ ;; esac
 exit 64"#;
 
-/// The asks that are open, as they change, by who asks and the id.
+/// The open asks, by asker and id.
 type OpenAsks = BTreeMap<(String, String), Notification>;
 
-/// How the human is reached.
+/// Notifies the human.
 pub(super) struct Notifier {
     client: Client,
     open: watch::Sender<OpenAsks>,
     told: mpsc::UnboundedSender<Notification>,
 }
 
-/// What it takes to reach somebody.
+/// What is needed to notify somebody.
 #[derive(Clone)]
 pub(super) struct Reach {
     pub(super) client: Client,
     pub(super) server: Server,
-    /// This program.
+    /// The path of the tx program.
     pub(super) program: String,
     pub(super) root: PathBuf,
     /// The folder for what runs.
     pub(super) run: PathBuf,
 }
 
-/// What the human is told of.
+/// What the human is notified of.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Notification {
     pub(super) id: String,
@@ -83,20 +83,20 @@ impl Notifier {
         Notifier { client, open, told }
     }
 
-    /// These asks are open now.
+    /// Set the asks that are open now.
     pub(super) fn are_open(&self, asks: impl Iterator<Item = Notification>) {
         let asks: OpenAsks = asks.map(|ask| (ask.key(), ask)).collect();
         self.open
             .send_if_modified(|open| std::mem::replace(open, asks) != *open);
     }
 
-    /// Tell the human. It takes its time, and if it fails nothing is the worse for it.
+    /// Notify the human, in the background. A failure has no other effect.
     pub(super) fn tell(&self, notification: Notification) {
-        // Who tells is there as long as the daemon is.
+        // The task lives as long as the daemon.
         let _ = self.told.send(notification);
     }
 
-    /// Say to everybody who looks why tx ends; it stays there until a key is pressed.
+    /// Show everybody who looks at tx why it ends. The text stays until a key is pressed.
     pub(super) async fn last_word(&self, text: &str) {
         let client = &self.client;
         let text = printable(text);
@@ -111,7 +111,7 @@ impl Notifier {
         let _ = tokio::time::timeout(LAST_WORD, say).await;
     }
 
-    /// Tell the human of a question.
+    /// Notify the human of a question.
     pub(super) fn ask(&self, notification: Notification) {
         self.tell(notification.clone());
         self.open.send_modify(|open| {
@@ -121,7 +121,7 @@ impl Notifier {
 }
 
 impl Reach {
-    /// Tell everybody of each notice, and run the human's own program for it.
+    /// Show each notification to everybody, and run the human's own program for it.
     async fn tell_all(self, command: Vec<String>, mut told: mpsc::UnboundedReceiver<Notification>) {
         let (mut rings, mut commands) = (JoinSet::new(), JoinSet::new());
         loop {
@@ -148,7 +148,7 @@ impl Reach {
         }
     }
 
-    /// The human's own program: no shell, the fields as arguments.
+    /// The human's own program. It runs without a shell and gets the fields as arguments.
     fn run_command(
         &self,
         program: &str,
@@ -164,7 +164,8 @@ impl Reach {
         });
         let mut command = tokio::process::Command::new(program);
         command.args(filled).current_dir(&self.root);
-        // Whoever started tx may be an agent, and this is not.
+        // tx may have been started by an agent. This program is not one, so it does not get an
+        // agent's variables.
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_tx(name)) {
             command.env_remove(name);
         }
@@ -180,7 +181,7 @@ impl Reach {
         }
     }
 
-    /// See to it that everybody who looks at tx while an ask is open is shown it.
+    /// Show every open ask to everybody who looks at tx.
     async fn attend_all(self, mut open: watch::Receiver<OpenAsks>) {
         let mut attending = JoinSet::new();
         let mut attended: HashMap<String, AbortHandle> = HashMap::new();
@@ -197,7 +198,7 @@ impl Reach {
         }
     }
 
-    /// Show a person the asks, one after the other, as long as that one is there.
+    /// Show the open asks to one person, one after the other, until that person leaves.
     async fn attend(self, person: String, mut open: watch::Receiver<OpenAsks>) {
         let mut seen = BTreeSet::new();
         loop {
@@ -221,13 +222,13 @@ impl Reach {
             if self.show(&person, &notification, &mut open).await == PopupOutcome::Done {
                 seen.insert(notification.key());
             }
-            // What is typed in a popup is no sign of life for tmux: who goes on typing must
-            // not type into the next.
+            // tmux does not count keys typed in a popup as activity. Wait, so that a person who
+            // goes on typing does not type into the next popup.
             tokio::time::sleep(still()).await;
         }
     }
 
-    /// Show a person an ask until it is closed, there or anywhere.
+    /// Show an ask to a person until it is closed, here or elsewhere.
     async fn show(
         &self,
         person: &str,
@@ -271,7 +272,7 @@ impl Reach {
                 return PopupOutcome::Done;
             }
         };
-        // If another popup is there, of the person's own, tmux does nothing and is content.
+        // If the person has another popup open, tmux does nothing and reports success.
         let is_content = status.is_ok_and(|status| status.success());
         let closes = tokio::time::timeout(still(), is_closed(open, notification)).await;
         match is_content && closes.is_err() {
@@ -280,9 +281,9 @@ impl Reach {
         }
     }
 
-    /// May a person be shown this now? Not one who types, nor over a program that has the
-    /// whole screen, nor where this question or another is being answered. `None`: that one
-    /// is gone.
+    /// Whether this can be shown to a person now: not while the person types, not over a
+    /// full-screen program, and not where a question is being answered. `None`: the person has
+    /// left.
     async fn look_at(&self, name: &str, notification: &Notification) -> Option<Moment> {
         let people = self.client.people().await.unwrap_or_default();
         let person = people.iter().find(|person| person.name == name)?;
@@ -297,22 +298,22 @@ impl Reach {
     }
 }
 
-/// Is it the time for a popup?
+/// Whether a popup can be shown.
 enum Moment {
     Good,
     Bad,
 }
 
-/// What became of a popup.
+/// How a popup ended.
 #[derive(PartialEq, Eq)]
 enum PopupOutcome {
-    /// It was closed by the person, or because the ask is.
+    /// The person closed it, or the ask was closed.
     Done,
-    /// There was no room for it.
+    /// There was no room to show it.
     NotYet,
 }
 
-/// Has nobody typed since then, in seconds since 1970, for so long that one may interrupt?
+/// Whether nobody has typed since this time, in seconds since 1970, for long enough to interrupt.
 pub(super) fn is_still(active: u64) -> bool {
     let now = wall().unsigned_abs() / 1000;
     now.saturating_sub(active) >= still().as_secs()
@@ -325,7 +326,7 @@ async fn is_closed(open: &mut watch::Receiver<OpenAsks>, ask: &Notification) {
 
 async fn notify_terminals(client: Client, text: String) {
     let people = client.people().await.unwrap_or_default();
-    // A terminal that takes nothing must not hold anybody up.
+    // A terminal that does not take input must not hold anything up.
     let notify_terminal = move || {
         for person in people {
             notify_terminal(&person.terminal, &text);
@@ -334,7 +335,7 @@ async fn notify_terminals(client: Client, text: String) {
     run_blocking(notify_terminal).await;
 }
 
-/// The bell, and the two ways in which terminals are told to show something.
+/// The bell, and the two escape sequences for notifications.
 fn notify_terminal(terminal: &str, text: &str) {
     let flags = OFlags::NOCTTY | OFlags::NONBLOCK;
     let opened = OpenOptions::new()

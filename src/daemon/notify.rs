@@ -1,4 +1,4 @@
-//! What the human is shown of what happens.
+//! What the human is notified of, and when.
 
 use super::control::{self, Request};
 use super::injector::Response;
@@ -9,23 +9,23 @@ use super::system_messages::file_with;
 use crate::engine::{Event, MessageNo, MessageRecord, Step, WorkerState};
 use crate::model::{Address, Kind};
 
-/// A result that came so long before tx was started is not put into the core session any
-/// more, in milliseconds.
+/// A result that is older than this at the start of tx is no longer typed into the core session, in
+/// milliseconds.
 const RECENT: i64 = 3_600_000;
 
-/// What may not have been told.
+/// What the human may not have been notified of.
 pub(super) struct Untold {
     asks: Vec<MessageNo>,
     responses: Vec<MessageRecord>,
 }
 
 impl Daemon {
-    /// Something has come for the human.
+    /// Notify the human of a message.
     pub(super) fn notify(&self, number: MessageNo, kind: Kind, inject: bool) {
         if kind != Kind::AskHuman && !inject {
             return;
         }
-        // What has come has left the state, unless it is an open ask.
+        // A delivered message has left the state, unless it is an open ask.
         let found = self.store.history().message(number);
         let Some(facts) = found.unwrap_or_default() else {
             return;
@@ -41,7 +41,7 @@ impl Daemon {
         }
     }
 
-    /// An agent shows a dialog, or its account has no room.
+    /// Notify the human of an agent that shows a dialog or has reached a limit of its account.
     pub(super) fn notify_held(&self, worker: &Address) {
         let is_it = |held: &Notification| held.from == worker.to_string();
         if let Some(notification) = self.held().find(is_it) {
@@ -49,7 +49,7 @@ impl Daemon {
         }
     }
 
-    /// The agents that a dialog or a limit holds up, as the human is told of them.
+    /// Notifications of the agents that a dialog or a limit holds up.
     fn held(&self) -> impl Iterator<Item = Notification> {
         let state = self.store.state();
         state.workers().filter_map(|(agent, worker)| {
@@ -67,8 +67,8 @@ impl Daemon {
         })
     }
 
-    /// What the human may not have been told before tx was ended: the asks that were open,
-    /// and what was wanted in the core session.
+    /// What the human may not have been notified of before the last end of tx: open asks, and
+    /// results for the core session.
     pub(super) fn untold(&self) -> Untold {
         let (reader, state) = (self.store.reader(), self.store.state());
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
@@ -81,7 +81,7 @@ impl Daemon {
         Untold { asks, responses }
     }
 
-    /// Tell it now, as far as it is still so.
+    /// Notify now of what still applies.
     pub(super) fn remind(&self, untold: &Untold) {
         for ask in &untold.asks {
             let mut open = self.store.state().asks();
@@ -95,7 +95,7 @@ impl Daemon {
         }
     }
 
-    /// Put what came of a task into the core session; if that is never done there, tell.
+    /// Type the result of a task into the core session. If that is off, notify instead.
     fn respond(&self, facts: &MessageRecord, kind: Kind) {
         let notification = notification(facts, kind);
         let Some(injector) = &self.injector else {
@@ -108,7 +108,7 @@ impl Daemon {
         let file = file.strip_prefix(&self.project.root).unwrap_or(&file);
         let status = facts.status.as_ref().map(ToString::to_string);
         let status = status.unwrap_or_else(|| match kind {
-            // The only news of tx's that are wanted there.
+            // The only message of tx that is wanted there.
             Kind::Lifecycle => "parked".into(),
             _ => "complete".into(),
         });
@@ -120,7 +120,7 @@ impl Daemon {
         });
     }
 
-    /// The human was shown these in the core session.
+    /// Mark messages as read that were shown in the core session.
     pub(super) fn read(&mut self, numbers: Vec<MessageNo>) {
         let messages = numbers.into_iter().map(|number| number.0).collect();
         match control::command_for(&Request::Read { messages }, &self.store) {
@@ -129,7 +129,7 @@ impl Daemon {
         }
     }
 
-    /// Show the human what has become of it all.
+    /// Update the status line, open asks and notifications.
     pub(super) fn show_status(&self) {
         let waiting = self.waiting();
         let state = self.store.state();
@@ -140,7 +140,7 @@ impl Daemon {
         self.notifier.are_open(asks.chain(self.held()));
     }
 
-    /// What waits for the human, as far as that can be told.
+    /// What waits for the human. A count that cannot be read is left out.
     fn waiting(&self) -> Attention {
         let (reader, state) = (self.store.reader(), self.store.state());
         let rejections = reader

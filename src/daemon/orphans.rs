@@ -1,5 +1,5 @@
-//! Agents that run though no daemon does: found by the files of their attempts, and ended
-//! as a daemon would end them.
+//! Agents that run without a daemon: found by the files of their attempts, and ended the way a
+//! daemon would end them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,33 +9,33 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::attempt::{Attempt, Stand};
+use super::attempt::{Attempt, AttemptState};
 use super::attempts;
 use super::jobs::end_all_in;
 use super::signals::{force, kill_all};
 use crate::model::Address;
 use crate::pane::{Force, STEPS};
 
-/// How often it is looked whether they have.
+/// How often tx looks whether they have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The agents that something runs of, by the folder for what runs.
+/// The agents that still have a running process.
 pub fn orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
     let running = running(run)?.into_iter();
     Ok(running.map(|(worker, _, _)| worker).collect())
 }
 
-/// End all that runs of any agent. Whoever calls this holds the lock of the daemon: nobody
-/// starts anything meanwhile. Those that are left have not ended.
+/// End every process of every agent. The caller holds the daemon's lock, so nothing new starts.
+/// Returns the agents that have not ended.
 pub fn end_orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
     end_all_in(run);
     for (_, attempt) in attempts::all(run)? {
-        match attempt.stand()? {
-            // Its pane may be about to begin it. If it just has, it is ended like the rest.
-            Stand::NotBegun if attempt.revoke()? => {}
-            // Without the mark it is taken for an end of its own.
-            Stand::NotBegun | Stand::Running(_) => attempt.mark_stopped()?,
-            Stand::Revoked | Stand::Ended(_) | Stand::Vanished => {}
+        match attempt.state()? {
+            // The wrapper may be about to begin. If it just has, it is ended like the others.
+            AttemptState::NotBegun if attempt.revoke()? => {}
+            // Without the mark, the kill would count as the agent's own end.
+            AttemptState::NotBegun | AttemptState::Running(_) => attempt.mark_stopped()?,
+            AttemptState::Revoked | AttemptState::Ended(_) | AttemptState::Vanished => {}
         }
     }
     for (step, patience) in STEPS {
@@ -51,7 +51,7 @@ pub fn end_orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
             }
             for (_, attempt, pid) in running {
                 if step == Force::Kill {
-                    // What it starts while it is being killed is killed too.
+                    // Processes that it starts while it is being killed are killed too.
                     kill_all(&attempt.holders());
                 } else if told.insert(attempt.folder().to_owned()) {
                     force(pid, step);
@@ -66,7 +66,7 @@ pub fn end_orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
 fn running(run: &Path) -> io::Result<Vec<(Address, Attempt, Pid)>> {
     let mut found = Vec::new();
     for (worker, attempt) in attempts::all(run)? {
-        if let Stand::Running(pid) = attempt.stand()? {
+        if let AttemptState::Running(pid) = attempt.state()? {
             found.push((worker, attempt, pid));
         }
     }

@@ -1,10 +1,9 @@
-//! The tag of a pane: whose process it is, by the words that it was started with.
+//! Which attempt a pane was opened for, read from the command that it was started with.
 
 use crate::engine::AttemptId;
 
-/// The process that a pane was started for, by `#{pane_start_command}`:
-/// `PROGRAM turn MESH/AGENT ATTEMPT --folder FOLDER`. The paths before and after may hold
-/// anything, ` turn ` too.
+/// The attempt in `#{pane_start_command}`: `PROGRAM turn MESH/AGENT ATTEMPT --folder FOLDER`. The
+/// paths may contain anything, even ` turn `.
 pub fn pane_of(command: &str) -> Option<AttemptId> {
     let ends = command.match_indices(" --folder ").map(|(end, _)| end);
     ends.into_iter().find_map(|end| {

@@ -1,5 +1,5 @@
-//! What the engine decides is done here. What takes time is begun, and tells by itself
-//! what came of it.
+//! Carries out the effects of the engine. What takes time is started in the background and reports
+//! its result as an event.
 
 use super::input_builder::{InputBuilder, SpawnOptions};
 use super::jobs::Batch;
@@ -8,7 +8,7 @@ use super::system_messages::file_of;
 use crate::engine::{AttemptId, Effect, Event, Sent, SystemMessage, Turn};
 
 impl Daemon {
-    /// Do what the engine has decided, now that it is durable.
+    /// Carry out an effect. It is already durable.
     pub(super) fn perform(&mut self, effect: Effect) {
         match effect {
             Effect::Spawn {
@@ -111,7 +111,8 @@ impl Daemon {
         }
     }
 
-    /// Have a message of tx written, for people to read. The journal has it: nothing waits for that.
+    /// Have a message of tx written to the bus, for people to read. The journal has its text, so
+    /// nothing waits for the file.
     pub(super) fn write(&mut self, system_message: &SystemMessage) {
         let (name, text) = file_of(system_message);
         self.consumer.expect_own(&name);

@@ -1,5 +1,5 @@
-//! One process of a worker: what is seen of it is told to its [`Pane`], and what that decides is
-//! done. Nothing is decided here.
+//! One process of a worker: what is seen of it goes to its [`Pane`], and what the pane decides is
+//! carried out. Nothing is decided here.
 //!
 //! [`Pane`]: crate::pane::Pane
 
@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use rustix::process::Pid;
 use tokio::sync::mpsc;
 
-use super::attempt::{Attempt, Stand};
+use super::attempt::{Attempt, AttemptState};
 use super::blocking::run_blocking;
 use super::clock::until;
 use super::exit;
@@ -36,31 +36,31 @@ use crate::runtime::stream::last_answer;
 use crate::tmux::PaneId;
 pub(super) use manner::Manner;
 
-/// What is seen of a task from outside.
+/// What others can see of a process's task.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// The last turn that its process was given.
+    /// The last turn that the process was given.
     pub(super) turn: AtomicU32,
-    /// What it was told to do and has not done.
+    /// How many commands it has not finished.
     pub(super) to_do: AtomicU32,
 }
 
-/// What a task is told to do.
+/// A command for the task of a process.
 pub(super) enum ProcessCommand {
-    /// Take this in.
+    /// Tell the pane this.
     Saw(Saw),
-    /// Give its program this, as that turn.
+    /// Deliver this, as that turn.
     Deliver(Box<TurnInput>, u32),
-    /// A hook of its program was called.
+    /// A hook of the program was called.
     Hook(Box<Called>),
-    /// Interrupt its program, and tell it why; without a turn input it cannot be told.
+    /// Interrupt the program and tell it why. Without a turn input it cannot be told.
     Interrupt(Result<Box<TurnInput>, String>, String),
 }
 
-/// The process that is gone, and the pane that it leaves.
+/// A process that is gone, and the pane that it leaves.
 pub(super) type Left = (AttemptId, Option<PaneId>);
 
-/// One process of a worker. Nobody else touches its pane.
+/// One process of a worker. Only its task touches its pane.
 pub(super) struct Process {
     world: World,
     pub(super) pane: AttemptId,
@@ -73,33 +73,33 @@ pub(super) struct Process {
     exit_patterns: ExitPatterns,
     usage: Option<UsageFile>,
     terminal: Terminal,
-    /// Its pane, unless that was taken from it.
+    /// Its pane, unless another process has it now.
     at: Option<PaneId>,
-    /// Its wrapper, and when that is gone.
+    /// The process id of its wrapper.
     pid: Option<Pid>,
     gone: Option<BoxFuture<()>>,
     session: Option<String>,
-    /// The session that the engine was told of.
+    /// The last session that was reported to the engine.
     told_session: Option<String>,
     pub(super) seen: Arc<Seen>,
-    /// What it is started as.
+    /// What it is started with, until it is started.
     start: Option<Start>,
-    /// It is waited for to begin.
-    beginning: Option<BoxFuture<Result<Stand, ProcessExit>>>,
-    /// What it is given may be in its queue.
+    /// Resolves when the wrapper has begun.
+    beginning: Option<BoxFuture<Result<AttemptState, ProcessExit>>>,
+    /// A text that may still be in the queue of its session.
     queued: Option<Queued>,
-    /// What was decided and not done yet.
+    /// Decisions of the pane that are not carried out yet.
     acts: VecDeque<Act>,
 }
 
 impl Process {
-    /// One that is to be started, in place of a dead pane if there is one.
+    /// A process that is to be started, in a dead pane if there is one.
     pub(super) fn new(world: &World, start: Start, dead: Option<PaneId>) -> Process {
         let (pane, mode) = (start.pane.clone(), start.mode);
         let manner = start.manner.clone();
         let mut process = Process::of(world, pane, mode, manner);
         process.at = dead;
-        // A program with hooks says itself when it has its session.
+        // A program with hooks reports its session itself.
         if process.hooks.is_silent() && process.exit_patterns.session_in.is_none() {
             process.session.clone_from(&start.session);
         }
@@ -109,7 +109,7 @@ impl Process {
         process
     }
 
-    /// One that was found alive, and what there is to tell of it.
+    /// A process that was found alive, and the events about it.
     pub(super) fn found(world: &World, survivor: Survivor) -> (Process, Vec<Event>) {
         let Survivor {
             pane, mode, manner, ..
@@ -163,7 +163,7 @@ impl Process {
         }
     }
 
-    /// See it through to its end.
+    /// Run until the process has ended.
     pub(super) async fn live(
         mut self,
         mut orders: mpsc::UnboundedReceiver<ProcessCommand>,
@@ -191,7 +191,7 @@ impl Process {
                         self.one_is_done();
                         continue;
                     }
-                    // tx ends, and its processes go on.
+                    // tx ends, and its processes keep running.
                     None => return (self.pane, None),
                 },
                 saw = self.hooks.one_is_gone() => saw,
@@ -217,7 +217,7 @@ impl Process {
         (self.pane, self.at)
     }
 
-    /// Do what was ordered. What is given is written first, which may take a while.
+    /// Carry out a command. Deliveries are written to files first, which may take a while.
     async fn obey(&mut self, order: ProcessCommand) {
         let saw = match order {
             ProcessCommand::Saw(saw) => saw,
@@ -259,7 +259,7 @@ impl Process {
         self.take(saw).await;
     }
 
-    /// Take in what was seen, and do what it leads to.
+    /// Tell the pane what was seen, and carry out what it decides.
     async fn take(&mut self, saw: Saw) {
         self.decide(saw);
         self.act().await;
@@ -274,7 +274,7 @@ impl Process {
         self.acts.extend(acts);
     }
 
-    /// Do what was decided. What comes of each is taken in before the next is done.
+    /// Carry out the pane's decisions. The result of each goes to the pane before the next.
     async fn act(&mut self) {
         while let Some(act) = self.acts.pop_front() {
             let rest = std::mem::take(&mut self.acts);
@@ -324,7 +324,7 @@ impl Process {
                 None
             }
             Act::FindTerminal => {
-                // If the server is gone, to ask is to have another.
+                // If the server is gone, asking would start another one.
                 let asked = self.world.client.panes().await;
                 Some(Saw::Terminal(asked.is_err() || !self.has_lost_pane()))
             }
@@ -339,7 +339,7 @@ impl Process {
         }
     }
 
-    /// Order it, and have its wrapper begin.
+    /// Launch it, and wait for its wrapper in the background.
     async fn begin(&mut self) -> Option<Saw> {
         let mut start = self.start.take()?;
         self.await_queued(&mut start).await;
@@ -347,7 +347,7 @@ impl Process {
             self.note_begun(turn);
         }
         let dead = self.at.take();
-        match launch::order(&self.world, &self.attempt, start, dead.as_ref()).await {
+        match launch::launch(&self.world, &self.attempt, start, dead.as_ref()).await {
             Ok(at) => {
                 let attempt = self.attempt.clone();
                 let client = self.world.client.clone();
@@ -363,8 +363,8 @@ impl Process {
         None
     }
 
-    /// It runs, or what became of it. What has not begun never does.
-    async fn begun(&mut self, begun: Result<Stand, ProcessExit>) {
+    /// The wrapper has begun, or the launch failed. A wrapper that has not begun by now never will.
+    async fn begun(&mut self, begun: Result<AttemptState, ProcessExit>) {
         let stand = match begun {
             Ok(stand) => Ok(stand),
             Err(exit) => match launch::revoke(&self.attempt, &self.pane).await {
@@ -372,23 +372,29 @@ impl Process {
                     let by_itself = true;
                     return self.decide(Saw::Exited { exit, by_itself });
                 }
-                // It has begun after all.
+                // The wrapper has begun after all.
                 false => {
                     let attempt = self.attempt.clone();
-                    run_blocking(move || attempt.stand()).await
+                    run_blocking(move || attempt.state()).await
                 }
             },
         };
         match stand {
-            Ok(Stand::Running(pid)) => {
+            Ok(AttemptState::Running(pid)) => {
                 self.runs(pid);
                 self.decide(Saw::Started);
                 if self.queued.is_some() {
                     self.decide(Saw::Hook(pane::Hook::Queued));
                 }
             }
-            // It was so quick that it has ended already.
-            Ok(Stand::Ended(_) | Stand::Vanished | Stand::NotBegun | Stand::Revoked) | Err(_) => {
+            // It has already ended.
+            Ok(
+                AttemptState::Ended(_)
+                | AttemptState::Vanished
+                | AttemptState::NotBegun
+                | AttemptState::Revoked,
+            )
+            | Err(_) => {
                 self.decide(Saw::Started);
                 let ended = self.ended().await;
                 self.decide(ended);
@@ -401,7 +407,7 @@ impl Process {
         self.gone = Some(Box::pin(gone(pid)));
     }
 
-    /// Its wrapper is gone: how did it end?
+    /// The wrapper is gone. Find out how the process ended.
     async fn ended(&mut self) -> Saw {
         (self.pid, self.gone) = (None, None);
         let ended = exit::of(&self.attempt, &self.pane, self.mode).await;
@@ -444,7 +450,7 @@ impl Process {
     async fn interrupt(&mut self) {
         match (&self.interrupt[..], &self.at, self.pid) {
             (keys @ [_, ..], Some(at), _) => {
-                // If that fails its pane is gone, which is told.
+                // If this fails the pane is gone, and that is reported.
                 let _ = self.world.client.press(at, keys).await;
             }
             ([], _, Some(pid)) => run_blocking(move || force(pid, Force::Interrupt)).await,
@@ -452,7 +458,7 @@ impl Process {
         }
     }
 
-    /// A text is about to be given without its pane.
+    /// Note that a text is about to be given in another way than through the pane.
     fn note_sent(&self, text: &Text) {
         if let Some(turn) = text.turn {
             self.note_begun(turn);
@@ -460,13 +466,13 @@ impl Process {
         }
     }
 
-    /// Whatever is written from now on may be about this.
+    /// Note that files written from now on may be about this turn.
     fn note_begun(&self, turn: u32) {
         let worker = &self.pane.worker;
         self.world.begun.note(worker, turn, SystemTime::now());
     }
 
-    /// Is the server that its pane is in no longer there, as far as is known?
+    /// Whether the pane's tmux server is gone, as far as tx knows.
     fn has_lost_pane(&self) -> bool {
         let at = self.at.as_ref();
         at.is_none_or(|at| launch::is_lost(&self.world.client, at))
@@ -479,7 +485,7 @@ impl Process {
         }
     }
 
-    /// Of what it was told to do.
+    /// Count a command as finished.
     fn one_is_done(&self) {
         self.seen.to_do.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
-//! The processes of workers: one task for each, which is told what to do and tells what
-//! happens. What it says of an end rests on the files of the attempt, not on tmux.
+//! The processes of workers, with one task for each. A task gets commands and reports events. What
+//! it reports about an end comes from the files of the attempt, not from tmux.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -31,17 +31,17 @@ pub(super) struct Start {
     pub(super) pane: AttemptId,
     pub(super) turn_input: TurnInput,
     pub(super) mode: Mode,
-    /// The session it is in, if the agent has one that can be resumed.
+    /// Its session, if the agent has one that can be resumed.
     pub(super) session: Option<String>,
-    /// Has it been in that session before?
+    /// Whether that session already exists.
     pub(super) resumed: bool,
-    /// The model, unless it is the agent's own.
+    /// The model, if not the agent's own.
     pub(super) model: Option<String>,
-    /// What it is given at once, where it lives for one turn.
+    /// The turn that it is started with.
     pub(super) turn: Option<u32>,
     /// How its pane is dealt with.
     pub(super) manner: Manner,
-    /// What it is to be given waits in the queue of its session, and comes by itself.
+    /// A text that waits in the queue of its session and will reach it without tx.
     pub(super) queued: Option<Queued>,
 }
 
@@ -49,17 +49,17 @@ pub(super) struct Start {
 pub(super) struct Processes {
     world: World,
     live: HashMap<AttemptId, Live>,
-    /// The panes of processes that are gone, to be used again.
+    /// The panes of ended processes, to be used again.
     dead: HashMap<Address, PaneId>,
     tasks: JoinSet<Left>,
 }
 
 struct Live {
-    orders: mpsc::UnboundedSender<ProcessCommand>,
+    commands: mpsc::UnboundedSender<ProcessCommand>,
     seen: Arc<Seen>,
 }
 
-/// What every task needs of the world.
+/// What every task needs from the outside world.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) client: Client,
@@ -68,22 +68,22 @@ pub(super) struct World {
     pub(super) begun: TurnStarts,
     pub(super) inputs: mpsc::Sender<Input>,
     pub(super) clock: Clock,
-    /// This program.
+    /// The path of the tx program.
     pub(super) program: String,
     /// The folder for what runs.
     pub(super) run: PathBuf,
 }
 
-/// A process that was found at the start of tx.
+/// A process that was alive at the start of tx.
 pub(super) struct Survivor {
     pub(super) pane: AttemptId,
     pub(super) mode: Mode,
     pub(super) manner: Manner,
     pub(super) pid: Pid,
     pub(super) found: Option<PaneInfo>,
-    /// The session that its worker can go on in.
+    /// The session that its worker can resume.
     pub(super) session: Option<String>,
-    /// What is known of it.
+    /// What the pane is told about it.
     pub(super) adopted: Saw,
     /// The last turn that it was given, and when that began.
     pub(super) began: Option<(u32, SystemTime)>,
@@ -107,70 +107,70 @@ impl Processes {
         self.watch(process);
     }
 
-    /// Take a process over that was found alive. What it shows comes back, as far as that is
-    /// known: what was on its way when the last tx ended is lost.
+    /// Take over a process that was found alive. Returns what it shows. Anything that was being
+    /// delivered when the last tx ended is lost.
     pub(super) fn adopt(&mut self, survivor: Survivor) -> Vec<Event> {
         let (process, events) = Process::found(&self.world, survivor);
         self.watch(process);
         events
     }
 
-    /// A dead pane of a worker, which its next process may have.
+    /// Keep a dead pane for the next process of its worker.
     pub(super) fn keep_dead(&mut self, worker: Address, pane: PaneId) {
         self.dead.insert(worker, pane);
     }
 
     fn watch(&mut self, process: Process) {
-        // The engine has at most one delivery and a few kills of a process under way.
-        let (orders, todo) = mpsc::unbounded_channel();
+        // Unbounded: the engine has at most one delivery and a few kills of a process under way.
+        let (commands, todo) = mpsc::unbounded_channel();
         let seen = Arc::clone(&process.seen);
         self.live
-            .insert(process.pane.clone(), Live { orders, seen });
+            .insert(process.pane.clone(), Live { commands, seen });
         self.tasks.spawn(process.live(todo));
     }
 
-    /// Give a pane what it is handed out, as soon as it is idle. False: its process is gone.
+    /// Deliver a turn to a pane as soon as it is idle. False: its process is gone.
     pub(super) fn deliver(&mut self, pane: &AttemptId, turn: u32, turn_input: TurnInput) -> bool {
-        self.order(pane, ProcessCommand::Deliver(Box::new(turn_input), turn))
+        self.command(pane, ProcessCommand::Deliver(Box::new(turn_input), turn))
     }
 
-    /// What a pane was given is done.
+    /// Tell a pane that its turn is over.
     pub(super) fn turn_is_over(&mut self, pane: &AttemptId, turn: u32) {
         self.tell(pane, Saw::Hook(Hook::Ended(Some(turn))));
     }
 
-    /// The end of its turn is taken in, and all that follows from that was ordered.
+    /// Tell a pane that the end of its turn is committed and every effect of it was ordered.
     pub(super) fn nothing_follows(&mut self, pane: &AttemptId) {
         self.tell(pane, Saw::NothingFollows);
     }
 
-    /// Tell once more what a pane shows. Of one that nobody knows, its end is all that can
-    /// be told.
+    /// Have a pane report again what it shows. The error is the exit of a process that tx does not
+    /// know.
     pub(super) fn look(&mut self, pane: &AttemptId) -> Result<(), Event> {
         self.tell_or_exit(pane, Saw::Look)
     }
 
-    /// Interrupt what a pane does, and tell it why.
+    /// Interrupt the program in a pane, and tell it why.
     pub(super) fn interrupt(
         &mut self,
         pane: &AttemptId,
         to: Result<TurnInput, String>,
         note: String,
     ) {
-        self.order(pane, ProcessCommand::Interrupt(to.map(Box::new), note));
+        self.command(pane, ProcessCommand::Interrupt(to.map(Box::new), note));
     }
 
-    /// A hook of a process was called. Of one that nobody knows, it is answered with nothing.
+    /// Pass on a hook call. If the process is unknown, the hook gets an empty answer.
     pub(super) fn hook(&mut self, pane: &AttemptId, called: Called) {
-        self.order(pane, ProcessCommand::Hook(Box::new(called)));
+        self.command(pane, ProcessCommand::Hook(Box::new(called)));
     }
 
-    /// The human has decided on a permission that a process asked for.
+    /// Pass on the human's decision on a permission.
     pub(super) fn decide(&mut self, pane: &AttemptId, request: u32, decision: Decision) {
         self.tell(pane, Saw::Decided { request, decision });
     }
 
-    /// End a process. Of one that nobody knows, its end is all that can be told.
+    /// End a process. The error is the exit of a process that tx does not know.
     pub(super) fn kill(&mut self, pane: &AttemptId) -> Result<(), Event> {
         self.tell_or_exit(pane, Saw::End)
     }
@@ -188,24 +188,24 @@ impl Processes {
     }
 
     fn tell(&mut self, pane: &AttemptId, what: Saw) -> bool {
-        self.order(pane, ProcessCommand::Saw(what))
+        self.command(pane, ProcessCommand::Saw(what))
     }
 
-    fn order(&mut self, pane: &AttemptId, order: ProcessCommand) -> bool {
+    fn command(&mut self, pane: &AttemptId, command: ProcessCommand) -> bool {
         let Some(live) = self.live.get(pane) else {
             return false;
         };
         live.seen.to_do.fetch_add(1, Ordering::Relaxed);
-        live.orders.send(order).is_ok()
+        live.commands.send(command).is_ok()
     }
 
-    /// Is anything that was to be done still under way?
+    /// Whether every command is finished.
     pub(super) fn are_at_rest(&self) -> bool {
         let mut all = self.live.values();
-        all.all(|live| live.orders.is_closed() || live.seen.to_do.load(Ordering::Relaxed) == 0)
+        all.all(|live| live.commands.is_closed() || live.seen.to_do.load(Ordering::Relaxed) == 0)
     }
 
-    /// The processes that live, as far as is known.
+    /// The live processes, as far as tx knows.
     pub(super) fn alive(&self) -> Vec<Alive> {
         let alive = self.live.iter().map(|(pane, live)| Alive {
             pane: pane.clone(),
@@ -214,7 +214,7 @@ impl Processes {
         alive.collect()
     }
 
-    /// Wait for a process to be gone, and keep its pane for the next. Never, if none lives.
+    /// Wait for a process to end, and keep its pane for the next one. For ever if none lives.
     pub(super) async fn one_is_gone(&mut self) {
         match self.tasks.join_next().await {
             Some(left) => self.let_go(left),
@@ -222,7 +222,7 @@ impl Processes {
         }
     }
 
-    /// The same for all that are gone by now.
+    /// The same for all processes that have ended by now.
     pub(super) fn let_go_of_the_gone(&mut self) {
         while let Some(left) = self.tasks.try_join_next() {
             self.let_go(left);
@@ -235,29 +235,30 @@ impl Processes {
                 self.live.remove(&pane);
                 self.dead.extend(at.map(|at| (pane.worker, at)));
             }
-            // It has told nothing: its process is found by the next start.
+            // It reported nothing: the next start finds its process.
             Err(error) => tracing::error!(%error, "the task of a process failed"),
         }
     }
 
-    /// tx ends, and its processes go on: what their tasks are at is done first.
+    /// tx ends and its processes keep running. Wait until their tasks have finished what they are
+    /// doing.
     pub(super) async fn leave(&mut self) {
         self.live.clear();
         while self.tasks.join_next().await.is_some() {}
     }
 
-    /// End all processes: nobody is told, since tx itself ends.
+    /// End all processes, without reports: tx itself ends.
     pub(super) async fn end_all(&mut self) {
         self.end_agents().await;
         self.world.client.end_server().await;
     }
 
-    /// The same, while the human's own session stays.
+    /// The same, but the human's own session stays.
     pub(super) async fn end_agents(&mut self) {
         for (pane, live) in &self.live {
-            // Without the mark it is taken for an end of its own.
+            // Without the mark, the kill would count as the agent's own end.
             let _ = Attempt::of(&self.world.run, pane).mark_stopped();
-            let _ = live.orders.send(ProcessCommand::Saw(Saw::End));
+            let _ = live.commands.send(ProcessCommand::Saw(Saw::End));
         }
         while self.tasks.join_next().await.is_some() {}
     }

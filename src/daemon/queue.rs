@@ -1,10 +1,10 @@
-//! What waits for the loop, in one place and in this order:
+//! What waits for the loop, in this order:
 //!
-//! 1. events that could not be remembered, with their times: until they are, nothing else is
-//!    taken in;
-//! 2. what the loop tells itself: times that have come, meshes, what an effect came to at once;
-//! 3. what people order, so that a full disk or a flood of files keeps nobody from `tx stop`;
-//! 4. what the world tells. Who has more to tell than there is room for waits.
+//! 1. events that could not be written to the journal, with their times: nothing else is taken
+//!    until they are;
+//! 2. what the loop tells itself: timers, meshes, and effects that failed at once;
+//! 3. requests of people, so that a full disk or a flood of files cannot block `tx stop`;
+//! 4. reports from everywhere else. A sender waits while there is no room.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use super::Input;
 use super::control::Asked;
 use crate::engine::Event;
 
-/// How much may wait for the loop from outside.
+/// How many inputs from outside may wait for the loop.
 const INPUTS: usize = 256;
 const ORDERS: usize = 16;
 /// How many events share a commit, at most.
@@ -26,11 +26,11 @@ pub(super) struct InputQueue {
     own: VecDeque<Event>,
     orders: mpsc::Receiver<Asked>,
     inputs: mpsc::Receiver<Input>,
-    /// The first event names a mesh that is not known: it waits until they are read.
+    /// The first event names an unknown mesh, and waits until this read of the meshes.
     on_hold: Option<u64>,
 }
 
-/// Where others put what they have for the loop.
+/// The sending ends of the queue.
 pub(super) struct Ends {
     pub(super) orders: mpsc::Sender<Asked>,
     pub(super) inputs: mpsc::Sender<Input>,
@@ -62,18 +62,18 @@ impl InputQueue {
         self.own.extend(events);
     }
 
-    /// All that the loop has told itself.
+    /// Everything that the loop has told itself.
     pub(super) fn take_own(&mut self) -> VecDeque<Event> {
         std::mem::take(&mut self.own)
     }
 
-    /// Put an event back until the meshes are read, by this wish or a later one.
+    /// Put an event back until the meshes were read for this request or a later one.
     pub(super) fn hold(&mut self, event: Event, wish: u64) {
         self.own.push_front(event);
         self.on_hold = Some(wish);
     }
 
-    /// The meshes are read, by this wish: what is new of them goes before all else.
+    /// The meshes were read for this request. The events about them go first.
     pub(super) fn go_on(&mut self, wish: u64, events: Vec<Event>) {
         self.on_hold = self.on_hold.filter(|wanted| *wanted > wish);
         for event in events.into_iter().rev() {
@@ -81,19 +81,19 @@ impl InputQueue {
         }
     }
 
-    /// Put events back that could not be remembered.
+    /// Put back events that could not be written to the journal.
     pub(super) fn put_back(&mut self, events: Vec<(i64, Event)>) {
         for event in events.into_iter().rev() {
             self.again.push_front(event);
         }
     }
 
-    /// Does something wait that could not be remembered?
+    /// Whether events wait that could not be written.
     pub(super) fn is_stalled(&self) -> bool {
         !self.again.is_empty()
     }
 
-    /// The next event, with its time if that was long ago.
+    /// The next event, with its time if it was put back.
     pub(super) fn pop(&mut self) -> Option<(Option<i64>, Event)> {
         if let Some((at, event)) = self.again.pop_front() {
             return Some((Some(at), event));
@@ -104,17 +104,17 @@ impl InputQueue {
         }
     }
 
-    /// Is there nothing more to take in?
+    /// Whether nothing is left to take.
     pub(super) fn is_at_rest(&self) -> bool {
         self.again.is_empty() && (self.on_hold.is_some() || self.own.is_empty())
     }
 
-    /// Where orders and what the world tells come from.
+    /// The receivers of requests and of inputs.
     pub(super) fn receivers(&mut self) -> (&mut mpsc::Receiver<Asked>, &mut mpsc::Receiver<Input>) {
         (&mut self.orders, &mut self.inputs)
     }
 
-    /// What else the world has told by now, as far as it fits into one commit.
+    /// Another input that has already arrived, if it fits into this commit.
     pub(super) fn more(&mut self) -> Option<Input> {
         match self.own.len() < TOGETHER {
             true => self.inputs.try_recv().ok(),
@@ -122,7 +122,7 @@ impl InputQueue {
         }
     }
 
-    /// Whoever has something to tell from now on tells the next tx, by what it leaves behind.
+    /// Take no more inputs. The next start finds what the senders leave behind.
     pub(super) fn close(&mut self) {
         self.orders.close();
         self.inputs.close();

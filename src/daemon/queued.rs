@@ -1,8 +1,9 @@
-//! A text that was handed to the queue of an agent CLI and not taken up yet, as a file in the
+//! A text that is in the queue of an agent CLI and was not taken yet, recorded as a file in the
 //! folder of its worker.
 //!
-//! The queue belongs to the session and outlives the program: what is left in it comes by itself
-//! when the session is resumed. So a text that may be in it is waited for, and not given again.
+//! The queue belongs to the session and outlives the program: when the session is resumed, the
+//! agent takes what is left in it. So tx waits for a text that may be in the queue, and does not
+//! give it again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use super::attempts::worker_folder;
 use crate::model::Address;
 use crate::project::write_private;
 
-/// How often it is waited for in vain before the text is given again.
+/// How many starts tx waits for the text before it gives it again.
 const WAITS: u32 = 2;
 
 /// A text in a queue.
@@ -23,9 +24,9 @@ pub(super) struct Queued {
     pub(super) session: String,
     /// The file that the text names.
     pub(super) file: PathBuf,
-    /// The turn that it is now.
+    /// The turn that the text now belongs to.
     pub(super) turn: u32,
-    /// How often it was waited for.
+    /// How many starts have waited for it.
     #[serde(default)]
     waits: u32,
 }
@@ -41,7 +42,7 @@ impl Queued {
         }
     }
 
-    /// The text that may still come to a worker in this session.
+    /// The text that a worker may still take in this session.
     pub(super) fn read(run: &Path, worker: &Address, session: Option<&str>) -> Option<Queued> {
         let text = fs::read_to_string(place(run, worker)).ok()?;
         let queued: Queued = serde_json::from_str(&text).ok()?;
@@ -49,19 +50,19 @@ impl Queued {
         comes.then_some(queued)
     }
 
-    /// Note it, before it is handed to the queue. If that fails it may be given twice.
+    /// Record it, before it goes to the queue. If that fails, the text may be given twice.
     pub(super) fn note(&self, run: &Path, worker: &Address) {
         if let Ok(text) = serde_json::to_string(self) {
             let _ = write_private(&place(run, worker), &text);
         }
     }
 
-    /// It is waited for once more, as this turn.
+    /// Wait for it once more, as this turn.
     pub(super) fn awaited_as(&mut self, turn: u32) {
         (self.turn, self.waits) = (turn, self.waits + 1);
     }
 
-    /// It was taken up, or never came to the queue.
+    /// Forget it: it was taken, or never reached the queue.
     pub(super) fn forget(run: &Path, worker: &Address) {
         let _ = fs::remove_file(place(run, worker));
     }

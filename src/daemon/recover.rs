@@ -1,4 +1,5 @@
-//! The start: what happened while nobody was here is taken in, and what is alive is found.
+//! The start of the daemon: take in what happened while no daemon ran, and find the processes that
+//! are alive.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -6,21 +7,21 @@ use std::time::Duration;
 use super::run::{Daemon, End, Signals, TRY_AGAIN};
 use crate::engine::Event;
 
-/// How soon something that takes milliseconds is looked at again.
+/// How often something is checked that takes only milliseconds.
 const SOON: Duration = Duration::from_millis(1);
 
-/// What was found at the start. The engine is told of the meshes, then of the files on the
-/// bus, since agents write before they end, then of the exits, then of what is alive.
+/// What was found at the start. The engine is told of the meshes, then of the files on the bus
+/// (agents write before they end), then of the exits, then of what is alive.
 pub(super) struct StartupEvents {
     pub(super) meshes: Vec<Event>,
     pub(super) exits: Vec<Event>,
-    /// What the processes that are alive show.
+    /// What the live processes show.
     pub(super) shown: Vec<Event>,
 }
 
 impl Daemon {
-    /// Take in what happened while nobody was here, and say what is alive. If it is to end
-    /// before that is done: how.
+    /// Take in what happened while no daemon ran, and report what is alive. Breaks if tx is to end
+    /// before that is done.
     pub(super) async fn recover(
         &mut self,
         found: StartupEvents,
@@ -43,7 +44,7 @@ impl Daemon {
         }
         self.queue.extend(found.exits);
         self.commit_queued();
-        // What came of that is done before anybody looks; what it comes to is told after.
+        // Carry out the effects first. What they report is handled afterwards.
         while !self.processes.are_at_rest() {
             let (_, inputs) = self.queue.receivers();
             tokio::select! {

@@ -8,7 +8,7 @@ use super::run::{Daemon, End};
 use crate::engine::Event;
 
 impl Daemon {
-    /// Do what somebody asks for. If it is to end: how.
+    /// Carry out a request. Breaks if tx is to end.
     pub(super) fn answer(&mut self, asked: Asked) -> ControlFlow<End> {
         let Asked { request, answer } = asked;
         if let Request::Hook { pane, call, wake } = request {
@@ -38,12 +38,12 @@ impl Daemon {
             | Request::Read { .. }
             | Request::Follow => self.order(&request).unwrap_or_else(Reply::from),
         };
-        // If nobody waits for it any more, it is done all the same.
+        // The request is carried out even if the client no longer waits.
         let _ = answer.send(reply);
         ControlFlow::Continue(())
     }
 
-    /// Tell those who wanted the meshes to be read that they are, and count.
+    /// Answer the requests to read the meshes, now that they are read and in effect.
     pub(super) fn tell_reloaded(&mut self) {
         let stalled = self.queue.is_stalled();
         let read = |(wish, _): &mut (u64, _)| *wish <= self.meshes_read;
@@ -55,7 +55,7 @@ impl Daemon {
         }
     }
 
-    /// Take a person's order in, as far as that can be remembered.
+    /// Turn a request into a command and commit it.
     fn order(&mut self, request: &Request) -> Result<Reply, Refusal> {
         if self.queue.is_stalled() {
             return Err(full("see that the disk has room, then try again"));
@@ -70,7 +70,7 @@ impl Daemon {
     }
 }
 
-/// Nothing can be remembered.
+/// The journal cannot be written.
 fn full(hint: &str) -> Refusal {
     Refusal {
         why: "the journal cannot be written now".into(),

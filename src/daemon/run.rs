@@ -1,4 +1,4 @@
-//! The loop: the sole owner of the state. What happens is made durable, then acted on.
+//! The loop, the only owner of the state. Events are made durable, then acted on.
 
 use std::collections::HashSet;
 use std::fs;
@@ -37,25 +37,25 @@ use crate::project::{Project, close_all_in};
 use crate::runtime::Runtimes;
 use crate::tmux::{Client, Server};
 
-/// How often a journal that cannot be written is tried again.
+/// How often tx tries again to write the journal.
 pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// How often tx checks that the project and the journal are still there, so that whoever
-/// removed them is told within a second.
+/// How often tx checks that the project and the journal are still there, so that their removal is
+/// reported within a second.
 const LOOK_DOWN: Duration = Duration::from_millis(800);
 
-/// How long whatever goes on beside the loop may take to end.
+/// How long background tasks may take to end.
 const LAST_TASKS: Duration = Duration::from_secs(2);
 
-/// How it is to end.
+/// How the daemon is to end.
 #[derive(Default)]
 pub(super) struct End {
     pub(super) kill_agents: bool,
-    /// Whoever waits to be told that it has.
+    /// The request that waits for the end.
     pub(super) asked: Option<oneshot::Sender<Reply>>,
 }
 
-/// Run until somebody ends it. `ready` is called when everything that was there before
-/// is taken in.
+/// Run until somebody ends it. `ready` is called after everything that was there at the start is
+/// taken in.
 pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), FatalError> {
     check_place(&project.root)?;
     let open = |(path, error)| FatalError::File { path, error };
@@ -63,7 +63,7 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), FatalError> {
     let mut lock = DaemonLock::take(project)?;
     make(&project.messages())?;
     let (store, unwritten) = Store::open(&project.journal())?;
-    // SQLite makes its files as the umask says.
+    // SQLite creates its files with the permissions of the umask.
     close_all_in(&project.state());
     for record in store.reader().quarantined()? {
         let (seq, kind, why) = (record.seq, record.kind, record.why);
@@ -93,7 +93,7 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), FatalError> {
         daemon.end_tasks().await;
         served
     });
-    // A thread that waits for a disk is not waited for.
+    // Do not wait for a thread that waits for a disk.
     runtime.shutdown_timeout(LAST_TASKS);
     served
 }
@@ -103,23 +103,23 @@ enum Wake {
     End(End),
     Ordered(Asked),
     Told(Input),
-    /// The user wants the meshes to be read.
+    /// SIGHUP: read the meshes.
     HangUp,
     Due(i64, Timer),
-    /// What could not be written is tried again.
+    /// Try again to write the journal.
     TryAgain,
     ShowStatus,
     ProcessGone,
     LookDown,
 }
 
-/// The loop and everything that it owns.
+/// The loop's data.
 pub(super) struct Daemon {
     pub(super) project: Project,
     pub(super) ground: Ground,
-    /// What it stood on is gone: nothing more is remembered or done.
+    /// The project or the state is gone: nothing more is written or done.
     pub(super) lost: Option<Lost>,
-    /// Can files be watched? As of when that was told.
+    /// Whether the bus can be watched, as of the last report.
     pub(super) watching: bool,
     pub(super) clock: Clock,
     pub(super) store: Store,
@@ -127,30 +127,30 @@ pub(super) struct Daemon {
     pub(super) consumer: Consumer,
     pub(super) processes: Processes,
     pub(super) jobs: Jobs,
-    /// What tx wrote in earlier lives, which the first scan finds.
+    /// What tx wrote in earlier lives. The first scan finds these files.
     pub(super) written_before: HashSet<(Address, MsgId)>,
-    /// Messages that named a mesh that there is not, by what they named.
+    /// Messages that named an unknown mesh, by what they named.
     pub(super) unknown: HashSet<(Name, Vec<Recipient>)>,
-    /// Panes whose end of a turn is being taken in. Their hooks wait for what follows.
+    /// Panes that have just ended a turn. Their hooks wait until the effects are known.
     pub(super) ended_turns: Vec<AttemptId>,
     pub(super) queue: InputQueue,
-    /// What goes on beside the loop, and ends with it.
+    /// Background tasks. They end with the loop.
     pub(super) tasks: JoinSet<()>,
-    /// Who is told when the meshes are read and known, and by which wish.
+    /// Requests that wait for a read of the meshes, with the number of that read.
     pub(super) reloads: Vec<(u64, oneshot::Sender<Reply>)>,
-    /// The last wish that the meshes were read by.
+    /// The number of the last read.
     pub(super) meshes_read: u64,
     pub(super) system_messages: SystemMessageWriter,
     pub(super) commits: watch::Sender<u64>,
-    /// Nobody looks at files any more.
+    /// The thread that looks at files has ended.
     pub(super) blind: bool,
-    /// When the human is shown what has changed.
+    /// When the status line is updated next.
     pub(super) status_due: Option<Instant>,
     pub(super) status_line: StatusLine,
     pub(super) notifier: Arc<Notifier>,
-    /// `None`: nothing is put into the core session.
+    /// `None` if nothing is typed into the core session.
     pub(super) injector: Option<Injector>,
-    /// Is it a plain shell?
+    /// Whether the core session is a plain shell.
     pub(super) core_is_shell: bool,
 }
 
@@ -183,14 +183,15 @@ impl Daemon {
         }
         let program = std::env::current_exe().map_err(FatalError::Machine)?;
         let written_before = store.history().own_messages()?;
-        // Before any file is looked at.
+        // This has to be known before any file is looked at.
         let begun = TurnStarts::default();
         for survivor in &left.alive {
             if let Some((turn, at)) = survivor.began {
                 begun.note(&survivor.pane.worker, turn, at);
             }
         }
-        // Last of all that can fail: it ends only when what it tells is heard.
+        // This comes last: the thread ends only when its reports are read, so nothing after this
+        // may fail.
         let mut known = Known::new();
         let history = store.history();
         history.each_file(|path, hash, at, finished| known.insert(path, hash, at, finished))?;
@@ -282,7 +283,7 @@ impl Daemon {
         ready: impl FnOnce(),
     ) -> Result<(), FatalError> {
         let mut signals = Signals::new().map_err(FatalError::Machine)?;
-        // What comes while it recovers is told as it comes.
+        // What comes during the recovery is notified as it comes.
         let untold = self.untold();
         if let Some(end) = self.recover(found, &mut signals).await {
             self.stop(end).await;
@@ -313,7 +314,7 @@ impl Daemon {
             }
             if self.watching != said_watching {
                 said_watching = self.watching;
-                // Those who look are told too late, and nothing else is wrong.
+                // If this fails, other processes only see it later.
                 let _ = lock.set_scanning(!said_watching);
             }
             let wake = self.wake(&mut signals, &mut looks).await;
@@ -326,8 +327,8 @@ impl Daemon {
         }
     }
 
-    /// Join all that goes on beside the loop. What does not end in time is left where it is: the
-    /// next start finds what it was at.
+    /// Join the background tasks. A task that does not end in time is left: the next start finds
+    /// what it was doing.
     async fn end_tasks(&mut self) {
         let processes = timeout(LAST_TASKS, self.processes.leave()).await;
         let others = timeout(LAST_TASKS, self.tasks.shutdown()).await;
@@ -336,8 +337,8 @@ impl Daemon {
         }
     }
 
-    /// Wait for the next thing. In this order: who floods the bus cannot keep times from
-    /// coming, and the pane of a process that is gone is known before its next one is started.
+    /// Wait for the next input. The order matters: a flood of files must not delay timers, and the
+    /// pane of an ended process must be known before its next one starts.
     async fn wake(&mut self, signals: &mut Signals, looks: &mut Interval) -> Wake {
         let stalled = self.queue.is_stalled();
         let due = self.store.state().next_timer().filter(|_| !stalled);
@@ -359,7 +360,7 @@ impl Daemon {
         }
     }
 
-    /// Take in what woke the loop, make it durable and act on it. If it is to end: how.
+    /// Handle what woke the loop. Breaks if tx is to end.
     fn handle(&mut self, wake: Wake) -> ControlFlow<End> {
         match wake {
             Wake::End(end) => return ControlFlow::Break(end),
@@ -368,7 +369,7 @@ impl Daemon {
                 self.hear_all(input);
             }
             Wake::HangUp => self.read_meshes_again(),
-            // The clock of the machine may be ahead of ours.
+            // The system clock may be ahead of ours.
             Wake::Due(due, timer) if self.clock.now() >= due => {
                 self.queue.push(Event::TimerFired { timer, due });
             }
@@ -383,7 +384,7 @@ impl Daemon {
         ControlFlow::Continue(())
     }
 
-    /// Hear what came, with what else has come by now. Was the first scan over?
+    /// Take an input and all others that have arrived. True if the first scan is over.
     pub(super) fn hear_all(&mut self, first: Input) -> bool {
         let mut scanned = self.hear(first);
         while let Some(input) = self.queue.more() {
@@ -406,11 +407,11 @@ impl Daemon {
     }
 }
 
-/// Everything that runs is told where it is, in words and on lines.
+/// Check that the path of the project can be passed on: it must be text on one line.
 fn check_place(root: &Path) -> Result<(), FatalError> {
     let why = match root.to_str() {
         Some(text) if text.contains(['\n', '\r']) => "has a line break in it",
-        // The one thing that cannot be quoted where it reads a file.
+        // tmux cannot quote this where it reads a file.
         Some(text) if text.contains("#[") => "has `#[` in it, which tmux takes for its own",
         Some(_) => return Ok(()),
         None => "is not UTF-8 text",
@@ -426,7 +427,7 @@ fn make(folder: &Path) -> Result<(), FatalError> {
     })
 }
 
-/// What ends this process from outside.
+/// The signals that end this process.
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,

@@ -1,4 +1,4 @@
-//! What the panes show, looked at once a second for as long as somebody wants to know.
+//! What the panes show, read once a second while somebody wants to know.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::tmux::{Client, PaneInfo};
 
-/// How often they are looked at. An idle mesh is not looked at.
+/// How often they are read. Nothing is read while nobody wants to know.
 const OFTEN: Duration = Duration::from_secs(1);
 
 /// What the panes show.
@@ -25,11 +25,11 @@ struct Interest {
     now: Notify,
 }
 
-/// Somebody wants to know.
+/// Keeps the panes being read.
 pub(super) struct Looking(Arc<Interest>);
 
 impl Screens {
-    /// Look at the panes of a server, whenever somebody wants to know.
+    /// Read the panes of a server whenever somebody wants to know.
     pub(super) fn new(client: Client, tasks: &mut JoinSet<()>) -> Screens {
         let (shows, shown) = watch::channel(Arc::from([]));
         let wanted = Arc::new(Interest::default());
@@ -37,12 +37,12 @@ impl Screens {
         Screens { shown, wanted }
     }
 
-    /// What they show; it changes each time they are looked at.
+    /// What the panes show, updated with each read.
     pub(super) fn watch(&self) -> watch::Receiver<Arc<[PaneInfo]>> {
         self.shown.clone()
     }
 
-    /// Look at them, as long as this is kept.
+    /// Have the panes read until this is dropped.
     pub(super) fn look(&self) -> Looking {
         if self.wanted.by.fetch_add(1, Ordering::Relaxed) == 0 {
             self.wanted.now.notify_one();

@@ -1,4 +1,4 @@
-//! The end of the daemon: by order, or because what it stood on is gone.
+//! The end of the daemon: on request, or because the project or its state is gone.
 
 use std::fs;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use super::lock::Lost;
 use super::run::{Daemon, End};
 use crate::project::create_private;
 
-/// How long the agents may take to end before tx ends without them: less than `tx stop` waits.
+/// How long agents may take to end before tx ends without them. This is less than `tx stop` waits.
 const LAST: Duration = Duration::from_secs(25);
 
 impl Daemon {
-    /// Whoever removed the state may not have meant it: what is open can still be copied.
+    /// Save a copy of the journal: it is still open, and its removal may have been a mistake.
     pub(super) fn save_journal(&self, lost: Lost) -> Lost {
         match lost {
             Lost::State { path, copy: _ } => {
@@ -36,8 +36,8 @@ impl Daemon {
         }
     }
 
-    /// There is nothing left to work with: end the agents, which nobody could ever find
-    /// again, and say so to whoever watches.
+    /// Nothing is left to work with. End the agents, which could never be found again, and show the
+    /// reason to everybody who watches.
     pub(super) async fn shut_down(&mut self, lost: &Lost) {
         self.consumer.stop();
         self.notifier.last_word(&format!("tx: {lost}")).await;
@@ -51,7 +51,7 @@ impl Daemon {
     pub(super) async fn stop(&mut self, end: End) {
         tracing::info!(kill_agents = end.kill_agents, "tx stops");
         self.consumer.stop();
-        // With a snapshot, the next start would take them for written.
+        // After a snapshot, the next start would take these messages for written.
         if self.system_messages.end().await
             && let Err(error) = self.store.snapshot()
         {

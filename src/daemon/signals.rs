@@ -1,11 +1,11 @@
-//! What is said to processes that are not ours.
+//! Signals to processes that are not children of the daemon.
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::platform::{all_processes, is_dead, session_of};
 use crate::pane::Force;
 
-/// Bring a wrapped process one step nearer to its end.
+/// Send the signal for this step of ending a process.
 pub(super) fn force(wrapper: Pid, force: Force) {
     match force {
         Force::Interrupt => signal_session(wrapper, Signal::INT),
@@ -15,41 +15,41 @@ pub(super) fn force(wrapper: Pid, force: Force) {
     }
 }
 
-/// Send a signal to everything in a session but the wrapper that leads it, which then
-/// tells how it ended.
+/// Send a signal to every process of a session except the wrapper that leads it. The wrapper then
+/// records how the program ended.
 fn signal_session(leader: Pid, signal: Signal) {
-    // A record that names a process of ours is not one that a wrapper wrote.
+    // A record that names our own session was not written by a wrapper.
     if session_of(rustix::process::getpid()) == Some(leader) {
         return;
     }
     for pid in of_session(leader) {
         if pid != leader {
-            // It may be gone by now.
+            // The process may be gone by now.
             let _ = kill_process(pid, signal);
         }
     }
 }
 
-/// Kill processes, whatever they are.
+/// Kill these processes.
 pub(super) fn kill_all(processes: &[Pid]) {
     for pid in processes {
         signal_wrapper(*pid, Signal::KILL);
     }
 }
 
-/// Send a signal to a process, and never to this one, whatever the files of an agent say.
+/// Send a signal to a process, but never to this one, even if an agent has forged a record.
 fn signal_wrapper(pid: Pid, signal: Signal) {
     if pid != rustix::process::getpid() {
         let _ = kill_process(pid, signal);
     }
 }
 
-/// Does anything of the session that a process leads still run?
+/// Whether any process of a session still runs.
 pub(super) fn has_session(leader: Pid) -> bool {
     !of_session(leader).is_empty()
 }
 
-/// The processes of a session that run.
+/// The running processes of a session.
 pub(super) fn of_session(leader: Pid) -> Vec<Pid> {
     let mut all = all_processes();
     all.retain(|pid| session_of(*pid) == Some(leader) && !is_dead(*pid));

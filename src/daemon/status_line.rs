@@ -1,5 +1,5 @@
-//! The line at the foot of every window: what moves, and what waits for the human. tmux
-//! is told when it changes, and by nobody's clock.
+//! The status line at the foot of every window: who works, and what waits for the human. It is sent
+//! to tmux when it changes, not at intervals.
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -7,27 +7,27 @@ use tokio::task::JoinSet;
 use crate::engine::State;
 use crate::tmux::Client;
 
-/// More agents than these are counted instead of marked.
+/// With more agents than these, the line shows a count instead of marks.
 const MOST_MARKS: usize = 20;
-/// More of these are not counted.
+/// Unread messages are counted up to this number.
 pub(super) const MOST_UNREAD: usize = 100;
 pub(super) const MOST_REJECTIONS: usize = 10;
 
-/// What tmux shows.
+/// Keeps tmux's status line current.
 pub(super) struct StatusLine {
     line: watch::Sender<String>,
 }
 
-/// What waits for the human, besides asks.
+/// What waits for the human, apart from asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Attention {
-    /// Messages in the inbox.
+    /// Unread messages in the inbox.
     pub(super) unread: usize,
-    /// Files that were refused, and not fixed since.
+    /// Rejected files that were not fixed since.
     pub(super) rejections: usize,
-    /// Dead letters.
+    /// Messages that nobody could take.
     pub(super) dead_letters: usize,
-    /// Meshes that do not load, or not as their author thinks.
+    /// Meshes that do not load, or load with problems.
     pub(super) meshes: usize,
 }
 
@@ -48,7 +48,7 @@ impl StatusLine {
     }
 }
 
-/// Keep tmux told, also one that was started again.
+/// Send each new line to tmux, also to a server that was started again.
 async fn keep(client: Client, mut line: watch::Receiver<String>) {
     let mut server = client.server();
     loop {
@@ -60,12 +60,12 @@ async fn keep(client: Client, mut line: watch::Receiver<String>) {
             return;
         }
         let text = line.borrow_and_update().clone();
-        // If it cannot be told now, it is told of the next change.
+        // If this fails, tmux gets the next change.
         let _ = client.show_status(&text).await;
     }
 }
 
-/// What the line says, in tmux's own words for colours.
+/// The text of the line, with tmux's colour codes.
 pub(super) fn line(state: &State, waiting: Attention) -> String {
     let at_work = state
         .workers()
@@ -105,7 +105,7 @@ pub(super) fn line(state: &State, waiting: Attention) -> String {
     }
 }
 
-/// One for each that works.
+/// One mark for each worker.
 fn marks(count: usize) -> String {
     match count {
         0..=MOST_MARKS => "●".repeat(count),
@@ -113,7 +113,7 @@ fn marks(count: usize) -> String {
     }
 }
 
-/// More of them were not counted.
+/// `100+` if the count stopped at its limit.
 fn up_to(most: usize, number: usize, one: &str, many: &str) -> String {
     match number >= most {
         true => format!("{}+ {many}", most - 1),

@@ -1,5 +1,4 @@
-//! What is left of the last life of tx: the processes that run, and the ends of those
-//! that do not.
+//! What the last life of tx has left: processes that still run, and records of those that ended.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,8 +6,9 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-use super::attempt::{Attempt, Ended, LaunchSpec, Stand};
+use super::attempt::{Attempt, AttemptState, Ended};
 use super::attempts;
+use super::launch_spec::LaunchSpec;
 use super::pane_tag::pane_of;
 use super::process::Manner;
 use super::processes::Survivor;
@@ -19,21 +19,21 @@ use crate::pane::Saw;
 use crate::runtime::Runtimes;
 use crate::tmux::{PaneId, PaneInfo};
 
-/// What was found.
+/// What was found at the start.
 #[derive(Default)]
 pub(super) struct Survivors {
-    /// The processes that run, and can be used.
+    /// Running processes that tx can take over.
     pub(super) alive: Vec<Survivor>,
-    /// How others ended, to be told before anything is asked of them.
+    /// How other processes ended. This is reported before anything is asked of them.
     pub(super) exits: Vec<Event>,
     /// Dead panes, for the next process of their worker.
     pub(super) dead: Vec<(Address, PaneId)>,
-    /// Live panes whose folder tells of nothing that runs: it has not begun and never
-    /// will, or somebody has removed it.
+    /// Live panes whose folder shows no running process: the attempt has not begun and never will,
+    /// or its folder was removed.
     pub(super) unknown_panes: Vec<PaneId>,
 }
 
-/// Look at everything that the last life of tx may have left. What has not begun by now
+/// Look at everything that the last life of tx may have left. An attempt that has not begun by now
 /// never will.
 pub(super) fn find(
     run: &Path,
@@ -57,7 +57,7 @@ pub(super) fn find(
         };
         left.exits.extend(exit_of(run, &current)?);
     }
-    // Also of workers that this journal has never heard of: they are ended.
+    // This includes workers that the journal does not know. They are ended.
     let known = state.workers().map(|(worker, _)| worker);
     let workers: BTreeSet<Address> = known
         .chain(tagged.iter().map(|(pane, _)| &pane.worker))
@@ -79,29 +79,29 @@ pub(super) fn find(
     Ok(left)
 }
 
-/// How the process of a pane ended, if it left a record, and was not meant to go.
+/// How the process of a pane ended, if it left a record and was not stopped by tx.
 fn exit_of(run: &Path, pane: &AttemptId) -> io::Result<Option<Event>> {
     let attempt = Attempt::of(run, pane);
-    let mut stand = attempt.stand()?;
-    if stand == Stand::NotBegun && !attempt.revoke()? {
-        stand = attempt.stand()?;
+    let mut state = attempt.state()?;
+    if state == AttemptState::NotBegun && !attempt.revoke()? {
+        state = attempt.state()?;
     }
-    Ok(match stand {
-        Stand::Ended(ended) if !attempt.was_stopped(&ended)? && !is_signal(&ended) => {
+    Ok(match state {
+        AttemptState::Ended(ended) if !attempt.was_stopped(&ended)? && !is_signal(&ended) => {
             Some(Event::PaneExited {
                 pane: pane.clone(),
                 exit: attempt.exit(ended)?,
             })
         }
-        Stand::Ended(_)
-        | Stand::NotBegun
-        | Stand::Revoked
-        | Stand::Running(_)
-        | Stand::Vanished => None,
+        AttemptState::Ended(_)
+        | AttemptState::NotBegun
+        | AttemptState::Revoked
+        | AttemptState::Running(_)
+        | AttemptState::Vanished => None,
     })
 }
 
-/// While tx is away, a signal comes from the machine or a person: no failure of the agent.
+/// A signal while tx is away comes from the machine or a person. It is not a failure of the agent.
 fn is_signal(ended: &Ended) -> bool {
     match ended {
         Ended::Signal(_) => true,
@@ -117,29 +117,29 @@ fn survivor(
     pid: Pid,
     found: Option<PaneInfo>,
 ) -> Option<Survivor> {
-    // A program that stays is of no use without its pane, nor one that nobody knows.
-    let order = attempt.ordered().ok();
-    let order = order.filter(|order| order.mode == Mode::Turn || found.is_some());
+    // A program in pane mode is useless without its pane.
+    let spec = attempt.launch_spec().ok();
+    let spec = spec.filter(|spec| spec.mode == Mode::Turn || found.is_some());
     let Some(LaunchSpec {
         mode,
         runtime,
         turn: start,
         ..
-    }) = order
+    }) = spec
     else {
         kill_all(&attempt.holders());
         return None;
     };
-    // One of a runtime that is no more is ended as soon as its mesh is loaded.
+    // A process of a runtime that no longer exists is ended as soon as its mesh is loaded.
     let runtime = runtimes.get(&runtime).cloned().unwrap_or_default();
     let manner = Manner::of(&runtime, mode);
     let mark = found.as_ref().map_or(0, |found| found.turn);
     let known = state.worker(&pane.worker);
-    // What it was started with, or was given in another way than by its terminal.
+    // The turn that it was started with, or that was given in another way than through the pane.
     let sent = attempt.sent().max(start.unwrap_or(0));
     let adopted = Saw::adopted(&manner.setup, known, pane.attempt, [mark, sent]);
     let known = known.filter(|worker| worker.attempt == pane.attempt);
-    // Whatever is written from then on may be about it.
+    // Files written from then on may be about this turn.
     let turn = match mode {
         Mode::Turn => known.map_or(0, |worker| worker.turn),
         Mode::Pane => mark.max(sent),

@@ -1,4 +1,4 @@
-//! What tx itself writes, as files for people to read.
+//! Messages that tx writes, as files on the bus for people to read.
 
 use std::fs;
 use std::io;
@@ -18,15 +18,15 @@ use crate::format::render::{file_name, render};
 use crate::model::{Address, Body, Envelope, Kind, Line, Message, Rearmatter, Recipient, utc};
 use crate::project::{FileUse, write_new};
 
-/// How often a message of tx that cannot be written is tried.
+/// How often tx tries again to write a message.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// How long the last ones may take when tx ends.
+/// How long the last messages may take when tx ends.
 const LAST: Duration = Duration::from_secs(2);
 
-/// Writes messages of tx, one after the other, where the loop does not wait for it.
+/// Writes messages of tx one after the other, without holding up the loop.
 pub(super) struct SystemMessageWriter {
     queue: mpsc::UnboundedSender<(String, String)>,
-    /// How many are not written yet.
+    /// How many messages are not written yet.
     unwritten: Arc<AtomicUsize>,
     writing: JoinSet<()>,
 }
@@ -44,10 +44,10 @@ impl SystemMessageWriter {
         }
     }
 
-    /// Write a message of tx: the name of its file, and its text.
+    /// Write a message: the name of its file, and its text.
     pub(super) fn write(&self, name: String, text: String) {
         self.unwritten.fetch_add(1, Ordering::Relaxed);
-        // It ends only with this.
+        // The receiver lives as long as this sender.
         let _ = self.queue.send((name, text));
     }
 
@@ -55,7 +55,7 @@ impl SystemMessageWriter {
         self.unwritten.load(Ordering::Relaxed) == 0
     }
 
-    /// Write the last ones, and no more. Are all of them written?
+    /// Write what is left, then stop. True if all of it is written.
     pub(super) async fn end(&mut self) -> bool {
         (self.queue, _) = mpsc::unbounded_channel();
         let ended = timeout(LAST, self.writing.join_next()).await;
@@ -84,11 +84,11 @@ async fn write_all(
     }
 }
 
-/// The name of the file that a message is in: its author's, or that of what tx wrote.
+/// The name of a message's file: the one its author chose, or the one tx wrote.
 pub fn file_with(facts: &MessageRecord) -> String {
     let (to, kind) = match &facts.source {
         Source::File { path, .. } => return path.clone(),
-        // The table decided who gets it.
+        // The routing table decides who gets it.
         Source::Output { .. } => (None, Kind::TaskComplete),
         Source::Own { .. } => {
             let delivery = facts.deliveries.first();
@@ -111,7 +111,7 @@ pub fn file_with(facts: &MessageRecord) -> String {
     name
 }
 
-/// A message of tx as a file: its name and its text, the same each time.
+/// A message of tx as a file: its name and text. Both are the same each time.
 pub(super) fn file_of(system_message: &SystemMessage) -> (String, String) {
     let headline = Line::from(system_message.headline.clone());
     let mut envelope = Envelope::new(
@@ -132,7 +132,7 @@ pub(super) fn file_of(system_message: &SystemMessage) -> (String, String) {
         rearmatter: Rearmatter::default(),
     };
     let mut text = render(&message);
-    // What tx writes it must not refuse itself.
+    // tx must not write a file that it would reject.
     if let Some(too_much) = text.len().checked_sub(MAX_FILE + 1) {
         let note = cut_note(system_message);
         let fits = system_message
@@ -146,7 +146,7 @@ pub(super) fn file_of(system_message: &SystemMessage) -> (String, String) {
     (file_name(&message, system_message.kind), text)
 }
 
-/// What stands in place of the end of a message of tx that does not fit into a file.
+/// The note at the end of a message that was cut to fit into a file.
 fn cut_note(system_message: &SystemMessage) -> String {
     let Address { mesh, agent, .. } = &system_message.from;
     let whole = match system_message.from.is_system() {
@@ -158,8 +158,8 @@ fn cut_note(system_message: &SystemMessage) -> String {
     )
 }
 
-/// Write a message of tx, unless it is there. The journal has its text: should the machine fall
-/// before this is on its disk, nothing is lost but a file.
+/// Write a message of tx, unless the file exists. The journal has its text: if the machine fails
+/// before the file is on disk, only a file is lost.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     if !fs::exists(path)? {
         path.parent().map_or(Ok(()), fs::create_dir_all)?;

@@ -1,4 +1,4 @@
-//! One terminal of tmux, as a pane sees it and acts on it.
+//! A tmux pane, as [`Pane`](crate::pane::Pane) sees it and acts on it.
 
 use super::blocking::run_blocking;
 use super::notifier::is_still;
@@ -6,7 +6,7 @@ use crate::pane::{Content, Pasted, Saw, Text, View};
 use crate::runtime::screen::Screen;
 use crate::tmux::{Client, Error, Mark, PaneId, PaneInfo, PaneSnapshot, Paste, What};
 
-/// A pane of tmux, and how it was when it was last looked at.
+/// A tmux pane, with its screen as of the last look.
 pub(super) struct Terminal {
     client: Client,
     moment: Option<PaneSnapshot>,
@@ -20,8 +20,8 @@ impl Terminal {
         }
     }
 
-    /// Look at its screen. `is_free`: has the program of this process its terminal for itself?
-    /// Without it, it has.
+    /// Look at its screen. `is_free` tells whether the program with this process id has the
+    /// terminal to itself; without it, it does.
     pub(super) async fn look(&mut self, at: &PaneId, is_free: Option<fn(i32) -> bool>) -> Saw {
         self.moment = match self.client.look(at).await {
             Ok(moment) => moment,
@@ -38,7 +38,7 @@ impl Terminal {
         Saw::Screen(view(moment, free))
     }
 
-    /// All that its screen shows; nothing, if it cannot be seen.
+    /// Everything its screen shows; empty if it cannot be read.
     pub(super) async fn text(&mut self, at: &PaneId) -> String {
         match self.look(at, None).await {
             Saw::Screen(view) => view.screen.text(),
@@ -57,7 +57,7 @@ impl Terminal {
         }
     }
 
-    /// Put a text into it; `as_seen`: if it is as it was when it was last looked at.
+    /// Paste a text. With `as_seen`, only if the screen has not changed since the last look.
     pub(super) async fn paste(&self, at: &PaneId, text: &Text, as_seen: bool) -> Saw {
         let what = match &text.content {
             Content::File(file) => What::File(file),
@@ -87,7 +87,7 @@ impl Terminal {
         })
     }
 
-    /// Press Enter, if it is as it was when it was last looked at.
+    /// Press Enter, if the screen has not changed since the last look.
     pub(super) async fn enter(&self) -> Saw {
         let pressed = match &self.moment {
             Some(moment) => self.client.enter(moment).await.unwrap_or(false),
@@ -96,7 +96,7 @@ impl Terminal {
         Saw::Pressed(pressed)
     }
 
-    /// Press keys, if nothing on its screen has changed since it was last looked at.
+    /// Press keys, if the screen has not changed since the last look.
     pub(super) async fn press(&self, keys: &[String]) -> Saw {
         let pressed = match &self.moment {
             Some(moment) => self.client.press_if(moment, keys).await.unwrap_or(false),
@@ -106,7 +106,7 @@ impl Terminal {
     }
 }
 
-/// What a list of all panes says of one.
+/// The title of a pane, from the list of all panes.
 pub(super) fn title(found: &PaneInfo) -> Saw {
     Saw::Title {
         title: found.title.clone(),

@@ -1,18 +1,18 @@
-//! Waits that a test shortens, by its environment. A program that is shipped does not look there.
+//! Waits that tests shorten by environment variables. A release build does not read them.
 
 use std::time::Duration;
 
 use crate::model::Seconds;
 
-/// How many milliseconds the clock is ahead, so that a test need not wait for minutes:
+/// How many milliseconds the clock is ahead, so that a test does not wait for minutes:
 /// `TX_TEST_AHEAD`.
 pub(super) fn ahead() -> i64 {
     set("TX_TEST_AHEAD").unwrap_or(0)
 }
 
-/// How long a person has to be still before tx may interrupt, and how far apart two looks at the
-/// core session are: `TX_TEST_STILL`, in seconds. tmux reports the last key in whole seconds, so
-/// a person may have been still for one second less.
+/// How long a person must not have typed before tx may interrupt, and the time between two looks at
+/// the core session: `TX_TEST_STILL`, in seconds. tmux reports the last key in whole seconds, so
+/// the real time may be one second less.
 pub(super) fn still() -> Duration {
     Duration::from_secs(set("TX_TEST_STILL").map_or(3, i64::unsigned_abs))
 }

@@ -1,9 +1,9 @@
 //! `tx turn`: the wrapper around every process in a pane.
 //!
-//! It runs what was ordered at most once, holds the lock that tells that it runs, keeps
-//! its output, and leaves a record of its end. It outlives its terminal and every signal
-//! but the last, and the program does not outlive it: so there is no exit without a
-//! record, and no record while the program runs.
+//! It runs the program at most once, holds the lock that says so, keeps the output, and leaves a
+//! record of the end. The wrapper survives its terminal and every signal except SIGKILL, and the
+//! program does not survive the wrapper. So there is no exit without a record, and no record while
+//! the program runs.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -21,7 +21,8 @@ use rustix::io::FdFlags;
 use rustix::process::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use super::attempt::{Attempt, Ended, MARK, MOST_KEPT};
+use super::attempt::{Attempt, Ended, MOST_KEPT};
+use super::attempt_processes::MARK;
 use super::platform::{this_program, tie_to_parent};
 use crate::engine::OUTPUT_CUT;
 use crate::format::report::printable_lines;
@@ -30,27 +31,26 @@ use crate::project::create_private;
 use crate::runtime::stream;
 use crate::tmux::is_of_tx;
 
-/// The program has ended; what it left in the background may hold its output open. So
-/// long nothing comes before what has come is taken for all.
+/// After the program has ended, its background processes may keep its output open. If nothing comes
+/// for this long, the output is complete.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
-/// How long it is waited for, if more and more comes.
+/// How long the wrapper waits, at most, if output keeps coming.
 const MOST_WAIT: Duration = Duration::from_secs(5);
-/// How long the pane may take to show the last of it.
+/// How long the pane may take to show the rest of the output.
 const LAST_SHOWN: Duration = Duration::from_millis(500);
-/// As much of the end of standard error is always kept.
+/// How many bytes of the end of standard error are always kept.
 const LAST_ERRORS: usize = 64 * 1024;
-/// How long it is tried to leave a record where the disk is full.
+/// How long the wrapper tries to leave a record while the disk is full.
 const LAST_TRY: Duration = Duration::from_secs(600);
 
-/// Run the attempt of a folder in this pane; `alone`, in a session of its own. Returns the code
-/// to exit with.
+/// Run the attempt in a folder in this pane; with `alone`, in a new session. Returns the exit code.
 pub fn wrap(folder: &Path, alone: bool) -> i32 {
     let attempt = Attempt::at(folder);
     let lead = || match alone {
         true => rustix::process::setsid().map(drop).map_err(io::Error::from),
         false => Ok(()),
     };
-    // Before it begins: from then on it owes a record.
+    // This comes before `begin`: from then on the wrapper owes a record.
     let began = lead()
         .and_then(|()| ignore_signals())
         .and_then(|()| attempt.begin());
@@ -82,8 +82,8 @@ pub fn wrap(folder: &Path, alone: bool) -> i32 {
     }
 }
 
-/// Become the program that was ordered, as a process that does not outlive its wrapper.
-/// Returns only if that cannot be.
+/// Become the program of the attempt, as a process that does not outlive its wrapper. Returns only
+/// on failure.
 pub fn become_program(wrapper: i32, folder: &Path) -> i32 {
     let attempt = Attempt::at(folder);
     let why = match exec(wrapper, &attempt) {
@@ -97,36 +97,35 @@ pub fn become_program(wrapper: i32, folder: &Path) -> i32 {
 fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, String> {
     let tied = tie_to_parent();
     tied.map_err(|error| format!("it cannot be tied to its wrapper: {error}"))?;
-    // It may have died before that.
+    // The wrapper may have died before.
     if rustix::process::getppid() != Pid::from_raw(wrapper) {
         return Err("its wrapper is gone".into());
     }
-    let order = attempt.ordered().map_err(|error| error.to_string())?;
-    let (program, arguments) = order.program.split_first().ok_or("no program is named")?;
-    let passed = order.passed.as_deref();
+    let spec = attempt.launch_spec().map_err(|error| error.to_string())?;
+    let (program, arguments) = spec.program.split_first().ok_or("no program is named")?;
+    let passed = spec.passed.as_deref();
     let failed = Command::new(program)
         .args(arguments)
         .env_clear()
         .envs(std::env::vars_os().filter(|(name, _)| is_passed(name, passed)))
-        .envs(order.environment)
+        .envs(spec.environment)
         .env(MARK, attempt.folder())
-        .current_dir(&order.folder)
+        .current_dir(&spec.folder)
         .exec();
-    Err(match order.folder.is_dir() {
+    Err(match spec.folder.is_dir() {
         true => format!("{program}: {failed}"),
-        false => format!("the folder {} does not exist", order.folder.display()),
+        false => format!("the folder {} does not exist", spec.folder.display()),
     })
 }
 
-/// What a program needs to run at all, wherever it is.
+/// The variables that every program needs.
 const NEEDED: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ", "TMPDIR",
 ];
 
-/// Does a program get this variable of tx's environment?
+/// Whether a program gets this variable of tx's environment.
 fn is_passed(name: &OsStr, passed: Option<&[String]>) -> bool {
-    // What it does with tmux it does not do with ours, and whoever started tx may have been
-    // an agent itself.
+    // An agent must not use tx's tmux server, and tx may have been started by an agent itself.
     if is_of_tx(name) || name == "TMUX" || name == "TMUX_PANE" {
         return false;
     }
@@ -137,7 +136,7 @@ fn is_passed(name: &OsStr, passed: Option<&[String]>) -> bool {
 }
 
 fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
-    let order = attempt.ordered()?;
+    let spec = attempt.launch_spec()?;
     // Everything that the program starts holds the lock too.
     rustix::io::fcntl_setfd(lock, FdFlags::empty())?;
     let mut command = Command::new(this_program()?);
@@ -145,15 +144,15 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
         .args(["turn", "--inner", &std::process::id().to_string()])
         .arg("--folder")
         .arg(attempt.folder());
-    let status = match order.mode {
+    let status = match spec.mode {
         Mode::Pane => wait(&mut command.spawn()?)?,
         Mode::Turn => {
             command
                 .stdin(File::open(attempt.prompt())?)
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
-            // The end of a stream says how it went.
-            let keep = if order.stream {
+            // The end of a stream says how the turn went.
+            let keep = if spec.stream {
                 Keep::End
             } else {
                 Keep::Beginning
@@ -166,20 +165,20 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
                 tee(
                     child.stdout.take(),
                     &out,
-                    show(io::stdout(), order.stream),
+                    show(io::stdout(), spec.stream),
                     ticks.clone(),
                 ),
                 tee(child.stderr.take(), &err, show(io::stderr(), false), ticks),
             ];
             let status = wait(&mut child)?;
-            // What it has printed is there; what it left in the background may go on.
+            // The program's own output is complete by now. Background processes may go on printing.
             let deadline = Instant::now() + MOST_WAIT;
             while progress.recv_timeout(LAST_OUTPUT).is_ok() && Instant::now() < deadline {}
             for shown in tees {
                 let _ = shown.recv_timeout(LAST_SHOWN);
             }
             let saved = save(attempt, &[&out, &err]);
-            // Without what it printed nobody may take it for done.
+            // Without its output the turn must not count as done.
             if let (Err(why), true) = (saved, status.success()) {
                 return Ok(Ended::NotKept(why));
             }
@@ -193,7 +192,7 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
     })
 }
 
-/// What ends the program must not end its wrapper. The program gets these as ever.
+/// Ignore the signals that are meant for the program. The program itself gets them as usual.
 fn ignore_signals() -> io::Result<()> {
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
@@ -210,22 +209,21 @@ fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     }
 }
 
-/// What is kept of more than is kept.
+/// What to keep of output that is too long.
 #[derive(Clone, Copy)]
 enum Keep {
     Beginning,
     End,
 }
 
-/// What a program has printed, as far as it is kept: here, and in a file as soon as that
-/// can be written.
+/// The kept output of a program, in memory and in a file as soon as that can be written.
 struct Kept {
     path: PathBuf,
     keep: Keep,
     content: Vec<u8>,
-    /// More came than is kept.
+    /// There was more output than is kept.
     is_full: bool,
-    /// `None`: it does not have what is here.
+    /// `None` if the file does not have what is in memory.
     file: Option<File>,
 }
 
@@ -241,7 +239,7 @@ impl Kept {
         }))
     }
 
-    /// Keep what came, as far as it is kept. A full disk does not stop the program.
+    /// Keep new output. A full disk does not stop the program.
     fn take(&mut self, read: &[u8]) {
         match self.keep {
             Keep::Beginning => self.keep_beginning(read),
@@ -249,7 +247,7 @@ impl Kept {
         }
     }
 
-    /// Keep what fits, and say so if that is not all.
+    /// Keep what fits, and note if that is not everything.
     fn keep_beginning(&mut self, read: &[u8]) {
         if self.is_full {
             return;
@@ -262,7 +260,7 @@ impl Kept {
         }
     }
 
-    /// Keep all of it until that is too much, then begin again with the end of it.
+    /// Keep everything until there is too much, then start again with the end of it.
     fn keep_end(&mut self, read: &[u8]) {
         self.add(read);
         if self.content.len() > MOST_KEPT {
@@ -277,12 +275,12 @@ impl Kept {
         self.content.extend_from_slice(more);
         let written = self.file.as_mut().map(|file| file.write_all(more));
         if !matches!(written, Some(Ok(()))) {
-            // How much of it was written nobody knows.
+            // It is unknown how much was written.
             self.file = None;
         }
     }
 
-    /// See to it that the file has all that is kept.
+    /// Make sure that the file has everything that is kept.
     fn save(&mut self) -> io::Result<()> {
         if self.file.is_none() {
             let mut file = create_private(&self.path)?;
@@ -293,7 +291,8 @@ impl Kept {
     }
 }
 
-/// Write what could not be written so far; it is tried for long. If that is in vain: why.
+/// Write what could not be written so far, and keep trying. The error says why it failed in the
+/// end.
 fn save(attempt: &Attempt, kept: &[&Mutex<Kept>]) -> Result<(), String> {
     let deadline = Instant::now() + LAST_TRY;
     loop {
@@ -309,14 +308,14 @@ fn save(attempt: &Attempt, kept: &[&Mutex<Kept>]) -> Result<(), String> {
     }
 }
 
-/// Nothing that holds this lock leaves anything half done.
+/// A panic cannot leave the data half changed, so a poisoned lock is fine.
 fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a program prints is kept, then shown. A pane that does not take it (somebody may
-/// have stopped it to read) holds nothing up: what it is behind by is left out there.
-/// Tells when all of it was shown.
+/// Keep what a program prints, then show it. A pane that takes no output, because somebody has
+/// paused it to read, holds nothing up: it misses what it is behind by. The receiver tells when
+/// everything was shown.
 fn tee(
     from: Option<impl Read + Send + 'static>,
     kept: &Arc<Mutex<Kept>>,
@@ -364,7 +363,7 @@ fn show(
     (shows, ended)
 }
 
-/// The whole lines of a stream as people read them; what is no whole line yet stays.
+/// The complete lines of a stream in readable form. An incomplete line stays in `rest`.
 fn for_people(rest: &mut Vec<u8>, chunk: &[u8]) -> Vec<u8> {
     rest.extend_from_slice(chunk);
     let end = rest.iter().rposition(|byte| *byte == b'\n');
@@ -377,8 +376,8 @@ fn for_people(rest: &mut Vec<u8>, chunk: &[u8]) -> Vec<u8> {
         .into_bytes()
 }
 
-/// An end without a record would be taken for a crash: so it is tried for long, unless
-/// there is no folder left for anybody to look in.
+/// Record the end. An end without a record would count as a crash, so this keeps trying unless the
+/// folder is gone.
 fn leave_record(attempt: &Attempt, ended: &Ended) {
     let deadline = Instant::now() + LAST_TRY;
     while let Err(error) = attempt.end(ended) {

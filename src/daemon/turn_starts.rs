@@ -1,5 +1,5 @@
-//! When each turn of a worker began to be given. A file that is older than that was
-//! written before: it cannot be about it, however late it is noticed.
+//! When each turn of a worker began. A file that is older than a turn cannot be about it, even if
+//! it is noticed later.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,17 +9,17 @@ use crate::model::Address;
 
 /// How many turns of a worker are remembered.
 const KEPT: usize = 16;
-/// The times of files run behind the clock, by a tick of the kernel at most.
+/// File times may be behind the clock by at most one tick of the kernel.
 const TICK: Duration = Duration::from_millis(20);
 
-/// When turns began, of every worker.
+/// The start times of turns, by worker.
 #[derive(Clone, Default)]
 pub(super) struct TurnStarts(Arc<Mutex<HashMap<Address, Turns>>>);
 
 type Turns = VecDeque<(u32, SystemTime)>;
 
 impl TurnStarts {
-    /// A turn begins to be given.
+    /// Note that the delivery of a turn begins.
     pub(super) fn note(&self, worker: &Address, turn: u32, at: SystemTime) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let turns = all.entry(worker.clone()).or_default();
@@ -29,13 +29,13 @@ impl TurnStarts {
         }
     }
 
-    /// The last turn of a worker that had begun by then. Nothing, if none is known of.
+    /// The last turn of a worker that had begun by that time, if any is known.
     pub(super) fn turn_at(&self, worker: &Address, time: SystemTime) -> Option<u32> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last_by(all.get(worker)?, time)
     }
 
-    /// The same of every worker that is known of.
+    /// The same for every known worker.
     pub(super) fn turns_at(&self, time: SystemTime) -> BTreeMap<Address, u32> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let turns = all.iter();

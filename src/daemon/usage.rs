@@ -1,4 +1,4 @@
-//! What a process has used, read from the stream that it prints or the transcript that it keeps.
+//! What a process has used, read from the stream that it prints or from its transcript.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -27,15 +27,14 @@ impl UsageFile {
         }
     }
 
-    /// Read another file from now on; its beginning counts too.
+    /// Read another file from now on, from its beginning.
     pub(super) fn follow(&mut self, path: PathBuf) {
         if self.path != path {
             *self = UsageFile::new(self.format, path);
         }
     }
 
-    /// What was used since the last time, as the engine is told of it. `ended`: no more will
-    /// come.
+    /// The usage since the last read, as an event. `ended`: no more will come.
     pub(super) async fn read(mut self, pane: AttemptId, ended: bool) -> (UsageFile, Vec<Event>) {
         run_blocking(move || {
             let mut bytes = Vec::new();
@@ -43,7 +42,7 @@ impl UsageFile {
                 file.seek(SeekFrom::Start(self.offset))?;
                 file.read_to_end(&mut bytes)
             });
-            // What cannot be read now is read the next time.
+            // What cannot be read now is read next time.
             self.offset += read.map_or(0, |read| read as u64);
             if ended {
                 bytes.push(b'\n');

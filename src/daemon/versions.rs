@@ -1,5 +1,5 @@
-//! The versions of the agent CLIs on this machine. One that tx was not tested with is said once,
-//! and is run in the way that needs least of it: a process for each turn.
+//! The versions of the agent CLIs on this machine. A version that tx was not tested with is
+//! reported once, and runs in the mode that depends on it least: one process for each turn.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,10 +15,10 @@ use crate::project::{
     Catalogue, MeshEntry, MeshSource, Project, find_program, make_private_folders, write_private,
 };
 
-/// How long a program may take to say something.
+/// How long a program may take to print its version.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Find the agent CLIs of the project's own meshes that tx was not tested with.
+/// Find the agent CLIs that the project's own meshes use and that tx was not tested with.
 pub(crate) fn check_versions(catalogue: &mut Catalogue, project: &Project, path: &OsStr) {
     let Catalogue { entries, runtimes } = catalogue;
     let mut untested: BTreeMap<String, String> = BTreeMap::new();
@@ -41,7 +41,7 @@ pub(crate) fn check_versions(catalogue: &mut Catalogue, project: &Project, path:
     }
 }
 
-/// Does a mesh of the project's own use the program of a runtime?
+/// Whether one of the project's own meshes uses the program of a runtime.
 fn uses(entry: &MeshEntry, runtime: &str) -> bool {
     let mesh = entry.mesh.as_ref().filter(|mesh| !mesh.disabled);
     let mut agents = mesh.into_iter().flat_map(|mesh| mesh.agents.values());
@@ -71,8 +71,8 @@ fn say_untested(entry: &mut MeshEntry, runtime: &str, version: &str) {
     entry.diagnostics.extend(found);
 }
 
-/// The version of a program, by what its `--version` says. The answer is kept in the project's
-/// state until the program's file changes: some take seconds.
+/// The version of a program, from its `--version`. The answer is kept in the project's state until
+/// the program's file changes, because some programs take seconds.
 pub(crate) fn program_version(project: &Project, program: &str, path: &OsStr) -> Option<String> {
     let found = find_program(project, program, path)?;
     let modified = found.metadata().and_then(|found| found.modified()).ok()?;
@@ -95,13 +95,13 @@ pub(crate) fn program_version(project: &Project, program: &str, path: &OsStr) ->
     };
     known.insert(found, entry);
     if let Ok(text) = serde_json::to_string(&known) {
-        // It is only asked again if this fails.
+        // If this fails, the program is asked again next time.
         let _ = make_private_folders(&project.state()).and_then(|()| write_private(&file, &text));
     }
     Some(version)
 }
 
-/// What a program said of its version.
+/// What a program printed about its version.
 #[derive(Serialize, Deserialize)]
 struct KnownVersion {
     modified: SystemTime,
@@ -114,8 +114,8 @@ fn number(said: &str) -> Option<&str> {
     words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Run a program that prints little: did it succeed, and what did it print? `None`: it did not
-/// start, or did not end in time.
+/// Run a program that prints little. Returns whether it succeeded, and its output; `None` if it did
+/// not start or did not end in time.
 pub(crate) fn program_output(
     program: &Path,
     arguments: &[String],

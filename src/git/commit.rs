@@ -1,4 +1,4 @@
-//! A commit of what is in a folder, for work that is finished.
+//! Commits what has changed in a folder, after work is finished.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use super::repository::{Repository, branch, under_way};
 use super::run::Git;
 use super::worktrees::ignore;
 
-/// Commit all that has changed below a folder. Returns the commit; `None`: nothing has changed.
+/// Commit everything that has changed below a folder. Returns the commit; `None` if nothing has
+/// changed.
 pub fn commit(
     repository: &Repository,
     folder: &Path,

@@ -1,5 +1,5 @@
-//! What a job does with git, as data: a process of its own does it, so that it is never done
-//! twice at once, and is finished even if tx is killed meanwhile.
+//! Git operations as data. A separate process runs them, so that none runs twice at once, and each
+//! is finished even if tx is killed.
 
 use std::path::{Path, PathBuf};
 
@@ -12,49 +12,49 @@ use super::survey::difference;
 use super::worktrees::{create, remove};
 use crate::model::Feature;
 
-/// Something to do with git.
+/// A git operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GitOrder {
     /// Make the worktree of a feature, or find it.
     Create {
-        /// The project's folder.
+        /// The project's root.
         root: PathBuf,
         /// The folder of the worktree.
         path: PathBuf,
-        /// The feature.
+        /// The feature that the worktree is for.
         feature: Feature,
-        /// The bus.
+        /// The bus: the project's folder for messages.
         messages: PathBuf,
     },
     /// Commit what has changed.
     Commit {
-        /// The project's folder.
+        /// The project's root.
         root: PathBuf,
         /// The folder that was worked in.
         folder: PathBuf,
-        /// The message.
+        /// The commit message.
         message: String,
     },
-    /// Take the worktree of a feature away.
+    /// Remove the worktree of a feature.
     Remove {
-        /// The project's folder.
+        /// The project's root.
         root: PathBuf,
         /// The folder of the worktree.
         path: PathBuf,
-        /// The feature.
+        /// The feature that the worktree is for.
         feature: Feature,
     },
-    /// Say which files have changed.
+    /// List the changed files.
     Changes {
-        /// The project's folder.
+        /// The project's root.
         root: PathBuf,
-        /// The feature; `None`: in the project's own folder.
+        /// The feature; `None` for the project's own folder.
         feature: Option<Feature>,
     },
 }
 
-/// Do it. What is worth telling comes back; nothing, if nothing is.
+/// Run the operation. Returns a text for people, which may be empty.
 pub fn do_order(order: &GitOrder) -> Result<String, String> {
     match order {
         GitOrder::Create {

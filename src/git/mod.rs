@@ -1,9 +1,9 @@
-//! The repository: git worktrees for features, commits, and what keeps work from being lost.
+//! Git: worktrees for features, commits, and copies of uncommitted work, so that none is lost.
 //!
 //! This room runs the `git` program and nothing else. It knows folders, branches and refs, and
-//! nothing of meshes or messages. What it refuses, it refuses with a sentence for people, and
-//! then nothing has changed. Nothing that an agent wrote is an argument of git: a message goes
-//! in by standard input, and a feature is a checked name.
+//! nothing of meshes or messages. An error is a sentence for people, and means that nothing has
+//! changed. Nothing that an agent wrote is an argument of git: a commit message goes through
+//! standard input, and a feature is a checked name.
 
 mod commit;
 mod job;

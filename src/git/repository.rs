@@ -1,4 +1,4 @@
-//! A repository as it stands: its folders, its worktrees, and what is under way in one.
+//! A repository: its folders, its worktrees, and unfinished operations in a worktree.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::run::Git;
 
-/// What git leaves in the folder of a worktree while something is under way there.
+/// The files that git leaves during an unfinished operation, with the operation's name.
 const UNDER_WAY: [(&str, &str); 6] = [
     ("MERGE_HEAD", "a merge"),
     ("rebase-merge", "a rebase"),
@@ -21,20 +21,20 @@ const UNDER_WAY: [(&str, &str); 6] = [
 pub struct Repository {
     /// The project's folder.
     pub root: PathBuf,
-    /// Where the project is in its repository; empty, if it is all of it.
+    /// The project's path inside the repository; empty if it is the repository's root.
     pub(super) prefix: String,
-    /// What all worktrees share.
+    /// The git folder that all worktrees share.
     pub(super) common: PathBuf,
 }
 
 /// A worktree that git knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registered {
-    /// Its folder.
+    /// The folder of the worktree.
     pub path: PathBuf,
-    /// Its branch, without `refs/heads/`; `None`: its head is detached.
+    /// Its branch, without `refs/heads/`; `None` if its head is detached.
     pub branch: Option<String>,
-    /// It is locked, for this reason.
+    /// Why it is locked, if it is.
     pub locked: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl Repository {
         })
     }
 
-    /// What it shares is changed by one at a time, as long as this is held.
+    /// Take the lock for changes to what all worktrees share.
     pub(super) fn lock(&self) -> Result<File, String> {
         let path = self.common.join("tx.lock");
         let cannot = |error: io::Error| format!("{} cannot be locked: {error}", path.display());
@@ -120,7 +120,7 @@ pub(super) fn own_folder(folder: &Path) -> Result<PathBuf, String> {
         .map(PathBuf::from)
 }
 
-/// What is under way in a worktree, in words.
+/// The unfinished operation in a worktree, in words.
 pub(super) fn under_way(folder: &Path) -> Result<Option<&'static str>, String> {
     let own = own_folder(folder)?;
     let found = UNDER_WAY
@@ -129,7 +129,7 @@ pub(super) fn under_way(folder: &Path) -> Result<Option<&'static str>, String> {
     Ok(found.map(|(_, what)| *what))
 }
 
-/// The branch that is checked out; `None`: the head is detached.
+/// The branch that is checked out; `None` if the head is detached.
 pub(super) fn branch(folder: &Path) -> Result<Option<String>, String> {
     let git = Git::at(folder);
     let found = git.text(&["symbolic-ref", "--quiet", "--short", "HEAD"]);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The variables by which a caller of tx could turn git to another repository.
+/// Variables that would point git at another repository. They are removed.
 const FOREIGN: [&str; 9] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -17,7 +17,7 @@ const FOREIGN: [&str; 9] = [
     "GIT_CEILING_DIRECTORIES",
 ];
 
-/// git in a folder, with one index if that is not the folder's own.
+/// git in a folder, with an index if it is not the folder's own.
 pub(super) struct Git<'a> {
     pub(super) folder: &'a Path,
     pub(super) index: Option<&'a Path>,
@@ -31,7 +31,7 @@ impl<'a> Git<'a> {
         }
     }
 
-    /// What it prints, without the last line break; or what it says is wrong.
+    /// Run git. Returns its output without the last line break; the error is git's message.
     pub(super) fn text(&self, arguments: &[&str]) -> Result<String, String> {
         let output = self.output(arguments, "")?;
         match output.status.success() {
@@ -49,7 +49,7 @@ impl<'a> Git<'a> {
         }
     }
 
-    /// Does it exit with 0?
+    /// Whether it exits with 0.
     pub(super) fn holds(&self, arguments: &[&str]) -> Result<bool, String> {
         Ok(self.output(arguments, "")?.status.success())
     }
@@ -77,7 +77,7 @@ impl<'a> Git<'a> {
             .spawn()
             .map_err(failed)?;
         if let Some(mut pipe) = child.stdin.take() {
-            // If it does not read it, its exit code says why.
+            // If git does not read its input, its exit code says why.
             let _ = pipe.write_all(stdin.as_bytes());
         }
         child.wait_with_output().map_err(failed)
@@ -89,7 +89,7 @@ fn printed(bytes: &[u8]) -> String {
     text.strip_suffix('\n').unwrap_or(&text).to_owned()
 }
 
-/// What git said, or that it said nothing.
+/// git's error message, or a note that there was none.
 fn said(arguments: &[&str], output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     let text = match text.trim() {

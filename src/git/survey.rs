@@ -1,4 +1,4 @@
-//! What each feature has changed, and what may be taken away.
+//! What each feature has changed, and which worktrees can be removed.
 
 use std::path::PathBuf;
 
@@ -7,26 +7,26 @@ use super::run::Git;
 use super::worktrees::{branch_of, snapshot, why_not};
 use crate::model::Feature;
 
-/// The worktree of a feature, as it stands.
+/// The worktree of a feature and its changes.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// The feature.
+    /// The feature's name.
     pub feature: Feature,
-    /// The folder.
+    /// The folder of the worktree.
     pub path: PathBuf,
-    /// The branch.
+    /// The branch of the worktree.
     pub branch: String,
-    /// The commits that the project's own branch does not have.
+    /// The number of commits that the project's own branch does not have.
     pub commits: u32,
-    /// The files that differ from where the branch began, with what is not committed.
+    /// The number of files that differ from the start of the branch, with uncommitted ones.
     pub files: u32,
     /// Lines that were added to text files.
     pub added: u32,
     /// Lines that were removed from text files.
     pub removed: u32,
-    /// The files with changes that are not committed.
+    /// The number of files with uncommitted changes.
     pub uncommitted: u32,
-    /// What keeps it from being taken away.
+    /// Why it must not be removed, if so.
     pub why_not: Option<String>,
 }
 
@@ -96,7 +96,8 @@ fn base(repository: &Repository, branch: &str) -> Result<String, String> {
     git.text(&["merge-base", "HEAD", branch])
 }
 
-/// All that a feature has changed, with what is not committed: as a diff, or as a list of files.
+/// Everything that a feature has changed, with uncommitted changes: as a diff, or as a list of
+/// files.
 pub fn difference(
     repository: &Repository,
     feature: &Feature,

@@ -1,4 +1,4 @@
-//! A worktree for a feature: made, found again, and taken away with nothing lost.
+//! The worktree of a feature: created, found again, and removed without losing work.
 
 use std::fs;
 use std::io::{self, Write};
@@ -8,9 +8,9 @@ use super::repository::{Registered, Repository, own_folder, real, under_way};
 use super::run::Git;
 use crate::model::{Feature, WORKTREE_MARK};
 
-/// Where work that was not committed is kept.
+/// The refs that keep uncommitted work.
 const KEPT: &str = "refs/tx/kept";
-/// What tx itself writes in a worktree. It is not the work of an agent.
+/// The files that tx itself writes in a worktree. They are not the agents' work.
 const IGNORED: [&str; 6] = [
     "/.ai/tx/msgs",
     "/.ai/tx/archive/",
@@ -20,12 +20,12 @@ const IGNORED: [&str; 6] = [
     "/.ai/worktrees/",
 ];
 
-/// What came of taking a worktree away.
+/// The result of removing a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// There was one.
+    /// Whether there was a worktree.
     pub was_there: bool,
-    /// The ref that has the work that was not committed.
+    /// The ref that keeps the uncommitted work.
     pub kept: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub fn branch_of(feature: &Feature) -> String {
     format!("feature/{feature}")
 }
 
-/// Make the worktree of a feature, or find it.
+/// Create the worktree of a feature, or find it.
 pub fn create(
     repository: &Repository,
     path: &Path,
@@ -112,7 +112,7 @@ pub fn create(
     settle_in(repository, path, messages)
 }
 
-/// What tx needs in a worktree: the way back to its project, and the bus.
+/// Write what tx needs in a worktree: a file that names its project, and a link to the bus.
 fn settle_in(repository: &Repository, path: &Path, messages: &Path) -> Result<(), String> {
     let cannot = |error: io::Error| format!("{} cannot be made ready: {error}", path.display());
     let own = own_folder(path)?;
@@ -130,7 +130,7 @@ fn settle_in(repository: &Repository, path: &Path, messages: &Path) -> Result<()
     Ok(())
 }
 
-/// Have git pass over what tx writes, in this repository alone, and over a worktree.
+/// Have git ignore what tx writes, in this repository only, and a worktree inside it.
 pub(super) fn ignore(repository: &Repository, worktree: Option<&Path>) -> Result<(), String> {
     let path = repository.common.join("info/exclude");
     let known = fs::read_to_string(&path).unwrap_or_default();
@@ -152,8 +152,7 @@ pub(super) fn ignore(repository: &Repository, worktree: Option<&Path>) -> Result
     written.map_err(|error| format!("{} cannot be written: {error}", path.display()))
 }
 
-/// Take the worktree of a feature away. What is not committed is kept on a ref first; its branch
-/// stays.
+/// Remove the worktree of a feature. Uncommitted work is kept on a ref first, and its branch stays.
 pub fn remove(repository: &Repository, path: &Path, feature: &Feature) -> Result<Removed, String> {
     let _lock = repository.lock()?;
     let shown = path.display();
@@ -198,7 +197,7 @@ pub fn remove(repository: &Repository, path: &Path, feature: &Feature) -> Result
     })
 }
 
-/// What keeps a worktree from being taken away, in words that follow its name.
+/// Why a worktree must not be removed, as a sentence that follows its name.
 pub(super) fn why_not(known: &Registered, feature: &Feature) -> Result<Option<String>, String> {
     let Registered {
         path,
@@ -233,7 +232,7 @@ pub(super) fn why_not(known: &Registered, feature: &Feature) -> Result<Option<St
     Ok(None)
 }
 
-/// The trees of what is in a worktree now.
+/// git trees of the current content of a worktree.
 pub(super) struct Trees {
     /// All files that git does not ignore.
     pub(super) work: String,
@@ -279,7 +278,7 @@ pub(super) fn snapshot(path: &Path) -> Result<Trees, String> {
     Ok(Trees { work, staged, head })
 }
 
-/// Keep what is not committed on a ref, if there is anything.
+/// Keep uncommitted work on a ref, if there is any.
 fn keep(path: &Path, feature: &Feature) -> Result<Option<String>, String> {
     let Trees { work, staged, head } = snapshot(path)?;
     if work == head && staged == head {
@@ -307,7 +306,7 @@ fn keep(path: &Path, feature: &Feature) -> Result<Option<String>, String> {
     Ok(Some(name))
 }
 
-/// Does a worktree have submodules that were checked out?
+/// Whether a worktree has checked-out submodules.
 fn has_submodules(path: &Path) -> Result<bool, String> {
     let listed = Git::at(path).text(&["submodule", "status"])?;
     Ok(listed
@@ -315,7 +314,7 @@ fn has_submodules(path: &Path) -> Result<bool, String> {
         .any(|line| !line.is_empty() && !line.starts_with('-')))
 }
 
-/// A path below a folder may have no link, and no way up, in it.
+/// Check that a path below a folder contains no links and no `..`.
 pub(super) fn stays_inside(folder: &Path, path: &Path) -> Result<(), String> {
     let escapes = || {
         Err(format!(

@@ -6,7 +6,7 @@ use super::versions::{EVENT, check_version};
 use super::{Entry, Error, Record};
 use crate::engine::{Event, RULES};
 
-/// An event as an entry that nothing is known of yet.
+/// An event as a journal entry, without keys and message records.
 pub(super) fn encode(at: i64, event: &Event) -> Entry {
     Entry {
         at,
@@ -24,24 +24,24 @@ pub(super) fn event_of(entry: &Entry) -> Event {
     serde_json::from_str(&entry.body).expect("what was written a moment ago can be read")
 }
 
-/// Can an entry that was made here be read back? If not: why.
+/// Check that an entry can be read back. The error says why not.
 pub(super) fn check_readable(entry: &Entry) -> Result<(), String> {
     let read = serde_json::from_str::<Event>(&entry.body);
     read.map(drop).map_err(|error| error.to_string())
 }
 
-/// What a record turned out to be.
+/// A decoded record.
 pub(super) enum Decoded {
-    /// The event.
+    /// The whole event.
     Whole(Event),
-    /// The event without what nests too deep to be read.
+    /// The event without the fields that nest too deep.
     Part(Event),
-    /// Nothing that can be understood, and why.
+    /// A record that cannot be read, and why.
     Unreadable(String),
 }
 
-/// The event of a record. Only one of newer rules, a newer form or an unknown kind is an
-/// error: a newer tx wrote that, and understands it.
+/// Decode a record. Only a newer version of the rules or the form, or an unknown kind, is an error:
+/// a newer tx wrote it and understands it.
 pub(super) fn decode(path: &Path, record: &Record) -> Result<Decoded, Error> {
     let what = || format!("record {}", record.seq);
     check_version(path, what, "the rules", record.rules, RULES)?;
@@ -74,7 +74,7 @@ pub(super) fn decode(path: &Path, record: &Record) -> Result<Decoded, Error> {
     })
 }
 
-/// The name that an event of this name has today.
+/// The current name of an event that had this name.
 fn current_kind(kind: &str) -> &str {
     match kind {
         "hook-finished" => "jobs-finished",
@@ -85,7 +85,7 @@ fn current_kind(kind: &str) -> &str {
 /// How deep the JSON of a record is read; serde_json itself gives up at 128.
 const DEPTH: usize = 100;
 
-/// The same JSON with `null` in place of what nests too deep. `None`: nothing does.
+/// The same JSON with `null` in place of what nests too deep; `None` if nothing does.
 fn shallow(body: &str) -> Option<String> {
     let mut kept = String::with_capacity(body.len());
     let (mut depth, mut deepest) = (0_usize, 0);

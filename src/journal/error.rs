@@ -8,80 +8,80 @@ use rusqlite::ErrorCode;
 /// Why the journal cannot do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is none.
+    /// There is no journal.
     #[error("there is no journal at {}", .0.display())]
     Missing(PathBuf),
-    /// Something else is there.
+    /// The file is not a journal.
     #[error("{} is not a journal of tx, and was left untouched: move it away, or name another project", .0.display())]
     Foreign(PathBuf),
-    /// It has lost all that was in it.
+    /// The file is empty.
     #[error("{} is empty, though a journal never is, and was left untouched: restore a copy of it; or, to begin again, move it and the messages beside it (`.ai/tx/msgs`) away, since each of them would count as new and be done again", .0.display())]
     Empty(PathBuf),
     /// A newer tx wrote it.
     #[error("{} was written by a newer tx (format {found}; this one knows {known}), and was left untouched: use that tx", .path.display())]
     Newer {
-        /// The file.
+        /// The journal's file.
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// Ours.
+        /// The version that this tx knows.
         known: u32,
     },
-    /// An older tx writes it.
+    /// An older tx is writing it.
     #[error("{} is being written by an older tx: stop that one (`tx stop`), then try again", .0.display())]
     Older(PathBuf),
-    /// Something in it is of a version that this tx does not know.
+    /// Part of it has a version that this tx does not know.
     #[error("{what} of {} is of {form} {found} (this tx knows {known}), and was left untouched: use the tx that wrote it", .path.display())]
     Version {
-        /// The file.
+        /// The journal's file.
         path: PathBuf,
-        /// Which record or snapshot.
+        /// The record or snapshot.
         what: String,
-        /// What has the version: the rules, or the form.
+        /// Whether this is the version of the rules or of the form.
         form: &'static str,
         /// Its version.
         found: u32,
-        /// Ours.
+        /// The version that this tx knows.
         known: u32,
     },
-    /// Something in it cannot be understood.
+    /// Part of it cannot be read.
     #[error("{what} of {} cannot be read ({detail}), and was left untouched: use the tx that wrote it, or restore a copy", .path.display())]
     Unreadable {
-        /// The file.
+        /// The journal's file.
         path: PathBuf,
-        /// Which record, snapshot or message.
+        /// The record, snapshot or message.
         what: String,
         /// What is wrong with it.
         detail: String,
     },
-    /// What was asked for is in an archive.
+    /// The requested record was moved to an archive.
     #[error("the records of {} up to {seq} were pruned: see {archive}", .path.display())]
     Pruned {
-        /// The file.
+        /// The journal's file.
         path: PathBuf,
         /// The last record that was removed.
         seq: u64,
-        /// Where the last of them went.
+        /// The archive that it was moved to.
         archive: String,
     },
     /// It is cut off or damaged.
     #[error("{} is damaged ({detail}), and was left untouched: restore it from a copy, or move it away to start over", .path.display())]
     Damaged {
-        /// The file.
+        /// The journal's file.
         path: PathBuf,
         /// What is wrong.
         detail: String,
     },
-    /// The disk is full. Nothing of the append was kept.
+    /// The disk is full. Nothing was appended.
     #[error("the disk is full, so nothing was written to {}: make room, then go on", .0.display())]
     Full(PathBuf),
-    /// Another process writes it.
+    /// Another process is writing it.
     #[error("{} is being written by another process", .0.display())]
     Busy(PathBuf),
-    /// Anything else, in SQLite's words.
+    /// Any other error of SQLite.
     #[error("{}: {detail}", .path.display())]
     Failed {
-        /// The file.
+        /// The journal's file.
         path: PathBuf,
         /// What SQLite says.
         detail: String,

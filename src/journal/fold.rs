@@ -1,25 +1,25 @@
-//! The records, folded to the state that they have come to.
+//! Folds the records of a journal into a state.
 //!
-//! Across versions of the rules the newest snapshot decides: only the records after it are
-//! folded by today's rules, and a snapshot is taken before anything else happens. So an
-//! upgrade does not change the past.
+//! If the rules have changed, the newest snapshot decides: only records after it are folded by
+//! today's rules, and a snapshot is taken before anything else happens. So an upgrade does not
+//! change the past.
 
 use super::quarantine::{Quarantined, readable};
 use super::versions::{STATE, check_version};
 use super::{Error, Reader, Record};
 use crate::engine::{Effect, MessageRecord, RULES, State, SystemMessage};
 
-/// What the records have come to.
+/// The result of a fold.
 pub(super) struct Folded {
     pub(super) state: State,
-    /// The place of the snapshot that the fold began with; 0 if with none.
+    /// The sequence number of the snapshot that the fold began with; 0 if there was none.
     pub(super) snapshot: u64,
-    /// The messages of tx since that snapshot.
+    /// The messages that tx has written since that snapshot.
     pub(super) system_messages: Vec<SystemMessage>,
     pub(super) unreadable: Vec<Quarantined>,
-    /// Some records since that snapshot were decided by older rules.
+    /// Some records since that snapshot were made under older rules.
     pub(super) older_rules: bool,
-    /// The messages that those records finished, by today's rules.
+    /// The messages that those records finish under today's rules.
     finished: Vec<MessageRecord>,
 }
 
@@ -35,8 +35,8 @@ pub(super) fn fold(reader: &Reader, up_to: u64) -> Result<Folded, Error> {
         }
         let begun = folded.state.clone();
         folded.go_on(reader, up_to)?;
-        // Today's rules may write more or fewer messages of tx than those that numbered what is
-        // remembered: then what is folded is numbered apart from that.
+        // Today's rules may write more or fewer messages of tx than the rules that numbered the
+        // stored ones. In that case the folded messages get numbers after them.
         if folded.older_rules && !folded.is_remembered(reader)? {
             folded = Folded::at(begun);
             folded.state.number_after(reader.last_number()?);
@@ -97,7 +97,7 @@ impl Folded {
         Ok(())
     }
 
-    /// Do the numbers stand for the same messages as those that are remembered?
+    /// Whether the numbers of the folded messages match the stored ones.
     fn is_remembered(&self, reader: &Reader) -> Result<bool, Error> {
         let held = self.state.open_messages().map(|held| &held.facts);
         for facts in self.finished.iter().chain(held) {
@@ -117,8 +117,8 @@ fn missing(reader: &Reader, seq: u64) -> Error {
     }
 }
 
-/// The newest snapshot at or before a record that can be read. One that cannot costs
-/// only time, as long as there are records to fold in its place.
+/// The newest readable snapshot at or before a record. An unreadable one only costs time, while the
+/// records that it replaces are still there.
 pub(super) fn newest_snapshot(reader: &Reader, up_to: u64) -> Result<State, Error> {
     let mut before = up_to;
     while let Some(snapshot) = reader.snapshot(before)? {

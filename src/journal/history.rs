@@ -1,7 +1,7 @@
-//! What is known of every message, finished or not: the state and the journal, asked as one.
+//! Every message, finished or not, looked up in the state and the journal together.
 //!
-//! The daemon, the answers for people and the verbs look messages up here and nowhere else.
-//! Nothing is changed here.
+//! The daemon, the views and the commands look messages up here and nowhere else. Nothing is
+//! changed here.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -11,13 +11,13 @@ use super::{Error, Reader, Store};
 use crate::engine::{Effect, MessageNo, MessageRecord, Source, State, Step};
 use crate::model::{Address, Diagnostic, Envelope, MsgId, Spent, utc};
 
-/// How many finished messages of one name or file are looked up.
+/// How many finished messages of the same id or file are looked up.
 const NAMED: u32 = 8;
 
 /// A journal folded up to some record.
 #[derive(Debug)]
 pub struct FoldedJournal {
-    /// What can be looked up.
+    /// The journal.
     pub reader: Reader,
     /// The state after that record.
     pub state: State,
@@ -26,14 +26,14 @@ pub struct FoldedJournal {
 /// A state and the journal that it was folded from.
 #[derive(Clone, Copy, Debug)]
 pub struct History<'h> {
-    /// What is unfinished.
+    /// The state, with the unfinished messages.
     pub state: &'h State,
-    /// What is finished.
+    /// The journal, with the finished messages.
     pub reader: &'h Reader,
 }
 
 impl FoldedJournal {
-    /// All of a journal; `None` if there is none yet.
+    /// Fold a whole journal; `None` if there is none yet.
     pub fn open(path: &Path) -> Result<Option<FoldedJournal>, Error> {
         let reader = match Reader::open(path) {
             Err(Error::Missing(_)) => return Ok(None),
@@ -43,13 +43,14 @@ impl FoldedJournal {
         Ok(Some(FoldedJournal { reader, state }))
     }
 
-    /// Fold what was appended since.
+    /// Fold what was appended since the last fold.
     pub fn catch_up(&mut self) -> Result<(), Error> {
         let last = self.reader.last()?;
         Store::fold_on(&self.reader, &mut self.state, last, |_, _, _, _| {})
     }
 
-    /// Fold what was appended since: the messages that reached the human with it.
+    /// Fold what was appended since the last fold. Returns the messages that reached the human with
+    /// it.
     pub fn come_since(&mut self) -> Result<Vec<MessageRecord>, Error> {
         let last = self.reader.last()?;
         let mut numbers = Vec::new();
@@ -80,7 +81,7 @@ impl Store {
 }
 
 impl History<'_> {
-    /// A message.
+    /// The message of a number.
     pub fn message(self, number: MessageNo) -> Result<Option<MessageRecord>, Error> {
         match self.state.message(number) {
             Some(held) => Ok(Some(held.facts.clone())),
@@ -88,7 +89,7 @@ impl History<'_> {
         }
     }
 
-    /// The ids of messages; the number of one that was pruned.
+    /// The ids of messages. A pruned message is given as its number.
     pub fn ids(self, numbers: impl IntoIterator<Item = MessageNo>) -> Result<Vec<String>, Error> {
         let id = |number: MessageNo| {
             let facts = self.message(number)?;
@@ -97,7 +98,7 @@ impl History<'_> {
         numbers.into_iter().map(id).collect()
     }
 
-    /// The messages of an id or a number, the newest first.
+    /// The messages with this id or number, newest first.
     pub fn named(self, name: &str) -> Result<Vec<MessageRecord>, Error> {
         let mut found = Vec::new();
         if let Ok(id) = name.parse::<MsgId>() {
@@ -114,7 +115,7 @@ impl History<'_> {
         Ok(found)
     }
 
-    /// The messages that came in a file, the newest first.
+    /// The messages that came in a file, newest first.
     pub fn at_path(self, path: &str) -> Result<Vec<MessageRecord>, Error> {
         let mut found = self.unfinished(|facts| facts.path() == Some(path));
         found.extend(self.reader.messages_at(path, NAMED)?);
@@ -122,7 +123,7 @@ impl History<'_> {
         Ok(found)
     }
 
-    /// The messages of an id, a number or the name of a file, the newest first.
+    /// The messages with this id, number or file name, newest first.
     pub fn named_or_in(self, what: &str) -> Result<Vec<MessageRecord>, Error> {
         let named = self.named(what)?;
         if !named.is_empty() {
@@ -148,7 +149,7 @@ impl History<'_> {
         Ok(found)
     }
 
-    /// What has come for the human, in that order; all of it, or what is unread.
+    /// The messages for the human, in order of arrival; all, or only the unread ones.
     pub fn inbox(self, all: bool) -> Result<Vec<MessageRecord>, Error> {
         let is_wanted =
             |facts: &MessageRecord| facts.reached_core().is_some() && (all || facts.read.is_none());
@@ -162,7 +163,7 @@ impl History<'_> {
         Ok(found)
     }
 
-    /// The newest tasks of core's, finished or not; the newest first.
+    /// The newest tasks that core has sent, finished or not, newest first.
     pub fn tasks(self, limit: usize) -> Result<Vec<MessageRecord>, Error> {
         let mut found = self.unfinished(MessageRecord::begins_run);
         found.extend(self.left(self.reader.tasks(limit)?));
@@ -182,10 +183,10 @@ impl History<'_> {
         Ok(count)
     }
 
-    /// How many tasks came to an end, without those that were parked.
+    /// How many tasks are finished, without those that were parked.
     pub fn count_finished_tasks(self) -> Result<usize, Error> {
         let mut open = 0;
-        // A run that goes on again is in both.
+        // A run that was reopened is in both.
         for run in self.state.open_runs() {
             let kept = self.reader.message(run)?;
             open += usize::from(kept.is_some_and(|facts| !facts.is_dead_letter()));
@@ -208,7 +209,7 @@ impl History<'_> {
         Ok(messages)
     }
 
-    /// Every file that a message came in or was refused in, as [`Reader::each_file`] tells it.
+    /// Every file that was accepted or rejected, as [`Reader::each_file`] lists it.
     pub fn each_file(self, mut each: impl FnMut(&str, &str, i64, bool)) -> Result<(), Error> {
         self.reader.each_file(&mut each)?;
         for facts in self.state.open_messages().map(|held| &held.facts) {
@@ -219,7 +220,7 @@ impl History<'_> {
         Ok(())
     }
 
-    /// The messages that came in no file, those that tx wrote: their senders and ids.
+    /// Sender and id of every message that tx wrote itself.
     pub fn own_messages(self) -> Result<HashSet<(Address, MsgId)>, Error> {
         let mut own = self.reader.own_messages()?;
         let written = self.unfinished(|facts| facts.path().is_none());
@@ -227,7 +228,7 @@ impl History<'_> {
         Ok(own)
     }
 
-    /// Did tx itself write this message?
+    /// Whether tx itself wrote this message.
     pub fn is_own(self, from: &Address, id: &MsgId) -> Result<bool, Error> {
         let is_own = |facts: &MessageRecord| match facts.source {
             Source::Own { .. } => facts.from == *from && facts.id == *id,
@@ -236,14 +237,14 @@ impl History<'_> {
         Ok(self.named(id.as_str())?.iter().any(is_own))
     }
 
-    /// What is not as the author of a message may think, though it was accepted.
+    /// The warnings about an accepted message.
     pub fn warnings(self, facts: &MessageRecord) -> Result<Vec<Diagnostic>, Error> {
         let arrived = self.reader.arrival(facts)?;
         Ok(arrived.map_or_else(Vec::new, |arrived| arrived.warnings))
     }
 
-    /// The frontmatter of a message: its file may be gone. Of what tx itself wrote, and of
-    /// what is archived, only the facts are left.
+    /// The frontmatter of a message, even if its file is gone. For messages of tx and archived ones
+    /// it is rebuilt from the message record.
     pub fn envelope(self, facts: &MessageRecord) -> Result<Envelope, Error> {
         let held = self.state.message(facts.number);
         if let Some(envelope) = held.and_then(|held| held.envelope.as_deref()) {
@@ -258,19 +259,19 @@ impl History<'_> {
         Ok(envelope)
     }
 
-    /// Has a run come to its end?
+    /// Whether a run has ended.
     pub fn run_has_ended(self, run: MessageNo) -> Result<bool, Error> {
         let totals = self.message(run)?.and_then(|first| first.totals);
         Ok(self.state.run_has_ended(run) || totals.is_some_and(|totals| totals.ended))
     }
 
-    /// Has a run come to its end by an `error`, whoever gave it?
+    /// Whether a run has ended with an `error`, from any agent.
     pub fn run_has_failed(self, run: MessageNo) -> Result<bool, Error> {
         let totals = self.message(run)?.and_then(|first| first.totals);
         Ok(self.state.run_has_failed(run) || totals.is_some_and(|totals| totals.failed))
     }
 
-    /// What each agent has used in a run, as far as that was reported.
+    /// The reported usage of each agent in a run.
     pub fn spent_in_run(self, run: MessageNo) -> Result<Vec<(Address, Spent)>, Error> {
         if self.state.open_runs().any(|open| open == run) {
             let spent = self.state.used_in_run(run);
@@ -285,7 +286,8 @@ impl History<'_> {
         held.filter(|facts| is_wanted(facts)).cloned().collect()
     }
 
-    /// Those that have left the state: what it holds is newer.
+    /// The stored messages that are no longer in the state. The state has the newer version of the
+    /// others.
     fn left(self, remembered: Vec<MessageRecord>) -> impl Iterator<Item = MessageRecord> {
         let has_left = move |facts: &MessageRecord| self.state.message(facts.number).is_none();
         remembered.into_iter().filter(has_left)

@@ -1,14 +1,14 @@
-//! At most one writer: a file beside the journal that the writer has locked.
+//! At most one writer: it holds the lock of a file beside the journal.
 //!
-//! The lock is the system's, so it goes with the process, however that ends. It is
-//! no lock on the journal itself, where SQLite has its own.
+//! The operating system releases the lock when the process ends, in any way. This is not a lock on
+//! the journal itself, where SQLite has its own.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
 use super::Error;
 
-/// Held by the one that writes.
+/// Held by the writer.
 #[derive(Debug)]
 pub(super) struct WriterLock {
     file: File,
@@ -34,8 +34,8 @@ impl WriterLock {
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
-        // To close it is not enough: a child process that is just being started has it
-        // open too. If this fails, the lock goes when that one begins.
+        // Closing the file is not enough: a child process that is just being started has it open
+        // too. If unlocking fails, the lock goes when that child runs its program.
         let _ = self.file.unlock();
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of finished messages, found by what later ones say of them.
+//! Finished messages, found by id, file, thread or how they ended.
 
 use std::collections::HashSet;
 
@@ -13,17 +13,17 @@ use crate::engine::{
 };
 use crate::model::{Address, MsgId};
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StoredMessage {
     /// A file, as it was read.
     File(Box<Arrived>),
-    /// What tx wrote or a program printed: all of it is the body.
+    /// A message of tx, or the output of a program. All of it is the body.
     Own(String),
 }
 
 impl Reader {
-    /// A message that was remembered.
+    /// A stored message.
     pub fn message(&self, number: MessageNo) -> Result<Option<MessageRecord>, Error> {
         let found = self.facts(
             "SELECT body, version FROM messages WHERE number = ?",
@@ -32,15 +32,15 @@ impl Reader {
         Ok(found.into_iter().next())
     }
 
-    /// The greatest number of a message that was remembered; 0 if there is none.
+    /// The highest number of a stored message; 0 if there is none.
     pub(super) fn last_number(&self) -> Result<MessageNo, Error> {
         let last = "SELECT coalesce(max(number), 0) FROM messages";
         self.ask(|connection| connection.query_row(last, [], |row| row.get(0)))
             .map(MessageNo)
     }
 
-    /// The newest messages of this id, as they are known or as their authors wrote it;
-    /// the newest first.
+    /// The newest messages with this id, in the final form or as their author wrote it; newest
+    /// first.
     pub fn messages_named(&self, id: &MsgId, limit: u32) -> Result<Vec<MessageRecord>, Error> {
         self.facts(
             "SELECT body, version FROM messages WHERE id = ?1 OR written = ?1
@@ -49,7 +49,7 @@ impl Reader {
         )
     }
 
-    /// The newest messages that came in a file of this name; the newest first.
+    /// The newest messages that came in a file of this name; newest first.
     pub fn messages_at(&self, path: &str, limit: u32) -> Result<Vec<MessageRecord>, Error> {
         self.facts(
             "SELECT body, version FROM messages WHERE path = ? ORDER BY number DESC LIMIT ?",
@@ -57,9 +57,8 @@ impl Reader {
         )
     }
 
-    /// Every file that a message came in, or was refused in: its name, the hash of its
-    /// bytes, when that was, and whether it was a message that is finished. What it was
-    /// last comes last.
+    /// Every file that was accepted or rejected: its name, the hash of its bytes, the time, and
+    /// whether it is a finished message. The latest version of a file comes last.
     pub fn each_file(&self, mut each: impl FnMut(&str, &str, i64, bool)) -> Result<(), Error> {
         let query = "SELECT path, body ->> '$.source.file.hash', at, step = 'finished'
                      FROM messages WHERE path IS NOT NULL ORDER BY number, at";
@@ -70,7 +69,7 @@ impl Reader {
         })
     }
 
-    /// The messages that came in no file, those that tx wrote: their senders and ids.
+    /// Sender and id of every message that tx wrote itself.
     pub fn own_messages(&self) -> Result<HashSet<(Address, MsgId)>, Error> {
         let mut own = HashSet::new();
         self.each_row(
@@ -85,7 +84,7 @@ impl Reader {
         Ok(own)
     }
 
-    /// The messages of the thread that this one began, in order.
+    /// The messages of the thread that this one started, in order.
     pub fn thread(&self, first: MessageNo) -> Result<Vec<MessageRecord>, Error> {
         self.facts(
             "SELECT m.body, m.version FROM threads t JOIN messages m ON m.number = t.number
@@ -94,8 +93,8 @@ impl Reader {
         )
     }
 
-    /// The messages that ended at this step, in order. One of many deliveries that was
-    /// parked makes a message a parked one.
+    /// The messages that ended at this step, in order. A message with a parked delivery counts as
+    /// parked.
     pub fn at_step(&self, step: Step) -> Result<Vec<MessageRecord>, Error> {
         self.facts(
             "SELECT body, version FROM messages WHERE step = ? ORDER BY number",
@@ -113,13 +112,13 @@ impl Reader {
         Ok(found)
     }
 
-    /// The newest files that were refused; the newest first.
+    /// The newest rejected files; newest first.
     pub fn newest_refused(&self, limit: usize) -> Result<Vec<MessageRecord>, Error> {
         let mut found = self.facts(
             "SELECT body, version FROM messages WHERE step = ? ORDER BY number DESC LIMIT ?",
             params![Step::Refused.as_str(), limit],
         )?;
-        // The others were messages, and withdrawn.
+        // The others were messages that were withdrawn.
         found.retain(|facts| facts.refused.is_some());
         Ok(found)
     }
@@ -129,7 +128,7 @@ impl Reader {
         self.at_core("SELECT body, version FROM messages WHERE for_core = 1 ORDER BY number")
     }
 
-    /// Those that the human has not read, found as quickly among many old ones.
+    /// The unread messages in the inbox of core. An index finds them quickly among many read ones.
     pub fn unread(&self) -> Result<Vec<MessageRecord>, Error> {
         self.at_core(
             "SELECT body, version FROM messages
@@ -137,11 +136,11 @@ impl Reader {
         )
     }
 
-    /// How many those are, up to a limit; without what another recipient made a dead letter
-    /// of, so that none has to be looked at.
+    /// The number of unread messages, up to a limit. Dead letters of other recipients are not
+    /// counted, so that no message has to be read.
     pub fn count_unread(&self, limit: usize) -> Result<usize, Error> {
         self.ask(|connection| {
-            // By the index of what is unread, not by the one of steps.
+            // This uses the index of unread messages, not that of steps.
             let count = "SELECT count(*) FROM (SELECT 1 FROM messages
                          WHERE for_core = 1 AND read IS NULL AND +step = ? LIMIT ?)";
             let mut statement = connection.prepare_cached(count)?;
@@ -155,8 +154,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// Of so many files that were refused last, those that were not fixed since; the
-    /// newest first.
+    /// The files among the last `limit` rejected ones that were not fixed since; newest first.
     pub fn open_rejections(
         &self,
         state: &State,
@@ -165,7 +163,7 @@ impl Reader {
         let mut open = Vec::new();
         for facts in self.newest_refused(of_last)? {
             let path = facts.path().unwrap_or_default();
-            // A mesh is told of once, and looked at again by whoever shows its problems.
+            // A mesh's problems are shown elsewhere, and reported only once.
             if path.contains('/') {
                 continue;
             }
@@ -180,7 +178,7 @@ impl Reader {
         Ok(open)
     }
 
-    /// The newest tasks of core's that have left the state; the newest first.
+    /// The newest finished tasks of core; newest first.
     pub fn tasks(&self, limit: usize) -> Result<Vec<MessageRecord>, Error> {
         self.facts(
             "SELECT body, version FROM messages WHERE task = 1 ORDER BY number DESC LIMIT ?",
@@ -188,7 +186,7 @@ impl Reader {
         )
     }
 
-    /// How many those are, without those that ended at one step.
+    /// How many finished tasks there are, without those that ended at this step.
     pub fn count_tasks(&self, without: Option<Step>) -> Result<usize, Error> {
         self.ask(|connection| {
             let count = "SELECT count(*) FROM messages WHERE task = 1 AND step != ?";
@@ -206,7 +204,7 @@ impl Reader {
         })
     }
 
-    /// What a message says; `None` if that was archived. Its file may be gone.
+    /// The content of a message; `None` if it was archived. Its file may be gone.
     pub fn contents(&self, facts: &MessageRecord) -> Result<Option<StoredMessage>, Error> {
         Ok(match (&facts.source, self.event_of(facts)?) {
             (Source::Own { body, .. }, _) => Some(StoredMessage::Own(body.clone())),
@@ -233,7 +231,7 @@ impl Reader {
         })
     }
 
-    /// The same to the byte, as it was written or printed.
+    /// The text of a message, byte for byte.
     pub fn text_of(&self, facts: &MessageRecord) -> Result<Option<String>, Error> {
         let contents = self.contents(facts)?;
         Ok(contents.map(|contents| match contents {
@@ -242,8 +240,7 @@ impl Reader {
         }))
     }
 
-    /// The file that a message came in, as it was read; `None` if it came in none, or if
-    /// that was archived.
+    /// The accepted file of a message; `None` if it did not come in a file or was archived.
     pub fn arrival(&self, facts: &MessageRecord) -> Result<Option<Box<Arrived>>, Error> {
         Ok(self.contents(facts)?.and_then(|contents| match contents {
             StoredMessage::File(arrived) => Some(arrived),
@@ -300,7 +297,7 @@ impl Reader {
     }
 }
 
-/// Remember a message, in place of what was known of it.
+/// Store a message record, in place of an older one.
 pub(super) fn keep(connection: &Connection, facts: &MessageRecord) -> rusqlite::Result<()> {
     let body = serde_json::to_string(facts).expect("every key in facts is a text");
     connection
@@ -333,8 +330,8 @@ pub(super) fn keep(connection: &Connection, facts: &MessageRecord) -> rusqlite::
     Ok(())
 }
 
-/// How a message ended. A parked delivery is what somebody must still see to, so it
-/// counts for more than those that are finished.
+/// The step at which a message ended. A parked delivery still needs somebody's attention, so it
+/// counts more than finished ones.
 pub(super) fn end(facts: &MessageRecord) -> Step {
     let mut steps = facts.deliveries.iter().map(Delivery::step);
     if steps.any(|step| step == Step::Parked) {

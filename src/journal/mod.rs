@@ -1,13 +1,10 @@
-//! Memory: an append-only journal in SQLite.
+//! The journal: an append-only log of events in SQLite.
 //!
-//! What is appended is durable when `append` returns: WAL, full sync, and one
-//! transaction for all that is appended at once. Any other process may
-//! read while it is written, and when nothing writes it. The journal knows
-//! records, not what they mean; a record carries the version of its own form
-//! and of the rules that it was decided under.
+//! An append is durable when `append` returns: WAL, full sync, and one transaction for each append.
+//! Other processes may read at any time. The journal knows records, not what they mean; a record
+//! carries the version of its form and of the rules that it was decided under.
 //!
-//! It refuses files that are not its own, or of a version it does not know, and
-//! leaves them untouched.
+//! It refuses files that are not journals or have an unknown version, and leaves them untouched.
 
 mod codec;
 mod error;
@@ -46,7 +43,7 @@ pub use schema::FileId;
 pub use store::{AppendFailed, Store};
 pub use writer::Journal;
 
-/// What is to be remembered.
+/// An entry to append.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// When it happened, in milliseconds since 1970.
@@ -55,17 +52,17 @@ pub struct Entry {
     pub rules: u32,
     /// The version of the form of `body`.
     pub version: u32,
-    /// What sort of thing happened.
+    /// The kind of event.
     pub kind: String,
-    /// What happened, as JSON.
+    /// The event, as JSON.
     pub body: String,
-    /// What it can be found by: a message, an agent, a thread.
+    /// The keys that it can be found by.
     pub keys: Vec<Key>,
-    /// The messages that it finished, or what is new about them.
+    /// The message records that it finished or changed.
     pub facts: Vec<MessageRecord>,
 }
 
-/// What an entry can be found by.
+/// A key that finds an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Key {
@@ -77,10 +74,10 @@ pub enum Key {
     Thread(String),
 }
 
-/// An entry as it is remembered.
+/// A stored entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its place in the order of all, from 1, without gaps.
+    /// Its sequence number, from 1, without gaps.
     pub seq: u64,
     /// When it happened, in milliseconds since 1970.
     pub at: i64,
@@ -88,13 +85,13 @@ pub struct Record {
     pub rules: u32,
     /// The version of the form of `body`.
     pub version: u32,
-    /// What sort of thing happened.
+    /// The kind of event.
     pub kind: String,
-    /// What happened, as JSON.
+    /// The event, as JSON.
     pub body: String,
 }
 
-/// The state after a record, so that not all before it need be folded again.
+/// The state after a record, so that the records before it need not be folded again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The last record folded into it.
@@ -107,11 +104,11 @@ pub struct Snapshot {
     pub body: Vec<u8>,
 }
 
-/// The places that appended entries were given.
+/// The sequence numbers of appended entries.
 pub type Appended = RangeInclusive<u64>;
 
 impl Key {
-    /// As it is stored: a letter for the sort, so that equal names do not meet.
+    /// The stored form, with a letter for the kind of key, so that equal names stay apart.
     fn stored(&self) -> String {
         match self {
             Key::Message(id) => format!("m:{id}"),

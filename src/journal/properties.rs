@@ -1,4 +1,4 @@
-//! What is written of any event is read back as that event.
+//! Property: every event that is written can be read back unchanged.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;

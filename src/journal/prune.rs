@@ -1,8 +1,8 @@
-//! What is finished leaves the journal for an archive.
+//! Moves finished messages and their records from the journal to an archive.
 //!
-//! Nothing is removed before the archive is durable, and all of it in one
-//! transaction. Whatever fails in between, a thing is in the journal or in an archive,
-//! perhaps in both. It refuses to run while another process writes.
+//! Nothing is removed before the archive is durable, and everything is removed in one transaction.
+//! If something fails in between, each record is in the journal or in an archive, or in both.
+//! Pruning refuses to run while another process writes.
 
 use std::collections::BTreeSet;
 use std::fs::{File, Permissions};
@@ -23,40 +23,39 @@ use crate::model::{Address, MsgId};
 /// What was removed.
 #[derive(Debug, Default)]
 pub struct Pruned {
-    /// How many records.
+    /// The number of records.
     pub records: u64,
-    /// How many messages.
+    /// The number of messages.
     pub messages: u64,
-    /// Why the file did not become smaller, if it could not: the room that was freed
-    /// is used by what comes next.
+    /// Why the file could not be made smaller, if so. New records use the freed space.
     pub not_compacted: Option<Error>,
 }
 
-/// The messages that are put away, by what their files are known by.
+/// The pruned messages, by what identifies their files.
 #[derive(Debug, Default)]
 pub struct PrunedMessages {
-    /// The names of files: all that they ever said goes with them.
+    /// The names of files. All versions of them are pruned.
     pub paths: BTreeSet<String>,
-    /// What tx wrote: sender and id.
+    /// Messages of tx: sender and id.
     pub own: BTreeSet<(Address, MsgId)>,
 }
 
-/// Move what happened before a time (in milliseconds since 1970) and is finished from a
-/// journal to an archive, a new file of one JSON object a line. Parked messages stay, as
-/// do the records with the texts of messages that stay. If there is nothing to remove,
-/// no archive is made.
+/// Move everything that is finished and happened before a time (in milliseconds since 1970) from a
+/// journal to an archive, a new file with one JSON object per line. Parked messages stay, and so do
+/// the records with the texts of messages that stay. If there is nothing to move, no archive is
+/// made.
 ///
-/// Once the archive is durable, and before anything is removed, the files of what goes
-/// are to be put away by the caller: what is no longer known here would be new again.
+/// After the archive is durable and before anything is removed, the caller must move the files of
+/// the pruned messages away. Otherwise they would be accepted as new messages.
 ///
-/// The time is to lie back far enough that the messages of tx from before it are written.
+/// The time must be old enough that all messages of tx from before it are written.
 pub fn prune(
     path: &Path,
     before: i64,
     archive: &Path,
     put_away: impl FnOnce(&PrunedMessages) -> io::Result<()>,
 ) -> Result<Pruned, Error> {
-    // It holds the journal's lock until all is done.
+    // The store holds the journal's lock until everything is done.
     let (store, _letters) = Store::open(path)?;
     let failed = |error| Error::from_sqlite(path, &error);
     let mut connection = Connection::open(path).map_err(failed)?;
@@ -66,7 +65,7 @@ pub fn prune(
     if pruned.records + pruned.messages == 0 {
         return Ok(pruned);
     }
-    // Up to the last cut the records have gaps, and its snapshot is there.
+    // Up to the last cut the records have gaps. The snapshot of that cut is there.
     let last_cut = store.reader().pruned()?.map_or(0, |(seq, _)| seq);
     let snapshot = if cut.seq > last_cut {
         let state = Store::fold_to(store.reader(), cut.seq)?;
@@ -82,13 +81,13 @@ pub fn prune(
     Ok(pruned)
 }
 
-/// The last record that goes.
+/// The last record to be pruned.
 struct Cut {
     seq: u64,
     at: i64,
 }
 
-/// Choose what goes, in tables that are this connection's own.
+/// Choose what to prune, in temporary tables of this connection.
 fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Result<Cut> {
     connection.execute_batch(
         "CREATE TEMP TABLE needed (seq INTEGER PRIMARY KEY);
@@ -109,8 +108,8 @@ fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Resu
          SELECT number FROM messages WHERE at < ? AND step IN ('finished', 'refused')",
         [before],
     )?;
-    // All that a file ever said goes with it or stays with it: what it says now would be
-    // new again if only what it said before were known.
+    // All versions of a file are pruned together or kept together. If only the older versions were
+    // known, the current one would be accepted as new.
     connection.execute_batch(
         "INSERT OR IGNORE INTO temp.paths_to_stay
          SELECT path FROM messages
@@ -125,7 +124,7 @@ fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Resu
          WHERE number NOT IN (SELECT number FROM temp.messages_to_go)",
         [],
     )?;
-    // None after the first that is too young: what is left after the cut has no gaps.
+    // Nothing after the first record that is too young, so that the rest has no gaps.
     connection.execute(
         "INSERT INTO temp.records_to_go
          SELECT seq FROM events
@@ -147,7 +146,7 @@ fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Resu
     )
 }
 
-/// What the files of the messages that go are known by.
+/// The names of the files of the pruned messages.
 fn files_to_go(connection: &Connection) -> rusqlite::Result<PrunedMessages> {
     let mut put = PrunedMessages::default();
     let mut paths = connection.prepare(
@@ -188,8 +187,8 @@ enum ArchiveLine {
     Message(Value),
 }
 
-/// Write all that goes to a file beside the archive, which is gone if it is not placed.
-/// The keys of records are not in it: they follow from the rest.
+/// Write everything to a temporary file beside the archive. The keys of records are left out: they
+/// follow from the rest.
 fn write_lines(
     connection: &Connection,
     path: &Path,
@@ -242,12 +241,12 @@ fn write_lines(
     Ok((file, pruned))
 }
 
-/// What cannot be read is kept as it stands.
+/// A text that is not JSON is kept as a string.
 fn json(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
-/// Give the archive its name, durably. Nothing is ever replaced.
+/// Give the archive its final name, durably. An existing file is never replaced.
 fn place(lines: NamedTempFile, archive: &Path) -> io::Result<()> {
     lines.as_file().sync_all()?;
     lines
@@ -263,7 +262,7 @@ fn folder_of(archive: &Path) -> &Path {
     }
 }
 
-/// Remove what was chosen, and leave a snapshot for folding what comes after it.
+/// Remove what was chosen, and leave a snapshot for the records that follow.
 fn remove(
     connection: &mut Connection,
     cut: &Cut,
@@ -295,7 +294,7 @@ fn remove(
 
 fn compact(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("VACUUM")?;
-    // Somebody who reads may hold the log back; it is emptied when they are done.
+    // A reader may hold the log back. It is truncated when the reader is done.
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 

@@ -1,7 +1,7 @@
-//! Records that cannot be read, kept apart so that everything else can go on.
+//! Records that cannot be read. They are set aside so that everything else can go on.
 //!
-//! A record is never removed for this: it stays where it is, every fold passes over it,
-//! and a copy of it is kept in a table of its own, which pruning does not touch.
+//! An unreadable record is never removed. It stays where it is, every fold skips it, and a copy is
+//! kept in a separate table that pruning does not touch.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::codec::{Decoded, decode};
 use super::{Error, Reader, Record};
 use crate::engine::{Event, State};
 
-/// A record that cannot be read, or not all of it.
+/// A record that cannot be read, or only in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quarantined {
-    /// Its place among all records.
+    /// Its sequence number.
     pub seq: u64,
     /// When it happened, in milliseconds since 1970.
     pub at: i64,
@@ -26,8 +26,8 @@ pub struct Quarantined {
     pub body: String,
 }
 
-/// It follows from the records, so that a journal without it is as good: it is no part of
-/// the format, and whoever has something to put into it makes it.
+/// The table follows from the records, so a journal without it is complete. It is not part of the
+/// format, and is created when there is something to put into it.
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS quarantine (
         seq INTEGER PRIMARY KEY,
@@ -49,8 +49,8 @@ impl Quarantined {
     }
 }
 
-/// The event of a record, or `None` where it cannot be read: then the state passes over
-/// the record. What could not be read is told.
+/// The event of a record, or `None` if it cannot be read; then the fold skips the record.
+/// Unreadable records are collected.
 pub(super) fn readable(
     reader: &Reader,
     state: &mut State,
@@ -74,7 +74,7 @@ pub(super) fn readable(
 /// Why a record is read only in part.
 const NESTS: &str = "a field of it nests too deep: that is left out, the rest is used";
 
-/// Keep these apart.
+/// Copy these records to the quarantine table.
 pub(super) fn keep(connection: &Connection, records: &[Quarantined]) -> rusqlite::Result<()> {
     connection.execute_batch(TABLE)?;
     let mut insert = connection.prepare(
@@ -94,7 +94,7 @@ pub(super) fn keep(connection: &Connection, records: &[Quarantined]) -> rusqlite
 }
 
 impl Reader {
-    /// The records that were found to be unreadable when tx started, in order.
+    /// The records that were unreadable at the last start of tx, in order.
     pub fn quarantined(&self) -> Result<Vec<Quarantined>, Error> {
         self.ask(|connection| {
             let made = "SELECT count(*) FROM sqlite_master WHERE name = 'quarantine'";
@@ -117,8 +117,8 @@ impl Reader {
         })
     }
 
-    /// Every record that cannot be read, whether tx has met it or not. It takes as long as
-    /// to read them all.
+    /// Every unreadable record, including those that no start has found. This reads the whole
+    /// journal.
     pub fn unreadable(&self) -> Result<Vec<Quarantined>, Error> {
         let kept = self.quarantined()?.into_iter();
         let mut found: BTreeMap<u64, Quarantined> = kept.map(|kept| (kept.seq, kept)).collect();
@@ -134,8 +134,8 @@ impl Reader {
         Ok(found.into_values().collect())
     }
 
-    /// How many messages a record brought, by what else is known of it. Without this, the
-    /// messages after it would be given the numbers of others.
+    /// How many messages an unreadable record brought, by what else is known. Without this, the
+    /// messages after it would get the wrong numbers.
     fn messages_begun_by(&self, seq: u64) -> Result<u64, Error> {
         let count = "SELECT count(*) FROM (
                  SELECT id FROM messages WHERE record = ?1

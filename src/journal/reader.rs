@@ -1,4 +1,4 @@
-//! Those that read: any number, in any process, while it is written or not.
+//! Readers of the journal: any number, in any process, also while it is being written.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use super::{Error, Journal, Key, Record, Snapshot};
 pub struct Reader {
     path: PathBuf,
     connection: Connection,
-    /// After the connection, so that it goes last.
+    /// Declared after the connection, so that it is dropped last.
     _held: HeldFile,
 }
 
 impl Reader {
-    /// Open a journal that is there.
+    /// Open an existing journal.
     pub fn open(path: &Path) -> Result<Reader, Error> {
         let held = match schema::look_at(path)? {
             JournalFile::Nothing => return Err(Error::Missing(path.into())),
@@ -27,8 +27,8 @@ impl Reader {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
             .map_err(|error| Error::from_sqlite(path, &error))?;
-        // Else a question with a limit is planned again whenever it is asked, which takes
-        // longer than to answer it.
+        // Otherwise SQLite plans a query with a limit again each time, which takes longer than the
+        // query.
         connection
             .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
             .map_err(|error| Error::from_sqlite(path, &error))?;
@@ -38,7 +38,7 @@ impl Reader {
             _held: held,
         };
         if reader.ask(schema::format)? < schema::FORMAT {
-            // Whoever writes brings it up to date.
+            // Opening it for writing migrates it.
             match Journal::open(path) {
                 Ok(_) => {}
                 Err(Error::Busy(path)) => return Err(Error::Older(path)),
@@ -48,12 +48,12 @@ impl Reader {
         Ok(reader)
     }
 
-    /// The place of the last record, kept or pruned; 0 if there was none.
+    /// The sequence number of the last record, kept or pruned; 0 if there was none.
     pub fn last(&self) -> Result<u64, Error> {
         self.ask(|c| c.query_row(schema::LAST, [], |row| row.get(0)))
     }
 
-    /// The place of the last record that happened at or before this time; 0 if none did.
+    /// The sequence number of the last record at or before this time; 0 if there is none.
     pub fn last_at(&self, at: i64) -> Result<u64, Error> {
         let last = "SELECT max(coalesce((SELECT max(seq) FROM events WHERE at <= ?1), 0),
                                coalesce((SELECT max(seq) FROM pruned WHERE at <= ?1), 0))";
@@ -69,7 +69,7 @@ impl Reader {
         })
     }
 
-    /// Give every record after one place and up to another to `each`, in order.
+    /// Call `each` with every record after one sequence number and up to another, in order.
     pub fn fold(&self, after: u64, up_to: u64, mut each: impl FnMut(Record)) -> Result<(), Error> {
         self.try_fold(after, up_to, |record| {
             each(record);
@@ -77,7 +77,7 @@ impl Reader {
         })
     }
 
-    /// The same, until one fails.
+    /// The same, until `each` fails.
     pub(super) fn try_fold(
         &self,
         after: u64,
@@ -86,7 +86,7 @@ impl Reader {
     ) -> Result<(), Error> {
         let all = "SELECT seq, at, rules, version, kind, body FROM events
                    WHERE seq > ? AND seq <= ? ORDER BY seq";
-        // SQLite counts places with a sign.
+        // SQLite's integers are signed.
         let up_to = i64::try_from(up_to).unwrap_or(i64::MAX);
         let failed = |error| Error::from_sqlite(&self.path, &error);
         let mut statement = self.connection.prepare_cached(all).map_err(failed)?;
@@ -108,7 +108,7 @@ impl Reader {
         })
     }
 
-    /// The newest snapshot at or before a place.
+    /// The newest snapshot at or before a sequence number.
     pub fn snapshot(&self, up_to: u64) -> Result<Option<Snapshot>, Error> {
         let newest = "SELECT seq, rules, version, body FROM snapshots WHERE seq <= ? ORDER BY seq DESC LIMIT 1";
         let up_to = i64::try_from(up_to).unwrap_or(i64::MAX);
@@ -125,7 +125,7 @@ impl Reader {
         })
     }
 
-    /// Look the whole file over. It takes as long as to read it.
+    /// Check the whole file. This reads all of it.
     pub fn check(&self) -> Result<(), Error> {
         let found: String =
             self.ask(|c| c.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))?;
@@ -138,15 +138,15 @@ impl Reader {
         }
     }
 
-    /// Write all of it to another file, which is there and empty. That can be done as long as
-    /// this is open, even if the journal itself was removed.
+    /// Write a copy to another file, which exists and is empty. This works as long as the journal
+    /// is open, even if its file was removed.
     pub fn copy_to(&self, path: &Path) -> Result<(), Error> {
         self.release()?;
         let to = path.to_string_lossy();
         self.ask(|c| c.execute("VACUUM INTO ?", [to.as_ref()]).map(drop))
     }
 
-    /// The last record that was removed, and where it went.
+    /// The last pruned record, and its archive.
     pub(super) fn pruned(&self) -> Result<Option<(u64, String)>, Error> {
         let last = "SELECT seq, archive FROM pruned ORDER BY seq DESC LIMIT 1";
         self.ask(|c| {
@@ -155,7 +155,7 @@ impl Reader {
         })
     }
 
-    /// Let every answer in `ask` be of the same moment, whoever writes meanwhile.
+    /// Run `ask` in one read transaction, so that all answers show the same state.
     pub(super) fn at_one_moment<T>(
         &self,
         ask: impl FnOnce() -> Result<T, Error>,
@@ -169,8 +169,7 @@ impl Reader {
         answer
     }
 
-    /// From now on every answer is of the same moment. To find out what the moment is
-    /// takes longer than most answers.
+    /// Begin a read transaction. Starting one for each query takes longer than most queries.
     pub(super) fn hold(&self) -> Result<(), Error> {
         if self.connection.is_autocommit() {
             self.ask(|c| c.prepare_cached("BEGIN")?.execute([]))?;
@@ -178,7 +177,7 @@ impl Reader {
         Ok(())
     }
 
-    /// From now on every answer is of its own moment again.
+    /// End the read transaction.
     pub(super) fn release(&self) -> Result<(), Error> {
         if !self.connection.is_autocommit() {
             self.ask(|c| c.prepare_cached("COMMIT")?.execute([]))?;

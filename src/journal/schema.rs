@@ -1,4 +1,4 @@
-//! The form of the file: what makes it ours, and its tables.
+//! The form of the journal's file: how it is recognized, and its tables.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use super::Error;
 
 /// `txj1` in ASCII, in the header of every journal.
 const APPLICATION: u32 = 0x7478_6a31;
-/// What makes the tables of one format those of the next, from the first on.
+/// The steps that migrate the tables from each format to the next.
 const MIGRATIONS: &[&str] = &[
     "
     ALTER TABLE snapshots ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
@@ -92,27 +92,26 @@ const TABLES: &str = "
     );
 ";
 
-/// The place of the last record there ever was, kept or pruned.
+/// The sequence number of the last record, kept or pruned.
 pub(super) const LAST: &str = "
     SELECT max(coalesce((SELECT max(seq) FROM events), 0),
                coalesce((SELECT max(seq) FROM snapshots), 0),
                coalesce((SELECT max(seq) FROM pruned), 0))";
 
-/// What a file turned out to be, judged by its first bytes alone: nothing is
-/// written, not even a lock.
+/// What kind of file this is, judged by its first bytes. Nothing is written, not even a lock.
 #[derive(Debug)]
 pub(super) enum JournalFile {
-    /// Nothing.
+    /// There is no file.
     Nothing,
     /// A journal of this format.
     Journal(HeldFile),
 }
 
-/// A journal that was looked at and is held open, for as long as a connection to it is.
+/// A journal's file that is held open as long as there is a connection to it.
 ///
-/// To close a file drops every lock that the process has on it, SQLite's own among
-/// them, and another process could then take the log away from under a writer. So it
-/// is opened once, and closed when nothing in this process has a lock on it.
+/// Closing a file drops every lock that the process has on it, including SQLite's own. Another
+/// process could then remove the log under a writer. So the file is opened once, and closed when
+/// nothing in this process has a lock on it.
 #[derive(Debug)]
 pub(super) struct HeldFile {
     file: FileId,
@@ -121,14 +120,14 @@ pub(super) struct HeldFile {
 /// The device and inode of a file.
 pub type FileId = (u64, u64);
 
-/// The files that are held, and how often.
+/// The files that are held open, with the number of holders.
 static HELD: Mutex<BTreeMap<FileId, (File, usize)>> = Mutex::new(BTreeMap::new());
 
 pub(super) fn look_at(path: &Path) -> Result<JournalFile, Error> {
     let failed = |error: &io::Error| Error::from_io(path, error);
     let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     let found = match fs::metadata(path) {
-        // One that has just begun is never empty: this one has lost all it had.
+        // A new journal is never empty, so this one has lost its content.
         Ok(found) if found.len() == 0 => return Err(Error::Empty(path.into())),
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(JournalFile::Nothing),
@@ -150,7 +149,7 @@ pub(super) fn look_at(path: &Path) -> Result<JournalFile, Error> {
 
 impl Drop for HeldFile {
     fn drop(&mut self) {
-        // Closed before anybody else can open it.
+        // It is closed before others can open it.
         let mut all = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, count)) = all.get_mut(&self.file) {
             *count -= 1;
@@ -161,7 +160,7 @@ impl Drop for HeldFile {
     }
 }
 
-/// Is it a whole journal of this format?
+/// Check that it is a complete journal of this format.
 fn judge(path: &Path, file: &File) -> Result<(), Error> {
     let mut header = [0_u8; 100];
     let read = file
@@ -188,7 +187,7 @@ fn judge(path: &Path, file: &File) -> Result<(), Error> {
             known: FORMAT,
         });
     }
-    // With nothing waiting in the log, the file holds every page it speaks of.
+    // If the log is empty, the file must have every page that its header counts.
     let log = path.with_file_name(format!(
         "{}-wal",
         path.file_name().unwrap_or_default().to_string_lossy()
@@ -209,18 +208,18 @@ fn judge(path: &Path, file: &File) -> Result<(), Error> {
 }
 
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
-    // All of it or nothing: an empty file is no journal yet.
+    // One transaction: a half-made file would not be a journal.
     connection.execute_batch(&format!(
         "BEGIN IMMEDIATE; {TABLES} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; COMMIT;"
     ))
 }
 
-/// The format of the tables, as it is now: the header of the file may be behind its log.
+/// The current format of the tables. The header of the file may be older than its log.
 pub(super) fn format(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
-/// Bring the tables of an older format up to this one, all of it or nothing.
+/// Migrate the tables of an older format, in one transaction.
 pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     let found = format(connection)?;
     let steps = MIGRATIONS.iter().skip(found.saturating_sub(1) as usize);

@@ -1,5 +1,5 @@
-//! The state and its journal, kept in step: what happened is decided upon at once,
-//! remembered with what was decided, and only then acted on.
+//! The state and its journal, kept in step. An event is applied to the state, written with what was
+//! decided, and only then acted on.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,35 +15,35 @@ use crate::engine::{
 };
 use crate::model::MsgId;
 
-/// After how many events a snapshot is taken: a start folds no more than these.
+/// The number of events between snapshots. A start folds no more than these.
 const BETWEEN_SNAPSHOTS: u64 = 10_000;
 
-/// How many finished messages of one name an arrival is told of.
+/// How many finished messages of the same id are given to an arriving one.
 const KNOWN: u32 = 8;
 
-/// The state and its journal, kept in step. There is one of each journal.
+/// The state and its journal, kept in step. A journal has one store at a time.
 #[derive(Debug)]
 pub struct Store {
-    /// Before the journal: the last to close brings the log home, and a reader cannot.
+    /// Declared before the journal: the last connection that closes writes the log back, and a
+    /// reader cannot.
     reader: Reader,
     journal: Journal,
     state: State,
-    /// Taken in, and not yet durable.
+    /// Applied, but not durable yet.
     pending: Vec<Entry>,
-    /// To be done once they are.
+    /// Their effects, to be carried out after the commit.
     effects: Vec<Effect>,
-    /// The state has events that the journal could not keep.
+    /// The state has events that could not be written to the journal.
     diverged: bool,
-    /// The place of the last snapshot.
+    /// The sequence number of the last snapshot.
     snapshot: u64,
-    /// Some records since then were decided by older rules. A snapshot keeps what they have
-    /// come to, whatever later rules say.
+    /// Some records since then were made under older rules. A snapshot preserves their result.
     snapshot_due: bool,
-    /// Nothing before the next event needs to be folded again.
+    /// A snapshot is allowed before the next event.
     may_snapshot: bool,
 }
 
-/// What could not be remembered, and why. Nothing of it was done; it is to be taken
+/// The events that could not be written, and why. They had no effect. They have to be applied
 /// again, in this order, before anything else.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
@@ -56,8 +56,8 @@ pub struct AppendFailed {
 }
 
 impl Store {
-    /// Open a journal or begin one, and fold it to the state it tells of. The messages of tx
-    /// are those that may not have been written: all since the last snapshot.
+    /// Open or create a journal, and fold it into a state. Also returns the messages of tx that may
+    /// not be on the bus yet: all since the last snapshot.
     pub fn open(path: &Path) -> Result<(Store, Vec<SystemMessage>), Error> {
         let mut journal = Journal::open(path)?;
         let reader = Reader::open(path)?;
@@ -79,14 +79,13 @@ impl Store {
         Ok((store, folded.system_messages))
     }
 
-    /// The state as the journal told of it after a record. It needs no writer, and
-    /// minds none.
+    /// The state after a record. This does not need a writer and does not disturb one.
     pub fn fold_to(reader: &Reader, seq: u64) -> Result<State, Error> {
         fold(reader, seq).map(|folded| folded.state)
     }
 
-    /// Carry a state on to a record: each event is shown with the state after it and what
-    /// it called for.
+    /// Fold a state on to a record. `each` gets every event with the state after it and its
+    /// effects.
     pub fn fold_on(
         reader: &Reader,
         state: &mut State,
@@ -109,8 +108,8 @@ impl Store {
         })
     }
 
-    /// Go through the past up to a record, from its beginning or from where it was
-    /// pruned: what is about to happen is shown with the state before it.
+    /// Replay the journal up to a record, from its beginning or from where it was pruned. `each`
+    /// gets every event with the state before it.
     pub fn replay(
         reader: &Reader,
         up_to: u64,
@@ -132,19 +131,19 @@ impl Store {
         })
     }
 
-    /// The state, with all that was taken in.
+    /// The state with all applied events, durable or not.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// For those who want to know of the past.
+    /// The journal, for reading.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// Take an event in, with what is known of the messages it speaks of. What comes
-    /// of it is told by the next [`Store::commit`]; whoever takes in again after that
-    /// has written the messages of tx it told of.
+    /// Apply an event, with the stored records of the messages that it refers to. The next
+    /// [`Store::commit`] returns the effects. The caller writes the messages of tx among them
+    /// before it applies the next event.
     pub fn apply(&mut self, at: i64, mut event: Event) -> Result<(), AppendFailed> {
         if let Err(error) = self.prepare(&mut event) {
             let events = vec![(at, event)];
@@ -162,7 +161,7 @@ impl Store {
         Ok(())
     }
 
-    /// Make durable what was taken in, and tell what is to be done.
+    /// Write the applied events to the journal, and return their effects.
     pub fn commit(&mut self) -> Result<Vec<Effect>, AppendFailed> {
         if self.pending.is_empty() {
             return Ok(Vec::new());
@@ -182,7 +181,7 @@ impl Store {
             Err(error) => {
                 self.effects.clear();
                 self.diverged = true;
-                // If this fails too, it is tried again by whatever is asked next.
+                // If this fails too, the next call tries again.
                 let _ = self.reload();
                 let given_back = |entry: &Entry| (entry.at, event_of(entry));
                 Err(AppendFailed {
@@ -193,13 +192,13 @@ impl Store {
         }
     }
 
-    /// May a snapshot be taken by itself? Not while a message of tx is unwritten that only a fold
-    /// tells of.
+    /// Allow or forbid automatic snapshots. They are forbidden while a message of tx is unwritten
+    /// that only a fold can bring back.
     pub fn may_snapshot(&mut self, may: bool) {
         self.may_snapshot = may;
     }
 
-    /// Keep a snapshot of the state, unless there is one. Only what is durable can be kept.
+    /// Write a snapshot of the state, unless there is one. Only a durable state can be written.
     pub fn snapshot(&mut self) -> Result<(), Error> {
         if self.diverged || !self.pending.is_empty() || self.snapshot == self.state.seq() {
             return Ok(());
@@ -215,7 +214,7 @@ impl Store {
         Ok(())
     }
 
-    /// After a failed commit the state is the journal's again.
+    /// After a failed commit, go back to the state of the journal.
     fn reload(&mut self) -> Result<(), Error> {
         if self.diverged {
             self.state = Store::fold_to(&self.reader, self.reader.last()?)?;
@@ -224,13 +223,14 @@ impl Store {
         Ok(())
     }
 
-    /// Everything that can go wrong before an event is taken in.
+    /// Everything that can fail before an event is applied.
     fn prepare(&mut self, event: &mut Event) -> Result<(), Error> {
         self.reload()?;
-        // Before an event and not after the last: by now its messages of tx are written.
+        // This comes before an event, not after the last: by now the last event's messages of tx
+        // are written.
         let far = self.state.seq() >= self.snapshot + BETWEEN_SNAPSHOTS;
         if self.may_snapshot && (far || self.snapshot_due) {
-            // Without it a start takes longer; it is tried again with the next event.
+            // Without a snapshot the next start takes longer. The next event tries again.
             let _ = self.snapshot();
         }
         match event {
@@ -265,8 +265,7 @@ impl Store {
         Ok(())
     }
 
-    /// What a person's order is about may have got further since it was looked up, by what
-    /// was taken in before it.
+    /// Update the records in a command: events that were applied before it may have changed them.
     fn refresh(&self, command: &mut Command) {
         match command {
             Command::Retry { facts, known, .. } => {
@@ -287,7 +286,7 @@ impl Store {
         }
     }
 
-    /// The finished messages of this path, of these ids, the first ones of their runs, and
+    /// The finished messages of this path and these ids, the first messages of their runs, and
     /// those that are meant without being named, in the order of their numbers.
     fn known<'i>(
         &self,
@@ -296,7 +295,7 @@ impl Store {
         unnamed: Vec<MessageNo>,
     ) -> Result<Vec<MessageRecord>, Error> {
         let mut known = BTreeMap::new();
-        // Until the commit nobody writes.
+        // Nothing is written before the commit, so one read transaction will do.
         self.reader.hold()?;
         let at_path = |facts: &MessageRecord| facts.path() == Some(path);
         self.newest(&mut known, at_path, self.reader.messages_at(path, KNOWN)?);
@@ -317,8 +316,8 @@ impl Store {
         Ok(known.into_values().collect())
     }
 
-    /// Add the newest of those that are durable and those that are pending. What is
-    /// pending is newer than what is durable of the same message.
+    /// Add the newest durable and pending records. A pending record is newer than a durable one of
+    /// the same message.
     fn newest(
         &self,
         known: &mut BTreeMap<MessageNo, MessageRecord>,
@@ -329,7 +328,7 @@ impl Store {
             .into_iter()
             .map(|facts| (facts.number, facts))
             .collect();
-        // In order, so that the last word on a message stands.
+        // In order, so that the last record of a message wins.
         let pending = self.pending.iter().flat_map(|entry| &entry.facts);
         for facts in pending.filter(|facts| wanted(facts)) {
             found.insert(facts.number, facts.clone());
@@ -337,7 +336,7 @@ impl Store {
         known.extend(found.into_iter().rev().take(KNOWN as usize));
     }
 
-    /// Lay an event by until the commit, with what its step has come to.
+    /// Queue an event for the commit, with the result of its step.
     fn queue(&mut self, mut entry: Entry, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -368,7 +367,7 @@ impl Store {
     }
 }
 
-/// A message whose record could not be read back, as a file that is refused.
+/// The rejection of a message whose record could not be read back.
 fn cannot_be_stored(arrived: &Arrived, why: &str) -> Event {
     let Arrived {
         path,

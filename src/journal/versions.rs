@@ -1,8 +1,8 @@
-//! What an older tx wrote, as this one would have written it.
+//! Reads what an older tx wrote.
 //!
-//! Each persisted type has a list of upcasts: the first makes version 1 into version 2, and
-//! so on. The current version is one more than there are upcasts, so a new version is one
-//! function at the end of its list. A field with a serde default needs none.
+//! Each persisted type has a list of upcasts: the first turns version 1 into version 2, and so on.
+//! The current version is one more than the number of upcasts, so a new version is one function at
+//! the end of its list. A field with a serde default needs none.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use crate::engine::{Event, State};
 use crate::format::message::{Origin, Parsed, parse};
 use crate::model::Rearmatter;
 
-/// Makes a value of one version into one of the next.
+/// Turns a value of one version into one of the next.
 type Upcast = fn(Value) -> Value;
 
-/// A type that the journal keeps as JSON, with its history.
+/// A type that the journal keeps as JSON, with its upcasts.
 pub(super) struct Persisted {
-    /// What errors call it.
+    /// Its name in errors.
     form: &'static str,
     upcasts: &'static [Upcast],
 }
@@ -49,7 +49,7 @@ impl Persisted {
         self.upcasts.len() as u32 + 1
     }
 
-    /// Refuse what a newer tx wrote.
+    /// Refuse a version that a newer tx wrote.
     pub(super) fn check(
         &self,
         path: &Path,
@@ -76,7 +76,7 @@ impl Persisted {
     }
 }
 
-/// An arrival had only the frontmatter beside its text: the rest is read once more.
+/// Version 1 of an arrival had only the frontmatter beside its text. Parse the rest again.
 fn read_arrived(mut event: Value) -> Value {
     let Some(arrived) = event.get_mut("arrived") else {
         return event;
@@ -88,7 +88,7 @@ fn read_arrived(mut event: Value) -> Value {
     };
     let (body, rearmatter) = match parse(text.as_bytes(), &origin) {
         Parsed::Message(read) => (read.body, read.message.rearmatter),
-        // It was a message by rules that have changed since.
+        // It was a message under rules that have changed since.
         Parsed::Rejected(_) | Parsed::Incomplete(_) => (0..text.len(), Rearmatter::default()),
     };
     arrived["body"] = json!(body);
@@ -98,7 +98,7 @@ fn read_arrived(mut event: Value) -> Value {
     event
 }
 
-/// A check had one verdict: it is the result of one job.
+/// A check had one verdict. It becomes the result of one job.
 fn finish_jobs(event: Value) -> Value {
     let Some(finished) = event.get("hook-finished") else {
         return event;
@@ -127,7 +127,7 @@ fn number_members(mut value: Value) -> Value {
                 fields.remove("set");
                 fields.insert("place".into(), json!({"member": member}));
             }
-            // The way of a result.
+            // The forwarding of a result.
             if let Some(way) = fields.get_mut("join")
                 && let Some(member) = member(way)
             {
@@ -177,7 +177,7 @@ impl Record {
 }
 
 impl Snapshot {
-    /// The state that it was made of, or why it cannot be read.
+    /// The state, or why it cannot be read.
     pub fn state(&self) -> Result<State, String> {
         let state: State = STATE.read(self.version, &self.body)?;
         Ok(state.restored())

@@ -1,4 +1,4 @@
-//! The one that writes: entries, with what they finished, all of an append or nothing.
+//! The writer of the journal. An append is written as a whole or not at all.
 
 use std::fs::File;
 use std::io;
@@ -14,25 +14,25 @@ use super::{Appended, Entry, Error, Quarantined, Snapshot, messages, quarantine}
 /// How many snapshots are kept: the newest, and one to fall back on.
 const SNAPSHOTS: u32 = 2;
 
-/// How long a write waits for a reader that is in its way.
+/// How long a write waits for a reader that blocks it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A journal open for writing, by nobody else.
+/// A journal open for writing. There is one writer at a time.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     connection: Connection,
-    /// The place of the last entry that is durable.
+    /// The sequence number of the last durable entry.
     last: u64,
-    /// After the connection, so that they go last.
+    /// Declared after the connection, so that they are dropped last.
     _held: JournalFile,
     _lock: WriterLock,
 }
 
 impl Journal {
-    /// Open a journal, or begin one.
+    /// Open or create a journal.
     pub fn open(path: &Path) -> Result<Journal, Error> {
-        // Whatever is no journal stays as it is, without a lock beside it.
+        // A file that is not a journal is left alone, without a lock beside it.
         schema::look_at(path)?;
         let lock = WriterLock::take(path)?;
         let failed = |error| Error::from_sqlite(path, &error);
@@ -58,7 +58,7 @@ impl Journal {
         })
     }
 
-    /// Remember these, all or none. Durable when this returns.
+    /// Append these entries, all or none. They are durable when this returns.
     pub fn append(&mut self, entries: &[Entry]) -> Result<Appended, Error> {
         let first = self.last + 1;
         let last = self.last + entries.len() as u64;
@@ -67,12 +67,12 @@ impl Journal {
         Ok(first..=last)
     }
 
-    /// Keep a snapshot, in place of older ones.
+    /// Write a snapshot, and remove older ones.
     pub fn snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
         self.commit(|transaction| keep(transaction, snapshot))
     }
 
-    /// Keep records apart that cannot be read.
+    /// Set records aside that cannot be read.
     pub(super) fn quarantine(&mut self, records: &[Quarantined]) -> Result<(), Error> {
         self.commit(|transaction| quarantine::keep(transaction, records))
     }
@@ -117,14 +117,14 @@ fn append(transaction: &Transaction, first: u64, entries: &[Entry]) -> rusqlite:
     Ok(())
 }
 
-/// Begin a journal: whole, under another name, then in its place. So whoever is killed
-/// here leaves no empty file that looks like a journal which lost everything.
+/// Create a journal under another name, then rename it. A process that is killed here leaves no
+/// empty file that looks like a lost journal.
 fn begin(path: &Path) -> Result<(), Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let failed = |error: &io::Error| Error::from_io(path, error);
     let new = tempfile::Builder::new().prefix(".new-").tempfile_in(folder);
     let new = new.map_err(|error| failed(&error))?.into_temp_path();
-    // Without a log yet, so that what makes the file ours stands in its own first bytes.
+    // Without a log yet, so that the header is in the file itself.
     Connection::open(&new)
         .and_then(|connection| schema::create(&connection))
         .map_err(|error| Error::from_sqlite(path, &error))?;
@@ -134,7 +134,7 @@ fn begin(path: &Path) -> Result<(), Error> {
     synced.map_err(|error| failed(&error))
 }
 
-/// Keep a snapshot, the newest few, and the one that what was pruned begins at.
+/// Write a snapshot, and keep the newest few and the one at which the pruned journal begins.
 pub(super) fn keep(connection: &Connection, snapshot: &Snapshot) -> rusqlite::Result<()> {
     let Snapshot {
         seq,

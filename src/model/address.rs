@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct Name(String);
 
-/// Why a text is no name or address.
+/// Why a text is not a name or address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a name of the form [a-z0-9][a-z0-9_.-]*")]
 pub struct BadName(String);
@@ -28,7 +28,7 @@ pub struct Address {
     pub mesh: Name,
     /// The agent in it, or `dispatch` for "route this for me".
     pub agent: Name,
-    /// Which of its workers, from 1; `None`: the agent, or its only worker.
+    /// The number of the worker, from 1; `None` for the agent, or for its only worker.
     pub slot: Option<u32>,
 }
 
@@ -102,7 +102,7 @@ impl Address {
         }
     }
 
-    /// Is this the other, or one of its workers?
+    /// Whether this is the other address, or one of its workers.
     pub fn is_of(&self, other: &Address) -> bool {
         self.mesh == other.mesh
             && self.agent == other.agent
@@ -117,17 +117,17 @@ impl Address {
         }
     }
 
-    /// Is this the human?
+    /// Whether this is the human.
     pub fn is_core(&self) -> bool {
         self.mesh.0 == "core" && self.agent.0 == "core"
     }
 
-    /// Is this tx itself? Only tx may write as `system/*`.
+    /// Whether this is tx itself. Only tx may write as `system/*`.
     pub fn is_system(&self) -> bool {
         self.mesh.0 == "system"
     }
 
-    /// Is this `mesh/dispatch`: "route this for me"?
+    /// Whether this is `mesh/dispatch`: "route this for me".
     pub fn is_dispatch(&self) -> bool {
         self.agent.0 == "dispatch"
     }
@@ -204,7 +204,7 @@ impl fmt::Display for Recipient {
     }
 }
 
-/// Serde goes through the text form, so what is stored is checked when read.
+/// Serde uses the text form, so that stored values are checked when they are read.
 macro_rules! as_text {
     ($($type:ty),*) => {$(
         impl TryFrom<String> for $type {

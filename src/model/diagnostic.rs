@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 /// One finding in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
-    /// Which finding; it also tells the severity.
+    /// The code, which also gives the severity.
     pub code: Code,
     /// What was expected and what was found.
     pub message: String,
     /// What to do about it. Never empty.
     pub hint: String,
-    /// Where.
+    /// The place in the file.
     pub place: Location,
 }
 
@@ -35,12 +35,12 @@ pub struct Location {
 pub enum Severity {
     /// The file is not accepted.
     Error,
-    /// The file is accepted; something in it is not as its author may think.
+    /// The file is accepted, but does not mean what its author may think.
     Warning,
 }
 
 impl Code {
-    /// Is a part of the mesh left out, so that it is not what its author thinks?
+    /// Whether a part of the mesh is ignored, so that it does not work as its author expects.
     pub fn leaves_out(self) -> bool {
         matches!(
             self,
@@ -56,13 +56,13 @@ impl Code {
 }
 
 impl Diagnostic {
-    /// Does it keep the file from being accepted?
+    /// Whether the file is rejected because of it.
     pub fn is_error(&self) -> bool {
         self.code.is_error()
     }
 }
 
-/// One row a code: name, stable id, severity, and what it means.
+/// One row for each code: name, stable id, severity and meaning.
 macro_rules! codes {
     ($($name:ident $id:literal $severity:ident $meaning:literal)*) => {
         /// The stable code of a diagnostic. Codes are never reused.
@@ -85,7 +85,7 @@ macro_rules! codes {
                 match self { $(Code::$name => Severity::$severity),* }
             }
 
-            /// Does it keep the file from being accepted?
+            /// Whether the file is rejected because of it.
             pub fn is_error(self) -> bool {
                 self.severity() == Severity::Error
             }
@@ -150,7 +150,7 @@ codes! {
     BadThreshold     "TX0307" Error   "A threshold is out of range."
     NothingToRun     "TX0308" Error   "An agent has neither `prompt`, `command` nor `run`."
     BadName          "TX0309" Error   "A mesh or agent has no name, or one that no address can hold."
-    // A mesh that loads, with something to say.
+    // A mesh that loads, with warnings.
     UnknownField     "TX0311" Warning "A field that tx does not know."
     NotObeyedYet     "TX0312" Warning "A field that is read and not obeyed: not yet, or not by this agent's runtime."
     WrongShape       "TX0313" Warning "A field has a value of the wrong shape; it is left out."

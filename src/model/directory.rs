@@ -1,10 +1,10 @@
-//! The directory: which meshes and agents there are, and what an address means.
+//! The directory: the known meshes and agents, and what an address refers to.
 
 use indexmap::IndexMap;
 
 use super::{Address, Mesh, Name, OutcomeWord, Pool, Recipient, nearest};
 
-/// The meshes known now, as far as addresses need them.
+/// The known meshes, with what is needed to look up addresses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
     meshes: IndexMap<Name, Listing>,
@@ -13,15 +13,15 @@ pub struct Directory {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Listing {
     agents: Vec<Name>,
-    /// Those that have numbered workers.
+    /// The agents that have numbered workers.
     pooled: Vec<Name>,
     entry_point: Option<Name>,
-    /// What is sent to the mesh is for its machine.
+    /// Messages for the mesh go to its machine.
     has_machine: bool,
     disabled: bool,
 }
 
-/// What a recipient turned out to be.
+/// What a recipient refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
     /// This agent, core, or the machine of a mesh (`mesh/dispatch`).
@@ -30,7 +30,7 @@ pub enum Resolved {
     Dispatch,
 }
 
-/// Why a recipient could not be resolved. Never a guess.
+/// Why a recipient could not be resolved. tx never guesses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unresolved {
     /// No mesh or agent of that name.
@@ -44,7 +44,7 @@ pub enum Unresolved {
     /// The mesh has several agents and names no entry point.
     #[error("mesh `{mesh}` has no entry point")]
     NoEntryPoint {
-        /// The mesh.
+        /// The mesh that was named.
         mesh: Name,
         /// Its agents, one of which must be named.
         agents: Vec<Name>,
@@ -74,12 +74,12 @@ impl<'a> FromIterator<&'a Mesh> for Directory {
 }
 
 impl Directory {
-    /// Is there a mesh of this name?
+    /// Whether there is a mesh of this name.
     pub fn has_mesh(&self, name: &str) -> bool {
         self.meshes.keys().any(|known| known.as_str() == name)
     }
 
-    /// Is this core or a known agent?
+    /// Whether this is core or a known agent.
     pub fn knows(&self, address: &Address) -> bool {
         address.is_core()
             || self.meshes.get(&address.mesh).is_some_and(|mesh| {

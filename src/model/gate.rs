@@ -1,4 +1,4 @@
-//! Gates: what checks an outcome before it goes on, and what they report.
+//! Gates: the checks that an outcome must pass before it is routed, and what they report.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -7,31 +7,31 @@ use serde_json::Value;
 
 use super::{Grade, ManifestCheck, Name, OutcomeWord, Seconds};
 
-/// A check that outcomes must pass before they go on.
+/// A check that outcomes must pass before they are routed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// The agent that it checks; `None`: every agent of the mesh.
+    /// The agent whose outcomes it checks; `None` for every agent of the mesh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Name>,
-    /// The outcome words that it checks; none, if it comes before the work.
+    /// The outcome words that it checks; empty if it runs before the work.
     pub words: Vec<OutcomeWord>,
     /// How it checks them.
     pub check: Check,
-    /// What follows when it cannot tell.
+    /// What happens if it cannot decide.
     #[serde(default)]
     pub on_error: OnGateError,
 }
 
-/// What follows when a gate cannot tell.
+/// What happens if a gate cannot decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnGateError {
     /// The work is parked.
     #[default]
     Block,
-    /// The outcome goes on.
+    /// The outcome is routed as if it had passed.
     Pass,
 }
 
@@ -39,7 +39,7 @@ pub enum OnGateError {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Check {
-    /// What the author says of its own work.
+    /// The rearmatter of the message.
     Rearmatter(RearmatterCheck),
     /// The sources that the author names.
     Accuracy(Accuracy),
@@ -49,11 +49,12 @@ pub enum Check {
     Command(Program),
     /// The claims of the author: files, commits, and checks of the mesh by name.
     Evidence(IndexMap<String, Program>),
-    /// Files that work has to leave. With `strict` a missing one fails it; else the author is told.
+    /// Files that the work must have written. With `strict` a missing file fails the work;
+    /// otherwise the author is only told.
     Files {
-        /// The files.
+        /// The files to look for.
         files: Vec<ManifestCheck>,
-        /// Is the work sent back?
+        /// Whether the work is sent back.
         strict: bool,
     },
     /// Another agent judges it.
@@ -78,22 +79,22 @@ impl Check {
 /// What rearmatter must say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RearmatterCheck {
-    /// There has to be some.
+    /// There must be rearmatter.
     pub required: bool,
-    /// Fields that have to be there.
+    /// Fields that must be present.
     pub fields: Vec<String>,
-    /// Fields, and the least that they may say.
+    /// Fields with their minimum values.
     pub thresholds: IndexMap<String, Value>,
 }
 
 /// What the sources of an outcome must be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Accuracy {
-    /// At least so many.
+    /// The minimum number of sources.
     pub sources: u32,
-    /// At least this share of them is first-party, from 0 to 1.
+    /// The minimum share of first-party sources, from 0 to 1.
     pub first_party: f64,
-    /// Each of them is verified.
+    /// Every source must be verified.
     pub verified: bool,
 }
 
@@ -116,10 +117,10 @@ pub struct Evaluation {
     pub evaluator: Name,
     /// What it is told to do.
     pub instructions: String,
-    /// The least score that passes.
+    /// The minimum score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_score: Option<f64>,
-    /// How long it may take, with what waits for it before.
+    /// How long it may take, including the time that the task waits for the evaluator.
     pub timeout: Seconds,
 }
 
@@ -128,9 +129,9 @@ pub struct Evaluation {
 pub struct GateReport {
     /// The name of the gate.
     pub gate: String,
-    /// What it says.
+    /// Its verdict.
     pub verdict: GateVerdict,
-    /// What is wrong, or why it cannot tell.
+    /// What is wrong, or why the gate cannot decide.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub findings: String,
     /// The score that an evaluator gave.
@@ -138,25 +139,25 @@ pub struct GateReport {
     pub score: Option<f64>,
 }
 
-/// What a gate says of an outcome.
+/// The verdict of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum GateVerdict {
-    /// It is good.
+    /// The outcome passes.
     Pass,
-    /// It is not.
+    /// The outcome fails.
     Fail,
-    /// It cannot tell.
+    /// The gate cannot decide.
     Error,
 }
 
-/// What is known of the quality of an outcome: what its author claims, and what gates found.
+/// The quality of an outcome: what its author claims, and what gates found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
-    /// The grade that its author gives it.
+    /// The grade that the author claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grade: Option<Grade>,
-    /// How sure its author is.
+    /// The confidence that the author claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
     /// What the gates found, in their order.
@@ -165,7 +166,7 @@ pub struct Quality {
 }
 
 impl GateVerdict {
-    /// The word that people read.
+    /// The verdict as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             GateVerdict::Pass => "pass",
@@ -176,7 +177,7 @@ impl GateVerdict {
 }
 
 impl Quality {
-    /// What all gates together say: the worst. `None` if there were none.
+    /// The worst verdict of all gates; `None` if there were no gates.
     pub fn verdict(&self) -> Option<GateVerdict> {
         let all = || self.reports.iter().map(|report| report.verdict);
         match (all().next(), all().any(|it| it == GateVerdict::Fail)) {

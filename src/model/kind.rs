@@ -1,4 +1,4 @@
-//! What a message is, and the words of its outcome.
+//! The kinds of messages, and outcome words.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a message is to its recipient.
+/// What a message means to its recipient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -20,9 +20,9 @@ pub enum Kind {
     AskResponse,
     /// A question to the human; its sender waits.
     AskHuman,
-    /// An update: it wakes nobody.
+    /// Information that starts no work.
     Update,
-    /// tx's own notes.
+    /// A note that tx writes.
     Lifecycle,
 }
 

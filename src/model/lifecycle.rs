@@ -1,11 +1,11 @@
-//! What is done before and after work, and where the work is done.
+//! Hooks before and after work, and the worktree that the work is done in.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Feature, Program};
 
-/// Where the worktrees of a mesh are, if nothing else is said.
+/// The default folder of a mesh's worktrees.
 pub const WORKTREES: &str = ".ai/worktrees/{feature}";
 
 /// In git's own folder of a worktree: the file that names the project it belongs to.
@@ -18,7 +18,7 @@ pub struct Worktree {
     pub path: String,
 }
 
-/// What is done before and after the work of a mesh, in order.
+/// The hooks of a mesh, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Lifecycle {
@@ -33,12 +33,12 @@ pub struct Lifecycle {
     pub complete: Vec<LifecycleHook>,
 }
 
-/// Something that is done before or after work.
+/// A hook before or after work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LifecycleHook {
-    /// As the mesh names it.
+    /// Its name in the mesh's config.
     pub name: String,
-    /// What is done.
+    /// What it does.
     pub action: HookAction,
 }
 
@@ -50,9 +50,9 @@ pub enum HookAction {
     CreateWorktree,
     /// Commit what has changed.
     Commit,
-    /// Take the worktree away; what is not committed is kept.
+    /// Remove the worktree. What is not committed is kept elsewhere.
     RemoveWorktree,
-    /// Tell the mesh `brain` what a run came to.
+    /// Tell the mesh `brain` the result of a run.
     UpdateBrain,
     /// A program of the user's own.
     Command(Program),

@@ -14,18 +14,18 @@ use super::{Address, BadWord, Kind, OutcomeWord, Recipient};
 /// A message as its author wrote it. It exists once; routing adds deliveries, never copies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// The frontmatter: who, to whom, what for.
+    /// The frontmatter: sender, recipients and purpose.
     pub envelope: Envelope,
     /// The markdown between the two blocks.
     pub body: Body,
-    /// What the author says of the quality of the work; empty if nothing.
+    /// What the author says about the quality of the work; may be empty.
     pub rearmatter: Rearmatter,
 }
 
-/// The frontmatter of a message, with what was absent filled in.
+/// The frontmatter of a message, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Envelope {
-    /// The sender.
+    /// The sender's address.
     pub from: Address,
     /// The recipients as written; empty where the routing table decides.
     pub to: Vec<Recipient>,
@@ -41,15 +41,15 @@ pub struct Envelope {
     pub status: Option<OutcomeWord>,
     /// The messages that this one answers.
     pub in_reply_to: Vec<MsgId>,
-    /// The target wanted, for tx to route to.
+    /// The target that the author wants.
     pub route_to: Option<Recipient>,
     /// A slash command put before the prompt.
     pub command: Option<String>,
     /// The feature, for meshes that work in worktrees.
     pub feature: Option<Feature>,
-    /// Recorded, never dispatched.
+    /// It is recorded but never delivered.
     pub headless: bool,
-    /// The result is put into the core session.
+    /// The result is typed into the core session.
     pub inject_response: bool,
     /// On an ask to core: the answer taken when it expires.
     pub default: Option<String>,
@@ -57,11 +57,11 @@ pub struct Envelope {
     pub expires: Option<DateTime<FixedOffset>>,
     /// The model for this message alone.
     pub model: Option<String>,
-    /// The place in the recipient's queue.
+    /// The priority in the recipient's queue.
     pub priority: Priority,
     /// The agent's session to resume.
     pub session_id: Option<String>,
-    /// Everything else: kept and shown.
+    /// All other fields. They are kept and shown.
     pub extra: Map<String, Value>,
 }
 
@@ -102,7 +102,7 @@ pub enum Priority {
     Low,
 }
 
-/// What an author says of the quality of its work, as written.
+/// What an author says about the quality of its work, as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Rearmatter(pub Map<String, Value>);
@@ -127,7 +127,7 @@ pub enum Grade {
 }
 
 impl Envelope {
-    /// The frontmatter as its author could have written it, for values that read it.
+    /// The frontmatter as a map, for expressions that read it.
     pub fn frontmatter(&self) -> Map<String, Value> {
         let mut fields = Map::new();
         let mut put = |name: &str, value: Value| {
@@ -174,7 +174,7 @@ impl Envelope {
         fields
     }
 
-    /// The least that a message needs; nothing else is said.
+    /// A message with only the required fields.
     pub fn new(
         from: Address,
         id: MsgId,
@@ -206,7 +206,7 @@ impl Envelope {
 }
 
 impl Envelope {
-    /// Is it marked as asking for leave to do something (`permission: true`)?
+    /// Whether it asks for permission (`permission: true`).
     pub fn is_permission(&self) -> bool {
         match self.extra.get("permission") {
             Some(Value::Bool(marked)) => *marked,
@@ -233,17 +233,17 @@ impl Rearmatter {
         "limitations",
     ];
 
-    /// Does the author say nothing?
+    /// Whether there is no rearmatter.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The claimed grade, if it is one.
+    /// The claimed grade, if it is valid.
     pub fn grade(&self) -> Option<Grade> {
         self.0.get("grade")?.as_str()?.parse().ok()
     }
 
-    /// The claimed confidence, if it is from 0.0 to 1.0.
+    /// The claimed confidence, if it is a number from 0.0 to 1.0.
     pub fn confidence(&self) -> Option<f64> {
         let value = self.0.get("confidence")?.as_f64()?;
         (0.0..=1.0).contains(&value).then_some(value)
@@ -271,7 +271,7 @@ impl FromStr for MsgId {
 }
 
 impl Feature {
-    /// The longest name that is made of an id.
+    /// The maximum length of a name that is made from an id.
     const LONGEST: usize = 50;
 
     /// A feature for a task that names none: `Fix_Login.3f9a` is `fix-login-3f9a`.
@@ -283,7 +283,7 @@ impl Feature {
         name.trim_end_matches('-').parse().ok()
     }
 
-    /// The name.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -335,11 +335,11 @@ impl From<&str> for Body {
     }
 }
 
-/// Where the body stands in a part of a text: without the blank lines around it.
+/// The span of the body in a part of a text, without the blank lines around it.
 pub fn body_span(text: &str, part: Range<usize>) -> Range<usize> {
     let mut start = part.start;
     let end = start + text[part].trim_end().len();
-    // Leading blank lines go; the indentation of the first full line stays.
+    // Skip leading blank lines, but keep the indentation of the first line.
     while let Some((line, _)) = text[start..end].split_once('\n') {
         if !line.trim().is_empty() {
             break;

@@ -1,18 +1,21 @@
-//! The nouns: what the rest of the program talks about.
+//! The data types that all other rooms share: addresses, messages, meshes, runtimes, diagnostics.
 //!
 //! No IO, no clock, no async. Values are parsed into these types at the border
 //! and never checked again inside.
 
 mod address;
+mod agent;
 mod diagnostic;
 mod directory;
 mod gate;
 mod kind;
 mod lifecycle;
+mod limits;
 mod mesh;
 mod message;
 mod nearest;
 mod placeholder;
+mod routing;
 mod runtime;
 mod settings;
 mod time;
@@ -20,6 +23,7 @@ mod usage;
 mod workflow;
 
 pub use address::{Address, BadName, Name, Recipient};
+pub use agent::{Agent, Deliver, Mode, Permissions, Prompt, Variables};
 pub use diagnostic::{Code, Diagnostic, Location, Severity};
 pub use directory::{Directory, Resolved, Unresolved};
 pub use gate::{
@@ -28,16 +32,14 @@ pub use gate::{
 };
 pub use kind::{BadWord, Kind, OutcomeWord};
 pub use lifecycle::{HookAction, Lifecycle, LifecycleHook, WORKTREE_MARK, WORKTREES, Worktree};
-pub use mesh::{
-    Agent, Deliver, Guardrails, Iteration, Mesh, Mode, OnAsk, OnFail, Permissions, Prompt,
-    RearmatterRules, Routing, RoutingError, RoutingMode, Row, Seconds, SessionRules, Target,
-    Variables, Workspace,
-};
+pub use limits::{Guardrails, Iteration, OnFail, Seconds};
+pub use mesh::{Mesh, OnAsk, RearmatterRules, SessionRules, Workspace};
 pub use message::{
     Body, Envelope, Feature, Grade, Line, Message, MsgId, Priority, Rearmatter, body_span,
 };
 pub use nearest::{did_you_mean, nearest};
 pub use placeholder::{Piece, Placeholder, pieces};
+pub use routing::{Routing, RoutingError, RoutingMode, Row, Target};
 pub use runtime::{
     AnswerKeys, Argument, HookMeaning, ProgramInfo, Runtime, ScreenRules, TitleRules, UsageFormat,
 };

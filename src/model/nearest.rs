@@ -1,9 +1,9 @@
-//! "Did you mean": the names nearest to one that is unknown.
+//! "Did you mean": the known names that are nearest to an unknown one.
 
 /// The candidates nearest to `word`: those at the least distance, at most three, none far off.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_lowercase();
-    // One letter in three: of a word of two letters nothing is near.
+    // One letter in three may differ. Nothing is near a word of two letters.
     let limit = (word.chars().count() / 3).min(4);
     let mut close: Vec<(usize, &str)> = candidates
         .into_iter()

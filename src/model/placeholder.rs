@@ -11,7 +11,7 @@ use super::BadWord;
 pub enum Placeholder {
     /// The mesh's folder.
     MeshDir,
-    /// A file with what the agent is told.
+    /// A file with the agent's prompt.
     PromptFile,
     /// The message file.
     MsgFile,
@@ -21,25 +21,25 @@ pub enum Placeholder {
     Model,
     /// The agent, `mesh/agent`.
     Agent,
-    /// Where it works.
+    /// The folder that it works in.
     Workdir,
-    /// Its session, where that is to be begun.
+    /// The session id, if the session is new.
     NewSession,
-    /// Its session, where that is to be resumed.
+    /// The session id, if the session is resumed.
     OldSession,
-    /// The line that gives it its messages.
+    /// The line that points it at its messages.
     Text,
-    /// The file that this line names, with the messages.
+    /// The file with its messages, which that line names.
     TurnFile,
-    /// How to work here, at system level.
+    /// The system prompt.
     System,
-    /// A file with the same.
+    /// A file with the system prompt.
     SystemFile,
     /// The folder with the files of its runtime's `files`.
     Files,
     /// The folder that messages are dropped into.
     Messages,
-    /// A command of a shell for the hooks of the agent CLI.
+    /// A shell command for the hooks of the agent CLI.
     Hook,
     /// The same for a hook that asks for the human's decision.
     Ask,
@@ -53,20 +53,20 @@ pub enum Placeholder {
     McpToml,
     /// How often the model may be called in one turn.
     MaxTurns,
-    /// How much the model thinks.
+    /// The model's thinking level.
     Thinking,
 }
 
 /// A part of a text with placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// Itself.
+    /// Literal text.
     Text(&'a str),
     /// `{name}`, `{name=default}` or `{name:json}`.
     Slot {
         /// The name, known or not.
         name: &'a str,
-        /// What stands there if there is no value.
+        /// The text to use if there is no value.
         default: Option<&'a str>,
         /// `{name:json}`: the value is written as a JSON string.
         json: bool,
@@ -130,7 +130,7 @@ impl Placeholder {
         }
     }
 
-    /// The names of all, for those who wrote another.
+    /// All names, for error messages.
     pub fn names() -> impl Iterator<Item = &'static str> {
         Placeholder::ALL.into_iter().map(Placeholder::as_str)
     }
@@ -184,7 +184,7 @@ fn slot(text: &str) -> Option<(Piece<'_>, usize)> {
         None => (name, false),
     };
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-    // A default is a word. `{n = 1; print}` is a program of somebody's, not a default.
+    // A default is a single word. `{n = 1; print}` is code of the user's, not a default.
     let is_word = |b: u8| b.is_ascii_alphanumeric() || b"_-./:@%+,".contains(&b);
     let fits = is_name && default.is_none_or(|default| default.bytes().all(is_word));
     let slot = Piece::Slot {

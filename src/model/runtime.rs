@@ -13,8 +13,8 @@ use super::{Agent, Mode, Pattern, Piece, pieces};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Runtime {
-    /// The program and its arguments, with the placeholders of an agent's `run`; nothing: each
-    /// agent names its own.
+    /// The program and its arguments, with the placeholders of an agent's `run`. Empty if each
+    /// agent names its own program.
     pub run: Vec<Argument>,
     /// The same for a process that lives for one turn, if that differs.
     pub turn: Vec<Argument>,
@@ -29,7 +29,7 @@ pub struct Runtime {
     /// Files that are written for each process, in `{files}`: a text as it is, anything else as
     /// JSON.
     pub files: IndexMap<String, Value>,
-    /// What its hooks tell, by the names of their events. They call `{hook}`.
+    /// What each hook event means. Hooks call `{hook}`.
     pub hooks: IndexMap<String, HookMeaning>,
     /// Its process is started with the first text (`{text}`), in mode `pane` too.
     pub starts_with_text: bool,
@@ -39,23 +39,23 @@ pub struct Runtime {
     pub send: Vec<Argument>,
     /// Where a process of one turn prints the session that it has: its group `session`.
     pub session_in: Option<Pattern>,
-    /// What it says when the session to be resumed does not exist.
+    /// What it prints if the session to be resumed does not exist.
     pub session_gone: Option<Pattern>,
-    /// Its exit code says nothing: it is 0 though its turn has failed.
+    /// Its exit code is 0 even if its turn has failed.
     pub always_exits_0: bool,
-    /// What a process of one turn prints when its account has no room. Its group `until` is when
-    /// it will have.
+    /// What a process of one turn prints when its account has reached a limit. The group `until` is
+    /// the time of the reset.
     pub limited: Option<Pattern>,
-    /// How long after the reset of a limit it may take to go on by itself, in seconds; it is told
-    /// to go on only then.
+    /// How many seconds after the reset of a limit it may take to go on by itself. Only then tx
+    /// tells it to go on.
     pub limit_grace: u32,
-    /// What it says when nobody is logged in.
+    /// What it prints if nobody is logged in.
     pub logged_out: Option<Pattern>,
     /// The models that agents name, as this program calls them.
     pub models: IndexMap<String, String>,
-    /// What is known of the program itself, for `tx doctor` and `tx init`.
+    /// Facts about the program, for `tx doctor` and `tx init`.
     pub program: Option<ProgramInfo>,
-    /// How a process lives, unless its agent says otherwise.
+    /// The mode of its processes, unless the agent has one.
     pub mode: Mode,
     /// What a process of one turn prints is its outcome.
     pub prints: bool,
@@ -69,9 +69,9 @@ pub struct Runtime {
     pub answers: Vec<AnswerKeys>,
     /// Its hook asks for permissions in a process of one turn too.
     pub asks_in_turns: bool,
-    /// It reads no file that a line names: it is given the messages themselves.
+    /// It cannot read a file that tx names, so it gets the messages themselves.
     pub whole_text: bool,
-    /// How it reports what it uses; `None`: it does not.
+    /// How it reports its usage; `None` if it does not.
     pub usage: Option<UsageFormat>,
 }
 
@@ -79,16 +79,16 @@ pub struct Runtime {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerKeys {
-    /// What the dialog has to show for these keys to mean what they mean.
+    /// What the dialog has to show for these keys to be right.
     pub shows: Pattern,
-    /// The keys that allow it, this once and no more.
+    /// The keys that allow the request once.
     pub yes: Vec<String>,
     /// The keys that deny it.
     pub no: Vec<String>,
 }
 
-/// How a program reports the tokens and the money that it uses, named after the first that did
-/// it so. `runtime::usage` reads them.
+/// How a program reports the tokens and money that it uses, named after the first program with this
+/// format. `runtime::usage` reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UsageFormat {
@@ -107,7 +107,7 @@ pub enum UsageFormat {
 }
 
 impl UsageFormat {
-    /// Can a price be in it?
+    /// Whether it can include a price.
     pub fn has_cost(self) -> bool {
         match self {
             UsageFormat::Claude | UsageFormat::Opencode | UsageFormat::Pi | UsageFormat::Aider => {
@@ -118,7 +118,7 @@ impl UsageFormat {
     }
 }
 
-/// One argument of a command line, or several that stand or fall together.
+/// One argument of a command line, or several that are kept or left out together.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Argument {
@@ -128,25 +128,25 @@ pub enum Argument {
     Group(Vec<String>),
 }
 
-/// What the event of a hook tells.
+/// What a hook event means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HookMeaning {
     /// The program is up, and has its session.
     Ready,
-    /// It has taken up a text.
+    /// It has accepted a text.
     Submitted,
     /// It ends its turn; the hook may be answered with more to do.
     Ended,
-    /// Its turn went wrong.
+    /// Its turn has failed.
     Failed,
     /// It asks for a permission; the hook may be answered with the decision.
     Asks,
-    /// It works.
+    /// It is working.
     Busy,
 }
 
-/// What is known of an agent CLI itself.
+/// Facts about an agent CLI.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProgramInfo {
@@ -154,9 +154,9 @@ pub struct ProgramInfo {
     pub install: String,
     /// How to log in.
     pub login: String,
-    /// What tells whether somebody is logged in, by its exit code.
+    /// The command whose exit code tells whether somebody is logged in.
     pub logged_in: Vec<String>,
-    /// The versions that this definition was tested with, as they begin.
+    /// The versions that this definition was tested with, as prefixes.
     pub versions: Vec<String>,
 }
 
@@ -177,33 +177,34 @@ pub struct ScreenRules {
     /// What an empty composer needs above it to be idle, for a program that does not always
     /// show that it works, unless its title says so. Without it the program is busy.
     pub ended: Option<Pattern>,
-    /// A dialog that asks for leave, in the last lines.
+    /// A dialog that asks for permission, in the last lines.
     pub dialog: Option<Pattern>,
     /// A dialog that asks for an answer, in the last lines.
     pub question: Option<Pattern>,
-    /// The account has no room, in the last lines. Its group `until` is when it will have.
+    /// The account has reached a limit, in the last lines. The group `until` is the time of the
+    /// reset.
     pub limited: Option<Pattern>,
-    /// Nobody is logged in, so that its turn has failed: right above an empty composer. Its group
-    /// `said` is what it says.
+    /// Nobody is logged in, so its turn has failed: right above an empty composer. The group `said`
+    /// is the message.
     pub logged_out: Option<Pattern>,
     /// It is at work: in the last lines down to the composer and below it, or anywhere on the
     /// screen of a program without a composer.
     pub busy: Option<Pattern>,
     /// Something that a person has opened over its composer.
     pub covered: Option<Pattern>,
-    /// In place of a composer: what stands up to the cursor, in whole lines, when it waits and
-    /// nothing is typed.
+    /// For a program without a composer: what stands before the cursor, in whole lines, when it
+    /// waits and nothing is typed.
     pub prompt: Option<Pattern>,
 }
 
 impl ScreenRules {
-    /// Is the program typed to, so that its screen has to be seen first?
+    /// Whether tx types into the program, so that its screen has to be read first.
     pub fn is_typed_to(&self) -> bool {
         self.composer.is_some() || self.prompt.is_some()
     }
 }
 
-/// What the title of a pane tells.
+/// What the title of a pane says about its program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TitleRules {
@@ -251,7 +252,7 @@ impl Default for Runtime {
 }
 
 impl Argument {
-    /// Its texts.
+    /// The texts in it.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let texts = match self {
             Argument::One(text) => std::slice::from_ref(text),
@@ -262,8 +263,8 @@ impl Argument {
 }
 
 impl Runtime {
-    /// What runs an agent, before its placeholders are filled in: the agent's own program if it
-    /// names one.
+    /// The command line of an agent before its placeholders are filled in: the agent's own program,
+    /// if it names one.
     pub fn run_of<'a>(&'a self, agent: &'a Agent) -> Cow<'a, [Argument]> {
         let one_turn = self.mode_of(agent) == Mode::Turn && !self.turn.is_empty();
         match agent.run.is_empty() {
@@ -282,18 +283,18 @@ impl Runtime {
         own.or_else(first).unwrap_or_default()
     }
 
-    /// The program of agents that name none; `None`: each names its own.
+    /// The program of agents that do not name one; `None` if each names its own.
     pub fn program_name(&self) -> Option<&str> {
         let first = self.run.first().or(self.turn.first())?;
         first.texts().next()
     }
 
-    /// Is a process of this agent started with its first text?
+    /// Whether a process of this agent is started with its first text.
     pub fn starts_with_text(&self, agent: &Agent) -> bool {
         self.starts_with_text && agent.run.is_empty()
     }
 
-    /// Is it told how to work here at system level, so that its messages need not say so?
+    /// Whether it gets a system prompt, so that its messages need not repeat the instructions.
     pub fn has_system_text(&self, agent: &Agent) -> bool {
         let run = self.run_of(agent);
         let arguments = run.iter().flat_map(Argument::texts);
@@ -303,8 +304,8 @@ impl Runtime {
         agent.run.is_empty() && (in_files || arguments.chain(variables).any(has))
     }
 
-    /// Is one of these placeholders in what an agent's program is given: its arguments, or the
-    /// files and variables of the runtime?
+    /// Whether an agent's program uses one of these placeholders: in its arguments, or in the files
+    /// and variables of the runtime.
     pub fn has_place_for(&self, agent: &Agent, placeholders: &[&str]) -> bool {
         let is_one = |text: &str| {
             let pieces = pieces(text);
@@ -322,8 +323,8 @@ impl Runtime {
             || self.env.values().any(|value| is_one(value))
     }
 
-    /// The arguments for an agent's `permissions.mode`. An unknown mode, which a check of its
-    /// mesh warns of, is the default one.
+    /// The arguments for an agent's `permissions.mode`. An unknown mode, which a check of its mesh
+    /// reports, is the default one.
     pub fn permissions_of(&self, agent: &Agent) -> &[String] {
         let mode = agent.permissions.mode.as_deref();
         let own = mode.and_then(|mode| self.permissions.get(mode));
@@ -337,12 +338,12 @@ impl Runtime {
         level.filter(|level| self.thinking_levels.iter().any(|known| known == level))
     }
 
-    /// The command that logs somebody in; empty: there is none.
+    /// The command to log in; empty if there is none.
     pub fn login(&self) -> &str {
         self.program.as_ref().map_or("", |info| &info.login)
     }
 
-    /// Was its definition tested with this version of its program?
+    /// Whether its definition was tested with this version of the program.
     pub fn is_tested(&self, version: &str) -> bool {
         let info = self.program.as_ref();
         info.is_none_or(|info| {
@@ -351,12 +352,12 @@ impl Runtime {
         })
     }
 
-    /// How the process of an agent lives.
+    /// The mode of an agent's processes.
     pub fn mode_of(&self, agent: &Agent) -> Mode {
         agent.mode.unwrap_or(self.mode)
     }
 
-    /// Is what a process of this agent prints its outcome?
+    /// Whether the output of a process of this agent is its outcome.
     pub fn prints_outcome(&self, agent: &Agent) -> bool {
         self.prints && self.mode_of(agent) == Mode::Turn
     }

@@ -13,9 +13,9 @@ use super::Runtime;
 pub struct Settings {
     /// The human's own session.
     pub core: Core,
-    /// How the human is told what has come.
+    /// How the human is notified.
     pub notify: Notify,
-    /// What runs an agent that names neither a runtime nor a program.
+    /// The runtime of agents that name neither a runtime nor a program.
     pub runtime: Option<String>,
     /// Runtimes of the project's own, by name.
     pub runtimes: BTreeMap<String, Runtime>,
@@ -25,12 +25,12 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Core {
-    /// What runs in it, and its arguments; nothing: the human's shell.
+    /// The program and its arguments; if empty, the human's shell.
     pub run: Vec<String>,
-    /// What stands at its cursor while it waits and nothing is typed. Results are put there
-    /// only then; nothing: never.
+    /// What stands at its cursor while it waits and nothing is typed. Results are typed only then;
+    /// if unset, never.
     pub idle: Option<Pattern>,
-    /// What its screen shows nowhere while it waits.
+    /// What its screen never shows while it waits.
     pub busy: Option<Pattern>,
 }
 
@@ -43,27 +43,27 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// As it was written.
+    /// The expression as written.
     pub fn as_str(&self) -> &str {
         self.anywhere.as_str()
     }
 
-    /// Is it in a text?
+    /// Whether it matches anywhere in a text.
     pub fn is_in(&self, text: &str) -> bool {
         self.anywhere.is_match(text)
     }
 
-    /// Is it what a text ends with, in whole lines?
+    /// Whether it matches the end of a text, in whole lines.
     pub fn ends(&self, text: &str) -> bool {
         self.last_lines.is_match(text)
     }
 
-    /// Every place where it is, with its groups.
+    /// All matches, with their groups.
     pub fn all<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Captures<'a>> {
         self.anywhere.captures_iter(text)
     }
 
-    /// The last lines of a text that it is, with its groups.
+    /// The match with the last lines of a text, with its groups.
     pub fn last<'a>(&self, text: &'a str) -> Option<Captures<'a>> {
         self.last_lines.captures(text)
     }
@@ -75,7 +75,7 @@ impl TryFrom<String> for Pattern {
     fn try_from(text: String) -> Result<Pattern, String> {
         let build = |text: &str| {
             let built = RegexBuilder::new(text).multi_line(true).build();
-            // Its last line says what; those before it draw where.
+            // The last line of the error says what is wrong; the lines before draw where.
             built.map_err(|error| {
                 let error = error.to_string();
                 let what = error.lines().last().unwrap_or_default();
@@ -100,8 +100,8 @@ impl PartialEq for Pattern {
 
 impl Eq for Pattern {}
 
-/// How the human is told what has come: a question, or a result that was wanted in the
-/// core session and could not be put there.
+/// How the human is notified of a question, or of a result that could not be typed into the core
+/// session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Notify {

@@ -1,8 +1,8 @@
-//! Moments in milliseconds since 1970, as people read them.
+//! Times in milliseconds since 1970, in the forms that people read.
 
 use chrono::{DateTime, Utc};
 
-/// A moment on the calendar.
+/// The calendar time.
 pub fn utc(at: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(at).unwrap_or_default()
 }

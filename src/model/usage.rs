@@ -29,20 +29,20 @@ impl Usage {
         sum(self.input, self.output)
     }
 
-    /// Was nothing used, as far as is known?
+    /// Whether nothing is known to be used.
     pub fn is_nothing(&self) -> bool {
         let counts = [self.input, self.output, self.cost_usd_micros];
         counts.into_iter().all(|count| count.unwrap_or(0) == 0)
     }
 
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(&self, other: &Usage) -> Usage {
         self.with(other, sum)
     }
 
-    /// What a counter has gone up by since it showed `before`. One that shows less has not
-    /// gone up: that report is older.
+    /// The increase of a counter since `before`. A smaller value belongs to an older report and
+    /// counts as no increase.
     #[must_use]
     pub fn since(&self, before: &Usage) -> Usage {
         self.with(before, |now, before| {
@@ -50,7 +50,7 @@ impl Usage {
         })
     }
 
-    /// The most that a counter has shown.
+    /// The larger value of each counter.
     #[must_use]
     pub fn max(&self, other: &Usage) -> Usage {
         self.with(other, Option::max)
@@ -74,18 +74,18 @@ fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     }
 }
 
-/// What has been used in all, and how much of it is unknown.
+/// The total usage, and how many turns did not report any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// What was reported.
     pub usage: Usage,
-    /// The turns that reported nothing.
+    /// The number of turns without a report.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unreported: u32,
 }
 
 impl Spent {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn plus(&self, other: &Spent) -> Spent {
         Spent {
@@ -94,7 +94,7 @@ impl Spent {
         }
     }
 
-    /// Is there nothing to tell?
+    /// Whether there is nothing to show.
     pub fn is_nothing(&self) -> bool {
         *self == Spent::default()
     }
@@ -115,12 +115,12 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Is there no limit?
+    /// Whether there is no limit.
     pub fn is_open(&self) -> bool {
         *self == Budget::default()
     }
 
-    /// The limit that is reached, with the figures. What is unknown reaches none.
+    /// The limit that is reached, with the figures. Unknown usage does not count.
     pub fn reached(&self, used: &Usage) -> Option<String> {
         let tokens = used.tokens().zip(self.max_tokens);
         let cost = used.cost_usd_micros.zip(self.max_cost_usd_micros);

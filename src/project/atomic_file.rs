@@ -1,5 +1,5 @@
-//! Files that are written whole or not at all: a dotfile beside them, then its name. Whoever
-//! watches the folder sees the whole file or none.
+//! Files that are written completely or not at all: tx writes a dotfile beside them, then renames
+//! it. A watcher of the folder never sees a part of a file.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -8,18 +8,19 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-/// For whom a file is, and what it outlives.
+/// Who may read a file, and how durable it is.
 #[derive(Clone, Copy, Debug)]
 pub enum FileUse {
-    /// For everybody, as the umask says; it outlives the machine.
+    /// Readable as the umask says, and durable.
     Durable,
-    /// For everybody; the journal has what it says, should the machine fall.
+    /// Readable as the umask says. It need not survive a crash of the machine: the journal has its
+    /// content.
     Readable,
-    /// For this user alone; after a fall of the machine nobody needs it.
+    /// Readable for this user only. It need not survive a crash of the machine.
     Private,
 }
 
-/// Write a file, unless it is there. True if it was written.
+/// Write a file, unless it exists. True if it was written.
 pub fn write_new(path: &Path, text: &[u8], file_use: FileUse) -> io::Result<bool> {
     match prepare(path, text, file_use)?.persist_noclobber(path) {
         Ok(_) => {}
@@ -30,7 +31,7 @@ pub fn write_new(path: &Path, text: &[u8], file_use: FileUse) -> io::Result<bool
     Ok(true)
 }
 
-/// Write a file, in place of what is there.
+/// Write a file, and replace an existing one.
 pub fn replace(path: &Path, text: &[u8], file_use: FileUse) -> io::Result<()> {
     prepare(path, text, file_use)?.persist(path)?;
     finish(path, file_use)
@@ -49,7 +50,7 @@ pub fn write_numbered(folder: &Path, name: &str, text: &str) -> io::Result<PathB
     Ok(path)
 }
 
-/// The text in a dotfile beside the file, which goes if it is not placed.
+/// The text in a dotfile beside the file. It is removed if it is not renamed.
 fn prepare(path: &Path, text: &[u8], file_use: FileUse) -> io::Result<NamedTempFile> {
     let mode = match file_use {
         FileUse::Durable | FileUse::Readable => 0o666, // less the umask, like any file
@@ -81,7 +82,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Write a file with its folders, unless something is there. True if it was written.
+/// Write a file and its folders, unless it exists. True if it was written.
 pub fn write_with_folders(path: &Path, text: &str) -> io::Result<bool> {
     if fs::symlink_metadata(path).is_ok() {
         return Ok(false);

@@ -1,7 +1,7 @@
-//! A briefing, with what it needs from the project's files.
+//! The instructions of an agent, with the files of the project that they include.
 //!
-//! Nothing outside of the project is read, whatever a mesh says: what an agent is
-//! told goes to a model, and a config must not be able to send it a key or a mail.
+//! No file outside the project is read, even if a mesh names one: the instructions go to a model,
+//! and a config must not be able to send it a key or a mail.
 
 use std::fmt::Write;
 use std::io;
@@ -14,11 +14,11 @@ use crate::model::{Agent, Code, Feature, Manifest, Mesh, Prompt};
 
 /// The largest file that is put into a prompt, in bytes.
 const MAX_INCLUDED: usize = 256 * 1024;
-/// All that one pattern puts into a prompt: in bytes, and in files.
+/// The limits of what one pattern includes: in bytes, and in files.
 const MAX_MATCHED: usize = 512 * 1024;
 const MOST_MATCHED: usize = 100;
 
-/// The prompt of an agent cannot be had. Without it the agent is not who it should be.
+/// The prompt of an agent cannot be read. The agent must not run without it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{agent}` has no prompt: {path} {why}")]
 pub struct BadPrompt {
@@ -30,8 +30,8 @@ pub struct BadPrompt {
     pub why: String,
 }
 
-/// What an agent is told before its first message, its prompt and files read in. `prints`: what
-/// it prints is its outcome.
+/// The instructions that come with an agent's first message, with its prompt and files. `prints`:
+/// its output is its outcome.
 pub fn briefing(
     project: &Project,
     place: &MeshSource,
@@ -46,7 +46,7 @@ pub fn briefing(
     )
 }
 
-/// The same for an agent CLI, at system level.
+/// The system prompt of an agent CLI.
 pub fn system_text(
     project: &Project,
     place: &MeshSource,
@@ -99,7 +99,7 @@ fn made(
             continue;
         }
         let mut file = read(path);
-        // What is written later in the run is no fault of the reader's.
+        // A file that another agent writes later in the run is not the reader's mistake.
         if let (Err(why), Some(writer)) = (&mut file.text, entry.writes.first()) {
             let _ = write!(why, "; `{writer}` writes it");
         }
@@ -118,7 +118,7 @@ fn made(
     }))
 }
 
-/// The files that a pattern names, as far as they fit together.
+/// The files that a pattern matches, up to the limits.
 fn matched(
     pattern: &str,
     paths: Vec<String>,
@@ -180,7 +180,7 @@ fn prompt(
     })
 }
 
-/// The text of a file that really is in this folder, links followed; or why not.
+/// The text of a file that is inside this folder after following links; or why not.
 fn read_within(root: &Path, path: &Path) -> Result<String, String> {
     let found = root
         .canonicalize()

@@ -1,4 +1,4 @@
-//! Reading files that anybody may have put there.
+//! Reads files that anybody may have put there.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
@@ -15,16 +15,15 @@ use crate::model::{Code, Diagnostic};
 /// The bytes of a file, and when it was written.
 pub type Contents = (Vec<u8>, DateTime<FixedOffset>);
 
-/// Read a regular file of at most `limit` bytes, and when it was written.
+/// Read a regular file of at most `limit` bytes, with its modification time.
 ///
-/// A folder, link, pipe or device is refused without being opened for long:
-/// the open follows no link and waits for nobody, and the check is made on what
-/// was opened, so that nothing can be swapped in between.
+/// A folder, link, pipe or device is refused. The open follows no links and does not block, and the
+/// check is made on the open file, so nothing can be swapped in between.
 pub fn read_regular(path: &Path, limit: usize) -> Result<Contents, Diagnostic> {
     try_read_regular(path, limit).unwrap_or_else(|error| Err(unreadable(&error)))
 }
 
-/// The same; an error that passes by itself is no finding about the file.
+/// The same. An error that will pass is no finding about the file.
 pub fn try_read_regular(path: &Path, limit: usize) -> io::Result<Result<Contents, Diagnostic>> {
     let read = read(path, limit, OFlags::NOFOLLOW);
     match read {
@@ -36,8 +35,8 @@ pub fn try_read_regular(path: &Path, limit: usize) -> io::Result<Result<Contents
     }
 }
 
-/// The text of a regular file, or of the one that a link leads to; `None` if there is
-/// none. Like the others it waits for nobody.
+/// The text of a regular file, or of the file that a link points at; `None` if there is none. It
+/// does not block either.
 pub(super) fn read_settings(path: &Path, limit: usize) -> Result<Option<String>, String> {
     match read(path, limit, OFlags::empty()) {
         Ok((bytes, _)) => String::from_utf8(bytes)
@@ -86,7 +85,7 @@ fn read(path: &Path, limit: usize, more: OFlags) -> Result<Contents, NotRead> {
     Ok((bytes, modified.fixed_offset()))
 }
 
-/// Is this an error that passes by itself, and says nothing of the file?
+/// Whether this error will pass and says nothing about the file.
 pub fn is_passing(error: &io::Error) -> bool {
     let passing = [
         Errno::MFILE,

@@ -1,18 +1,18 @@
-//! Patterns of paths: `*` and `?` within one name, `**` for any folders.
+//! Path patterns: `*` and `?` within one name, `**` for any folders.
 
 use std::fs;
 use std::path::Path;
 
-/// How many folders and files are looked at for one pattern.
+/// How many folders and files one pattern may look at.
 const MOST_LOOKED_AT: usize = 20_000;
 
-/// Is this a pattern, and not one path?
+/// Whether this is a pattern and not one path.
 pub(super) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?'])
 }
 
-/// The files below a folder that a pattern names, in order. Links are not followed, and names
-/// that begin with a dot have to be named.
+/// The files below a folder that a pattern matches, in order. Links are not followed. A name that
+/// begins with a dot only matches a pattern that does.
 pub(super) fn matching(root: &Path, pattern: &str) -> Vec<String> {
     let parts: Vec<&str> = pattern
         .split('/')
@@ -72,7 +72,7 @@ fn walk(folder: &Path, at: &str, parts: &[&str], found: &mut Vec<String>, seen: 
     }
 }
 
-/// Does a name fit a pattern without `/`?
+/// Whether a name matches a pattern without `/`.
 fn fits(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern.split_first(), name.split_first()) {
         (None, None) => true,

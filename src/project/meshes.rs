@@ -1,4 +1,4 @@
-//! The meshes there are: the project's own, then the shipped ones.
+//! All meshes: the project's own, then the shipped ones.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -16,12 +16,12 @@ use crate::runtime::Runtimes;
 /// The file names of a mesh config, in order of preference.
 const CONFIGS: [&str; 3] = ["config.yaml", "config.yml", "config.json"];
 
-/// Every mesh config found, in order of name. Broken ones too.
+/// Every mesh config, including broken ones, ordered by name.
 #[derive(Debug)]
 pub struct Catalogue {
     /// The configs.
     pub entries: Vec<MeshEntry>,
-    /// What runs their agents.
+    /// The runtimes of the project.
     pub runtimes: Runtimes,
 }
 
@@ -36,7 +36,7 @@ pub struct MeshEntry {
     pub text: String,
     /// The mesh, if it loads.
     pub mesh: Option<Mesh>,
-    /// What there is to say about it.
+    /// The findings about it.
     pub diagnostics: Vec<Diagnostic>,
     /// Its routes into other meshes.
     elsewhere: Vec<(Address, Range<usize>)>,
@@ -52,7 +52,8 @@ pub enum MeshSource {
 }
 
 impl Catalogue {
-    /// All meshes of a project and the shipped ones; a project's own wins over a shipped one.
+    /// Load all meshes of a project and the shipped ones. A project's mesh replaces a shipped one
+    /// of the same name.
     pub fn load(project: Option<&Project>) -> Catalogue {
         let runtimes = runtimes_of(project);
         let mut entries = match project {
@@ -74,8 +75,8 @@ impl Catalogue {
                 ));
             }
         }
-        // Of two that have one name, one that loads, and whose folder has that name
-        // too, comes first and is used: a copy never takes over its original.
+        // Of two with the same name, one that loads and whose folder has that name comes first and
+        // is used: a copy never replaces its original.
         entries.sort_by_cached_key(|entry| (entry.name.clone(), !entry.is_ok(), !entry.is_home()));
         let mut catalogue = Catalogue { entries, runtimes };
         catalogue.note_twins();
@@ -86,26 +87,26 @@ impl Catalogue {
         catalogue
     }
 
-    /// Is what an agent prints its outcome?
+    /// Whether the output of an agent is its outcome.
     pub fn prints(&self, agent: &Agent) -> bool {
         let runtime = self.runtimes.of(agent);
         runtime.is_some_and(|runtime| runtime.prints_outcome(agent))
     }
 
-    /// The entry of this name; of two, the one that is used.
+    /// The entry of this name; if there are two, the one that is used.
     pub fn get(&self, name: &str) -> Option<&MeshEntry> {
         let name = name.to_ascii_lowercase();
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// The addresses there are.
+    /// The addresses of all meshes.
     pub fn directory(&self) -> Directory {
         let mut seen = HashSet::new();
         let used = self.entries.iter().filter(|entry| seen.insert(&entry.name));
         used.filter_map(|entry| entry.mesh.as_ref()).collect()
     }
 
-    /// Two of one name: each says so.
+    /// Report meshes that have the same name.
     fn note_twins(&mut self) {
         let names = self.entries.chunk_by_mut(|a, b| a.name == b.name);
         for twins in names.filter(|twins| twins.len() > 1) {
@@ -123,7 +124,7 @@ impl MeshEntry {
     /// Read a config file.
     pub fn read(path: &Path, runtimes: &Runtimes) -> MeshEntry {
         let place = MeshSource::File(path.into());
-        // A link to a config is its author's choice: what it leads to is read.
+        // A link to a config is its author's choice, so it is followed.
         let real = path.canonicalize().unwrap_or_else(|_| path.into());
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
         let folder = folder.to_string_lossy().to_ascii_lowercase();
@@ -135,7 +136,7 @@ impl MeshEntry {
             }
             Err(diagnostic) => MeshEntry::unreadable(folder.clone(), place, diagnostic),
         };
-        // Only a config in its place has a folder that is its own.
+        // Only a config in a mesh folder has a folder of its own.
         if path.file_stem().is_some_and(|stem| stem == "config") {
             entry.check_name(&folder);
         }
@@ -178,17 +179,17 @@ impl MeshEntry {
         }
     }
 
-    /// Does it load?
+    /// Whether it loads.
     pub fn is_ok(&self) -> bool {
         self.mesh.is_some()
     }
 
-    /// Does it load, with nothing in it that is an error?
+    /// Whether it loads without errors.
     pub fn is_sound(&self) -> bool {
         self.is_ok() && !self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// What keeps it from loading, cannot work, or is left out of it.
+    /// The findings because of which it does not load, cannot work, or is incomplete.
     pub fn problems(&self) -> impl Iterator<Item = &Diagnostic> {
         let matters = |d: &&Diagnostic| d.is_error() || d.code.leaves_out();
         self.diagnostics.iter().filter(matters)
@@ -221,7 +222,7 @@ impl MeshEntry {
         self.diagnostics.extend(found);
     }
 
-    /// Is its folder named like the mesh?
+    /// Whether its folder has the name of the mesh.
     fn is_home(&self) -> bool {
         !self
             .diagnostics
@@ -250,7 +251,7 @@ impl MeshEntry {
             hint: "add such a mesh, or leave the field out; agents are not told of it".into(),
         });
         let unknown = unknown.chain(nobody);
-        // To find the names nearest to each is dear; the first hundred will do.
+        // Finding the nearest names is expensive, so only the first hundred are reported.
         let found = mesh::diagnose(&self.text, unknown.take(100));
         self.diagnostics.extend(found);
     }
@@ -286,7 +287,7 @@ impl MeshEntry {
         self.diagnostics.extend(found);
     }
 
-    /// Something about the mesh's name.
+    /// Add a finding about the mesh's name.
     fn say(&mut self, code: Code, message: String, hint: impl Into<String>) {
         let remark = Remark {
             part: ConfigPart::Name,
@@ -308,7 +309,7 @@ impl std::fmt::Display for MeshSource {
     }
 }
 
-/// The text of a script that is a file in a mesh's folder, below it and no larger than a config.
+/// The text of a script file below a mesh's folder, no larger than a config.
 fn script_file(folder: &Path, path: &str) -> Option<String> {
     let below = |part: std::path::Component| matches!(part, std::path::Component::Normal(_));
     let is_path = !path.is_empty() && path.len() < 256 && !path.contains(char::is_whitespace);
@@ -327,15 +328,15 @@ fn script_file(folder: &Path, path: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// The same of a shipped mesh.
+/// The same for a shipped mesh.
 fn shipped_file(folder: &str, path: &str) -> Option<String> {
     let path = format!("{folder}/{}", path.strip_prefix("./").unwrap_or(path));
     let mut files = BUILTIN.iter().filter(|(known, _)| *known == path);
     files.next().map(|(_, text)| (*text).to_owned())
 }
 
-/// The runtimes of a project. While its settings are wrong, which everybody says who needs
-/// them, there are tx's own.
+/// The runtimes of a project. If its settings are wrong, only tx's own: everything that needs the
+/// settings reports that.
 fn runtimes_of(project: Option<&Project>) -> Runtimes {
     let settings = project.and_then(|project| project.settings().ok());
     Runtimes::with(&settings.unwrap_or_default())

@@ -1,7 +1,7 @@
-//! The folder: where a project's files are, and how they are read and written.
+//! The project's folder: where its files are, and how they are read and written.
 //!
-//! This room knows paths and the file system, and nothing of processes, clocks
-//! or decisions. It never edits, moves or deletes what somebody else wrote.
+//! This room knows paths and the file system, and nothing of processes, clocks or decisions. It
+//! never edits, moves or deletes what others wrote.
 
 mod atomic_file;
 mod briefing;

@@ -1,7 +1,8 @@
-//! What tx keeps for itself: folders that only this user can enter, whatever the umask
-//! says, and files that only this user can read.
+//! Private files and folders of tx. Only this user can enter the folders and read the files, even
+//! if the umask allows more.
 //!
-//! Who can write there can make tx run anything, and who can read there can hold its locks.
+//! Anybody who could write there could make tx run anything, and anybody who could read there could
+//! hold its locks.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -14,8 +15,8 @@ const FOLDER: u32 = 0o700;
 const FILE: u32 = 0o600;
 
 impl Project {
-    /// Make the folders that tx keeps for itself, and close those that an older tx, or
-    /// somebody else, left open. On failure: which one, and why.
+    /// Make tx's private folders, and close those that an older tx or somebody else left open. The
+    /// error names the folder.
     pub fn make_private(&self) -> Result<(), (std::path::PathBuf, io::Error)> {
         for folder in [self.state(), self.run(), self.logs(), self.archive()] {
             make_private_folder(&folder).map_err(|error| (folder, error))?;
@@ -24,8 +25,8 @@ impl Project {
     }
 }
 
-/// Make a folder that only this user can enter, or close one that is there. If others could
-/// enter it until now, so is everything in it. Folders above it are made as usual.
+/// Make a folder that only this user can enter, or close an existing one. If others could enter it
+/// until now, everything in it is closed too. Folders above it are made as usual.
 pub fn make_private_folder(folder: &Path) -> io::Result<()> {
     if let Some(above) = folder.parent() {
         fs::create_dir_all(above)?;
@@ -53,8 +54,8 @@ pub fn make_private_folders(folder: &Path) -> io::Result<()> {
     builder.recursive(true).mode(FOLDER).create(folder)
 }
 
-/// Close everything in a folder. Nobody else can reach it any more, so that what cannot be
-/// closed does no harm.
+/// Close everything in a folder to others. They cannot enter the folder any more, so a failure does
+/// no harm.
 pub fn close_all_in(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(found) = entry.metadata() else {

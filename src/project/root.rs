@@ -1,4 +1,4 @@
-//! Which folder is the project, and where everything in it is.
+//! Finds the project's folder, and knows where everything in it is.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -13,7 +13,7 @@ use crate::format::report::report;
 use crate::format::settings;
 use crate::model::{Settings, WORKTREE_MARK};
 
-/// The longest path of a Unix socket, in bytes: macOS has the least room.
+/// The maximum length of a Unix socket's path, in bytes: that of macOS.
 const SOCKET_PATH: usize = 103;
 
 /// The largest file of settings, in bytes.
@@ -29,18 +29,18 @@ pub struct Project {
 /// There is no project where one was looked for.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAProject {
-    /// Not in the folder that was named.
+    /// The named folder is not a project.
     #[error("{} is not a tx project: it has neither `.ai/tx` nor `meshes`", .0.display())]
     Named(PathBuf),
-    /// Not here, nor in any folder above.
+    /// Neither this folder nor one above it is a project.
     #[error("{} is not in a tx project: neither it nor a folder above has `.ai/tx` or `meshes`", .0.display())]
     Here(PathBuf),
-    /// Somebody else made the one that was found: its agents would run as this user.
+    /// The project that was found belongs to another user. Its agents would run as this user.
     #[error("{} belongs to another user (uid {owner}): its agents would run as you", .path.display())]
     Others {
         /// The project that was found.
         root: PathBuf,
-        /// What of it is not this user's.
+        /// The part that belongs to the other user.
         path: PathBuf,
         /// The user that owns it.
         owner: u32,
@@ -51,13 +51,13 @@ pub enum NotAProject {
 #[derive(Debug, thiserror::Error)]
 #[error("the settings are wrong")]
 pub struct BadSettings {
-    /// Where, with the line shown.
+    /// The diagnostics, with the lines that they point at.
     pub report: String,
 }
 
 impl Project {
-    /// The project that `named` is, or else the nearest at or above `here`. One that was not
-    /// named has to be this user's own: anybody can put one above a folder.
+    /// The project `named`, or the nearest one at or above `here`. One that was found and not named
+    /// must belong to this user: anybody can put one above a folder.
     pub fn find(named: Option<&Path>, here: &Path) -> Result<Project, NotAProject> {
         let is_project = |dir: &Path| dir.join(".ai/tx").is_dir() || dir.join("meshes").is_dir();
         let root = match named {
@@ -75,7 +75,7 @@ impl Project {
         Ok(Project { root })
     }
 
-    /// The settings of the project; those that nothing says have their defaults.
+    /// The settings of the project, with defaults filled in.
     pub fn settings(&self) -> Result<Settings, BadSettings> {
         let path = self.root.join(".ai/tx/config.yaml");
         let text = match read_settings(&path, MOST_SETTINGS) {
@@ -97,23 +97,23 @@ impl Project {
         self.root.join(".ai/tx/msgs")
     }
 
-    /// Does a file lie directly on the bus?
+    /// Whether a file lies directly on the bus.
     pub fn on_bus(&self, file: &Path) -> bool {
         let path = std::path::absolute(file).unwrap_or_default();
         path.parent() == Some(&self.messages())
     }
 
-    /// What only the daemon writes: the journal, locks and sockets.
+    /// The daemon's own folder: the journal, locks and sockets.
     pub fn state(&self) -> PathBuf {
         self.root.join(".ai/tx/state")
     }
 
-    /// The journal: what happened here.
+    /// The journal.
     pub fn journal(&self) -> PathBuf {
         self.root.join(".ai/tx/state/journal.db")
     }
 
-    /// Where what is finished is put away.
+    /// The folder of the archives.
     pub fn archive(&self) -> PathBuf {
         self.root.join(".ai/tx/archive")
     }
@@ -123,17 +123,17 @@ impl Project {
         self.root.join("meshes")
     }
 
-    /// The lock of the one daemon.
+    /// The daemon's lock file.
     pub fn lock(&self) -> PathBuf {
         self.root.join(".ai/tx/state/daemon.lock")
     }
 
-    /// What the daemon says of itself, rolled.
+    /// The folder of the daemon's logs.
     pub fn logs(&self) -> PathBuf {
         self.root.join(".ai/tx/logs")
     }
 
-    /// Scratch of the workers: prompts, output, exit records.
+    /// The folder for what runs: prompts, output and exit records of the workers.
     pub fn run(&self) -> PathBuf {
         self.root.join(".ai/tx/run")
     }
@@ -143,10 +143,10 @@ impl Project {
         self.socket("tmux.sock")
     }
 
-    /// Where a socket of this project is: with its state, or, where that path is too long
-    /// for one, in a folder of ours among what lives as long as the machine runs.
+    /// The path of a socket of this project: in its state folder, or, if that path is too long for
+    /// a socket, in a private folder of the system's runtime directory.
     pub fn socket(&self, name: &str) -> io::Result<PathBuf> {
-        // However the project was named, it is the same socket.
+        // The socket is the same, no matter how the project was named.
         let root = fs::canonicalize(&self.root)?;
         let near = root.join(".ai/tx/state").join(name);
         if fits(&near) {
@@ -178,10 +178,10 @@ fn home_of_worktree(root: &Path) -> Option<PathBuf> {
     home.join(".ai/tx").is_dir().then_some(home)
 }
 
-/// A project's folder, if all that decides what is run there is this user's.
+/// A project's folder, if everything that decides what runs there belongs to this user.
 fn own(root: &Path, user: u32) -> Result<&Path, NotAProject> {
     let parts = ["", ".ai", ".ai/tx", "meshes"].map(|part| root.join(part));
-    // A link is as good as what it points at, and who made the link chose that.
+    // Check both a link and what it points at: whoever made the link chose that.
     let found = parts.iter().flat_map(|path| {
         let all = [fs::symlink_metadata(path), fs::metadata(path)];
         all.into_iter().flatten().map(move |found| (path, found))
@@ -208,8 +208,8 @@ fn folder_of_sockets(base: &Path, root: &Path) -> PathBuf {
     base.join(format!("tx-{user}-{hash}"))
 }
 
-/// A folder that only this user can enter: made, or found to be so. Anybody may write
-/// beside it, so what is found there is not taken on trust.
+/// Make a folder that only this user can enter, or check an existing one. Others may write beside
+/// it, so an existing one is not trusted.
 fn make_private(folder: &Path, user: u32) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

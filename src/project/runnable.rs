@@ -1,5 +1,5 @@
-//! What keeps an agent from being run on this machine. It does not change by itself, so it
-//! is said before anything is sent, and nothing is tried three times.
+//! Why an agent cannot be run on this machine. That does not change by itself, so it is reported
+//! before anything is sent, and nothing is retried.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{MeshSource, Project};
 use crate::model::{Agent, Prompt, Runtime};
 
-/// Why an agent cannot be run, by the PATH of the daemon; `None` if nothing is known to be
-/// in the way.
+/// Why an agent cannot be run, with the daemon's PATH; `None` if no reason is known.
 pub fn cannot_run(
     project: &Project,
     runtime: Option<&Runtime>,
@@ -41,7 +40,7 @@ pub fn cannot_run(
     if program.is_empty() {
         return Some("it has no program to `run`".into());
     }
-    // What is filled in later cannot be looked for now.
+    // A program with placeholders cannot be looked up yet.
     if program.contains('{') {
         return None;
     }
@@ -57,12 +56,12 @@ pub fn cannot_run(
     }
 }
 
-/// Can this be executed, looked up as the system would from the project's root?
+/// Whether this can be executed, looked up as the system would from the project's root.
 pub fn is_program(project: &Project, program: &str, path: &OsStr) -> bool {
     find_program(project, program, path).is_some()
 }
 
-/// The file that is executed.
+/// The file that would be executed.
 pub fn find_program(project: &Project, program: &str, path: &OsStr) -> Option<PathBuf> {
     let executable = |file: &Path| {
         let found = file.metadata();
@@ -77,7 +76,7 @@ pub fn find_program(project: &Project, program: &str, path: &OsStr) -> Option<Pa
     files.into_iter().find(|file| executable(file))
 }
 
-/// The prompt file of an agent, if it is not there.
+/// The prompt file of an agent, if it does not exist.
 pub(super) fn missing_prompt<'a>(folder: &Path, agent: &'a Agent) -> Option<&'a str> {
     match &agent.prompt {
         Some(Prompt::File(file)) if !file.contains('{') && !folder.join(file).is_file() => {

@@ -1,5 +1,5 @@
-//! The output folder of a mesh: where its agents put what they make. It is not where they
-//! work, which is the project's root or a worktree, and it never leads out of that.
+//! The output folder of a mesh. It is not the folder that agents work in, which is the project's
+//! root or a worktree, and it is always inside that folder.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -7,15 +7,15 @@ use std::path::{Component, Path, PathBuf};
 use super::Project;
 use crate::model::{Agent, Feature, Mesh, Worktree};
 
-/// The longest that a filled placeholder is, in characters: it is part of a file name.
+/// The maximum length of a filled-in placeholder, in characters: it is part of a file name.
 const LONGEST: usize = 60;
 
 /// The task that a workspace is for.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// The id of the message that began it all.
+    /// The id of the message that began the run.
     pub id: &'a str,
-    /// Its headline.
+    /// The headline of that message.
     pub headline: &'a str,
     /// The feature it is about.
     pub feature: Option<&'a Feature>,
@@ -30,8 +30,8 @@ pub fn worktree_folder(
     Some(project.root.join(rules?.folder(feature?)))
 }
 
-/// The output folder of an agent, below where it works: its own, else its mesh's. Without a task
-/// its placeholders stay as they are written.
+/// The output folder of an agent: its own, or its mesh's. Without a task, placeholders stay as they
+/// are.
 pub fn workspace(root: &Path, mesh: &Mesh, agent: &Agent, task: Option<Task>) -> Option<PathBuf> {
     let workspace = agent.workspace.as_ref().or(mesh.workspace.as_ref())?;
     let path = match task {
@@ -40,7 +40,7 @@ pub fn workspace(root: &Path, mesh: &Mesh, agent: &Agent, task: Option<Task>) ->
     };
     let inside = Path::new(&path).components().filter(|part| match part {
         Component::Normal(_) => true,
-        // A mesh that says so does not load with it; what is filled in has none.
+        // A mesh with such a path does not load, and filled-in values cannot contain one.
         Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
             false
         }
@@ -50,7 +50,8 @@ pub fn workspace(root: &Path, mesh: &Mesh, agent: &Agent, task: Option<Task>) ->
     Some(folder.components().collect())
 }
 
-/// Make an output folder; or why that cannot be. A link in it may lead out of the project.
+/// Make an output folder. The error says why it cannot be made, for example because of a link that
+/// leads out of the project.
 pub fn make_workspace(root: &Path, folder: &Path) -> Result<(), String> {
     let cannot = |error| format!("its workspace {} cannot be made: {error}", folder.display());
     fs::create_dir_all(folder).map_err(cannot)?;
@@ -64,7 +65,7 @@ pub fn make_workspace(root: &Path, folder: &Path) -> Result<(), String> {
     }
 }
 
-/// A path of the mesh with what is known of the task filled in.
+/// Fill in the placeholders of a path of the mesh.
 pub fn fill_placeholders(path: &str, mesh: &Mesh, task: Task) -> String {
     let id = part_of_name(task.id);
     let topic = match part_of_name(task.headline).to_lowercase() {

@@ -1,47 +1,47 @@
-//! What the hooks of agent CLIs say, and what they are answered.
+//! What the hooks of agent CLIs report, and how they are answered.
 //!
-//! An agent CLI runs a command at certain moments, with a JSON object on its standard input, and
-//! may take JSON from its standard output. claude, codex and gemini name the same things alike;
-//! what the moments mean is data of the runtime ([`Runtime::hooks`]).
+//! An agent CLI runs a command on certain events, with a JSON object on its standard input, and may
+//! take JSON from its standard output. claude, codex and gemini use the same field names. What the
+//! events mean is part of the runtime's definition ([`Runtime::hooks`]).
 //!
 //! [`Runtime::hooks`]: crate::model::Runtime::hooks
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// What is kept of a long text: a hook is a line on the control socket.
+/// How many bytes of a long text are kept: a hook call is one line on the control socket.
 const MOST: usize = 8 * 1024;
 
-/// What a hook was called with, as far as tx needs it.
+/// The data of a hook call that tx needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HookCall {
-    /// The moment.
+    /// The event.
     #[serde(rename = "hook_event_name")]
     pub event: String,
     /// The session of the agent CLI.
     #[serde(rename = "session_id")]
     pub session: Option<String>,
-    /// The text that it has taken up.
+    /// The text that it has accepted.
     pub prompt: Option<String>,
     /// The tool that it wants to use.
     #[serde(rename = "tool_name")]
     pub tool: Option<String>,
-    /// What for, as JSON.
+    /// The tool's input, as JSON.
     #[serde(rename = "tool_input")]
     pub input: Option<Value>,
-    /// The file with its conversation.
+    /// The transcript of the conversation.
     #[serde(rename = "transcript_path")]
     pub transcript: Option<String>,
-    /// What it said last.
+    /// The agent's last message.
     #[serde(rename = "last_assistant_message")]
     pub said: Option<String>,
-    /// A turn that a hook has prolonged is about to end.
+    /// The turn was already prolonged by a hook and is about to end.
     pub stop_hook_active: bool,
 }
 
 impl HookCall {
-    /// Read what an agent CLI wrote; `None`: that was no JSON object.
+    /// Parse what an agent CLI wrote; `None` if that is not a JSON object.
     pub fn read(text: &str) -> Option<HookCall> {
         let call: HookCall = serde_json::from_str(text).ok()?;
         Some(HookCall {
@@ -55,7 +55,7 @@ impl HookCall {
         })
     }
 
-    /// What it wants to do, for the human who decides.
+    /// What the agent wants to do, as a text for the human who decides.
     pub fn wish(&self) -> String {
         let tool = self.tool.as_deref().unwrap_or("a tool");
         let Some(input) = &self.input else {
@@ -83,21 +83,21 @@ impl HookCall {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HookOutput {
-    /// On its standard output.
+    /// Its standard output.
     pub stdout: String,
-    /// On its standard error.
+    /// Its standard error.
     pub stderr: String,
     /// Its exit code.
     pub code: i32,
 }
 
 impl HookOutput {
-    /// Its program goes on as it would without a hook.
+    /// Let the program go on as it would without a hook.
     pub fn nothing() -> HookOutput {
         HookOutput::default()
     }
 
-    /// At the end of a turn: there is more to do.
+    /// At the end of a turn: give the agent more to do.
     pub fn more(text: &str) -> HookOutput {
         let stdout = json!({"decision": "block", "reason": text}).to_string();
         HookOutput {
@@ -106,7 +106,7 @@ impl HookOutput {
         }
     }
 
-    /// A program that waits is woken with a text.
+    /// Wake a waiting program with a text.
     pub fn wake(text: &str) -> HookOutput {
         HookOutput {
             stderr: text.into(),
@@ -115,7 +115,7 @@ impl HookOutput {
         }
     }
 
-    /// A permission was decided on; `Err`: it is denied, with this for the model.
+    /// The decision on a permission. `Err` denies it, with a text for the model.
     pub fn decision(decision: Result<(), &str>) -> HookOutput {
         let decision = match decision {
             Ok(()) => json!({"behavior": "allow"}),

@@ -1,4 +1,4 @@
-//! The runtimes there are: tx's own, one YAML file each, and those of the project's settings.
+//! All runtimes: tx's own, one YAML file each, and those of the project's settings.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -44,18 +44,18 @@ pub struct Runtimes {
     preferred: Option<String>,
 }
 
-/// What runs an agent if neither its mesh nor the project says so.
+/// The runtime of an agent if neither its mesh nor the project names one.
 const DEFAULT: &str = "claude";
 
 static ONLY_BUILTIN: LazyLock<Runtimes> = LazyLock::new(Runtimes::default);
 
 impl Runtimes {
-    /// Those that tx comes with.
+    /// The runtimes that tx comes with.
     pub fn builtin() -> &'static Runtimes {
         &ONLY_BUILTIN
     }
 
-    /// The same and those of a project; its own win.
+    /// The same, with those of a project. The project's replace tx's own.
     pub fn with(settings: &Settings) -> Runtimes {
         Runtimes {
             own: settings.runtimes.clone(),
@@ -77,7 +77,7 @@ impl Runtimes {
         all.filter(|(_, runtime)| runtime.program.is_some())
     }
 
-    /// What runs an agent that names neither a runtime nor a program.
+    /// The runtime of an agent that names neither a runtime nor a program.
     pub fn preferred(&self) -> &str {
         self.preferred.as_deref().unwrap_or(DEFAULT)
     }
@@ -91,13 +91,13 @@ impl Runtimes {
         self.own.get(name).or_else(builtin)
     }
 
-    /// What runs an agent; `None`: this tx cannot.
+    /// The runtime of an agent; `None` if it is unknown.
     pub fn of(&self, agent: &Agent) -> Option<&Runtime> {
         self.get(&agent.runtime)
     }
 
-    /// Run the agents of a runtime that do not say otherwise in a process for each turn, if its
-    /// program can.
+    /// Run the agents of a runtime in one process per turn, unless they set a mode, if the program
+    /// can do that.
     pub fn run_for_one_turn(&mut self, name: &str) {
         let runtime = self.get(name).filter(|runtime| !runtime.turn.is_empty());
         if let Some(mut runtime) = runtime.cloned() {

@@ -1,10 +1,10 @@
-//! What a runtime cannot do, by its definition: `tx mesh check`, `tx doctor` and `tx runtime show`
-//! say the same.
+//! What a runtime cannot do, derived from its definition. `tx mesh check`, `tx doctor` and `tx
+//! runtime show` all use this.
 
 use super::template::uses_session;
 use crate::model::{Argument, HookMeaning, Mode, Piece, Runtime, UsageFormat, pieces};
 
-/// Does an agent of this runtime ask the human for permissions through `tx asks`?
+/// Whether an agent of this runtime asks the human for permissions through `tx asks`.
 pub fn asks(runtime: &Runtime, mode: Mode) -> bool {
     let mut meanings = runtime.hooks.values();
     let by_hook = meanings.any(|meaning| *meaning == HookMeaning::Asks);
@@ -14,8 +14,7 @@ pub fn asks(runtime: &Runtime, mode: Mode) -> bool {
     }
 }
 
-/// What it cannot do in this mode, each as the end of "it cannot …"; `None`: it has no such
-/// mode.
+/// What it cannot do in this mode, each as the end of "it cannot …"; `None` if it has no such mode.
 pub fn cannot(runtime: &Runtime, mode: Mode) -> Option<Vec<&'static str>> {
     let run = match mode {
         Mode::Pane => &runtime.run,
@@ -29,7 +28,7 @@ pub fn cannot(runtime: &Runtime, mode: Mode) -> Option<Vec<&'static str>> {
         let mut files = runtime.files.values().map(ToString::to_string);
         !runtime.send.is_empty() || files.any(|file| file.contains("--wake"))
     };
-    // In a pane, a hook names the file that it keeps.
+    // In a pane, a hook names the transcript.
     let usage = runtime
         .usage
         .filter(|_| mode == Mode::Turn || !runtime.hooks.is_empty());
@@ -57,7 +56,7 @@ pub fn cannot(runtime: &Runtime, mode: Mode) -> Option<Vec<&'static str>> {
     Some(missing.map(|(_, what)| what).collect())
 }
 
-/// Is one of these placeholders in its arguments, its files or its variables?
+/// Whether one of these placeholders is in its arguments, files or variables.
 fn has_place_for(runtime: &Runtime, run: &[Argument], wanted: &[&str]) -> bool {
     let is_one = |text: &str| {
         let is = |piece: &Piece| match piece {

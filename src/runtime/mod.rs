@@ -1,5 +1,4 @@
-//! Agent programs as data: which runtimes there are, how a program is called, and what its
-//! screen tells.
+//! Agent programs as data: the known runtimes, how a program is called, and what its screen means.
 //!
 //! Pure: nothing here starts a process, looks at a pane or touches a file.
 

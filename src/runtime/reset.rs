@@ -1,4 +1,5 @@
-//! When a limit is over, as agent CLIs say it: `4:05pm (UTC)`, `4:04 PM`, `in 2 hours 5 minutes`.
+//! Parses the time at which a limit ends, as agent CLIs write it: `4:05pm (UTC)`, `4:04 PM`, `in 2
+//! hours 5 minutes`.
 
 use chrono::{DateTime, Days, FixedOffset, NaiveTime, TimeDelta, TimeZone};
 use regex::Regex;
@@ -13,12 +14,11 @@ static SPAN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(span).expect("a test reads times with it")
 });
 
-/// A time of the clock that is no longer ago than this is of today.
+/// A clock time that passed no longer ago than this means today.
 const JUST_OVER: TimeDelta = TimeDelta::minutes(5);
 
-/// The time that a text names, in milliseconds since 1970: the next after `now`. A clock without
-/// a zone, or with one that is not UTC, is taken to be that of this machine, `offset` seconds
-/// east of UTC.
+/// The time that a text names, in milliseconds since 1970: the next one after `now`. A time without
+/// a zone, or with one other than UTC, is taken as local time, `offset` seconds east of UTC.
 pub fn reset(text: &str, now: i64, offset: i32) -> Option<i64> {
     if let Some(clock) = CLOCK.captures(text) {
         let number = |group: usize| {
@@ -36,7 +36,7 @@ pub fn reset(text: &str, now: i64, offset: i32) -> Option<i64> {
         let today = zone
             .from_local_datetime(&now.date_naive().and_time(time))
             .single()?;
-        // A clock without seconds: what was in this minute, or a little before, is over soon.
+        // The text has no seconds, so a time in this minute or shortly before is about to pass.
         let ended = now.signed_duration_since(today);
         let next = if today > now {
             today

@@ -1,12 +1,11 @@
 //! The program of an agent with `shell: true`: a text that a shell runs.
 //!
-//! No byte of a value is ever in that text. The values are parameters of the
-//! shell, and a placeholder becomes the expansion of a variable, whose result no
-//! shell reads as code. This holds wherever the author put the placeholder. What
-//! depends on the place is only whether a value stays one word, and for that the
-//! quotes of the text are followed. Where they are misjudged (a here-document, a
-//! `case` in a substitution), a value may be split or shown in quotes; it is
-//! still not run. What the author's own words evaluate, such as `eval`, is theirs.
+//! No byte of a value is ever part of that text. The values are parameters of the shell, and a
+//! placeholder becomes a variable expansion, which no shell reads as code. This holds wherever the
+//! author put the placeholder. The place only decides whether a value stays one word, and for that
+//! the quotes of the text are tracked. Where they are misjudged (a here-document, a `case` in a
+//! substitution), a value may be split or shown in quotes, but it is still not run. The author is
+//! responsible for what the author's own words evaluate, such as `eval`.
 
 use std::fmt::Write;
 
@@ -38,7 +37,7 @@ pub fn shell(author: &str, values: &Values) -> Result<Vec<String>, Unfilled> {
         }
     }
     if !given.is_empty() {
-        // The author's text has no parameters of its own, as it would expect.
+        // The author's text must not see parameters of its own.
         let mut named = String::new();
         for number in 1..=given.len() {
             let _ = write!(named, "TX_ARG_{number}=${{{number}}}; ");
@@ -49,11 +48,11 @@ pub fn shell(author: &str, values: &Values) -> Result<Vec<String>, Unfilled> {
     Ok(words.map(str::to_owned).collect())
 }
 
-/// Which quotes of a shell's text are open.
+/// The quotes that are open in a shell text.
 #[derive(Default)]
 struct Quotes {
     open: Vec<Quoting>,
-    /// A backslash came before.
+    /// The last character was a backslash.
     escaped: bool,
     before: Option<char>,
 }
@@ -114,7 +113,7 @@ impl Quotes {
             .is_none_or(|c| c.is_whitespace() || ";&|()".contains(c))
     }
 
-    /// A variable as one word here.
+    /// A variable as one word at this place.
     fn variable(&self, number: usize) -> String {
         match self.open.last() {
             Some(Quoting::Single) => format!("'\"${{TX_ARG_{number}}}\"'"),

@@ -1,9 +1,9 @@
 //! The JSON stream of an agent CLI that lives for one turn, as lines for people: what it says,
-//! which tool it uses, and on what. The stream itself is kept as it is.
+//! which tool it uses, and on what. The stream itself is stored unchanged.
 
 use serde_json::Value;
 
-/// The fields of a tool's input that say most, in this order.
+/// The most informative fields of a tool's input, in order of preference.
 const TELLING: [&str; 7] = [
     "command",
     "cmd",
@@ -13,11 +13,11 @@ const TELLING: [&str; 7] = [
     "pattern",
     "url",
 ];
-/// The longest text of a tool's input that is shown.
+/// How many characters of a tool's input are shown.
 const MOST: usize = 160;
 
-/// What one line of a stream says; nothing, if it says nothing to people. What is no JSON is
-/// shown as it is.
+/// What one line of a stream says to people, if anything. A line that is not JSON is shown as it
+/// is.
 pub fn shown(line: &str) -> Option<String> {
     let line = line.trim_end();
     let Ok(Value::Object(event)) = serde_json::from_str(line) else {
@@ -66,7 +66,7 @@ pub fn shown(line: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
-/// What the agent said last in a whole stream; `None`: nothing, or this is no stream.
+/// The agent's last message in a whole stream; `None` if there is none, or this is not a stream.
 pub fn last_answer(stream: &str) -> Option<String> {
     stream.lines().rev().find_map(|line| {
         let event: Value = serde_json::from_str(line).ok()?;

@@ -1,8 +1,8 @@
 //! The program of an agent: its arguments, with the placeholders filled in.
 //!
-//! The author's text is split into arguments before anything is filled in, and a
-//! value is never looked at again. So a value cannot become several arguments,
-//! nor a placeholder, nor an option: one that begins with `-` is refused.
+//! The author's text is split into arguments before anything is filled in, and values are not
+//! expanded again. So a value cannot become several arguments, a placeholder or an option: one that
+//! begins with `-` is refused.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use serde_json::Value;
 
 use crate::model::{Argument, Piece, Placeholder, did_you_mean, pieces};
 
-/// What the placeholders stand for in one call. A text that is empty is no value.
+/// The values of the placeholders in one call. An empty text counts as no value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Values<'a> {
     /// The mesh's folder.
     pub mesh_dir: Option<&'a str>,
-    /// A file with what the agent is told.
+    /// A file with the agent's prompt.
     pub prompt_file: Option<&'a str>,
     /// The message file.
     pub msg_file: Option<&'a str>,
@@ -25,25 +25,25 @@ pub struct Values<'a> {
     pub model: Option<&'a str>,
     /// The agent, `mesh/agent`.
     pub agent: Option<&'a str>,
-    /// Where it works.
+    /// The folder that it works in.
     pub workdir: Option<&'a str>,
-    /// Its session, where that is to be begun.
+    /// The session id, if the session is new.
     pub new_session: Option<&'a str>,
-    /// Its session, where that is to be resumed.
+    /// The session id, if the session is resumed.
     pub old_session: Option<&'a str>,
-    /// The line that gives it its messages.
+    /// The line that points it at its messages.
     pub text: Option<&'a str>,
-    /// The file that this line names, with the messages.
+    /// The file with its messages, which that line names.
     pub turn_file: Option<&'a str>,
-    /// How to work here, at system level.
+    /// The system prompt.
     pub system: Option<&'a str>,
-    /// A file with the same.
+    /// A file with the system prompt.
     pub system_file: Option<&'a str>,
     /// The folder with the files of its runtime.
     pub files: Option<&'a str>,
     /// The folder that messages are dropped into.
     pub messages: Option<&'a str>,
-    /// A command of a shell for the hooks of the agent CLI.
+    /// A shell command for the hooks of the agent CLI.
     pub hook: Option<&'a str>,
     /// The same for a hook that asks for the human's decision.
     pub ask: Option<&'a str>,
@@ -57,9 +57,9 @@ pub struct Values<'a> {
     pub mcp_toml: Option<&'a str>,
     /// How often the model may be called in one turn.
     pub max_turns: Option<&'a str>,
-    /// How much the model thinks.
+    /// The model's thinking level.
     pub thinking: Option<&'a str>,
-    /// The arguments for the permissions that its agent has.
+    /// The arguments for the agent's permissions.
     pub permissions: &'a [String],
 }
 
@@ -69,10 +69,10 @@ pub enum Unfilled {
     /// There is no such placeholder, and it has no default.
     #[error("`{{{0}}}` is no placeholder of `run`; {hint}", hint = instead_of(.0))]
     Unknown(String),
-    /// No argument of a program can hold a zero byte.
+    /// An argument cannot contain a zero byte.
     #[error("the value of `{{{0}}}` has a zero byte in it")]
     ZeroByte(String),
-    /// The program would take it for one of its options.
+    /// The program would take the value for an option.
     #[error("the value of `{{{name}}}` begins with `-`, like an option: {value:?}")]
     LikeAnOption {
         /// The placeholder.
@@ -82,7 +82,7 @@ pub enum Unfilled {
     },
 }
 
-/// What starts an agent's program: its arguments, or a shell and its text.
+/// The command line of an agent: its arguments, or a shell and its text.
 pub fn arguments(run: &[Argument], shell: bool, values: &Values) -> Result<Vec<String>, Unfilled> {
     if shell {
         let texts: Vec<&str> = run.iter().flat_map(Argument::texts).collect();
@@ -92,11 +92,11 @@ pub fn arguments(run: &[Argument], shell: bool, values: &Values) -> Result<Vec<S
     }
 }
 
-/// Fill in the arguments of a program, each by itself.
+/// Fill in the arguments of a program, one by one.
 ///
-/// A placeholder without a value is nothing: within an argument, no text; alone,
-/// no argument. So `{session}` can be left out of a call, and who wants
-/// `--model NAME` or nothing writes `--model={model}` or gives a default.
+/// A placeholder without a value becomes an empty text; if it is the whole argument, the argument
+/// is left out. So `{session}` can be missing, and an author who wants `--model NAME` or nothing
+/// writes `--model={model}` or gives a default.
 pub fn fill(run: &[Argument], values: &Values) -> Result<Vec<String>, Unfilled> {
     let mut arguments = Vec::new();
     for argument in run {
@@ -126,7 +126,7 @@ pub fn fill(run: &[Argument], values: &Values) -> Result<Vec<String>, Unfilled> 
     Ok(arguments)
 }
 
-/// The pieces of a text with the values in place; `None`: there is no value.
+/// The pieces of a text with values filled in; `None` if there is no value.
 fn filled<'a>(
     text: &'a str,
     values: &Values<'a>,
@@ -156,8 +156,8 @@ fn filled<'a>(
     pieces(text).iter().map(fill).collect()
 }
 
-/// The files of a runtime: a text as it is, anything else as JSON, with the placeholders of
-/// their texts filled in. What has no value is no text.
+/// The content of a runtime's file: a text as it is, anything else as JSON, with placeholders
+/// filled in. A missing value becomes an empty text.
 pub fn file(content: &Value, values: &Values) -> Result<String, Unfilled> {
     match in_value(content, values)? {
         Value::String(text) => Ok(text),
@@ -182,13 +182,13 @@ fn in_value(value: &Value, values: &Values) -> Result<Value, Unfilled> {
     })
 }
 
-/// A text that is no argument, with its placeholders filled in.
+/// A text that is not an argument, with its placeholders filled in.
 pub fn text_with(text: &str, values: &Values) -> Result<String, Unfilled> {
     let texts = filled(text, values, false)?;
     Ok(texts.into_iter().flatten().collect())
 }
 
-/// Is the program told its session? One that is not cannot go on in it.
+/// Whether the program gets its session id. Otherwise it cannot resume a session.
 pub fn uses_session(run: &[Argument]) -> bool {
     let sessions = [Placeholder::Session, Placeholder::OldSession].map(Placeholder::as_str);
     let is_session = |piece: &Piece| match piece {
@@ -200,7 +200,7 @@ pub fn uses_session(run: &[Argument]) -> bool {
 }
 
 impl<'a> Values<'a> {
-    /// What stands in place of `{name=default}` in a command line, if anything does.
+    /// The value of `{name=default}` in a command line, if there is one.
     pub(super) fn fill(
         &self,
         name: &str,

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// One line of TOML. What is null is left out: TOML has no such thing.
+/// One line of TOML. Null values are left out, because TOML has none.
 pub fn toml(value: &Value) -> String {
     match value {
         Value::Null => "\"\"".into(),
-        // A string of JSON is a string of TOML, but for one character.
+        // A JSON string is also a TOML string, except for one character.
         Value::String(_) => value.to_string().replace('\u{7f}', "\\u007f"),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::Array(items) => {

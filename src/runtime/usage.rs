@@ -1,18 +1,17 @@
-//! What a program says of the tokens and the money it has used.
+//! Reads the tokens and money that a program reports.
 //!
-//! Which of these formats a runtime speaks is data: `usage: claude` in its definition. Each is
-//! read from what the program prints in a turn (its JSON stream, or its text) and from the
-//! transcript that it keeps, whichever there is.
+//! The runtime's definition names the format: `usage: claude`. Each format is read from what the
+//! program prints in a turn (its JSON stream or its text) or from its transcript.
 //!
-//! To read one: make a [`UsageReader`] for each file or stream, and feed it all of it, in pieces of any
-//! size, from the first byte on. Each call tells the counters that have gone up; each of these is
-//! an `Event::PaneUsed` for the engine, to be told before the end of the turn is. A last line may
-//! lack its end: feed a `\n` when the process is gone.
+//! To use it, make a [`UsageReader`] for each file or stream and feed it everything from the first
+//! byte on, in pieces of any size. Each call returns the counters that have gone up. Each of these
+//! is an `Event::PaneUsed` for the engine, which must come before the end of the turn. The last
+//! line may lack its line break: feed a `\n` when the process is gone.
 //!
-//! A report is always the *total* of its counter, never a difference. So nothing has to be kept:
-//! after a restart a new reader reads the same file from its beginning and tells the same totals,
-//! and the engine counts only what is more than it knew of that counter. A counter belongs to a
-//! session, over all processes that resume it, or to one process, if the report names no session.
+//! A report is always the *total* of its counter, never a difference. So nothing has to be stored:
+//! after a restart a new reader reads the same file from its beginning and reports the same totals,
+//! and the engine counts only the increase. A counter belongs to a session, across all processes
+//! that resume it, or to one process if the report names no session.
 
 mod claude;
 mod codex;
@@ -24,19 +23,20 @@ use serde_json::Value;
 
 use crate::model::{Usage, UsageFormat};
 
-/// The pieces of a counter that may still be told again, with other figures.
+/// How many recent items of a counter are remembered. They may be reported again with other
+/// figures.
 const RECENT: usize = 64;
 
-/// What a counter has come to.
+/// The total of a counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageReport {
-    /// The counter. Of two reports with the same id the greater one counts.
+    /// The id of the counter. Of two reports with the same id, the greater one counts.
     pub id: String,
-    /// The session that it belongs to; `None`: the process that was read.
+    /// Its session; `None` for the process that was read.
     pub session: Option<String>,
     /// The model, in the program's own words.
     pub model: Option<String>,
-    /// The total.
+    /// The total usage.
     pub usage: Usage,
 }
 
@@ -44,7 +44,7 @@ pub struct UsageReport {
 #[derive(Clone, Debug)]
 pub struct UsageReader {
     format: UsageFormat,
-    /// A line whose end has not come yet.
+    /// The beginning of a line that is not complete yet.
     rest: Vec<u8>,
     /// The session and the model that an earlier line named.
     session: Option<String>,
@@ -52,7 +52,7 @@ pub struct UsageReader {
     counters: BTreeMap<CounterKey, Counter>,
 }
 
-/// What tells counters apart.
+/// The key of a counter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct CounterKey {
     session: Option<String>,
@@ -64,13 +64,13 @@ struct CounterKey {
 struct Counter {
     model: Option<String>,
     settled: Usage,
-    /// The newest pieces by their ids: each counts once, with the most that was said of it.
+    /// The newest items by id. Each counts once, with its highest figures.
     recent: VecDeque<(String, Usage)>,
     told: Usage,
 }
 
 impl UsageReader {
-    /// A reader of a stream that has not begun.
+    /// A reader for the beginning of a stream.
     pub fn new(format: UsageFormat) -> UsageReader {
         UsageReader {
             format,
@@ -81,7 +81,7 @@ impl UsageReader {
         }
     }
 
-    /// Read on. What the reports of this piece come to: one for each counter that has gone up.
+    /// Read more. Returns a report for each counter that has gone up.
     pub fn read(&mut self, bytes: &[u8]) -> Vec<UsageReport> {
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
         for piece in &mut lines {
@@ -109,7 +109,7 @@ impl UsageReader {
         if self.format == UsageFormat::Aider {
             return others::aider(self, line);
         }
-        // Most lines are long, and say nothing of this.
+        // Most lines are long and contain no usage.
         let words = ["usage", "Usage", "tokens", "thread_id", "session", "model"];
         if !words.iter().any(|word| line.contains(word)) {
             return;
@@ -138,7 +138,7 @@ impl UsageReader {
         counter
     }
 
-    /// The only counter, where a program does not tell its models apart.
+    /// The only counter of a program that does not report by model.
     fn only(&mut self, session: Option<&str>) -> &mut Counter {
         let model = self.model.clone();
         let counter = self.of_model(session, None);
@@ -153,13 +153,13 @@ impl Counter {
         recent.fold(self.settled, |sum, (_, piece)| sum.plus(piece))
     }
 
-    /// The program says what it has come to in all.
+    /// The program reports its total.
     fn comes_to(&mut self, total: &Usage) {
         let more = total.since(&self.total());
         self.settled = self.settled.plus(&more);
     }
 
-    /// Something was used besides; `None`: what has no id is told once.
+    /// Add the usage of one item. An item without an id is reported only once.
     fn add(&mut self, id: Option<&str>, piece: Usage) {
         let Some(id) = id else {
             self.settled = self.settled.plus(&piece);
@@ -198,14 +198,13 @@ fn count(value: &Value, key: &str) -> Option<u64> {
     value.get(key)?.as_u64()
 }
 
-/// What is known of several parts, together.
+/// The sum of the known parts.
 fn sum(parts: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
     let known = parts.into_iter().flatten();
     known.reduce(u64::saturating_add)
 }
 
-/// Dollars, in millionths. No CLI tells a price that it does not know from one that is 0:
-/// whatever costs nothing is unknown.
+/// Dollars in millionths. No CLI distinguishes an unknown price from 0, so 0 counts as unknown.
 fn micros(dollars: Option<f64>) -> Option<u64> {
     let micros = (dollars? * 1e6).round();
     (micros >= 1.0).then_some(micros as u64)

@@ -1,4 +1,4 @@
-//! One long-lived client, owned by one task; everyone else sends it commands.
+//! One long-lived tmux client, owned by one task. Everyone else sends it commands.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -13,13 +13,13 @@ use super::protocol::{Came, Parser};
 use super::quote::{arguments, line};
 use super::server::{Server, ServerId};
 
-/// How long tmux may take to answer. It takes milliseconds, unless something is wrong.
+/// How long tmux may take to answer. Normally it takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long a server that is told to end may take: nothing is waited for after it.
+/// How long a server may take to end.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
-/// What can be asked of tmux.
+/// Sends commands to tmux.
 #[derive(Clone, Debug)]
 pub struct Client {
     requests: mpsc::Sender<CommandBatch>,
@@ -28,52 +28,51 @@ pub struct Client {
     patience: Duration,
 }
 
-/// What tmux answers: lines, as bytes.
+/// The answer of tmux: lines, as bytes.
 pub type OutputLines = Vec<Vec<u8>>;
 
-/// Why tmux did not do it.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It cannot be started.
+    /// tmux cannot be started.
     #[error("tmux cannot be started: {0}")]
     NotStarted(String),
-    /// The server went away before it answered, or did not answer in time: whether it was
-    /// done is not known.
+    /// The server went away or did not answer in time. The command may or may not have run.
     #[error("the tmux server went away")]
     Gone,
-    /// It refused, and did nothing.
+    /// tmux refused the command.
     #[error("tmux says: {0}")]
     Refused(String),
-    /// The server that named the pane is no more.
+    /// The server that the pane belonged to is gone.
     #[error("its tmux server is no more")]
     OtherServer,
-    /// It cannot be said in one line.
+    /// The command has a line break, which control mode cannot carry.
     #[error("an argument for tmux has a line break in it")]
     LineBreak,
-    /// A path that tmux cannot be told.
+    /// A path that is not UTF-8.
     #[error("a path for tmux is not UTF-8 text")]
     NotText,
 }
 
-/// Commands that are run one after the other, in one step for a crash of ours.
+/// Commands that are sent together and run in order.
 struct CommandBatch {
     line: String,
     commands: usize,
-    /// The only server that this may be said to.
+    /// The only server that these commands are meant for.
     server: Option<ServerId>,
-    /// Nothing more is said after it.
+    /// No commands follow.
     last: bool,
     answer: oneshot::Sender<Result<Vec<OutputLines>, Error>>,
 }
 
 impl Client {
-    /// A client of a server, which is started when it is first asked something, and again
-    /// whenever it is gone.
+    /// A client of a server. The server is started with the first command, and again whenever it is
+    /// gone.
     pub fn new(server: Server) -> Client {
         Client::with_patience(server, PATIENCE)
     }
 
-    /// The same, where an answer may take so long before another client is tried.
+    /// The same, with a different time limit for answers.
     pub fn with_patience(server: Server, patience: Duration) -> Client {
         let (requests, orders) = mpsc::channel(256);
         let (lives, server_id) = watch::channel(None);
@@ -86,11 +85,11 @@ impl Client {
         }
     }
 
-    /// Run several commands by a process of their own, and have all that they print. Unlike
-    /// in control mode, nothing in it can be taken for anything else.
+    /// Run several commands in a separate process, and return all output. Unlike in control mode,
+    /// the output cannot be mistaken for protocol lines.
     pub(super) async fn print(&self, commands: &[Vec<String>]) -> Result<Vec<u8>, Error> {
         let mut ask = self.at.command();
-        // Else tmux replaces what is not ASCII, unless the locale says otherwise.
+        // Otherwise tmux replaces non-ASCII characters, depending on the locale.
         ask.arg("-u").args(arguments(commands));
         ask.stdin(Stdio::null()).kill_on_drop(true);
         let printed = tokio::time::timeout(self.patience, ask.output()).await;
@@ -105,7 +104,7 @@ impl Client {
         }
     }
 
-    /// The server that is there now; it changes when that was gone.
+    /// The current server. It changes when the server was gone.
     pub fn server(&self) -> watch::Receiver<Option<ServerId>> {
         self.server.clone()
     }
@@ -119,12 +118,11 @@ impl Client {
 
     /// End the server, and this client with it.
     pub async fn end_server(&self) {
-        // It goes away before it answers.
+        // The server goes away before it answers.
         let _ = self.ask("kill-server".into(), 1, None, true).await;
     }
 
-    /// Run several commands on that server: all of them, or those before the first that
-    /// is refused.
+    /// Run several commands on that server. They stop at the first one that is refused.
     pub async fn run_on(
         &self,
         server: &ServerId,
@@ -134,15 +132,15 @@ impl Client {
             .await
     }
 
-    /// Run several commands that print nothing if a format is true of a pane, and nothing
-    /// comes between. Was it?
+    /// Run several commands that print nothing, if a format is true of a pane, in one step. Returns
+    /// whether it was true.
     pub(super) async fn run_if(
         &self,
         pane: &PaneId,
         condition: &str,
         commands: &[Vec<String>],
     ) -> Result<bool, Error> {
-        // Each of the commands inside is answered by itself, so there are as many of either.
+        // tmux answers each inner command separately, so both branches have the same number.
         let otherwise = vec![
             ["display-message", "-p", "otherwise"]
                 .map(String::from)
@@ -199,7 +197,7 @@ struct Connection {
 struct PendingRequest {
     commands: usize,
     replies: Vec<OutputLines>,
-    /// When it is no longer waited for.
+    /// When the client stops waiting for it.
     until: Instant,
     answer: oneshot::Sender<Result<Vec<OutputLines>, Error>>,
 }
@@ -224,8 +222,8 @@ async fn serve(
                     let came = buffer.strip_suffix(b"\n").and_then(|l| live.parser.line(l));
                     buffer.clear();
                     if !more || came == Some(Came::Exit) {
-                        // Whoever waits learns that nobody knows. If it cannot be had
-                        // back at once, the next request tries again.
+                        // The pending requests fail. If tmux cannot be reached at once, the next
+                        // request tries again.
                         drop(connection.take());
                         connection = connect(&server, patience, &lives).await.ok();
                     } else if let Some(Came::Reply { ok, lines }) = came {
@@ -281,7 +279,7 @@ async fn serve(
     }
 }
 
-/// Wait until the oldest request should have been answered.
+/// Wait until the oldest request is overdue.
 async fn is_overdue(open: &VecDeque<PendingRequest>) {
     match open.front() {
         Some(oldest) => tokio::time::sleep_until(oldest.until.into()).await,
@@ -299,7 +297,7 @@ async fn connect(
     let (process, id) = connection.map_err(late)??;
     let connection = Connection::new(process, id)?;
     let id = Some(connection.server.clone());
-    // Also if it is the same: what was told to it by the last client may be gone.
+    // Send this even if the server is the same: what the last client set may be gone.
     lives.send_replace(id);
     Ok(connection)
 }
@@ -323,7 +321,7 @@ impl Connection {
         let Some(mut open) = self.open.pop_front() else {
             return;
         };
-        // The commands after one that is refused are not run, and not answered.
+        // tmux does not run the commands after a refused one, and does not answer them.
         if !ok {
             let said: Vec<_> = lines.iter().map(|l| String::from_utf8_lossy(l)).collect();
             let _ = open.answer.send(Err(Error::Refused(said.join(" "))));

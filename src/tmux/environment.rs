@@ -1,5 +1,5 @@
-//! The environment that programs get from tmux is that of whoever runs tx now, and not the
-//! one that the server was started with: what was revoked since is gone.
+//! Programs in tmux get the environment of the current tx, not the one that the server was started
+//! with. A variable that was removed since is gone.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::quote::word;
 
-/// What is said of one process alone, or what tmux itself sets.
+/// Variables of one process, or set by tmux itself.
 const NOT_SHARED: [&[u8]; 8] = [
     b"TMUX",
     b"TMUX_PANE",
@@ -19,13 +19,13 @@ const NOT_SHARED: [&[u8]; 8] = [
     b"_",
 ];
 
-/// Is this a variable that tx sets for an agent? Whoever starts tx may be one.
+/// Whether tx sets this variable for agents. tx itself may be started by an agent.
 pub fn is_of_tx(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b"TX_")
 }
 
-/// The commands that make the environment of a server this one, by what it printed of its
-/// own.
+/// The commands that bring a server's environment in line with this one, given what it printed of
+/// its own.
 pub(super) fn refresh<N, V>(now: impl Iterator<Item = (N, V)>, printed: &[u8]) -> Vec<String>
 where
     N: AsRef<OsStr>,
@@ -41,7 +41,8 @@ where
         let name = word(name.as_bytes());
         commands.push(format!("set-environment -g {name} {}", word(value)));
     }
-    // A value of several lines may look like others: to unset what is not there is nothing.
+    // A value with several lines may look like more variables. Unsetting a missing one does
+    // nothing.
     let lines = printed.split(|byte| *byte == b'\n');
     let names = lines.filter_map(|line| {
         let end = line.iter().position(|byte| *byte == b'=')?;

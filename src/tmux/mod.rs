@@ -1,7 +1,8 @@
-//! The multiplexer: a private tmux server, reached through one control-mode client.
+//! A private tmux server, reached through one control-mode client. tx never touches the user's own
+//! server.
 //!
-//! Commands are built by tmux_interface's builders and quoted here; replies are matched in
-//! order, on bytes. Panes are addressed by their ids alone. Never the user's own server.
+//! Commands are built with tmux_interface and quoted here. Replies are matched in order, on bytes.
+//! Panes are addressed by their ids only.
 
 mod client;
 mod environment;

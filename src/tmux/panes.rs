@@ -9,17 +9,17 @@ use super::quote::literal;
 use super::server::ServerId;
 use super::typing::Mark;
 
-/// A pane, by the id that its server gave it. Nothing else names one for sure.
+/// A pane, by the id that its server gave it. Only the id is unique.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PaneId {
     server: ServerId,
     id: String,
 }
 
-/// A window to be opened.
+/// A window to open.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<'a> {
-    /// Its session, made if it is not there.
+    /// Its session. It is created if it does not exist.
     pub session: &'a str,
     /// Its name.
     pub name: &'a str,
@@ -27,48 +27,48 @@ pub struct Window<'a> {
     pub command: &'a [String],
 }
 
-/// A pane that there is.
+/// A pane, as the server lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaneInfo {
     /// Its id.
     pub id: PaneId,
-    /// Is its process gone?
+    /// Whether its process is gone.
     pub dead: bool,
     /// The last turn that it was given; 0 if none.
     pub turn: u32,
     /// When it last showed something new, in seconds since 1970.
     pub active: i64,
-    /// What its program calls it.
+    /// Its title, which its program sets.
     pub title: String,
-    /// What it was started with.
+    /// The command that it was started with.
     pub command: String,
 }
 
-/// Somebody who looks at the server.
+/// A person who is attached to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// What tmux calls the client.
+    /// The name of the tmux client.
     pub name: String,
     /// The terminal.
     pub terminal: String,
     /// When something was last typed there, in seconds since 1970.
     pub active: u64,
-    /// Does the pane that is looked at show a full-screen program?
+    /// Whether the visible pane shows a full-screen program.
     pub full_screen: bool,
-    /// The terminal that the program in that pane has.
+    /// The terminal device of the visible pane.
     pub pane_terminal: String,
 }
 
 impl Client {
-    /// Open a window, in place of a dead pane if there is one.
+    /// Open a window, or use a dead pane again.
     pub async fn open(&self, window: Window<'_>, dead: Option<&PaneId>) -> Result<PaneId, Error> {
         if let Some(pane) = dead {
             let unset = SetOption::new().pane().unset().quiet();
             let unset = unset.target_pane(pane.as_str()).option(Mark::TURN).build();
-            // tmux may not have noticed yet that its process is gone.
+            // tmux may not have noticed yet that the process is gone.
             let again = RespawnPane::new().kill().target_pane(pane.as_str()).build();
             let again = with_command(&again, window.command);
-            // The title is the old program's: it says nothing about the new one.
+            // The title belongs to the old program.
             let untitled = SelectPane::new()
                 .target_pane(pane.as_str())
                 .title("")
@@ -76,7 +76,7 @@ impl Client {
             let commands = [words(&unset), again, words(&untitled)];
             match self.run_on(&pane.server, &commands).await {
                 Ok(_) => return Ok(pane.clone()),
-                // Somebody has closed it since.
+                // Somebody has closed the pane.
                 Err(Error::Refused(_) | Error::OtherServer) => {}
                 Err(error) => return Err(error),
             }
@@ -105,7 +105,7 @@ impl Client {
             };
             match opened {
                 Ok(reply) => return pane_id(&reply),
-                // Another has made the session at the same time: beside that, then.
+                // Somebody else has created the session at the same time.
                 Err(Error::Refused(why)) if why.contains("duplicate session") => {}
                 Err(error) => return Err(error),
             }
@@ -128,13 +128,13 @@ impl Client {
         Ok(reply.iter().filter_map(|line| found(line)).collect())
     }
 
-    /// Say something at the foot of every window, in tmux's own words for colours.
+    /// Set the status line of every window, with tmux's colour codes.
     pub async fn show_status(&self, line: &str) -> Result<(), Error> {
         let show = SetOption::new().global().option("status-right").value(line);
         self.run(&words(&show.build())).await.map(drop)
     }
 
-    /// The people who look at this server.
+    /// The people who are attached to this server.
     pub async fn people(&self) -> Result<Vec<Person>, Error> {
         let fields = [
             "#{client_control_mode}",
@@ -149,7 +149,7 @@ impl Client {
         Ok(reply.iter().filter_map(|line| person(line)).collect())
     }
 
-    /// Close a pane. One that is gone is as good as closed.
+    /// Close a pane. A pane that is already gone is fine.
     pub async fn close(&self, pane: &PaneId) -> Result<(), Error> {
         let close = KillPane::new().target_pane(pane.as_str()).build();
         match self.run_on(&pane.server, &[words(&close)]).await {
@@ -178,7 +178,7 @@ impl PaneId {
     }
 }
 
-/// A session as tmux can name it: it takes `.` and `:` for its own.
+/// The name of a mesh's session: tmux gives `.` and `:` a meaning of its own.
 pub fn session_name(mesh: &str) -> String {
     mesh.replace(['.', ':'], "_")
 }
@@ -219,7 +219,7 @@ fn found(line: &[u8]) -> Option<PaneInfo> {
 
 fn person(line: &[u8]) -> Option<Person> {
     let line = String::from_utf8_lossy(line);
-    // The others are no people.
+    // The other clients are not people.
     let mut fields = line.strip_prefix("0\t")?.splitn(5, '\t');
     Some(Person {
         active: fields.next()?.parse().unwrap_or(0),

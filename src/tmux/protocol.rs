@@ -1,22 +1,22 @@
-//! What control mode writes: replies in blocks, and notifications between them. On bytes,
-//! since tmux passes on whatever a pane writes. A line of a reply may look like the end of
-//! one: only that with the time, number and flags of its beginning is.
+//! The output of tmux's control mode: replies in blocks, and notifications between them. It is
+//! parsed as bytes, because tmux passes on whatever a pane writes. A line of a reply may look like
+//! the end of a block; only a line with the time, number and flags of the beginning is one.
 
-/// What came.
+/// A parsed item.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Came {
     /// The reply to one of our commands.
     Reply {
-        /// Did it succeed?
+        /// Whether the command succeeded.
         ok: bool,
         /// Its lines.
         lines: Vec<Vec<u8>>,
     },
-    /// The server lets this client go.
+    /// The server has detached this client.
     Exit,
 }
 
-/// Reads line by line.
+/// Parses the output line by line.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     block: Option<OutputBlock>,
@@ -25,9 +25,9 @@ pub(super) struct Parser {
 /// A block that is open.
 #[derive(Debug)]
 struct OutputBlock {
-    /// Its time, number and flags, as its beginning and its end say them.
+    /// Its time, number and flags, which its first and last line repeat.
     guard: Vec<u8>,
-    /// Does it answer a command of this client?
+    /// Whether it answers a command of this client.
     ours: bool,
     lines: Vec<Vec<u8>>,
 }

@@ -1,8 +1,8 @@
-//! Text for tmux: what is given stays what it is, in a line of control mode, among the
-//! arguments of a process, and where tmux looks for formats.
+//! Quotes text for tmux, so that it arrives unchanged: in a line of control mode, in the arguments
+//! of a process, and where tmux expands formats.
 
-/// A command as a line of control mode: every argument is one, whatever is in it. `None` if
-/// an argument has a line break, which would end the command.
+/// A command as a line of control mode, with every argument quoted. `None` if an argument has a
+/// line break, which would end the command.
 pub(super) fn line<S: AsRef<str>>(arguments: &[S]) -> Option<String> {
     let mut line = String::new();
     for argument in arguments {
@@ -20,8 +20,8 @@ pub(super) fn line<S: AsRef<str>>(arguments: &[S]) -> Option<String> {
     Some(line)
 }
 
-/// Commands as the arguments of a `tmux` process. It takes a `;` at the end of an argument
-/// for the end of a command, so that one of ours is marked.
+/// Commands as the arguments of a `tmux` process. tmux takes a `;` at the end of an argument for
+/// the end of a command, so such a `;` is escaped.
 pub(super) fn arguments<S: AsRef<str>>(commands: &[Vec<S>]) -> Vec<String> {
     let mut all = Vec::new();
     for command in commands {
@@ -39,8 +39,8 @@ pub(super) fn arguments<S: AsRef<str>>(commands: &[Vec<S>]) -> Vec<String> {
     all
 }
 
-/// Text where tmux expands formats (paths, names, titles), so that it stands for itself:
-/// it would run what is in `#(…)`. Before a `[` a `#` already stands for itself.
+/// Escape a text for places where tmux expands formats (paths, names, titles): tmux would run the
+/// content of `#(…)`. Before a `[`, a `#` needs no escape.
 pub fn literal(text: &str) -> String {
     let mut quoted = String::new();
     let mut rest = text;
@@ -55,8 +55,7 @@ pub fn literal(text: &str) -> String {
     quoted + rest
 }
 
-/// Bytes as a word of control mode, whatever they are: what is not plain is written as a
-/// number.
+/// Bytes as a word of control mode. Special bytes are written as numbers.
 pub(super) fn word(bytes: &[u8]) -> String {
     let mut word = String::from("\"");
     for byte in bytes {

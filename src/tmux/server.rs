@@ -1,4 +1,4 @@
-//! A private tmux server: how it is started, set up and attached to.
+//! A private tmux server: starting it, setting it up and attaching to it.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -13,12 +13,12 @@ use super::client::Error;
 use super::environment::{is_of_tx, refresh};
 use super::quote::{arguments, line};
 
-/// The session that keeps the server alive, and that the client is attached to. No mesh
-/// can have this name.
+/// The session that keeps the server alive and that the client is attached to. A mesh cannot have
+/// this name.
 pub const HUB: &str = "_tx";
-/// A window in the line at the foot: its number, its name, and whether its program ended.
+/// A window in the status line: its number, its name, and whether its program ended.
 const WINDOW: &str = "#I:#W#{?window_flags,#{window_flags}, }#{?pane_dead,(ended) ,}";
-/// How long a client of a tx that is no more may take to go.
+/// How long the client of an earlier tx may take to go.
 const LAST_CLIENT: Duration = Duration::from_secs(2);
 
 /// A private tmux server.
@@ -28,12 +28,12 @@ pub struct Server {
     pub socket: PathBuf,
 }
 
-/// One life of a server. What it named, another of the same socket names otherwise.
+/// One life of a server. Its ids mean nothing to another server on the same socket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerId(String);
 
 impl ServerId {
-    /// What tmux prints of itself, for a reply to tell which server it came from.
+    /// The format that identifies a server in its replies.
     pub(super) const FORMAT: &str = "#{pid}-#{start_time}";
 
     pub(super) fn new(printed: &str) -> ServerId {
@@ -42,12 +42,12 @@ impl ServerId {
 }
 
 impl Server {
-    /// A tmux command line for this server, which reads nobody's configuration.
+    /// A tmux command line for this server, without any user's configuration.
     pub fn command(&self) -> Command {
         self.blocking().into()
     }
 
-    /// The same, for whoever can wait.
+    /// The same, blocking.
     pub fn blocking(&self) -> std::process::Command {
         let mut command = std::process::Command::new("tmux");
         command
@@ -55,7 +55,7 @@ impl Server {
             .arg(&self.socket)
             .args(["-f", "/dev/null"]);
         command.env_remove("TMUX").env_remove("TMUX_PANE");
-        // Whoever runs this may be an agent, and what is started here is not.
+        // This may be run by an agent, but what it starts is not one.
         for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_tx(name)) {
             command.env_remove(name);
         }
@@ -69,35 +69,35 @@ impl Server {
         command
     }
 
-    /// Start the server if it is not there, and attach a client to it.
+    /// Start the server if necessary, and attach a client to it.
     pub(super) async fn attach(&self) -> Result<(Child, ServerId), Error> {
         let failed = |error: std::io::Error| Error::NotStarted(error.to_string());
-        // A shell there would read the user's profile, for nothing.
+        // A shell would read the user's profile for nothing.
         let hub = NewSession::new().detached().session_name(HUB);
         let hub = hub.shell_command("exec cat").build();
         let settings = [
             ("remain-on-exit", "on"),
             ("window-size", "latest"),
-            // A session that was made earlier would keep what was so then.
+            // An existing session would keep its old environment.
             ("update-environment", ""),
-            // The line at the foot changes when it is told to, and not by a clock.
+            // The status line changes when tx sets it, not at intervals.
             ("status-interval", "0"),
             ("status-style", "bg=default,fg=default"),
             ("window-status-current-style", "bold"),
-            // Every other window says the way back.
+            // Every other window shows how to get back.
             (
                 "status-left",
                 " tx: #{session_name} #{?#{==:#{session_name},core},,(Ctrl-b b: core) }",
             ),
             ("status-left-length", "60"),
-            // The line that tmux writes itself would push short output out of sight.
+            // tmux's own line would push short output out of sight.
             ("remain-on-exit-format", ""),
             ("window-status-format", WINDOW),
             ("window-status-current-format", WINDOW),
             ("status-right", ""),
             ("status-right-length", "120"),
         ];
-        // An older tmux does not know all of them.
+        // An older tmux does not know all of these options.
         let set = || SetOption::new().global().quiet();
         let settings = settings.map(|(name, value)| set().option(name).value(value).build());
         let mut start = self.command();
@@ -109,7 +109,7 @@ impl Server {
         }
         let started = start.stdin(Stdio::null()).output().await.map_err(failed)?;
         let said = String::from_utf8_lossy(&started.stderr);
-        // Being there already is as good as being started.
+        // An existing session is fine.
         if !started.status.success() && !said.contains("duplicate session") {
             return Err(Error::NotStarted(said.trim().to_owned()));
         }
@@ -140,14 +140,14 @@ impl Server {
         Ok((process, server))
     }
 
-    /// Give what is started from now on the environment of this process. What cannot be set
-    /// stays as it was.
+    /// Set the server's environment to that of this process. A variable that cannot be set stays as
+    /// it was.
     async fn refresh_environment(&self) -> std::io::Result<()> {
         let mut show = self.command();
         show.args(["show-environment", "-g"]);
         show.stdin(Stdio::null()).kill_on_drop(true);
         let printed = show.output().await?.stdout;
-        // By standard input: everybody can see the arguments of a process.
+        // Through standard input, because everybody can see the arguments of a process.
         let mut set = self.command();
         set.args(["source-file", "-"]).stdin(Stdio::piped());
         set.stdout(Stdio::null()).stderr(Stdio::null());
@@ -159,8 +159,8 @@ impl Server {
         set.wait().await.map(drop)
     }
 
-    /// Whatever ends tx ends its client: then the line at the foot of the windows is no
-    /// longer true, and tmux itself says so.
+    /// When tx ends in any way, its client ends. The status line is then out of date, so have tmux
+    /// itself say that tx has ended.
     async fn tell_of_end(&self, client: Option<u32>) -> std::io::Result<()> {
         let is_ours = format!("#{{==:#{{hook_client}},client-{}}}", client.unwrap_or(0));
         let say = line(&["set-option", "-g", "status-right", " tx does not run "]);
@@ -171,8 +171,8 @@ impl Server {
         hook.stdin(Stdio::null()).output().await.map(drop)
     }
 
-    /// A tx that was killed has left a client, which may still have something to say.
-    /// Only when it is gone is what tmux tells the last word.
+    /// A killed tx may have left a client, which may still send commands. Wait until it is gone, so
+    /// that the hook set here is the last.
     async fn see_off_others(&self) -> std::io::Result<()> {
         let deadline = Instant::now() + LAST_CLIENT;
         loop {
@@ -189,7 +189,7 @@ impl Server {
                 return Ok(());
             }
             for pid in pids {
-                // If it went by itself, all the better.
+                // It may already be gone.
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
             tokio::time::sleep(Duration::from_millis(5)).await;

@@ -1,5 +1,5 @@
-//! Putting text into panes: at once, or only if all is as it was when it was looked at, in one
-//! step with looking again.
+//! Puts text into panes: at once, or only if the pane is unchanged since the last look. Check and
+//! paste are one step then.
 
 use std::path::Path;
 
@@ -12,14 +12,14 @@ use super::panes::{PaneId, words};
 use super::quote::literal;
 use super::server::ServerId;
 
-/// The option of the pane that the human's program runs in.
+/// The option that marks the core pane.
 pub const CORE: &str = "@tx-core";
 
-/// A pane at one moment.
+/// The state of a pane at one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaneSnapshot {
     pane: PaneId,
-    /// Somebody reads back in it.
+    /// A person has scrolled up in it.
     pub scrolled: bool,
     /// Its process is gone.
     pub dead: bool,
@@ -33,7 +33,7 @@ pub struct PaneSnapshot {
     pub shown: i64,
     /// The marks of what it was given last.
     pub mark: String,
-    /// What its program calls it.
+    /// Its title, which its program sets.
     pub title: String,
     /// Its lines, without blanks at their ends.
     pub lines: Vec<String>,
@@ -42,34 +42,34 @@ pub struct PaneSnapshot {
 /// A text, and the mark that is set with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Paste<'a> {
-    /// What is put.
+    /// What is pasted.
     pub what: What<'a>,
-    /// Noted on the pane in one step with it.
+    /// A mark that is set on the pane in the same step.
     pub mark: Option<Mark<'a>>,
 }
 
-/// What is put.
+/// What is pasted.
 #[derive(Clone, Copy, Debug)]
 pub enum What<'a> {
-    /// All that is in a file.
+    /// The content of a file.
     File(&'a Path),
     /// A line.
     Line(&'a str),
 }
 
-/// What is noted on a pane.
+/// A mark on a pane.
 #[derive(Clone, Copy, Debug)]
 pub enum Mark<'a> {
-    /// The turn that it was given last.
+    /// The last turn that was given.
     Turn(&'a str),
-    /// The messages that were put there last.
+    /// The last messages that were pasted.
     Messages(&'a str),
 }
 
 impl Mark<'_> {
-    /// The last turn that a pane was given, as an option of it.
+    /// The pane option with the last turn.
     pub(super) const TURN: &'static str = "@tx-turn";
-    /// The messages that were put into it last, as an option of it.
+    /// The pane option with the last messages.
     const MESSAGES: &'static str = "@tx-put";
 
     fn set(self, target: &str) -> Vec<String> {
@@ -83,7 +83,7 @@ impl Mark<'_> {
 }
 
 impl Client {
-    /// The pane of the human's program, if there is one.
+    /// The core pane, if there is one.
     pub async fn core(&self) -> Result<Option<PaneId>, Error> {
         let list = ListPanes::new().all();
         let list = list.format(format!("#{{{CORE}}}\t{}\t#{{pane_id}}", ServerId::FORMAT));
@@ -95,7 +95,7 @@ impl Client {
         }))
     }
 
-    /// Look at a pane; `None` if there is none.
+    /// Read a pane; `None` if it does not exist.
     pub async fn look(&self, pane: &PaneId) -> Result<Option<PaneSnapshot>, Error> {
         let fields = [
             ServerId::FORMAT,
@@ -112,16 +112,16 @@ impl Client {
         let tell = ["display-message", "-p", "-t", pane.as_str()].map(String::from);
         let tell = [&tell[..], &[fields.join("\t")]].concat();
         let capture = CapturePane::new().stdout().target_pane(pane.as_str());
-        // What the screen shows may look like the end of a reply of control mode.
+        // The screen may contain text that looks like the end of a control-mode reply.
         let looked = self.print(&[tell, words(&capture.build())]).await?;
         Ok(moment(pane, &looked))
     }
 
-    /// Put a text into a pane, and note what it was: both or neither, whatever becomes of tx
-    /// meanwhile. What its program called the pane before is over.
+    /// Paste a text and set its mark, both or neither, even if tx dies meanwhile. The pane's old
+    /// title is cleared.
     pub async fn paste(&self, pane: &PaneId, put: Paste<'_>) -> Result<(), Error> {
         let target = pane.as_str();
-        // A person may have scrolled up.
+        // Leave copy mode, in case a person has scrolled up.
         let leave = ["copy-mode", "-q", "-t", target].map(String::from);
         let rename = SelectPane::new().target_pane(target).title("busy").build();
         let mut commands = commands(pane, put)?;
@@ -129,27 +129,28 @@ impl Client {
         self.run_on(pane.server(), &commands).await.map(drop)
     }
 
-    /// The same if all is as it was at that moment, and nothing else is touched. Was it?
+    /// The same, only if the pane is unchanged since that snapshot. Returns whether it was.
     pub async fn paste_if(&self, then: &PaneSnapshot, put: Paste<'_>) -> Result<bool, Error> {
         let commands = commands(&then.pane, put)?;
         self.run_if(&then.pane, &then.is_now(), &commands).await
     }
 
-    /// Press Enter, if all is as it was at that moment. Was it?
+    /// Press Enter, if the pane is unchanged since that snapshot. Returns whether it was.
     pub async fn enter(&self, then: &PaneSnapshot) -> Result<bool, Error> {
         let press = SendKeys::new().target_pane(then.pane.as_str()).key("Enter");
         let commands = [words(&press.build())];
         self.run_if(&then.pane, &then.is_now(), &commands).await
     }
 
-    /// Press keys, whatever the pane shows.
+    /// Press keys without looking at the pane.
     pub async fn press(&self, pane: &PaneId, keys: &[String]) -> Result<(), Error> {
         self.run_on(pane.server(), &presses(pane, keys))
             .await
             .map(drop)
     }
 
-    /// Press keys, if the pane has shown nothing new since that moment, too. Has it not?
+    /// Press keys, if the pane is unchanged and has shown nothing new since that snapshot. Returns
+    /// whether it was.
     pub async fn press_if(&self, then: &PaneSnapshot, keys: &[String]) -> Result<bool, Error> {
         let rests = format!("#{{==:#{{window_activity}},{}}}", then.shown);
         let same = format!("#{{&&:{},{rests}}}", then.is_now());
@@ -159,9 +160,9 @@ impl Client {
 }
 
 impl PaneSnapshot {
-    /// The same program has the cursor where it was, and nobody has typed since, as tmux
-    /// can tell it. It notes a key before it passes it on, in whole seconds: it cannot be
-    /// told of keys in the second of that moment itself.
+    /// A tmux format that is true if the same program has its cursor at the same place and nobody
+    /// has typed since. tmux records a key before it passes it on, in whole seconds, so keys within
+    /// the second of the snapshot cannot be detected.
     fn is_now(&self) -> String {
         let [x, y] = self.cursor;
         let fields = "#{pane_in_mode} #{pane_pid} #{cursor_x} #{cursor_y} #{session_activity}";
@@ -179,13 +180,13 @@ fn presses(pane: &PaneId, keys: &[String]) -> Vec<Vec<String>> {
     keys.iter().map(press).collect()
 }
 
-/// The commands that put a text into a pane, and its mark on it.
+/// The commands that paste a text into a pane and set its mark.
 fn commands(pane: &PaneId, put: Paste) -> Result<Vec<Vec<String>>, Error> {
     let target = pane.as_str();
     let buffer = format!("tx-{}", target.trim_start_matches('%'));
     let load = match put.what {
         What::File(file) => {
-            // It would be read as a format, and what is in `#(…)` would be run.
+            // tmux would expand it as a format, and run the content of `#(…)`.
             let file = literal(file.to_str().ok_or(Error::NotText)?);
             let load = LoadBuffer::new().buffer_name(buffer.as_str());
             words(&load.path(file.as_str()).build())
@@ -209,7 +210,7 @@ fn moment(pane: &PaneId, looked: &[u8]) -> Option<PaneSnapshot> {
     let [server, scrolled, dead, pid, x, y, keys, shown, mark, title] = fields[..] else {
         return None;
     };
-    // The same id may be another's by now.
+    // The same id may belong to another pane by now.
     if ServerId::new(server) != *pane.server() {
         return None;
     }

@@ -11,17 +11,17 @@ use crate::model::Address;
 /// Something that waits for the human.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(crate) struct AskView {
-    /// What it is named by: the id of the ask, or the agent.
+    /// Its name: the id of the ask, or the agent.
     pub(crate) id: String,
     pub(crate) from: Address,
     pub(crate) kind: AskKind,
     pub(crate) headline: String,
     pub(crate) body: String,
     pub(crate) since: Time,
-    /// The answer that it takes when it expires.
+    /// The answer that is used when it expires.
     pub(crate) default: Option<String>,
     pub(crate) expires: Option<Time>,
-    /// The messages it is about: the ask, or what the agent has in hand.
+    /// The messages it is about: the ask, or the agent's current work.
     #[serde(skip)]
     pub(crate) about: Vec<MessageNo>,
     /// The permission request that waits for a decision, and the process that made it.
@@ -29,7 +29,7 @@ pub(crate) struct AskView {
     pub(crate) request: Option<(AttemptId, u32)>,
 }
 
-/// What is needed of the human.
+/// What the human has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AskKind {
@@ -37,17 +37,17 @@ pub(crate) enum AskKind {
     AskHuman,
     /// An answer to a dialog in a pane.
     Permission,
-    /// Room for an account, or patience.
+    /// Raise the limit of an account, or wait.
     Limit,
 }
 
 impl AskView {
-    /// What it says below its headline.
+    /// Its text below the headline.
     pub(crate) fn more(&self) -> Option<&str> {
         beyond(&self.headline, &self.body)
     }
 
-    /// What the human types to see to it.
+    /// The command that the human types to handle it.
     pub(crate) fn command(&self) -> String {
         match self.kind {
             AskKind::AskHuman => format!("tx answer {} \"…\"", word(&self.id)),
@@ -59,7 +59,7 @@ impl AskView {
     }
 }
 
-/// What a message says besides its headline, which is often its first line, or all of it.
+/// The body of a message without its headline, which is often the first line or all of it.
 pub(crate) fn beyond<'b>(headline: &str, body: &'b str) -> Option<&'b str> {
     let body = body.trim_start_matches('\n').trim_end();
     let (first, rest) = body.split_once('\n').unwrap_or((body, ""));
@@ -70,7 +70,7 @@ pub(crate) fn beyond<'b>(headline: &str, body: &'b str) -> Option<&'b str> {
     (!more.is_empty()).then_some(more)
 }
 
-/// A text as one word of a shell.
+/// A text, quoted as one word for a shell.
 pub(crate) fn word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_.~/+:@%".contains(c);
     match text.chars().all(plain) {
@@ -79,7 +79,7 @@ pub(crate) fn word(text: &str) -> String {
     }
 }
 
-/// All of it: the asks in the order they came, then the dialogs and limits by agent.
+/// Everything that waits: asks in the order in which they came, then dialogs and limits by agent.
 pub(crate) fn asks(history: History) -> Result<Vec<AskView>, Error> {
     let mut asks = Vec::new();
     for (number, _, ask) in history.state.asks().filter(|(_, of, _)| of.is_core()) {

@@ -1,4 +1,4 @@
-//! The dead letters: what could not be brought to an end.
+//! Dead letters: messages that could not be handled.
 
 use std::collections::BTreeSet;
 
@@ -14,17 +14,17 @@ use crate::model::{Address, MsgId};
 /// A delivery that was parked.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeadLetter {
-    /// The number of the message; for the work of a member of a block also that of the member:
-    /// `12`, `12.0`.
+    /// The message number; for the work of a member of a block also the member's index: `12`,
+    /// `12.0`.
     pub(crate) id: String,
-    /// The member of a block whose work it is.
+    /// The index of the member of a block whose work this is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) member: Option<u32>,
-    /// To whom it could not be brought.
+    /// The recipient.
     pub(crate) agent: Address,
     pub(crate) message: MsgId,
     pub(crate) reason: Option<String>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub(crate) attempts: usize,
     pub(crate) at: Option<Time>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct DeadLetterView {
     pub(crate) message: MessageView,
 }
 
-/// All of them, in the order in which the messages came.
+/// All dead letters, in the order in which the messages came.
 pub(crate) fn dead_letters(history: History, page: Page) -> Result<Listed<DeadLetter>, Error> {
     let Listed { items, next } = page.of(history.dead_letters()?, |facts| facts.number);
     Ok(Listed {
@@ -47,7 +47,7 @@ pub(crate) fn dead_letters(history: History, page: Page) -> Result<Listed<DeadLe
     })
 }
 
-/// One for each item: what a machine gave or would take together is one dead letter.
+/// One dead letter for each item of work. Messages that a machine gives or takes together are one.
 fn one_each(letters: &[MessageRecord]) -> Vec<DeadLetter> {
     let mut known = BTreeSet::new();
     let mut all = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn find_dead_letter(
 }
 
 impl DeadLetterView {
-    /// The one of this number or id.
+    /// The dead letter with this number or id.
     pub(crate) fn find(past: Option<&FoldedJournal>, id: &str) -> Result<DeadLetterView, Refused> {
         let (facts, member) = &find_dead_letter(past, id)?;
         let history = past.ok_or_else(nothing_yet)?.all();

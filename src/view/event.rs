@@ -1,4 +1,4 @@
-//! What happened, and what was done about it.
+//! Events of the journal and their effects.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
@@ -17,13 +17,13 @@ use crate::format::report::many;
 use crate::journal::{Error, FoldedJournal, KINDS, Record, Store};
 use crate::model::{Address, Name, did_you_mean};
 
-/// A record, and what it called for.
+/// A record and its effects.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct EventView<'e> {
-    /// Its place in the journal.
+    /// Its sequence number.
     pub(crate) seq: u64,
     pub(crate) at: Time,
-    /// As it is stored.
+    /// The stored event.
     #[schemars(with = "Value")]
     event: &'e Event,
     #[schemars(with = "Vec<Value>")]
@@ -37,7 +37,7 @@ pub(crate) struct EventView<'e> {
     pub(crate) effects_in_words: Vec<String>,
 }
 
-/// Which events are wanted: those that have to do with an agent, a mesh, or are of a kind.
+/// A filter for events: by agent, mesh or kind.
 #[derive(Debug)]
 pub(crate) struct EventFilter {
     agent: Option<Address>,
@@ -45,17 +45,17 @@ pub(crate) struct EventFilter {
     kind: Option<&'static str>,
 }
 
-/// The events of a journal, from some record on.
+/// The events of a journal, from a record on.
 pub(crate) struct Events {
     past: FoldedJournal,
     filter: EventFilter,
 }
 
-/// How far back the last events are looked for, where not all are wanted.
+/// How many records back the search for matching events goes.
 const BACK: u64 = 5_000;
 
 impl Events {
-    /// The journal, at so many events before its end; farther back if only some are wanted.
+    /// Open the journal so many events before its end; further back if there is a filter.
     pub(crate) fn open(
         journal: &Path,
         last: usize,
@@ -75,7 +75,7 @@ impl Events {
         Ok(Events { past, filter })
     }
 
-    /// Show what was appended since; of many the last.
+    /// Show what was appended since. If there is too much, only the last events.
     pub(crate) fn show(
         &mut self,
         last: usize,
@@ -169,7 +169,7 @@ fn one_of<'k, S: AsRef<str>>(what: &str, word: &str, known: &'k [S]) -> Result<&
     })
 }
 
-/// The mesh that an event is about, where it is about no agent.
+/// The mesh that an event is about, if it is not about an agent.
 fn mesh(event: &Event) -> Option<&Name> {
     match event {
         Event::MeshLoaded(loaded) => Some(&loaded.mesh.name),
@@ -321,7 +321,7 @@ fn end_of_job(result: &JobResult) -> String {
 }
 
 fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
-    // What has left in the same step is known by what is kept of it.
+    // A message that left the state in the same step is found by its stored record.
     let id = |number: &MessageNo| {
         let held = state.message(*number).map(|held| &held.facts);
         let mut kept = all.iter().filter_map(Effect::archived);

@@ -1,4 +1,4 @@
-//! Messages on their way, as the journal grows.
+//! Messages on their way, followed as the journal grows.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::engine::{Effect, Event, MessageNo, MessageRecord, State};
 use crate::journal::{Error, Store};
 use crate::model::{Address, Kind, MsgId, OutcomeWord};
 
-/// A message on its way to one recipient.
+/// A message and one of its recipients.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Hop {
-    /// When it was seen, in seconds; whoever watches fills it in.
+    /// When it was seen, in seconds. The caller fills it in.
     pub(crate) at: f64,
     pub(crate) id: MsgId,
     pub(crate) from: Address,
@@ -23,7 +23,7 @@ pub(crate) struct Hop {
     pub(crate) headline: String,
 }
 
-/// The hops of a journal, and what was seen of it.
+/// Follows a journal and reports hops.
 #[derive(Debug)]
 pub(crate) struct MessageFeed {
     past: FoldedJournal,
@@ -32,7 +32,7 @@ pub(crate) struct MessageFeed {
 }
 
 impl MessageFeed {
-    /// Those from now on.
+    /// Report the hops from now on.
     pub(crate) fn after(past: FoldedJournal) -> MessageFeed {
         MessageFeed {
             past,
@@ -69,7 +69,7 @@ impl MessageFeed {
         Ok(hops)
     }
 
-    /// Has all come of a task that will?
+    /// Whether a task is finished.
     pub(crate) fn is_over(&self, task: &str) -> Result<bool, Error> {
         let history = self.past.all();
         let found = history.named(task)?;
@@ -81,18 +81,18 @@ impl MessageFeed {
         Ok(!under_way || history.run_has_ended(run)?)
     }
 
-    /// How many processes were started.
+    /// The number of processes that were started.
     pub(crate) fn processes(&self) -> usize {
         self.processes
     }
 
-    /// How many messages there were.
+    /// The number of messages.
     pub(crate) fn messages(&self) -> usize {
         let messages: BTreeSet<MessageNo> = self.seen.iter().map(|(number, _)| *number).collect();
         messages.len()
     }
 
-    /// The threads, the oldest first.
+    /// The threads, oldest first.
     pub(crate) fn threads(&self) -> Result<Vec<Trace>, Error> {
         let history = self.past.all();
         let mut first = BTreeSet::new();
@@ -108,8 +108,7 @@ impl MessageFeed {
     }
 }
 
-/// The messages that a step had to do with, in order: those that are held, and those that
-/// it was the end of.
+/// The messages that a step changed, in order: open ones, and those that it finished.
 fn touched(state: &State, effects: &[Effect]) -> Vec<MessageRecord> {
     let numbers = state.touched().messages.iter().map(|(number, _)| *number);
     let held = numbers.filter_map(|number| state.message(number));

@@ -1,4 +1,4 @@
-//! A message as its reader sees it: who wrote it, what it is about, and what it says.
+//! A message for a reader: its author, its subject and its text.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::engine::{MessageNo, MessageRecord, Step};
 use crate::journal::{Error, History};
 use crate::model::{GateReport, GateVerdict, Quality, Rearmatter};
 
-/// A message, whole.
+/// A whole message.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FullMessage {
     #[serde(flatten)]
@@ -20,22 +20,22 @@ pub(crate) struct FullMessage {
     pub(crate) at: Time,
     /// The step that the least advanced delivery has reached.
     pub(crate) step: Step,
-    /// Why it was refused as a whole.
+    /// Why it was rejected.
     pub(crate) refused: Option<String>,
-    /// The task that it belongs to, if it is not one itself.
+    /// The task it belongs to, unless it is a task itself.
     pub(crate) task: Option<TaskName>,
     pub(crate) body: String,
     pub(crate) rearmatter: Rearmatter,
-    /// What gates found, a line each.
+    /// The findings of gates, one line each.
     pub(crate) gates: Vec<GateLine>,
-    /// Its file.
+    /// The path of its file.
     pub(crate) path: String,
     /// Its number, if it is in the inbox and unread.
     #[serde(skip)]
     pub(crate) unread: Option<MessageNo>,
 }
 
-/// What a gate found of an outcome.
+/// What a gate found about an outcome.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct GateLine {
     pub(crate) gate: String,
@@ -44,7 +44,7 @@ pub(crate) struct GateLine {
 }
 
 impl FullMessage {
-    /// `bus` has the files.
+    /// The message for a reader. `bus` is the folder of the files.
     pub(crate) fn of(
         history: History,
         bus: &Path,

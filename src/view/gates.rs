@@ -1,4 +1,4 @@
-//! Gates: what they found of an outcome, and which have not reported yet.
+//! Gates: what they found about an outcome, and which have not reported yet.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,16 +6,16 @@ use serde::Serialize;
 use crate::engine::{LateCheck, MessageNo, Round, RoundPurpose, State, Worker};
 use crate::model::{Address, GateReport, GateVerdict, Grade, MsgId, Quality};
 
-/// An outcome that gates look at now, or work that waits for hooks.
+/// An outcome that gates are checking, or work that waits for hooks.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckingView {
     pub(crate) agent: Address,
-    /// The outcome, or the task that has to wait.
+    /// The outcome, or the waiting task.
     pub(crate) message: MsgId,
-    /// What its author claims of it.
+    /// The grade that its author claims.
     pub(crate) grade: Option<Grade>,
     pub(crate) confidence: Option<f64>,
-    /// How often it was sent back before.
+    /// How often it was sent back so far.
     pub(crate) sent_back: u32,
     pub(crate) gates: Vec<GateView>,
 }
@@ -24,10 +24,10 @@ pub(crate) struct CheckingView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct GateView {
     pub(crate) gate: String,
-    /// What it says; `None`: it has not reported yet.
+    /// Its verdict; `None` if it has not reported yet.
     pub(crate) verdict: Option<GateVerdict>,
     pub(crate) score: Option<f64>,
-    /// What is wrong, or why it cannot tell.
+    /// What is wrong, or why it cannot decide.
     pub(crate) findings: String,
 }
 
@@ -42,13 +42,13 @@ impl From<&GateReport> for GateView {
     }
 }
 
-/// What the gates found of an outcome, in their order.
+/// The reports of gates about an outcome, in their order.
 pub(crate) fn gates_of(quality: Option<&Quality>) -> Vec<GateView> {
     let reports = quality.into_iter().flat_map(|quality| &quality.reports);
     reports.map(GateView::from).collect()
 }
 
-/// All that gates and hooks are at now.
+/// Everything that gates and hooks are working on.
 pub(crate) fn checking(state: &State) -> Vec<CheckingView> {
     let all = state.workers().flat_map(|(who, worker)| {
         let late = worker.late.iter();

@@ -1,4 +1,4 @@
-//! What has come for the human.
+//! The human's inbox.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::engine::{MessageNo, MessageRecord};
 use crate::journal::{Error, History};
 use crate::model::{Address, GateVerdict, Grade, Kind, Line, MsgId, OutcomeWord, Quality};
 
-/// A message that has come for the human.
+/// A message in the inbox.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct InboxView {
     pub(crate) id: MsgId,
@@ -21,23 +21,23 @@ pub(crate) struct InboxView {
     pub(crate) headline: Line,
     /// The task that it answers or is about.
     pub(crate) task: Option<TaskName>,
-    /// When it came.
+    /// When it arrived.
     pub(crate) at: Time,
-    /// Its file.
+    /// The path of its file.
     pub(crate) path: String,
-    /// Has a person seen it?
+    /// Whether the human has read it.
     pub(crate) read: bool,
-    /// What its author claims of it.
+    /// The grade that its author claims.
     pub(crate) grade: Option<Grade>,
     pub(crate) confidence: Option<f64>,
-    /// What gates found.
+    /// The verdict of the gates.
     pub(crate) verdict: Option<GateVerdict>,
     #[serde(skip)]
     pub(crate) number: MessageNo,
 }
 
-/// What has come, in that order; all of it, or what is unread. `bus` has the files. With
-/// `last`, only so many of the newest, and how many came before.
+/// The inbox in order of arrival: all messages, or the unread ones. `bus` is the folder of the
+/// files. With `last`, only that many of the newest, with the number of older ones.
 pub(crate) fn inbox(
     history: History,
     bus: &Path,

@@ -1,4 +1,4 @@
-//! A message: what it is, how far each of its deliveries has got, and what proves that.
+//! One message: its kind, how far each delivery has got, and the evidence for that.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -9,21 +9,21 @@ use crate::engine::{Delivery, KindRow, MessageRecord, Rule, State, Step};
 use crate::journal::{Error, History, StoredMessage};
 use crate::model::{Address, Kind, Line, MsgId, OutcomeWord, Rearmatter, nearest};
 
-/// What every list of messages tells of one.
+/// What every list shows of a message.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Gist {
     pub(crate) id: MsgId,
     pub(crate) from: Address,
     pub(crate) to: Vec<Address>,
-    /// What it is to the first recipient; `None` if it was refused.
+    /// Its kind for the first recipient; `None` if it was rejected.
     pub(crate) kind: Option<Kind>,
     pub(crate) status: Option<OutcomeWord>,
     pub(crate) headline: Line,
-    /// The ids of the messages it follows from.
+    /// The ids of the messages that caused it.
     pub(crate) cause: Vec<String>,
 }
 
-/// A message with its ladder.
+/// A message with the steps of its deliveries.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MessageView {
     #[serde(flatten)]
@@ -32,28 +32,28 @@ pub(crate) struct MessageView {
     pub(crate) thread: Vec<String>,
     /// How many messages lie between it and the first.
     pub(crate) hops: u32,
-    /// Why it was refused as a whole.
+    /// Why it was rejected.
     pub(crate) refused: Option<String>,
-    /// What is not as its author may think, though it was accepted.
+    /// The warnings about an accepted message.
     pub(crate) warnings: Vec<DiagnosticView>,
     pub(crate) ladder: Ladder,
-    /// One line for each delivery that is under way; joined in JSON.
+    /// One line for each delivery under way; joined in JSON.
     #[serde(serialize_with = "joined")]
     #[schemars(with = "Option<String>")]
     pub(crate) waiting_for: Vec<String>,
-    /// The change of state that it made, with the reason: `plan → build: default`.
+    /// The transition that it caused, with the reason: `plan → build: default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transition: Option<String>,
-    /// What the run that it belongs to has used.
+    /// The usage of its run.
     pub(crate) run: Option<RunUsage>,
-    /// What gates found of it, in every round.
+    /// The reports of gates about it, of every round.
     pub(crate) gates: Vec<GateView>,
-    /// What the work on it must fulfil.
+    /// The criteria that the work must meet.
     pub(crate) criteria: Option<String>,
-    /// When it was refused, and what proves that.
+    /// When it was rejected, and the evidence.
     #[serde(skip)]
     pub(crate) refusal: Option<(Time, String)>,
-    /// To whom it goes, as what, and by which rule.
+    /// Its recipients, with the kind and the rule that decided.
     #[serde(skip)]
     pub(crate) deliveries: Vec<(Address, Kind, Option<String>)>,
 }
@@ -68,11 +68,11 @@ pub(crate) struct LadderStep {
     pub(crate) to: Address,
     pub(crate) step: Step,
     pub(crate) at: Time,
-    /// The record of the journal that proves it.
+    /// The journal record that proves it.
     pub(crate) record: u64,
-    /// The same in words.
+    /// The evidence in words.
     pub(crate) evidence: String,
-    /// Which of its deliveries.
+    /// The index of the delivery.
     #[serde(skip)]
     pub(crate) delivery: usize,
 }
@@ -135,7 +135,7 @@ impl MessageView {
     }
 }
 
-/// The messages of an id, a number or the name of a file, the newest first.
+/// The messages with this id, number or file name, newest first.
 pub(crate) fn find_messages(history: History, name: &str) -> Result<Vec<MessageRecord>, Refused> {
     let found = history.named_or_in(name)?;
     match found.is_empty() {
@@ -144,7 +144,7 @@ pub(crate) fn find_messages(history: History, name: &str) -> Result<Vec<MessageR
     }
 }
 
-/// There is no such message; these are near.
+/// There is no such message. The hint names similar ones.
 fn unknown(state: &State, name: &str) -> Refused {
     let ids: Vec<String> = state
         .open_messages()
@@ -170,10 +170,10 @@ pub(crate) fn content(
     })
 }
 
-/// What stands in place of a text that was put away.
+/// The text shown for an archived message.
 pub(super) const ARCHIVED: &str = "(its text was archived)";
 
-/// What proves a step: its record, in words.
+/// The evidence of a step: its record, in words.
 fn evidence(history: History, record: u64) -> Result<String, Error> {
     Ok(match history.reader.record(record)? {
         Some(found) => format!("record {record}: {}", in_words(&found)),

@@ -1,4 +1,4 @@
-//! The machines under way: where each run stands in the workflow of its mesh.
+//! Running machines: where each run is in the workflow of its mesh.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::engine::{MachineStatus, MessageNo};
 use crate::journal::{Error, History};
 use crate::model::{Address, Name};
 
-/// A machine under way.
+/// A running machine.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MachineView {
     /// The id of the message that began its run.
@@ -21,17 +21,17 @@ pub(crate) struct MachineView {
     pub(crate) visit: u32,
     /// How many states it has entered.
     pub(crate) step: u32,
-    /// Its variables; messages by their ids.
+    /// Its variables. References to messages are shown as ids.
     pub(crate) context: BTreeMap<String, String>,
     /// The members of its block, if its state has one.
     pub(crate) members: Vec<MachineMemberView>,
     pub(crate) waits_for: String,
-    /// The last change of its state, with the reason.
+    /// The last transition, with the reason.
     pub(crate) last_change: String,
-    /// The command by which a person lets it go on, if one has to.
+    /// The command that a person can use to continue it, if necessary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
-    /// The record that set each variable.
+    /// The sequence number of the record that set each variable.
     #[serde(skip)]
     pub(crate) set_by: Vec<(String, u64)>,
 }
@@ -40,13 +40,13 @@ pub(crate) struct MachineView {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MachineMemberView {
     pub(crate) index: u32,
-    /// The worker that has it, or the agent that it waits for.
+    /// The worker that works on it, or the agent that it waits for.
     pub(crate) agent: Address,
     /// `done`, `failed`, `working` or `waiting`.
     pub(crate) state: &'static str,
 }
 
-/// All machines under way.
+/// All running machines.
 pub(crate) fn machines(history: History) -> Result<Vec<MachineView>, Error> {
     let all = history.state.machines();
     all.map(|status| MachineView::of(history, status)).collect()

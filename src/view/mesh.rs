@@ -1,4 +1,4 @@
-//! Meshes, and what is wrong with them.
+//! Meshes and the findings about them.
 
 use std::ffi::OsStr;
 
@@ -34,7 +34,7 @@ pub(crate) struct MeshList<T> {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MeshLine {
     pub(crate) name: String,
-    /// `None` where it does not load.
+    /// `None` if it does not load.
     pub(crate) description: Option<String>,
     pub(crate) agents: Vec<Name>,
     pub(crate) entry_point: Option<Name>,
@@ -43,7 +43,7 @@ pub(crate) struct MeshLine {
     pub(crate) ok: bool,
 }
 
-/// A mesh with all that tx obeys.
+/// A mesh with all its resolved settings.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MeshView<'m> {
     #[serde(flatten)]
@@ -51,7 +51,7 @@ pub(crate) struct MeshView<'m> {
     pub(crate) path: String,
 }
 
-/// What was found in a mesh.
+/// The findings in a mesh.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MeshCheck {
     pub(crate) name: String,
@@ -62,7 +62,7 @@ pub(crate) struct MeshCheck {
     pub(crate) cannot: Vec<CannotView>,
 }
 
-/// A mesh that does not load, cannot work, or lacks a part.
+/// A mesh that does not load, cannot work, or is incomplete.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MeshProblems {
     pub(crate) mesh: String,
@@ -72,14 +72,14 @@ pub(crate) struct MeshProblems {
 /// The project's own meshes.
 #[derive(Debug, Default)]
 pub(crate) struct OwnMeshes {
-    /// Those with problems.
+    /// The meshes with problems.
     pub(crate) problems: Vec<MeshProblems>,
-    /// The agents of those that load.
+    /// The agents of the meshes that load.
     pub(crate) agents: Vec<Address>,
 }
 
 impl DiagnosticView {
-    /// All that was found in a file.
+    /// All findings in a file.
     pub(crate) fn all<'d>(
         path: &str,
         diagnostics: impl IntoIterator<Item = &'d Diagnostic>,
@@ -136,7 +136,7 @@ impl MeshCheck {
     }
 }
 
-/// The project's own meshes, as they are now in its files. Programs are looked up by this PATH.
+/// The project's own meshes, as their files are now. Programs are looked up in this PATH.
 pub(crate) fn own_meshes(project: &Project, path: &OsStr) -> OwnMeshes {
     let Catalogue { entries, runtimes } = Catalogue::load(Some(project));
     let mut own = OwnMeshes::default();

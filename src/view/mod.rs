@@ -1,8 +1,7 @@
-//! Answers: what there is to know of a project, as types that every window shows and scripts
-//! read as JSON.
+//! Answers about a project, as types that the commands print and scripts read as JSON.
 //!
-//! An answer is made of the state, the journal and what else it is given; the time comes in
-//! with it. Nothing here prints, waits, or looks at a clock or the environment.
+//! An answer is made from the state, the journal and other data that it is given, including the
+//! time. Nothing here prints, waits, or reads a clock or the environment.
 
 mod ask;
 mod dead_letter;

@@ -1,4 +1,4 @@
-//! How things are, on one screen.
+//! The status of a project, on one screen.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -16,36 +16,36 @@ use crate::engine::{MessageRecord, Step};
 use crate::journal::{Error, History, Quarantined};
 use crate::model::{Address, Severity};
 
-/// How many refused files are looked at, and how many of them are shown.
+/// How many rejected files are looked at, and how many of them are shown.
 const REFUSED: (usize, usize) = (100, 10);
 
 /// How many of the newest unfinished messages are looked at for warnings.
 const WARNED: usize = 1000;
 
-/// How many tasks under way are told of.
+/// How many tasks under way are shown.
 const TASKS: usize = 50;
 
-/// How things are.
+/// The status of a project.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Now {
     pub(crate) project: ProjectView,
     pub(crate) daemon: DaemonView,
-    /// When the state was last true, where no daemon keeps it so.
+    /// The time of the state, if no daemon keeps it current.
     pub(crate) as_of: Option<Time>,
     pub(crate) workers: Vec<WorkerView>,
-    /// The tasks that are under way, the oldest first; the first 50 of them.
+    /// The tasks under way, oldest first; at most 50.
     pub(crate) runs: Vec<TaskView>,
-    /// The runs that are under way in the workflow of their mesh.
+    /// The runs in the workflow of their mesh.
     pub(crate) machines: Vec<MachineView>,
-    /// The blocks with too few results: a person decides.
+    /// The blocks with too few results. A person has to decide.
     pub(crate) short_blocks: Vec<ShortBlock>,
     pub(crate) queue: Queue,
-    /// What gates and hooks are at.
+    /// What gates and hooks are working on.
     pub(crate) checking: Vec<CheckingView>,
     pub(crate) asks: Vec<AskView>,
-    /// The newest refused files that were not fixed since.
+    /// The newest rejected files that were not fixed since.
     pub(crate) rejections: Vec<RefusedFile>,
-    /// The unfinished messages that were accepted with warnings, by id, the newest first.
+    /// The ids of unfinished messages that were accepted with warnings, newest first.
     pub(crate) warned: Vec<String>,
     pub(crate) dead_letters: usize,
     pub(crate) problems: Vec<MeshProblems>,
@@ -58,7 +58,7 @@ pub(crate) struct DaemonView {
     pub(crate) running: bool,
     pub(crate) pid: Option<u32>,
     pub(crate) since: Option<Time>,
-    /// It cannot watch for files, and looks for them instead.
+    /// It cannot watch the bus, and scans it instead.
     pub(crate) scanning: bool,
 }
 
@@ -70,12 +70,12 @@ pub(crate) struct ProjectView {
     pub(crate) path: String,
 }
 
-/// How many deliveries stand where.
+/// The number of deliveries in each state.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Queue {
     pub(crate) queued: usize,
     pub(crate) leased: usize,
-    /// The tasks that came to an end.
+    /// The number of finished tasks.
     pub(crate) finished: usize,
     pub(crate) parked: usize,
 }
@@ -91,7 +91,7 @@ pub(crate) struct ShortBlock {
     pub(crate) successes: usize,
 }
 
-/// A file that was not accepted.
+/// A rejected file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RefusedFile {
     pub(crate) path: String,
@@ -100,7 +100,7 @@ pub(crate) struct RefusedFile {
     pub(crate) diagnostics: Vec<DiagnosticView>,
 }
 
-/// A record that cannot be read, or not whole.
+/// A record that cannot be read, or only in part.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UnreadableRecord {
     pub(crate) record: u64,
@@ -110,7 +110,7 @@ pub(crate) struct UnreadableRecord {
 }
 
 impl Now {
-    /// How things are; without a history, nothing has happened yet.
+    /// The status. Without a history, nothing has happened yet.
     pub(crate) fn of(
         project: &Path,
         history: Option<History>,
@@ -156,7 +156,7 @@ impl Now {
     }
 }
 
-/// The files that were refused last and not fixed since, the newest first.
+/// The newest rejected files that were not fixed since, newest first.
 pub(crate) fn refused_files(history: History, page: Page) -> Result<Listed<RefusedFile>, Error> {
     let open = history.reader.open_rejections(history.state, REFUSED.0)?;
     let page = page.of(open, |facts| facts.number);
@@ -206,7 +206,7 @@ impl Queue {
 }
 
 impl RefusedFile {
-    /// The journal has the reason in words: a report, whose first error counts, or a line.
+    /// The journal has the reason as text: a report, whose first error counts, or one line.
     fn of(facts: &MessageRecord) -> RefusedFile {
         let path = facts.path().unwrap_or_default();
         let why = facts.refused.as_deref().unwrap_or_default();

@@ -1,28 +1,28 @@
-//! Long lists, a piece at a time.
+//! Long lists, one page at a time.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::engine::MessageNo;
 
-/// Which piece of a list is wanted; by default all of it.
+/// The page of a list that is wanted; by default the whole list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Page {
-    /// What comes after this message in the order of the list.
+    /// Start after this message.
     pub(crate) after: Option<MessageNo>,
     pub(crate) limit: Option<usize>,
 }
 
-/// A piece of a list.
+/// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Listed<T> {
     pub(crate) items: Vec<T>,
-    /// Where the next piece begins: what [`Page::after`] takes. `None`: this was the last.
+    /// The cursor of the next page, for [`Page::after`]; `None` if this is the last one.
     pub(crate) next: Option<u64>,
 }
 
 impl Page {
-    /// The first so many.
+    /// The first page, with this many items.
     pub(crate) fn first(limit: usize) -> Page {
         Page {
             limit: Some(limit),
@@ -30,7 +30,8 @@ impl Page {
         }
     }
 
-    /// Cut this piece out of a list. A cursor that is not in it any more is its beginning.
+    /// Take this page out of a list. If the cursor is no longer in the list, start at the
+    /// beginning.
     pub(crate) fn of<T>(self, mut items: Vec<T>, number: impl Fn(&T) -> MessageNo) -> Listed<T> {
         let last_seen = items
             .iter()
@@ -47,7 +48,7 @@ impl Page {
 }
 
 impl<T> Listed<T> {
-    /// The same piece, shown in another way.
+    /// The same page with its items converted.
     pub(crate) fn try_map<U, E>(self, show: impl FnMut(T) -> Result<U, E>) -> Result<Listed<U>, E> {
         Ok(Listed {
             items: self.items.into_iter().map(show).collect::<Result<_, E>>()?,

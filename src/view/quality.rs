@@ -1,4 +1,4 @@
-//! Calibration: what agents claim of their work, against what gates found.
+//! Calibration: what agents claim about their work, compared with what gates found.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use crate::engine::MessageRecord;
 use crate::journal::{Error, History};
 use crate::model::{Address, GateVerdict, Grade};
 
-/// Fewer cases than this say little.
+/// With fewer cases than this, figures mean little.
 pub(crate) const FEW: usize = 5;
-/// How many of the newest cases a trend has.
+/// The number of cases in a trend.
 const TREND: usize = 40;
 
 /// One agent at one gate.
@@ -19,24 +19,25 @@ const TREND: usize = 40;
 pub(crate) struct Calibration {
     pub(crate) agent: Address,
     pub(crate) gate: String,
-    /// The outcomes that it checked.
+    /// The number of outcomes that the gate checked.
     pub(crate) cases: usize,
     pub(crate) passed: usize,
     pub(crate) failed: usize,
     pub(crate) errors: usize,
-    /// The share that passed of those that it could tell; `None` if there are none.
+    /// The share of passed outcomes among those that the gate could decide; `None` if there are
+    /// none.
     pub(crate) pass_rate: Option<f64>,
-    /// The mean of the confidence that was claimed with these.
+    /// The average claimed confidence.
     pub(crate) claimed_confidence: Option<f64>,
-    /// How often each grade was claimed, and how often that passed.
+    /// How often each grade was claimed, and how often it passed.
     pub(crate) grades: Vec<GradeCount>,
-    /// There are fewer than five cases: no figure means much.
+    /// There are fewer than five cases, so figures mean little.
     pub(crate) too_few: bool,
-    /// The newest verdicts, the oldest first.
+    /// The newest verdicts, oldest first.
     pub(crate) trend: Vec<GateVerdict>,
 }
 
-/// A grade that was claimed.
+/// A claimed grade.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct GradeCount {
     pub(crate) grade: Grade,

@@ -1,26 +1,26 @@
-//! Why something is not answered, or not done.
+//! Why a question is not answered or an action not done.
 
 use crate::daemon::{NoAnswer, NoDaemon};
 use crate::journal::Error;
 use crate::project::{BadPrompt, BadSettings, NotAProject};
 
-/// Why something is not answered or not done, and what to do next.
+/// Why a question is not answered or an action not done, and what to do next.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) why: String,
     pub(crate) hint: Option<String>,
-    /// What shows it, in lines of its own.
+    /// More detail, on lines of its own.
     pub(crate) detail: String,
-    /// A report on a text, in colours; it comes first.
+    /// A diagnostic report in colours. It is printed first.
     pub(crate) report: String,
     pub(crate) reason: Reason,
 }
 
-/// What sort of refusal it is. The command line makes an exit code of it.
+/// The kind of refusal. The command line turns it into an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     Failed,
-    /// The words of the call are off.
+    /// The arguments of the call are wrong.
     Usage,
     NotAProject,
     NoDaemon,

@@ -1,4 +1,4 @@
-//! The past: the state at some record, and what a changed table would have made of it.
+//! Replay: the state at a past record, and what a changed routing table would have done.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::engine::{Arrived, Event, Judged, LoadedMesh, MessageNo, State};
 use crate::journal::{Error, Reader, Store};
 use crate::model::{Address, Kind, Mesh, MsgId, Name};
 
-/// The state after a record. Its form is that of the engine, and may change with it.
+/// The state after a record. Its form is the engine's, and may change with it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub(crate) struct StateView {
@@ -20,24 +20,24 @@ pub(crate) struct StateView {
     pub(crate) state: State,
 }
 
-/// What another table would have done with the messages of the past.
+/// What another routing table would have done with past messages.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Differences {
     pub(crate) mesh: Name,
-    /// How many messages were judged.
+    /// The number of compared messages.
     pub(crate) judged: u64,
-    /// How many follow from one that differs.
+    /// The number of messages that follow from a differing one.
     pub(crate) unknown: u64,
     pub(crate) differences: Vec<Difference>,
-    /// The threads in which something differed: what came after it is not known.
+    /// The threads with a difference. What follows there is unknown.
     #[serde(skip)]
     threads: BTreeSet<MessageNo>,
-    /// A difference whose message has no number yet.
+    /// The last difference belongs to a message without a number yet.
     #[serde(skip)]
     fresh: bool,
 }
 
-/// A message that the changed table treats in another way.
+/// A message that the changed table routes differently.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Difference {
     /// The record of its arrival.
@@ -48,17 +48,17 @@ pub(crate) struct Difference {
     pub(crate) would_be: Judgement,
 }
 
-/// What a message comes to.
+/// What happens to a message.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Judgement {
     Deliveries(Vec<JudgedDelivery>),
-    /// It is the outcome of a stage, and moves its machine so.
+    /// It is the outcome of a stage and causes this transition of its machine.
     Moves(String),
     Refused(String),
 }
 
-/// To whom, and as what.
+/// A recipient and the kind of the message for it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct JudgedDelivery {
     pub(crate) to: Address,
@@ -73,7 +73,7 @@ pub(crate) fn state_at(reader: &Reader, seq: u64) -> Result<StateView, Refused> 
     Ok(StateView { snapshot, state })
 }
 
-/// Judge every message up to a record by a changed mesh. `progress` is told each record.
+/// Route every message up to a record by a changed mesh. `progress` is called for each record.
 pub(crate) fn compare(
     reader: &Reader,
     to: u64,
@@ -149,7 +149,7 @@ impl Differences {
         }
     }
 
-    /// The thread of a message that differs is known once it is taken in.
+    /// Note the thread of a differing message, which is known only after the message is applied.
     fn follow(&mut self, state: &State) {
         if std::mem::take(&mut self.fresh) {
             self.threads.extend(state.touched().threads.iter().copied());

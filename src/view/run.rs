@@ -1,4 +1,4 @@
-//! What has come of a message: its result, a question, or an end without either.
+//! The result of a message: an outcome, a question, or an end without either.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,16 +9,16 @@ use crate::engine::{Delivery, MessageNo, MessageRecord, Step};
 use crate::journal::{Error, History};
 use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Rearmatter};
 
-/// What has come of a message. One part is there; an end may have the last outcome too.
+/// The result of a message. One part is set; an end may also have the last outcome.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct RunView {
-    /// It stands still until the human does something.
+    /// It waits for the human.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ask: Option<AskView>,
-    /// Nothing more will come.
+    /// It has ended without a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) over: Option<RunEnd>,
-    /// What was wanted: an answer, or the outcome that ended the run.
+    /// The result: an answer, or the outcome that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<ResultView>,
     /// The results of the other recipients.
@@ -26,22 +26,22 @@ pub(crate) struct RunView {
     pub(crate) others: Vec<ResultView>,
     #[serde(skip)]
     pub(crate) has_failed: bool,
-    /// When that was.
+    /// The time of this result.
     #[serde(skip)]
     pub(super) at: Option<Time>,
 }
 
-/// An end that is no result.
+/// An end without a result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RunEnd {
-    /// Of this message.
+    /// The message that ended.
     pub(crate) id: MsgId,
-    /// It was rejected, refused, parked, short, dropped, or finished.
+    /// How it ended: rejected, refused, parked, short, dropped, or finished.
     pub(crate) step: &'static str,
     pub(crate) why: String,
 }
 
-/// An outcome or an answer, whole.
+/// A whole outcome or answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ResultView {
     pub(crate) id: MsgId,
@@ -71,13 +71,13 @@ impl ResultView {
         })
     }
 
-    /// What it says below its headline.
+    /// Its text below the headline.
     pub(crate) fn more(&self) -> Option<&str> {
         beyond(self.headline.as_str(), &self.body)
     }
 }
 
-/// What has come of the message in a file; `None` while it is under way or was not seen yet.
+/// The result of the message in a file; `None` while it is under way or was not seen yet.
 pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Error> {
     match history.at_path(file)?.into_iter().next() {
         Some(first) => come_of(history, &first, &asks(history)?),
@@ -85,7 +85,7 @@ pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Er
     }
 }
 
-/// What has come of a message; `None` while it is under way.
+/// The result of a message; `None` while it is under way.
 pub(super) fn come_of(
     history: History,
     first: &MessageRecord,
@@ -118,7 +118,7 @@ pub(super) fn come_of(
         && !is_for_several
         && history.run_has_ended(run)?
     {
-        // Its workflow came to its end, and nobody wrote a result.
+        // The workflow has ended without a result.
         let has_failed = history.run_has_failed(run)?;
         let mut ended = over(first, "finished", "the run is complete".into());
         ended.has_failed = has_failed;
@@ -129,7 +129,7 @@ pub(super) fn come_of(
     }
     let is_about = |ask: &AskView| all.iter().any(|facts| ask.about.contains(&facts.number));
     let is_ours = |ask: &AskView| match ask.kind {
-        // What was sent may be an ask itself; that one is no surprise.
+        // The message itself may be an ask to the human. That one does not count.
         AskKind::AskHuman => !ask.about.contains(&first.number) && is_about(ask),
         AskKind::Permission => is_about(ask),
         AskKind::Limit => false,
@@ -146,8 +146,8 @@ pub(super) fn come_of(
     }
 }
 
-/// The last outcomes that reached core: for each recipient of a task, one of its mesh. `None`
-/// as long as one is missing.
+/// The last outcomes that reached core: for each recipient of a task, one of its mesh. `None` while
+/// one is missing.
 fn of_every_recipient<'f>(
     first: &MessageRecord,
     later: impl Iterator<Item = &'f MessageRecord> + Clone,
@@ -163,7 +163,7 @@ fn of_every_recipient<'f>(
     Some(outcomes)
 }
 
-/// What the recipients of a task gave.
+/// The results of all recipients of a task.
 fn results(history: History, outcomes: &[&MessageRecord]) -> Result<RunView, Error> {
     let mut all = RunView::default();
     for outcome in outcomes {
@@ -178,7 +178,8 @@ fn results(history: History, outcomes: &[&MessageRecord]) -> Result<RunView, Err
     Ok(all)
 }
 
-/// A machine of a run is parked, or a block of it is short: a person decides.
+/// The end of a run whose machine is parked or whose block has too few results. A person has to
+/// decide.
 fn held_up(history: History, run: MessageNo) -> Option<RunView> {
     let mut machines = history.state.machines();
     let parked = machines.find(|it| it.run == Some(run) && it.is_held_up());
@@ -241,7 +242,7 @@ fn last_outcome<'f>(
     reached.max_by_key(|(key, _)| *key).map(|(_, facts)| facts)
 }
 
-/// Is something still to be done with it? Updates that wake nobody may wait for ever.
+/// Whether something is still to be done for it. Updates that start no work may wait for ever.
 pub(crate) fn is_under_way(history: History, facts: &MessageRecord) -> bool {
     let Some(held) = history.state.message(facts.number) else {
         return false;
@@ -254,7 +255,7 @@ pub(crate) fn is_under_way(history: History, facts: &MessageRecord) -> bool {
     held.facts.deliveries.iter().any(waits)
 }
 
-/// Nothing is under way any more: the worst that happened, or the last.
+/// How a run without work under way ended: the worst thing that happened, or the last.
 fn what_became<'f>(
     history: History,
     first: &'f MessageRecord,

@@ -1,4 +1,4 @@
-//! Agent CLIs that are known, and what one of their screens shows.
+//! Known runtimes, and what one of their screens shows.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::model::{Argument, HookMeaning, Mode, Pattern, Runtime};
 use crate::runtime::screen::{Look, Wants};
 use crate::runtime::{Runtimes, asks, cannot, uses_session};
 
-/// A runtime, in a list.
+/// A runtime in a list.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RuntimeLine {
     pub(crate) name: String,
-    /// How a process lives, unless an agent says otherwise.
+    /// The mode of its processes, unless the agent has one.
     pub(crate) mode: Mode,
-    /// How it is given messages, best first.
+    /// The ways to deliver messages to it, best first.
     pub(crate) ways_in: Vec<&'static str>,
-    /// Can it go on in a session that it had?
+    /// Whether it can resume a session.
     pub(crate) resumes: bool,
-    /// Does it ask the human for permissions through `tx asks`?
+    /// Whether it asks the human for permissions through `tx asks`.
     pub(crate) asks: bool,
-    /// Does its screen tell its state?
+    /// Whether its state can be read from its screen.
     pub(crate) reads_screen: bool,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct RuntimeLine {
 pub(crate) struct RuntimeView {
     #[serde(flatten)]
     pub(crate) line: RuntimeLine,
-    /// The program and its arguments; empty: each agent names its own.
+    /// The program and its arguments; empty if each agent names its own.
     pub(crate) run: Vec<String>,
-    /// The keys that interrupt it; empty: SIGINT.
+    /// The keys that interrupt it; if empty, SIGINT does.
     pub(crate) interrupt: Vec<String>,
     /// What it cannot do, by mode.
     pub(crate) cannot: Vec<CannotView>,
@@ -56,7 +56,7 @@ pub(crate) struct LookView {
     /// What a dialog wants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) dialog: Option<DialogWants>,
-    /// What a dialog says, or why nobody can tell.
+    /// The text of a dialog, or why the state is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
     /// When a limit ends, in the words of the screen.
@@ -85,7 +85,7 @@ pub(crate) enum DialogWants {
 }
 
 impl RuntimeLine {
-    /// Each that a project knows.
+    /// All runtimes of a project.
     pub(crate) fn all(runtimes: &Runtimes) -> Vec<RuntimeLine> {
         let known = runtimes
             .names()
@@ -159,7 +159,7 @@ impl RuntimeView {
 }
 
 impl CannotView {
-    /// `None`: it can do everything, or has no such mode.
+    /// `None` if it can do everything or has no such mode.
     pub(crate) fn of(name: &str, runtime: &Runtime, mode: Mode) -> Option<CannotView> {
         let cannot = cannot(runtime, mode).filter(|cannot| !cannot.is_empty())?;
         let runtime = name.to_owned();
@@ -170,7 +170,7 @@ impl CannotView {
         })
     }
 
-    /// For people.
+    /// One line for people.
     pub(crate) fn line(&self) -> String {
         let mode = match self.mode {
             Mode::Pane => "pane",

@@ -1,4 +1,4 @@
-//! Tasks: what the human gave to a mesh, who has it now, and what came of it.
+//! Tasks that the human gave to a mesh: who works on each, and the results.
 
 use std::collections::BTreeMap;
 
@@ -13,46 +13,46 @@ use crate::engine::{MessageNo, MessageRecord, Phase, Work};
 use crate::journal::{Error, History};
 use crate::model::{Address, Line, MsgId, Name};
 
-/// A task, and all that follows from it: a run.
+/// A task and everything that follows from it: a run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TaskView {
     pub(crate) id: MsgId,
-    /// The mesh that was given it.
+    /// The mesh that it was sent to.
     pub(crate) mesh: Option<Name>,
     pub(crate) headline: Line,
     pub(crate) state: TaskState,
-    /// Who has it now, or will get it next; the first of them where there are several.
+    /// The agent that works on it or gets it next; the first one if there are several.
     pub(crate) agent: Option<Address>,
-    /// All of them.
+    /// All agents that work on it or get it next.
     pub(crate) agents: Vec<Address>,
-    /// When it came into that state.
+    /// The time of its last change of state.
     pub(crate) since: Time,
     pub(crate) given: Time,
-    /// When it came to its end.
+    /// When it ended.
     pub(crate) ended: Option<Time>,
     pub(crate) usage: Option<UsageView>,
-    /// The agents that something is known of.
+    /// The usage of each agent that reported any.
     pub(crate) usage_by_agent: Vec<AgentUsage>,
-    /// What came of it.
+    /// Its result.
     pub(crate) result: Option<Gist>,
-    /// Why there is no result, or what is asked.
+    /// Why there is no result, or the question.
     pub(crate) reason: Option<String>,
 }
 
-/// How a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum TaskState {
-    /// Nobody has it in hand yet, or right now.
+    /// No agent works on it yet, or at the moment.
     Waiting,
     Working,
     /// It waits for the human.
     Asks,
     Complete,
     Failed,
-    /// It is a dead letter, or something that followed from it is.
+    /// It is a dead letter, or a message that followed from it is.
     Parked,
-    /// Nothing more follows, and no result came.
+    /// It has ended without a result.
     Ended,
 }
 
@@ -64,11 +64,11 @@ pub(crate) struct TaskDetails {
     pub(crate) trace: Trace,
 }
 
-/// Tasks, the newest first.
+/// Tasks, newest first.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct TaskList {
     pub(crate) runs: Vec<TaskView>,
-    /// How many older ones there are.
+    /// The number of older tasks.
     pub(crate) more: usize,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct TaskName {
     pub(crate) headline: Line,
 }
 
-/// Who is at work on which task.
+/// The agents that work on each task.
 struct Holders {
     in_hand: BTreeMap<MessageNo, Vec<(Address, Time)>>,
     waiting: BTreeMap<MessageNo, (Address, Time)>,
@@ -100,7 +100,7 @@ pub(crate) fn tasks(history: History, limit: Option<usize>) -> Result<TaskList, 
     })
 }
 
-/// The tasks that are under way, the oldest first, up to a limit.
+/// The tasks under way, oldest first, up to a limit.
 pub(crate) fn open_tasks(history: History, limit: usize) -> Result<Vec<TaskView>, Error> {
     let holders = Holders::of(history)?;
     let mut open = Vec::new();
@@ -133,7 +133,7 @@ pub(crate) fn task(history: History, message: &str) -> Result<TaskDetails, Refus
 }
 
 impl TaskName {
-    /// The task that a message belongs to; `None` if it is one itself.
+    /// The task that a message belongs to; `None` if it is a task itself.
     pub(crate) fn of(history: History, facts: &MessageRecord) -> Result<Option<TaskName>, Error> {
         let run = facts.run.filter(|run| *run != facts.number);
         let first = run.map(|run| history.message(run)).transpose()?.flatten();
@@ -145,7 +145,7 @@ impl TaskName {
 }
 
 impl TaskState {
-    /// The word that people read.
+    /// The state as a word.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             TaskState::Waiting => "waiting",
@@ -199,7 +199,7 @@ impl Holders {
         self.in_hand.contains_key(&run) || self.waiting.contains_key(&run)
     }
 
-    /// What is asked of the human in a run.
+    /// The question to the human in a run.
     fn ask(&self, history: History, run: MessageNo) -> Option<&AskView> {
         let of_run = |number: &MessageNo| {
             let held = history.state.message(*number);

@@ -1,4 +1,4 @@
-//! Moments, as every answer writes them.
+//! Times, in the form that every answer uses.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::model::to_the_millisecond;
 
-/// A moment: `2026-11-15T10:00:00.000Z`. It is kept in milliseconds since 1970.
+/// A time: `2026-11-15T10:00:00.000Z`. It is kept in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(into = "String")]
 pub(crate) struct Time(pub(crate) i64);

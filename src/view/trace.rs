@@ -1,4 +1,4 @@
-//! Threads: all that follows from a message, and what it follows from.
+//! Threads: everything that follows from a message, and what it follows from.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ pub(crate) struct Trace {
     /// The ids of the messages that began them.
     pub(crate) thread: Vec<String>,
     pub(crate) messages: Vec<TraceEntry>,
-    /// What the runs that they belong to have used.
+    /// The usage of their runs.
     pub(crate) runs: Vec<RunUsage>,
-    /// Where the next piece begins, if this is not all.
+    /// The cursor of the next page, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<u64>,
 }
@@ -33,20 +33,20 @@ pub(crate) struct TraceEntry {
     pub(crate) step: Step,
     /// When the last of its deliveries ended, if all have.
     pub(crate) ended: Option<Time>,
-    /// The change of state that it made, with the reason.
+    /// The transition that it caused, with the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) transition: Option<String>,
-    /// It is a result that the join of a block was given.
+    /// It is a result that was given to the join of a block.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) joined: bool,
     #[serde(skip)]
     number: MessageNo,
-    /// The messages it follows from, as far as they are of these threads.
+    /// The messages of these threads that it follows from.
     #[serde(skip)]
     after: Vec<MessageNo>,
 }
 
-/// The threads that these messages began.
+/// The threads that these messages started.
 pub(crate) fn trace(history: History, threads: &[MessageNo], page: Page) -> Result<Trace, Error> {
     let found = history.threads(threads)?;
     let facts = found.values().collect();
@@ -74,8 +74,8 @@ pub(crate) fn trace(history: History, threads: &[MessageNo], page: Page) -> Resu
 }
 
 impl Trace {
-    /// The messages as a tree, each under the first that it follows from, with what is drawn
-    /// before it and the ids of the others that it follows from. Depth first.
+    /// The messages as a tree, depth first. Each stands below the first message that it follows
+    /// from, with its line prefix and the ids of the other messages it follows from.
     pub(crate) fn tree(&self) -> Vec<(String, &TraceEntry, Vec<&str>)> {
         let ids: BTreeMap<MessageNo, &str> = self
             .messages
@@ -88,7 +88,7 @@ impl Trace {
             under.entry(first.copied()).or_default().push(entry);
         }
         let mut tree = Vec::new();
-        // By hand: a thread can be deeper than a stack likes.
+        // Without recursion, because a thread can be deeper than the stack allows.
         let roots = under.remove(&None).unwrap_or_default().into_iter().rev();
         let mut open: Vec<(&TraceEntry, String, String)> = roots
             .map(|entry| (entry, String::new(), String::new()))

@@ -1,4 +1,4 @@
-//! What agents and runs have used, as far as their programs report it.
+//! The usage of agents and runs, as far as their programs report it.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::model::{Address, Spent, Usage, dollars, grouped};
 /// Tokens and money. What was not reported is null, never 0.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UsageView {
-    /// Those read and those written, together.
+    /// Tokens read and written.
     tokens: Option<u64>,
     /// Tokens read, with those that came from a cache or were put into one.
     input: Option<u64>,
@@ -21,23 +21,23 @@ pub(crate) struct UsageView {
     cached_input: Option<u64>,
     cache_write: Option<u64>,
     cost_usd: Option<f64>,
-    /// The turns that reported nothing: so much is missing here.
+    /// The number of turns without a report. Their usage is missing here.
     unreported_turns: u32,
     #[serde(skip)]
     spent: Spent,
 }
 
-/// What a run has used.
+/// The usage of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RunUsage {
     /// The id of the message that began it.
     pub(crate) run: String,
     pub(crate) usage: Option<UsageView>,
-    /// The agents that something is known of.
+    /// The usage of each agent that reported any.
     pub(crate) agents: Vec<AgentUsage>,
 }
 
-/// What an agent has used in a run.
+/// The usage of an agent in a run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AgentUsage {
     pub(crate) agent: Address,
@@ -71,7 +71,7 @@ impl UsageView {
         known.join(", ")
     }
 
-    /// As people read it.
+    /// The usage in words.
     pub(crate) fn in_words(usage: Option<&UsageView>) -> String {
         let Some(UsageView { spent, .. }) = usage else {
             return "unknown".into();
@@ -88,7 +88,7 @@ impl UsageView {
 }
 
 impl RunUsage {
-    /// What a run has used.
+    /// The usage of a run.
     pub(crate) fn of(history: History, run: MessageNo) -> Result<RunUsage, Error> {
         let spent = history.spent_in_run(run)?;
         let all = spent.iter();
@@ -104,7 +104,7 @@ impl RunUsage {
         })
     }
 
-    /// That of several, each once.
+    /// The usage of several runs, each once.
     pub(crate) fn all(
         history: History,
         runs: impl IntoIterator<Item = MessageNo>,
@@ -114,7 +114,7 @@ impl RunUsage {
         runs.collect()
     }
 
-    /// As people read it: all of it, and by agent where there are several.
+    /// The usage in words: the total, and by agent if there are several.
     pub(crate) fn in_words(&self) -> String {
         let all = UsageView::in_words(self.usage.as_ref());
         match &self.agents[..] {

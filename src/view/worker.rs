@@ -1,4 +1,4 @@
-//! Workers: what each does, and why.
+//! Workers: the state of each, and the reason.
 
 use std::collections::BTreeSet;
 
@@ -10,48 +10,48 @@ use crate::engine::{Phase, State, Work, Worker};
 use crate::journal::{Error, History};
 use crate::model::{Address, Line, did_you_mean};
 
-/// An agent of the project's meshes, or one that has had something to do.
+/// An agent of the project's meshes, or one that has had work.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct WorkerView {
     pub(crate) agent: Address,
     pub(crate) state: Phase,
-    /// When it came into that state; `None` if nothing has come for it yet.
+    /// The time of its last change of state; `None` if it never had work.
     pub(crate) since: Option<Time>,
-    /// The ids of the messages in hand.
+    /// The ids of the messages that it works on.
     pub(crate) work: Vec<String>,
-    /// The first line of the work in hand.
+    /// The headline of its current work.
     pub(crate) headline: Option<Line>,
-    /// How much waits for it.
+    /// The number of messages that wait for it.
     pub(crate) queue: usize,
-    /// Which attempt at the work in hand this is, from 1; 0 if it has none.
+    /// The number of the current attempt, from 1; 0 if it has no work.
     pub(crate) attempt: u32,
     pub(crate) session: Option<String>,
     /// The tmux pane, if there is one.
     pub(crate) pane: Option<String>,
     /// What it does or waits for, in words.
     pub(crate) reason: String,
-    /// What it has used so far, in all its work.
+    /// Its total usage so far.
     pub(crate) usage: Option<UsageView>,
 }
 
-/// An agent, whether it has had something to do or not.
+/// An agent, with or without work.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AgentView {
     pub(crate) agent: Address,
     pub(crate) state: Phase,
     pub(crate) since: Option<Time>,
-    /// The ids of the messages in hand.
+    /// The ids of the messages that it works on.
     pub(crate) work: Vec<String>,
     /// The ids of the messages that wait for it.
     pub(crate) queue: Vec<String>,
     pub(crate) waiting_for: String,
-    /// What it has used so far, in all its work.
+    /// Its total usage so far.
     pub(crate) usage: Option<UsageView>,
-    /// When that was so, where no daemon keeps it true.
+    /// The time of the state, if no daemon keeps it current.
     pub(crate) as_of: Option<Time>,
 }
 
-/// The workers and the agents in `own`, in order, with the pane of each where that is known.
+/// The workers and the agents in `own`, in order, each with its pane if that is known.
 pub(crate) fn workers(
     history: Option<History>,
     own: &[Address],
@@ -64,7 +64,7 @@ pub(crate) fn workers(
     let is_own = |address: &Address| own.iter().any(|own| own.mesh == address.mesh);
     let known = state.agents();
     let known = known.filter(|address| state.worker(address).is_some() || is_own(address));
-    // A mesh that was written while no daemon runs is not known to the journal.
+    // The journal does not know a mesh that was added while no daemon runs.
     let new = own.iter().filter(|address| !state.knows(address)).cloned();
     let addresses: BTreeSet<Address> = known.chain(new).collect();
     let view = |address: Address| match state.worker(&address) {

@@ -1,4 +1,4 @@
-//! The worktrees of features: what each has changed, and what may be taken away.
+//! The worktrees of features: what each has changed, and which can be removed.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,23 +17,23 @@ pub(crate) struct WorktreeView {
     /// The folder, from the project's root.
     pub(crate) path: String,
     pub(crate) branch: String,
-    /// The commits that the project's own branch does not have.
+    /// The number of commits that the project's own branch does not have.
     pub(crate) commits: u32,
-    /// The files that differ from where the branch began.
+    /// The number of files that differ from the start of the branch.
     pub(crate) files: u32,
     pub(crate) added: u32,
     pub(crate) removed: u32,
-    /// The files with changes that are not committed.
+    /// The number of files with uncommitted changes.
     pub(crate) uncommitted: u32,
     /// The agents that work in it, or wait there.
     pub(crate) agents: Vec<Address>,
-    /// It can be taken away, and nothing has to be kept for that.
+    /// It can be removed without having to keep anything.
     pub(crate) safe: bool,
     /// Why it is not safe.
     pub(crate) reason: Option<String>,
 }
 
-/// All that a feature has changed.
+/// Everything that a feature has changed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DifferenceView {
     pub(crate) feature: Feature,

@@ -94,6 +94,7 @@ const IMPURE: &[&str] = &[
 /// The files of the daemon that run on the loop from end to end.
 const ON_THE_LOOP: &[&str] = &[
     "input_builder.rs",
+    "job_input.rs",
     "notify.rs",
     "requests.rs",
     "perform.rs",

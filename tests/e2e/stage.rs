@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tx::daemon::{Attempt, Stand};
+use tx::daemon::{Attempt, AttemptState};
 use tx::engine::{MessageRecord, State, Step};
 use tx::journal::{Reader, Store};
 
@@ -317,10 +317,10 @@ impl Drop for Project {
         // Turns outlive their terminal.
         for attempt in self.attempts() {
             // Its pane may be about to begin it.
-            if let Ok(Stand::NotBegun) = attempt.stand() {
+            if let Ok(AttemptState::NotBegun) = attempt.state() {
                 let _ = attempt.revoke();
             }
-            if let Ok(Stand::Running(pid)) = attempt.stand() {
+            if let Ok(AttemptState::Running(pid)) = attempt.state() {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tx::daemon::{Attempt, LaunchSpec, Stand};
+use tx::daemon::{Attempt, AttemptState, LaunchSpec};
 use tx::engine::AttemptId;
 use tx::model::Mode;
 use tx::tmux::{Client, Mark, Paste, Server, What, Window};
@@ -120,7 +120,7 @@ fn check_turns(folder: &Path) -> usize {
         for attempt in begun.keys() {
             let attempt = turn_of(folder, worker, attempt.parse().unwrap());
             wait_for("the end of every turn that began", || {
-                matches!(attempt.stand().unwrap(), Stand::Ended(_)).then_some(())
+                matches!(attempt.state().unwrap(), AttemptState::Ended(_)).then_some(())
             });
         }
     }
@@ -235,15 +235,17 @@ async fn take_turns(worker: u32, client: Client, folder: PathBuf) {
 async fn over(attempt: &Attempt, just_opened: bool) {
     let begins_by = std::time::Instant::now() + Duration::from_secs(20);
     loop {
-        match attempt.stand().unwrap() {
-            Stand::Ended(_) | Stand::Revoked => return,
-            Stand::Vanished => panic!("{} is gone without a record", attempt.folder().display()),
-            Stand::NotBegun if !just_opened || std::time::Instant::now() > begins_by => {
+        match attempt.state().unwrap() {
+            AttemptState::Ended(_) | AttemptState::Revoked => return,
+            AttemptState::Vanished => {
+                panic!("{} is gone without a record", attempt.folder().display())
+            }
+            AttemptState::NotBegun if !just_opened || std::time::Instant::now() > begins_by => {
                 if attempt.revoke().unwrap() {
                     return;
                 }
             }
-            Stand::Running(_) | Stand::NotBegun => {
+            AttemptState::Running(_) | AttemptState::NotBegun => {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         }
@@ -310,7 +312,7 @@ async fn open(
     let attempt = attempt_of(folder, name, number);
     let mut program: Vec<String> = ["sh", "-c", script, "sh"].map(Into::into).into();
     program.extend(arguments.iter().map(ToString::to_string));
-    let order = LaunchSpec {
+    let spec = LaunchSpec {
         passed: None,
         program,
         folder: folder.into(),
@@ -320,7 +322,7 @@ async fn open(
         turn: None,
         stream: false,
     };
-    attempt.order(&order, "").unwrap();
+    attempt.prepare(&spec, "").unwrap();
     let command = [
         TX,
         "turn",

@@ -1,4 +1,4 @@
-//! What could keep tx from working here, and the command that fixes it.
+//! Checks of everything that tx needs, with the commands that fix problems.
 
 mod programs;
 
@@ -18,24 +18,24 @@ use crate::journal::{Error, FoldedJournal, Quarantined, Reader};
 use crate::project::{Catalogue, MeshEntry, MeshSource, Project, is_program};
 use crate::view::{Refused, Time};
 
-/// The oldest tmux that does what tx needs.
+/// The oldest tmux that tx works with.
 const TMUX: (u32, u32) = (3, 2);
-/// Fewer watches than this are soon used up by editors and the like.
+/// Editors soon use up fewer watches than this.
 const WATCHES: u64 = 8_192;
-/// An unfinished write of this age is left over.
+/// An unfinished write of this age was abandoned.
 const LEFT_OVER: Duration = Duration::from_secs(3_600);
 
-/// Something that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CheckView {
     pub(crate) name: String,
     pub(crate) ok: bool,
     pub(crate) detail: String,
-    /// What to do about it, also if it works.
+    /// What to do, even if it works.
     pub(crate) fix: Option<String>,
 }
 
-/// Look at everything. Programs are found by this PATH, and paths are named by `short`.
+/// Run all checks. Programs are looked up in this PATH, and `short` shortens paths for people.
 pub(crate) fn checks(
     project: &Project,
     path: &OsStr,
@@ -58,7 +58,7 @@ pub(crate) fn checks(
     checks
 }
 
-/// Write every record that cannot be read to a file of its own, to the byte.
+/// Write each unreadable record to its own file, byte for byte.
 pub(crate) fn export_unreadable(project: &Project, folder: &Path) -> Result<Vec<PathBuf>, Refused> {
     let reader = Reader::open(&project.journal())?;
     let failed = |path: &Path, error| {
@@ -76,7 +76,7 @@ pub(crate) fn export_unreadable(project: &Project, folder: &Path) -> Result<Vec<
 }
 
 impl CheckView {
-    /// It works.
+    /// A check that passed.
     fn well(name: impl Into<String>, detail: impl Into<String>) -> CheckView {
         CheckView {
             name: name.into(),
@@ -86,7 +86,7 @@ impl CheckView {
         }
     }
 
-    /// It works, but something should be done.
+    /// A check that passed with a warning.
     fn odd(
         name: impl Into<String>,
         detail: impl Into<String>,
@@ -98,7 +98,7 @@ impl CheckView {
         }
     }
 
-    /// It does not work until something is done.
+    /// A check that failed.
     fn bad(
         name: impl Into<String>,
         detail: impl Into<String>,
@@ -152,7 +152,7 @@ fn number(said: &str) -> Option<(u32, u32)> {
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Can the folders that tx writes to be written to? What is not there is made.
+/// Check that tx can write to its folders. Missing folders are created.
 fn folders(project: &Project, short: fn(&Path) -> String) -> Vec<CheckView> {
     let state = project.journal();
     let state = state.parent().unwrap_or(Path::new(".")).to_owned();
@@ -220,9 +220,9 @@ fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
     }
 }
 
-/// The records that tx passes over since it cannot read them, if there are any.
+/// The unreadable records that tx skips, if there are any.
 fn records(project: &Project) -> Option<CheckView> {
-    // What is wrong with the journal as a whole is told by itself.
+    // Problems of the journal as a whole are reported by another check.
     let unreadable = Reader::open(&project.journal()).and_then(|reader| reader.unreadable());
     let unreadable = unreadable.ok().filter(|records| !records.is_empty())?;
     let shown = |record: &Quarantined| {
@@ -268,7 +268,7 @@ fn daemon(project: &Project, short: fn(&Path) -> String) -> CheckView {
     }
 }
 
-/// A tmux server without a daemon is there until somebody ends it.
+/// A tmux server without a daemon stays until somebody ends it.
 fn tmux_server(project: &Project) -> Option<CheckView> {
     if running(project).is_some() || !Panes::of(project).ok()?.is_there() {
         return None;
@@ -299,7 +299,7 @@ fn meshes(catalogue: &Catalogue) -> CheckView {
     }
 }
 
-/// Meshes that load, with parts that cannot work or are left out.
+/// Meshes that load, but with parts that cannot work or are ignored.
 fn parts_left_out(catalogue: &Catalogue) -> Vec<CheckView> {
     let own = |entry: &&MeshEntry| entry.is_ok() && entry.place != MeshSource::BuiltIn;
     let checks = catalogue.entries.iter().filter(own).filter_map(|entry| {
@@ -319,7 +319,7 @@ fn parts_left_out(catalogue: &Catalogue) -> Vec<CheckView> {
     checks.collect()
 }
 
-/// Writes that never came to their end.
+/// Temporary files of writes that were never finished.
 fn leftovers(project: &Project, short: fn(&Path) -> String) -> CheckView {
     let old = |path: &Path| {
         let modified = fs::symlink_metadata(path).and_then(|found| found.modified());
@@ -358,8 +358,8 @@ fn watches() -> Option<CheckView> {
     })
 }
 
-/// Can a folder be watched, here and now? A machine has a number of watches for each user,
-/// and editors use them up.
+/// Check that a folder can be watched now. The number of watches for each user is limited, and
+/// editors use them up.
 fn watching(project: &Project) -> CheckView {
     use notify::Watcher;
     let folder = project.messages();

@@ -1,4 +1,4 @@
-//! Can the agents of the meshes be run here?
+//! Checks that the agents of the meshes can be run here.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,8 +10,7 @@ use crate::model::{Mode, ProgramInfo};
 use crate::project::{Catalogue, MeshSource, Project, find_program};
 use crate::runtime::cannot;
 
-/// Can the agents be run, and are their programs there? For a mesh that was only shipped,
-/// it is enough to know.
+/// Check the agents' programs. For a mesh that is only shipped, a problem is just a note.
 pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> Vec<CheckView> {
     let mut needed: BTreeMap<Needed, (Vec<String>, Vec<String>)> = BTreeMap::new();
     for entry in &catalogue.entries {
@@ -27,7 +26,7 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
                 Some(runtime) => Needed::Program(runtime.program_of(agent)),
                 None => Needed::Runtime(&agent.runtime),
             };
-            // What is filled in later cannot be looked for now.
+            // A program with placeholders cannot be looked up yet.
             if matches!(need, Needed::Program(name) if name.is_empty() || name.contains('{')) {
                 continue;
             }
@@ -73,8 +72,8 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
     checks.collect()
 }
 
-/// Is an agent CLI installed, one that tx was tested with, and somebody logged in? That nobody
-/// is, is only what it says itself: some take a key of another provider.
+/// Check that an agent CLI is installed, tested with tx and logged in. A missing login is only a
+/// warning, because some CLIs accept the key of another provider.
 fn agent_cli(
     project: &Project,
     catalogue: &Catalogue,
@@ -138,7 +137,7 @@ enum Needed<'a> {
     Program(&'a str),
     /// A runtime that tx knows the program of.
     AgentCli(&'a str),
-    /// One that tx cannot run.
+    /// An unknown runtime.
     Runtime(&'a str),
 }
 

@@ -1,7 +1,7 @@
-//! `tx demo`: three meshes of scripted agents at work, in a project that is gone afterwards.
+//! `tx demo`: three meshes of scripted agents at work, in a temporary project.
 //!
-//! Nothing in it is pretended: a daemon of its own, real panes, files on a bus. Only the
-//! agents are shell scripts, and the human is this verb.
+//! Everything is real: a daemon of its own, panes, files on a bus. Only the agents are shell
+//! scripts, and this command plays the human.
 
 mod project;
 
@@ -21,9 +21,9 @@ use crate::model::{Address, Kind};
 use crate::view::{Hop, MessageFeed};
 use project::{DemoProject, Interrupted};
 
-/// How long one waits before one looks whether to go on at all.
+/// How often the demo checks whether to go on.
 const A_WHILE: Duration = Duration::from_millis(100);
-/// How long all of it may take.
+/// How long the whole demo may take.
 const PATIENCE: Duration = Duration::from_secs(25);
 
 /// Watch scripted agents work in tmux panes, in a project of their own
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(25);
 #[command(after_help = "Example: tx demo")]
 pub(super) struct DemoArgs {}
 
-/// What the demo came to.
+/// The result of the demo.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct DemoView {
     ok: bool,
@@ -39,19 +39,19 @@ pub(super) struct DemoView {
     hops: usize,
     processes: usize,
     seconds: f64,
-    /// The hops that did not come.
+    /// The expected hops that did not happen.
     missing: Vec<String>,
 }
 
-/// One task, and all that has to come of it.
+/// One task, with everything that has to follow from it.
 struct Scene {
     about: &'static str,
     to: &'static str,
     headline: &'static str,
     body: &'static str,
-    /// What the human says when asked.
+    /// The human's answer to a question.
     answer: &'static str,
-    /// Every hop, as [`words`] has it.
+    /// Every expected hop, in the form of [`words`].
     expected: &'static [&'static str],
 }
 
@@ -123,7 +123,7 @@ pub(super) fn run(context: &Context, _: &DemoArgs) -> Result<Exit, Refused> {
     let interrupted = Interrupted::watch()?;
     let place = DemoProject::new()?;
     let played = Show::new(context, &place, &interrupted).play();
-    // Whatever came of it, nothing is left behind.
+    // Clean up in any case.
     match (played, place.end()) {
         (played, Ok(())) => played,
         (Ok(_), Err(left)) => Err(left),
@@ -134,7 +134,7 @@ pub(super) fn run(context: &Context, _: &DemoArgs) -> Result<Exit, Refused> {
     }
 }
 
-/// The demo as it goes.
+/// The running demo.
 struct Show<'a> {
     context: &'a Context,
     place: &'a DemoProject,
@@ -163,7 +163,7 @@ impl<'a> Show<'a> {
             "to look at the panes, in another terminal: {}\n",
             self.place.attach()?
         ));
-        // First the ear, then the eye: nothing is missed in between.
+        // Subscribe first, then read the journal, so that nothing is missed in between.
         let mut follow = follow(project)?;
         let mut hops = MessageFeed::after(require_journal(project)?);
         for scene in &SCENES {
@@ -173,7 +173,7 @@ impl<'a> Show<'a> {
         self.end(&hops)
     }
 
-    /// Give the task, and see it through.
+    /// Send the task, and follow it to its end.
     fn run(
         &mut self,
         scene: &Scene,
@@ -221,7 +221,7 @@ impl<'a> Show<'a> {
     }
 
     fn as_text(hop: &Hop, at: f64) -> String {
-        // Padded before it is painted: colours take no room.
+        // Pad before colouring: colour codes take no columns.
         let way = format!("{:<25}", way(hop));
         let word = match &hop.status {
             Some(status) => status.to_string(),
@@ -242,7 +242,7 @@ impl<'a> Show<'a> {
         format!("{at}  {way}  {word}  {headline}\n")
     }
 
-    /// What it came to.
+    /// Print the result.
     fn end(&self, seen: &MessageFeed) -> Result<Exit, Refused> {
         let seconds = self.begun.elapsed().as_secs_f64();
         let (hops, processes) = (self.hops.len(), seen.processes());
@@ -285,7 +285,7 @@ impl<'a> Show<'a> {
         Ok(exit)
     }
 
-    /// For people alone.
+    /// Print a text, unless JSON is wanted.
     fn say(&self, text: &str) -> Result<(), Refused> {
         match self.context.output.json {
             true => Ok(()),
@@ -294,7 +294,7 @@ impl<'a> Show<'a> {
     }
 }
 
-/// From whom to whom, by their names within the mesh.
+/// The sender and the recipient, by their names within the mesh.
 fn way(hop: &Hop) -> String {
     let name = |who: &Address| match who {
         who if who.is_system() => "tx".to_owned(),
@@ -303,7 +303,7 @@ fn way(hop: &Hop) -> String {
     format!("{} → {}", name(&hop.from), name(&hop.to))
 }
 
-/// What is expected of it.
+/// A hop in the form of [`Scene::expected`].
 fn words(hop: &Hop) -> String {
     let status = hop.status.as_ref().map(|word| format!(" {word}"));
     format!("{} {}{}", way(hop), hop.kind, status.unwrap_or_default())

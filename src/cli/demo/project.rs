@@ -1,5 +1,5 @@
-//! Where the demo plays: a project in a temporary folder, with its daemon and its tmux
-//! server. All of it goes when the demo ends.
+//! The project of the demo: a temporary folder with its own daemon and tmux server. Everything is
+//! removed when the demo ends.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use crate::format::report::printable;
 use crate::project::{Project, write_numbered};
 use crate::view::Refused;
 
-/// How much of the daemon's log is shown if something went wrong, in lines.
+/// How many lines of the daemon's log are shown after an error.
 const LAST: usize = 20;
 
 macro_rules! files {
@@ -41,7 +41,7 @@ const MESHES: &[(&str, &str)] = &files![
     "plan-build-check/planner.sh",
 ];
 
-/// A project that is gone when it has ended.
+/// A project that is removed at the end.
 pub(super) struct DemoProject {
     folder: TempDir,
     pub(super) project: Project,
@@ -73,7 +73,7 @@ impl DemoProject {
         Ok(format!("tmux -S {socket} attach"))
     }
 
-    /// A word of the human's: a file on the bus. Its id.
+    /// Write a message of the human to the bus. Returns its id.
     pub(super) fn write(
         &self,
         to: &str,
@@ -98,7 +98,7 @@ impl DemoProject {
         Ok(id)
     }
 
-    /// The end of what the daemon said.
+    /// The end of the daemon's log.
     pub(super) fn log(&self) -> String {
         let files = fs::read_dir(self.project.logs()).into_iter().flatten();
         let texts = files
@@ -116,13 +116,13 @@ impl DemoProject {
         let DemoProject { folder, project } = self;
         let socket = project.tmux_socket();
         let ended = match stop_daemon(&project, true, || {}) {
-            // If the daemon ended by itself, what it started may not have.
+            // If the daemon ended by itself, its agents may still run.
             Ok(false) => end_agents(&project).map(drop),
             Ok(true) => Ok(()),
             Err(failure) => Err(failure),
         };
         if let Err(failure) = ended {
-            // What still runs there may write: the folder is left to it.
+            // Something that still runs may write there, so the folder is kept.
             let kept = folder.keep();
             return Err(failure.hint(format!("what is left of the demo is in {}", kept.display())));
         }
@@ -140,7 +140,7 @@ impl DemoProject {
     }
 }
 
-/// Whether somebody wants it to end.
+/// Set when the user presses Ctrl-C.
 pub(super) struct Interrupted(Arc<AtomicBool>);
 
 impl Interrupted {

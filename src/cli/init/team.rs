@@ -11,7 +11,7 @@ use crate::model::{ProgramInfo, Runtime, did_you_mean};
 use crate::project::Project;
 use crate::runtime::Runtimes;
 
-/// The one that needs nothing to be installed.
+/// The runtime that needs no installation.
 const COMMAND: &str = "command";
 
 const TEAM: &str = include_str!("team/config.yaml");
@@ -34,7 +34,7 @@ const SCRIPTS: [(&str, &str); 2] = [
 pub(super) struct Choice {
     builder: String,
     reviewer: String,
-    /// What was looked for.
+    /// The agent CLIs that were looked for.
     pub(super) found: Vec<FoundView>,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct FoundView {
     pub(super) fix: Option<String>,
 }
 
-/// Choose by what the human wants: `auto`, one runtime, or two with a comma.
+/// Choose the runtimes: `auto`, one name, or two with a comma.
 pub(super) fn choose(
     wanted: &str,
     project: &Project,
@@ -133,7 +133,7 @@ impl FoundView {
 }
 
 impl Choice {
-    /// What was found of the chosen ones and of those that are here; of all if there is nothing.
+    /// The chosen agent CLIs and those that are installed; all if there are none.
     pub(super) fn worth_telling(&self) -> impl Iterator<Item = &FoundView> {
         let nothing = self.preferred().is_none();
         let chosen = [&self.builder, &self.reviewer];
@@ -143,13 +143,12 @@ impl Choice {
         })
     }
 
-    /// What runs agents that do not say; `None`: the scripts of the team do, and nothing else
-    /// could be run with them.
+    /// The runtime for agents that do not name one; `None` if the team consists of scripts.
     pub(super) fn preferred(&self) -> Option<&str> {
         Some(self.builder.as_str()).filter(|name| *name != COMMAND)
     }
 
-    /// The project's settings and what git is to ignore.
+    /// The project's settings, and its .gitignore.
     pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
         let runtime = match self.preferred() {
             Some(name) => format!("runtime: {name}"),
@@ -164,7 +163,7 @@ impl Choice {
         ]
     }
 
-    /// The mesh. It names its runtimes where they are not what the project's settings say.
+    /// The mesh. It names its runtimes where they differ from the project's settings.
     pub(super) fn mesh(&self, runtimes: &Runtimes) -> Vec<(&'static str, String)> {
         let mut config = TEAM.to_owned();
         for (agent, runtime) in [("builder", &self.builder), ("reviewer", &self.reviewer)] {

@@ -27,7 +27,7 @@ pub(super) fn run(context: &Context, wanted: &str, state: Option<&str>) -> Resul
             (project, catalogue)
         }
         Err(failure) if context.named.is_some() => return Err(failure),
-        // The shipped meshes can be looked at from anywhere, as if a project were here.
+        // The shipped meshes can be shown anywhere, as if there were a project here.
         Err(_) => {
             let root = std::env::current_dir().unwrap_or_default();
             (Project { root }, Catalogue::load(None))
@@ -93,7 +93,7 @@ fn find_agent<'m>(mesh: &'m Mesh, wanted: Option<&str>) -> Result<&'m Agent, Ref
     }
 }
 
-/// What the agent is told of a state, as it is entered for the first time.
+/// What the agent is told about a state that is entered for the first time.
 fn position(mesh: &Mesh, agent: &Agent, wanted: &str) -> Result<String, Refused> {
     let machine = mesh.machine.as_ref().ok_or_else(|| {
         let message = format!("the mesh `{}` has no states", mesh.name);

@@ -6,7 +6,7 @@ use super::one_line;
 use crate::format::mesh::states_in_words;
 use crate::model::{Gather, Join, ManifestPath, Members, Mesh, MinSuccesses, Name, Opener, Target};
 
-/// All of it, or nothing.
+/// The blocks, states and files; empty if there are none.
 pub(super) fn shown(mesh: &Mesh) -> String {
     let mut text = String::new();
     for block in &mesh.blocks {

@@ -1,6 +1,6 @@
-//! A process's exit can overtake the news of a file that it wrote before. So before an
-//! exit is told, a file is made where the watcher looks: when the watcher tells of it, it
-//! has told of everything before.
+//! The exit of a process can be noticed before a file that it wrote earlier. So before an exit is
+//! reported, tx creates a file in a watched folder. When the watcher reports that file, it has
+//! reported everything before it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::daemon::blocking::run_blocking;
 /// How long the watcher may take before the folder is scanned instead.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What tells that everything written before was seen.
+/// Waits until everything written before was seen.
 #[derive(Clone)]
 pub(in crate::daemon) struct Fence {
     shared: Arc<Shared>,
@@ -26,7 +26,7 @@ impl Fence {
         Fence { shared, folder }
     }
 
-    /// Wait until every file that was written before now has been seen, and told.
+    /// Wait until every file written before now has been seen and reported.
     pub(in crate::daemon) async fn pass(&self) {
         let (number, mut passes) = self.shared.raise();
         let file = self.folder.join(format!("{PREFIX}{number}"));
@@ -41,14 +41,14 @@ impl Fence {
             return;
         }
         self.shared.scan_for(number);
-        // It ends only with the thread that looks, and then nobody is told anything.
+        // The sender is dropped only when the thread ends, and then nothing is reported any more.
         let _ = passes.await;
     }
 }
 
 const PREFIX: &str = ".fence-";
 
-/// The number of a fence, if that is what it is.
+/// The number of a fence, if this is the name of one.
 pub(super) fn number_of(name: &OsStr) -> Option<u64> {
     name.to_str()?.strip_prefix(PREFIX)?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What the watcher hints at, noted until somebody looks.
+//! The watcher's hints, kept until the thread looks at them.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -14,30 +14,30 @@ use tokio::sync::oneshot;
 use super::fence;
 use crate::daemon::platform::{FileEvent, file_event};
 
-/// More than these are not noted one by one: the folder is scanned instead.
+/// With more hints than these, the folder is scanned instead.
 const MOST: usize = 200_000;
 
 /// Something to look at.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Hint {
-    /// A write was finished, or a file was moved here.
+    /// A file was closed after writing, or moved here.
     Whole(OsString),
-    /// A name appeared; if it is a link, this is all that is ever said of it.
+    /// A name appeared. For a hard link this is the only event.
     Created(OsString),
-    /// Somebody writes to it, and will close it.
+    /// A file is being written. An event follows when it is closed.
     BeingWritten(OsString),
-    /// Everything before this was noted before this fence was raised.
+    /// Every hint before this one was noted before this fence was raised.
     Fence(u64),
-    /// Something may have been missed.
+    /// Events may have been lost.
     LostTrack,
 }
 
-/// Between the watcher, the thread that looks, and whoever waits for it.
+/// What the watcher, the thread and those who wait for the thread share.
 pub(super) struct Shared {
     hasher: RandomState,
     noted: Mutex<Noted>,
     changed: Condvar,
-    /// Does the watcher work?
+    /// Whether the watcher works.
     watching: AtomicBool,
 }
 
@@ -61,7 +61,7 @@ impl Shared {
         }
     }
 
-    /// Say whether the watcher works; whether it did comes back.
+    /// Set whether the watcher works. Returns the old value.
     pub(super) fn set_watching(&self, watching: bool) -> bool {
         self.watching.swap(watching, Ordering::Relaxed)
     }
@@ -74,11 +74,11 @@ impl Shared {
         self.hasher.hash_one(what)
     }
 
-    /// The watcher says something of the bus or of the folder of the fences.
+    /// Take an event of the watcher, about the bus or about the folder of the fences.
     pub(super) fn hear(&self, folders: &[PathBuf; 2], event: notify::Result<Event>) {
         let mut noted = self.lock();
         if noted.hints.len() > MOST {
-            // What is dropped is found by the scan; a fence is one of its own.
+            // The scan finds what is dropped here. Fences are kept.
             noted.hints.retain(|hint| matches!(hint, Hint::Fence(_)));
             noted.hints.push(Hint::LostTrack);
         }
@@ -95,8 +95,7 @@ impl Shared {
         }
     }
 
-    /// What was noted, as soon as there is something, or nothing at that time; and whether
-    /// to stop.
+    /// Wait for hints, at most until that time. Returns them, and whether the thread is to stop.
     pub(super) fn wait(&self, until: Instant) -> (Vec<Hint>, bool) {
         let mut noted = self.lock();
         loop {
@@ -112,7 +111,7 @@ impl Shared {
     pub(super) fn stop(&self) {
         let mut noted = self.lock();
         noted.stop = true;
-        // Nobody will pass them.
+        // Nothing will pass these fences any more.
         noted.waiting.clear();
         self.changed.notify_one();
     }
@@ -122,13 +121,14 @@ impl Shared {
         self.lock().own.insert(name);
     }
 
-    /// Was this name expected? It is so once: what comes later is somebody else's.
+    /// Whether tx announced a file of this name. The answer is true once: a later file of the same
+    /// name comes from somebody else.
     pub(super) fn is_own(&self, name: &OsStr) -> bool {
         let name = self.hash(name);
         self.lock().own.remove(&name)
     }
 
-    /// A new fence, and what tells that it is passed.
+    /// A new fence, and the receiver that tells when it is passed.
     pub(super) fn raise(&self) -> (u64, oneshot::Receiver<()>) {
         let (passed, passes) = oneshot::channel();
         let mut noted = self.lock();
@@ -140,7 +140,7 @@ impl Shared {
         (number, passes)
     }
 
-    /// The watcher does not tell of a fence: a scan is as good.
+    /// The watcher has not reported a fence. A scan passes it instead.
     pub(super) fn scan_for(&self, number: u64) {
         self.note(Hint::LostTrack);
         self.note(Hint::Fence(number));
@@ -165,7 +165,7 @@ impl Shared {
     }
 }
 
-/// What an event of the watcher hints at.
+/// The hints in an event of the watcher.
 fn hints_of([bus, run]: &[PathBuf; 2], event: &Event) -> Vec<Hint> {
     if event.need_rescan() {
         return vec![Hint::LostTrack];
@@ -173,7 +173,7 @@ fn hints_of([bus, run]: &[PathBuf; 2], event: &Event) -> Vec<Hint> {
     let mut hints = Vec::new();
     for path in &event.paths {
         if path == bus || path == run {
-            // The folder itself came or went.
+            // The folder itself appeared or disappeared.
             match event.kind {
                 EventKind::Create(_) | EventKind::Remove(_) | EventKind::Modify(_) => {
                     hints.push(Hint::LostTrack);

@@ -1,4 +1,4 @@
-//! One file, read and judged.
+//! One file of the bus: read it, and decide whether it is a message.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,16 +27,16 @@ pub(super) enum Looked {
     Message(Box<Arrived>),
     /// No message.
     Bad(Box<Rejected>),
-    /// Perhaps a message, of which more comes.
+    /// Possibly the beginning of a message that is still being written.
     Incomplete,
-    /// It is not there any more.
+    /// The file has disappeared.
     Gone,
-    /// It cannot be read, for a reason that says nothing of it and passes.
+    /// It cannot be read now, for a reason that has nothing to do with the file and will pass.
     Later(io::Error),
 }
 
-/// Look at a file. Once its rest has been waited for, what it is now is what it is. Nor is
-/// a disk that goes on failing a reason that passes, once it has been tried for long.
+/// Look at a file. With `waited`, an incomplete file counts as it is. With `tried`, a disk error
+/// counts as permanent.
 pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &TurnStarts) -> Looked {
     let name: String = path
         .file_name()
@@ -54,7 +54,7 @@ pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &TurnStarts) -
         Ok((bytes, modified)) => judge(name, bytes, modified, waited),
         Err(_) if !path.exists() && !path.is_symlink() => Looked::Gone,
         Err(diagnostic) => {
-            // There is no text to tell one of these from the next.
+            // The file has no readable text, so the finding itself identifies it.
             let hash = format!("{}: {}", diagnostic.code.id(), diagnostic.message);
             let why = Rejection {
                 author: None,
@@ -93,8 +93,7 @@ fn judge(name: String, bytes: Vec<u8>, modified: DateTime<FixedOffset>, waited: 
     }
 }
 
-/// A file whose writer is known by now: the message that it is, or the same rejection of
-/// somebody's. What is for its writer is of somebody else.
+/// Judge a file again, now that its writer is known. A rejection then has an author.
 pub(in crate::daemon) fn judge_of(
     mut rejected: Box<Rejected>,
     unsigned: &Unsigned,
@@ -124,7 +123,7 @@ pub(in crate::daemon) fn judge_of(
 fn arrived(path: String, bytes: &[u8], read: ReadMessage) -> Box<Arrived> {
     let text: String = String::from_utf8_lossy(bytes).into();
     let body = text.get(read.body.clone()).unwrap_or(&text);
-    // Only an outcome is ever divided.
+    // Only outcomes are divided into parts.
     let divided = read.message.envelope.status.is_some();
     let parts = match divided {
         true => parts(body),
@@ -148,7 +147,7 @@ fn hash_of(bytes: &[u8]) -> String {
     encode_string(&Sha256::digest(bytes))
 }
 
-/// When a file was last written or put there.
+/// When a file was last written or moved here.
 fn written(path: &Path) -> Option<SystemTime> {
     let file = fs::symlink_metadata(path).ok()?;
     let (seconds, nanos) = (file.ctime(), file.ctime_nsec());
@@ -163,7 +162,7 @@ fn rejected(
     modified: DateTime<FixedOffset>,
     mut why: Rejection,
 ) -> Box<Rejected> {
-    // What keeps it from being a message comes first: that is what people look for.
+    // Errors come first: that is what people look for.
     why.diagnostics
         .sort_by_key(|diagnostic| !diagnostic.is_error());
     let text = String::from_utf8_lossy(&bytes);

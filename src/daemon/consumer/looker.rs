@@ -1,4 +1,4 @@
-//! The thread that looks at files: what it takes, when it looks again, and what it tells.
+//! The thread that looks at files: which it reads, when it reads one again, and what it reports.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -22,32 +22,32 @@ use crate::daemon::turn_starts::TurnStarts;
 use crate::engine::Event;
 use crate::project::is_passing;
 
-/// How long the rest of an incomplete file is waited for.
+/// How long tx waits for the rest of an incomplete file.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long is waited, at most, for all files to stand.
+/// How long the first scan waits, at most, for files that were just written.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often the folder is looked at without a hint.
+/// How often the folder is scanned without a hint.
 const INTERVAL: Duration = Duration::from_secs(30);
-/// How often it is looked at where nothing can be watched: for new files, and for changes
-/// to those that are known.
+/// How often the folder is scanned if nothing can be watched: for new files, and for changes to
+/// known ones.
 const UNWATCHED: Duration = Duration::from_millis(250);
 const UNWATCHED_CHANGES: Duration = Duration::from_secs(2);
-/// How often a file is tried again that cannot be read for a reason that passes.
+/// How often tx retries a file that cannot be read for a passing reason.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
 
-/// How many files are told of at once.
+/// How many files are reported to the loop at once.
 const TOGETHER: usize = 64;
 
 /// What a scan looks at.
 #[derive(Clone, Copy)]
 enum Scan {
-    /// Every file, whether it has changed.
+    /// All files, new and changed.
     Everything,
-    /// Only whether there are files that were not there before.
+    /// Only files that were not there before.
     NewNames,
 }
 
-/// What is known of a file without reading it.
+/// The metadata that tells whether a file has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Stamp {
     inode: u64,
@@ -56,32 +56,31 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-/// The one that looks at files.
+/// The thread's data.
 pub(super) struct Looker {
     shared: Arc<Shared>,
-    /// `None`: files cannot be watched here, so they are found by scanning.
+    /// `None` if files cannot be watched here. Scans find them then.
     watcher: Option<RecommendedWatcher>,
     bus: PathBuf,
     run: PathBuf,
-    /// The folder that is watched, by its inode: another may have come in its place.
+    /// The inode of the watched folder. Another folder may have taken its place.
     watched: Option<u64>,
-    /// When the folder had changed last, as of the last scan.
+    /// The time of the folder's last change, as of the last scan.
     scanned: Option<SystemTime>,
-    /// What the journal knew at the start, until the first scan is over.
+    /// The files that the journal knew at the start. Emptied after the first scan.
     known: HashMap<u64, AcceptedFile>,
     seen: TakenFiles,
-    /// Names that have to stand for a while, and until when.
+    /// Files that have to be unchanged for a while, and until when.
     settling: BTreeMap<OsString, (Instant, Option<Stamp>)>,
-    /// Names whose rest is waited for, and until when.
+    /// Incomplete files, and how long tx waits for the rest.
     incomplete: BTreeMap<OsString, Instant>,
-    /// Names that could not be read for a reason that passes: when each is tried again, and
-    /// since when it is.
+    /// Files that cannot be read for a passing reason: the time of the next try, and of the first.
     unread: BTreeMap<OsString, (Instant, Instant)>,
-    /// When the folder is listed again, which could not be.
+    /// When to try again to list the folder, after that failed.
     scan_again: Option<Instant>,
-    /// Fences to be passed, and when at the latest.
+    /// Fences that are not passed yet, each with the latest time to pass it.
     fences: Vec<(u64, Instant)>,
-    /// What was found and not yet told.
+    /// What was found and not reported yet.
     found: Vec<Event>,
     begun: TurnStarts,
     inputs: mpsc::Sender<Input>,
@@ -115,12 +114,13 @@ impl Looker {
         }
     }
 
-    /// Look until it is stopped.
+    /// Look at files until the thread is stopped.
     pub(super) fn run(&mut self) {
         self.arm();
         self.scan(Scan::Everything);
         self.tell();
-        // What was written a moment ago has to stand: it belongs to what was there before.
+        // The first scan also waits for files that were written just now: they belong to what was
+        // there before.
         let mut first = Some(Instant::now() + PATIENCE);
         let mut tick = Instant::now() + INTERVAL;
         let (mut look, mut changes) = (Instant::now() + UNWATCHED, Instant::now());
@@ -154,7 +154,8 @@ impl Looker {
                 }
             }
             if Instant::now() >= tick {
-                // A change to a known file, unlike a new one, is only missed with others.
+                // Without a watcher's error, a change to a known file is only missed together with
+                // other events.
                 if scan.is_none() && self.may_have_changed() {
                     scan = Some(Scan::NewNames);
                 }
@@ -179,7 +180,7 @@ impl Looker {
             self.take_what_could_not_be_read();
             self.give_up_incomplete();
             self.tell();
-            // A link that stands for a while may be what a fence was raised for.
+            // A new hard link may be what a fence waits for.
             let fences = std::mem::take(&mut self.fences);
             let (passed, waiting) = fences
                 .into_iter()
@@ -191,21 +192,21 @@ impl Looker {
         }
     }
 
-    /// Does nothing have to stand any more? Somebody who goes on and on making links must
-    /// not hold up everybody else.
+    /// Whether no file has to be waited for any more. A process that keeps making links must not
+    /// delay everybody else.
     fn has_settled(&self, latest: Instant) -> bool {
         let settled =
             self.settling.is_empty() && self.unread.is_empty() && self.scan_again.is_none();
         settled || Instant::now() >= latest
     }
 
-    /// Watch the folder that is there now, its parent, which tells of its return, and the
-    /// folder of the fences. Also if it seems to be watched: a folder that is made again can
-    /// have the inode of the one before, and the end of that one ends the watch of its name.
+    /// Watch the bus, its parent (which reports its return) and the folder of the fences. This is
+    /// repeated even if the bus seems to be watched: a folder that was made again can have the same
+    /// inode, and the watch ended with the old one.
     fn arm(&mut self) {
         let inode = fs::metadata(&self.bus).map(|found| found.ino()).ok();
         let armed = self.watch();
-        // Without the folder there is nothing to watch, and its parent tells of it.
+        // Without the folder there is nothing to watch. Its parent reports its return.
         let watching = armed.is_ok() || inode.is_none();
         if self.shared.set_watching(watching) != watching {
             match &armed {
@@ -219,7 +220,7 @@ impl Looker {
         self.watched = inode.filter(|_| armed.is_ok());
     }
 
-    /// Watch what is to be watched; an error tells that the bus is not.
+    /// Set the watches. An error means that the bus is not watched.
     fn watch(&mut self) -> notify::Result<()> {
         let watcher = match &mut self.watcher {
             Some(watcher) => watcher,
@@ -232,17 +233,17 @@ impl Looker {
         };
         let parent = self.bus.parent().map(PathBuf::from);
         let mut armed = Ok(());
-        // The bus last: should it come only after that, its parent tells.
+        // The bus comes last: if it appears after that, its parent reports it.
         let folders = [parent, Some(self.run.clone()), Some(self.bus.clone())];
         for folder in folders.into_iter().flatten() {
-            // What was watched before may be gone, and is then forgotten already.
+            // The watch may already be gone with its folder.
             let _ = watcher.unwatch(&folder);
             armed = watcher.watch(&folder, RecursiveMode::NonRecursive);
         }
         armed
     }
 
-    /// Could something have come without a hint?
+    /// Whether something may have come without a hint.
     fn may_have_changed(&self) -> bool {
         let found = fs::metadata(&self.bus);
         let inode = found.as_ref().map(MetadataExt::ino).ok();
@@ -250,15 +251,15 @@ impl Looker {
         inode != self.watched || inode.is_none() || changed != self.scanned
     }
 
-    /// Has the folder another time on it than at the last scan?
+    /// Whether the folder's time differs from that of the last scan.
     fn has_another_time(&self) -> bool {
         let changed = fs::metadata(&self.bus).and_then(|found| found.modified());
         changed.ok() != self.scanned
     }
 
-    /// Look at every file of the folder that was not taken. One that stands since before
-    /// the journal took it in, and is finished, is the one that it knows; what was refused
-    /// may have been fixed, whatever the clock said, so it is read.
+    /// Look at every file that was not taken yet. A file that is older than its record in the
+    /// journal and finished is the known one, and is not read. A rejected file is always read: it
+    /// may have been fixed.
     fn scan(&mut self, of: Scan) {
         let folder = fs::metadata(&self.bus);
         if let Ok(folder) = &folder {
@@ -294,7 +295,7 @@ impl Looker {
                 continue;
             };
             let taken = self.known_as(&name);
-            // A time that lies ahead was written by a clock that was wrong.
+            // A time in the future was written by a wrong clock.
             let is_known = |t: &AcceptedFile| t.finished && t.at <= now && stamp.is_before(t.at);
             if self.is_seen(&name, &stamp) || taken.is_some_and(is_known) {
                 there.insert(hash, self.shared.hash(&stamp));
@@ -303,7 +304,7 @@ impl Looker {
             }
         }
         self.seen.set(there);
-        // In the order of their names, which begin with the time: as they were written.
+        // Names begin with the time, so this is the order in which they were written.
         new.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for (name, stamp) in new {
             match stamp.stands() {
@@ -311,7 +312,7 @@ impl Looker {
                 false => self.settle(name),
             }
         }
-        // A folder that changes right now may change again with the same time on it.
+        // A folder that is changing now may change again without a new time.
         let settled = |at: &SystemTime| at.elapsed().is_ok_and(|since| since > STANDS);
         self.scanned = before.ok().filter(settled);
     }
@@ -358,7 +359,7 @@ impl Looker {
         }
     }
 
-    /// Read a file and tell what it is, unless that was told.
+    /// Read a file and report it, unless this version was reported before.
     fn take(&mut self, name: OsString) {
         if is_candidate(&name)
             && let Some(stamp) = self.stamp(&name)
@@ -407,7 +408,7 @@ impl Looker {
             }
         };
         self.unread.remove(&name);
-        // Whoever writes to it now closes it some time, and it is looked at again.
+        // If somebody is writing to it, an event follows when it is closed, and it is read again.
         if self.stamp(&name) == Some(stamp) {
             self.see(&name, &stamp);
         }
@@ -417,11 +418,11 @@ impl Looker {
         }
     }
 
-    /// Tell the loop what was found. To wake it for each file would cost more than the file.
+    /// Report what was found. Waking the loop for each file would cost more than the file.
     fn tell(&mut self) {
         if !self.found.is_empty() {
             let found = std::mem::take(&mut self.found);
-            // If the loop is gone, the next one finds them again.
+            // If the loop has ended, the next start finds the files again.
             let _ = self.inputs.blocking_send(Input::Found(found));
         }
     }
@@ -436,7 +437,7 @@ impl Looker {
         })
     }
 
-    /// The file as the journal knew it at the start, which writes its name as text.
+    /// The journal's entry for this file at the start.
     fn known_as(&self, name: &OsStr) -> Option<&AcceptedFile> {
         let name = name.to_string_lossy();
         self.known.get(&self.shared.hash(&*name))
@@ -453,12 +454,13 @@ impl Looker {
 }
 
 impl Stamp {
-    /// Was it last changed well before this time? That of its inode cannot be set back.
+    /// Whether it was last changed well before this time. The change time of an inode cannot be set
+    /// back.
     fn is_before(&self, at: i64) -> bool {
         self.changed.0.saturating_mul(1000) + 2000 < at
     }
 
-    /// Has it not been written to for a while?
+    /// Whether it has been unchanged for a while.
     fn stands(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap_or_default();
@@ -470,7 +472,7 @@ impl Stamp {
     }
 }
 
-/// Could it be a message file?
+/// Whether this can be the name of a message file.
 fn is_candidate(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
     name.ends_with(b".md") && !name.starts_with(b".")

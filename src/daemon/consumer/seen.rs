@@ -1,17 +1,18 @@
-//! The files that were taken, by folder: a folder that another stood in for is known when it is back.
+//! The files that were taken, by folder. If the folder is replaced for a while and comes back, its
+//! files are still known.
 
 use std::collections::{HashMap, VecDeque};
 
-/// The hash of each name, and that of its stamp.
+/// The hash of each file name, with the hash of its stamp.
 pub(super) type StampByName = HashMap<u64, u64>;
 
-/// How many folders are remembered. While one is away, tx makes another for each message of its
-/// own that it has to write, and somebody may remove that one again.
+/// How many folders are remembered. While the real folder is away, tx makes another one for each of
+/// its own messages, and somebody may remove that again.
 const MOST: usize = 16;
 
-/// The files that were taken from the folder that is there now, and from those before it.
+/// The files that were taken from the current folder and from those before it.
 pub(super) struct TakenFiles {
-    /// The one that is there now comes first, and is always there.
+    /// The current folder comes first. There is always one.
     folders: VecDeque<FolderFiles>,
 }
 
@@ -28,7 +29,7 @@ impl TakenFiles {
         }
     }
 
-    /// The folder of this inode is there now.
+    /// Note that the folder with this inode is the current one.
     pub(super) fn enter(&mut self, inode: u64) {
         let now = &mut self.folders[0];
         if *now.inode.get_or_insert(inode) == inode {
@@ -44,7 +45,7 @@ impl TakenFiles {
         self.folders.truncate(MOST);
     }
 
-    /// These are all files of the folder that were taken.
+    /// Replace the list of taken files of the current folder.
     pub(super) fn set(&mut self, files: StampByName) {
         self.folders[0].files = files;
     }

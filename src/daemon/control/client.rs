@@ -1,4 +1,5 @@
-//! The verbs' side of the control socket. It blocks, and knows how long.
+//! The client side of the control socket, for the commands of tx. It blocks, and every wait has a
+//! limit.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -18,50 +19,50 @@ const START: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct Control {
     stream: BufReader<UnixStream>,
-    /// What has come of the next line.
+    /// The part of the next line that has arrived.
     line: Vec<u8>,
 }
 
-/// A connection that tells of every commit. As an iterator it ends with the daemon.
+/// A connection that reports every commit. As an iterator it ends when the daemon ends.
 #[derive(Debug)]
 pub struct Follow {
     control: Control,
-    /// The first that was heard, until it is told.
+    /// The first report, until it is returned.
     first: Option<u64>,
 }
 
-/// What was heard of the daemon.
+/// What the daemon reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// The journal has come to this record.
+    /// The number of the newest record in the journal.
     Seq(u64),
-    /// Nothing, for as long as one would wait.
+    /// Nothing came within the given time.
     Nothing,
-    /// It has ended.
+    /// The daemon has ended.
     End,
 }
 
-/// Why there is nobody to ask.
+/// Why no daemon can be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum NoDaemon {
-    /// None runs.
+    /// No daemon runs.
     #[error("no daemon runs here")]
     NotRunning,
-    /// One runs, and cannot be reached.
+    /// A daemon runs but cannot be reached.
     #[error("the daemon cannot be reached: {0}")]
     Unreachable(#[source] io::Error),
 }
 
-/// Why there is no answer. Whether it was done is not known.
+/// Why there is no answer. The request may or may not have been carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum NoAnswer {
-    /// It took too long.
+    /// The answer took too long.
     #[error("the daemon did not answer in time")]
     TimedOut,
     /// The daemon has ended.
     #[error("the daemon went away before it answered")]
     Gone,
-    /// It has no room for another who listens.
+    /// Too many clients are connected.
     #[error("{why}")]
     Refused {
         /// What the daemon said.
@@ -69,7 +70,7 @@ pub enum NoAnswer {
         /// What to do.
         hint: String,
     },
-    /// It answered something else.
+    /// The answer could not be understood.
     #[error("the daemon's answer cannot be read: {0}")]
     Garbage(String),
 }
@@ -95,7 +96,7 @@ impl Control {
                 error.kind(),
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
             );
-            // It may be about to listen.
+            // The daemon may be about to listen.
             match running(project) {
                 Some(_) if nobody && begun.elapsed() < START => sleep(Duration::from_millis(20)),
                 None if nobody => return Err(NoDaemon::NotRunning),
@@ -109,18 +110,18 @@ impl Control {
         let until = Some(Instant::now() + ANSWER);
         match self.send(request) {
             Ok(()) => self.reply(until),
-            // It may have said why before it let go.
+            // The daemon may have given a reason before it closed the connection.
             Err(error) => self.reply(until).map_err(|_| error),
         }
     }
 
-    /// Ask something that may take as long as it likes.
+    /// Ask something whose answer may take any time.
     pub fn wait(&mut self, request: &Request) -> Result<Reply, NoAnswer> {
         self.send(request)?;
         self.reply(None)
     }
 
-    /// Be told of every commit from now on.
+    /// Receive a report of every commit from now on.
     pub fn follow(mut self) -> Result<Follow, NoAnswer> {
         let first = match self.ask(&Request::Follow)? {
             Reply::Seq { seq } => Some(seq),
@@ -143,7 +144,7 @@ impl Control {
         sent.map_err(|error| no_answer(&error))
     }
 
-    /// The next line, until a time.
+    /// Read the next line, at most until that time.
     fn reply(&mut self, until: Option<Instant>) -> Result<Reply, NoAnswer> {
         loop {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
@@ -173,14 +174,14 @@ impl Control {
         }
     }
 
-    /// Is there another line already?
+    /// Whether another whole line has already arrived.
     fn has_line(&self) -> bool {
         self.stream.buffer().contains(&b'\n')
     }
 }
 
 impl Follow {
-    /// The newest commit, as soon as there is one that was not told.
+    /// Wait for a commit that was not reported before. Returns the newest one.
     pub fn heard(&mut self, within: Option<Duration>) -> Heard {
         let until = within.map(|within| Instant::now() + within);
         let mut heard = match self.first.take() {

@@ -1,21 +1,20 @@
-//! What is asked, as an order for the engine: with all that is known of what it is about.
+//! A request as a command for the engine, with the facts from the journal that the engine needs.
 
 use super::Request;
 use crate::engine::{Command, MessageNo, MessageRecord};
 use crate::journal::{Error, History, Store};
 use crate::model::{Address, did_you_mean};
 
-/// Why something is not done.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// What to do.
+    /// What the user can do about it.
     pub hint: String,
 }
 
-/// The order that a request is. The store has nothing pending: what is known of
-/// messages is what is durable.
+/// The engine command for a request. The store has nothing pending here, so all facts are durable.
 pub fn command_for(request: &Request, store: &Store) -> Result<Command, Refusal> {
     let history = store.history();
     match request {
@@ -122,7 +121,7 @@ fn at_core(number: u64, history: History) -> Result<MessageRecord, Refusal> {
     })
 }
 
-/// The first message of its run, if that is finished and another.
+/// The first message of its run, if that is another message and finished.
 fn first_of_run(facts: &MessageRecord, history: History) -> Result<Vec<MessageRecord>, Refusal> {
     let finished = |run: &MessageNo| *run != facts.number && history.state.message(*run).is_none();
     let Some(run) = facts.run.filter(finished) else {

@@ -1,8 +1,9 @@
-//! The control socket: what people and scripts ask of the daemon, a line of JSON each way.
+//! The control socket: what people and scripts ask of the daemon, one line of JSON in each
+//! direction.
 //!
-//! Only the user whose daemon it is may ask. Nobody who asks can hold anything up: a line
-//! has a length, an answer that is not read has a time, and whoever only listens is told
-//! the newest alone.
+//! Only the user who runs the daemon, and root, may ask. A client cannot hold anything up: a line
+//! has a maximum length, a client that does not read its answer is dropped, and a follower only
+//! gets the newest commit.
 
 mod client;
 mod commands;
@@ -26,37 +27,37 @@ const SOCKET: &str = "tx.sock";
 /// The longest line, in bytes.
 const LINE: usize = 64 * 1024;
 
-/// What can be asked.
+/// A request to the daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
 pub enum Request {
     /// End the daemon.
     Stop {
-        /// The agents too; else they go on.
+        /// End the agents too. Otherwise they keep running.
         #[serde(default)]
         kill_agents: bool,
     },
     /// Stop a worker.
     StopWorker {
-        /// Which.
+        /// The worker.
         worker: Address,
     },
-    /// Let a worker go on, with a new process.
+    /// Start a stopped worker again, with a new process.
     RestartWorker {
-        /// Which.
+        /// The worker.
         worker: Address,
     },
     /// Give a dead letter another chance.
     Retry {
-        /// Its number.
+        /// Its message number.
         letter: u64,
         /// Only the work of this member of a block.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u32>,
     },
-    /// Give a dead letter up.
+    /// Give up a dead letter.
     Drop {
-        /// Its number.
+        /// Its message number.
         letter: u64,
         /// Only the work of this member of a block.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,14 +65,14 @@ pub enum Request {
     },
     /// Decide on a permission request.
     Decide {
-        /// The process whose agent asks.
+        /// The process that asks.
         pane: AttemptId,
         /// The number of the request.
         request: u32,
-        /// The decision.
+        /// What the human decided.
         decision: Decision,
     },
-    /// Remember that the human has read these.
+    /// Note that the human has read these messages.
     Read {
         /// The numbers of messages in the inbox of core.
         messages: Vec<u64>,
@@ -80,38 +81,38 @@ pub enum Request {
     Hook {
         /// The process of the agent.
         pane: AttemptId,
-        /// What it was called with.
+        /// The data of the call.
         call: Box<HookCall>,
-        /// It waits for a text that wakes the agent.
+        /// This call waits for a text that wakes the agent.
         wake: bool,
     },
     /// Read the meshes again.
     Reload,
-    /// Tell of every commit from now on.
+    /// Report every commit from now on.
     Follow,
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 pub enum Reply {
-    /// It is done, and durable.
+    /// The request is carried out and durable.
     Done,
-    /// It is not done.
+    /// The request is refused.
     Refused {
-        /// Why.
+        /// The reason.
         why: String,
-        /// What to do.
+        /// What the user can do about it.
         hint: String,
     },
-    /// What a hook says to its agent CLI.
+    /// The answer to a hook call.
     Hook {
         /// Its output and exit code.
         output: HookOutput,
     },
-    /// The journal has come to this record.
+    /// The newest record of the journal.
     Seq {
-        /// Its place.
+        /// Its sequence number.
         seq: u64,
     },
 }

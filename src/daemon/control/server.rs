@@ -15,30 +15,30 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::{LINE, Reply, Request, SOCKET};
-use crate::daemon::attempt::is_of_an_attempt;
+use crate::daemon::attempt_processes::is_of_an_attempt;
 use crate::daemon::blocking::run_blocking;
 use crate::project::Project;
 
-/// How long somebody may be connected without asking anything.
+/// How long a client may be connected without asking anything.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How long an answer may wait to be read.
+/// How long a client may take to read an answer.
 const UNREAD: Duration = Duration::from_secs(5);
-/// How many may be connected at once, and how many of them may follow: there is always
-/// room for those who only ask.
+/// How many clients may be connected at once, and how many of them may follow. There is always room
+/// for clients that only ask.
 const CLIENTS: usize = 128;
 const FOLLOWERS: usize = 96;
 
 /// A request, and where its answer goes.
 #[derive(Debug)]
 pub struct Asked {
-    /// What is asked; never [`Request::Follow`], which is answered here.
+    /// The request; never [`Request::Follow`], which is answered here.
     pub request: Request,
-    /// For the answer. Whoever drops it has refused.
+    /// For the answer. Dropping it refuses the request.
     pub answer: oneshot::Sender<Reply>,
 }
 
-/// Make the socket of a project, in place of one that an earlier daemon has left. Only
-/// the holder of the lock may, within its runtime.
+/// Make the socket of a project, in place of one that an earlier daemon has left. Only the holder
+/// of the daemon's lock may do this, inside a tokio runtime.
 pub fn listen(project: &Project) -> io::Result<UnixListener> {
     stop_listening(project)?;
     let path = project.socket(SOCKET)?;
@@ -47,7 +47,7 @@ pub fn listen(project: &Project) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Remove the socket of a project. What is there and is no socket is somebody's.
+/// Remove the socket of a project. A file that is not a socket stays.
 pub fn stop_listening(project: &Project) -> io::Result<()> {
     let path = project.socket(SOCKET)?;
     match fs::symlink_metadata(&path) {
@@ -61,12 +61,12 @@ pub fn stop_listening(project: &Project) -> io::Result<()> {
     }
 }
 
-/// May this user ask something of a daemon of that one? Root could do it anyway.
+/// Whether this user may ask a daemon of that user. Root may: root could do everything anyway.
 pub fn may_ask(user: u32, daemon: u32) -> bool {
     user == daemon || user == 0
 }
 
-/// Attend to all who connect, until this is dropped.
+/// Serve all clients, until this future is dropped.
 pub async fn serve(
     listener: UnixListener,
     requests: mpsc::Sender<Asked>,
@@ -79,7 +79,7 @@ pub async fn serve(
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                // Too many open files, perhaps: that passes.
+                // Perhaps there are too many open files. That passes.
                 Err(error) => {
                     tracing::warn!(%error, "nobody can connect to the control socket");
                     sleep(Duration::from_millis(100)).await;
@@ -97,7 +97,7 @@ pub async fn serve(
             let pid = peer.pid();
             clients.spawn(attend(stream, pid, requests.clone(), commits.clone(), room));
         } else {
-            // Said at once or not at all: whoever floods must not be waited for.
+            // This is written at once or not at all: tx does not wait for a client that floods it.
             let mut line = serde_json::to_vec(&too_many("are connected")).unwrap_or_default();
             line.push(b'\n');
             let _ = stream.try_write(&line);
@@ -113,7 +113,7 @@ fn too_many(what: &str) -> Reply {
     }
 }
 
-/// One who asks, one line after the other.
+/// Serve one client, line by line.
 async fn attend(
     stream: UnixStream,
     pid: Option<i32>,
@@ -138,13 +138,13 @@ async fn attend(
                 | Request::Read { .. }
                 | Request::Reload),
             ) => ask(&requests, request).await,
-            // No agent decides on what it asks for.
+            // An agent must not decide on its own permission.
             Ok(Request::Decide { .. }) if is_agent(pid).await => Reply::Refused {
                 why: "only the human decides on permissions, and this is an agent's process".into(),
                 hint: "run `tx answer` in a terminal of your own".into(),
             },
             Ok(request @ Request::Decide { .. }) => ask(&requests, request).await,
-            // An agent CLI that is gone, or has its answer from elsewhere, waits no more.
+            // An agent CLI that has ended, or got its answer from elsewhere, no longer waits.
             Ok(request @ Request::Hook { .. }) => tokio::select! {
                 reply = ask(&requests, request) => reply,
                 _ = from.fill_buf() => return,
@@ -160,7 +160,7 @@ async fn attend(
     }
 }
 
-/// Does an agent ask this? Of one that cannot be told, nobody knows, so that it may be.
+/// Whether an agent asks this. If the client is unknown, it counts as an agent.
 async fn is_agent(pid: Option<i32>) -> bool {
     match pid.and_then(Pid::from_raw) {
         Some(pid) => run_blocking(move || is_of_an_attempt(pid)).await,
@@ -168,7 +168,7 @@ async fn is_agent(pid: Option<i32>) -> bool {
     }
 }
 
-/// A line, if a whole one comes and it is not too long.
+/// Read a line. `None` if it is not complete or too long.
 async fn read_line(from: &mut BufReader<OwnedReadHalf>) -> Option<Vec<u8>> {
     let mut line = Vec::new();
     let mut limited = from.take(LINE as u64 + 1);
@@ -188,7 +188,8 @@ async fn ask(requests: &mpsc::Sender<Asked>, request: Request) -> Reply {
     }
 }
 
-/// Tell of the newest commit, now and whenever there is another, until nobody listens.
+/// Report the newest commit, now and after each further commit, until the client closes the
+/// connection.
 async fn follow(
     mut from: BufReader<OwnedReadHalf>,
     mut to: OwnedWriteHalf,
@@ -206,7 +207,7 @@ async fn follow(
                     Err(_) => return,
                 },
                 read = from.fill_buf() => {
-                    // There is nothing more to ask; what comes all the same is passed over.
+                    // A follower asks nothing more. Anything it sends is ignored.
                     let bytes = read.map_or(0, <[u8]>::len);
                     if bytes == 0 {
                         return;
@@ -218,7 +219,7 @@ async fn follow(
     }
 }
 
-/// Was it written in time?
+/// Write a reply. False if the client did not take it in time.
 async fn write(to: &mut OwnedWriteHalf, reply: &Reply) -> bool {
     let Ok(mut line) = serde_json::to_vec(reply) else {
         return false;

@@ -1,4 +1,4 @@
-//! Linux: the kernel tells by pidfds, `/proc` and inotify.
+//! Linux: pidfds, `/proc` and inotify.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,9 +17,9 @@ use tokio::io::unix::AsyncFd;
 
 use super::FileEvent;
 
-/// How long a file has to stand unchanged if nobody saw that its writing was finished.
+/// How long a file has to be unchanged if its close was not seen.
 pub(in crate::daemon) const STANDS: Duration = Duration::from_millis(500);
-/// How often a process is looked at if there is no pidfd.
+/// How often a process is checked if there is no pidfd.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Wait until a process is gone.
@@ -32,7 +32,7 @@ pub(in crate::daemon) async fn gone(pid: Pid) {
     if let Ok(fd) = pidfd_open(pid, PidfdFlags::NONBLOCK)
         && let Ok(fd) = watched(fd)
     {
-        // A readable pidfd is a process that has ended.
+        // A pidfd becomes readable when its process has ended.
         if fd.readable().await.is_ok() {
             return;
         }
@@ -51,7 +51,7 @@ pub(in crate::daemon) fn all_processes() -> Vec<Pid> {
         .collect()
 }
 
-/// Does a process have this number? One that cannot be looked at does.
+/// Whether a process has this number. A process that cannot be looked at counts.
 pub(in crate::daemon) fn exists(pid: Pid) -> bool {
     match fs::metadata(format!("/proc/{pid}")) {
         Err(error) => error.kind() != ErrorKind::NotFound,
@@ -59,7 +59,7 @@ pub(in crate::daemon) fn exists(pid: Pid) -> bool {
     }
 }
 
-/// Has a process ended, so that it only waits for its parent to hear of it?
+/// Whether a process has ended and only waits for its parent (a zombie).
 pub(in crate::daemon) fn is_dead(pid: Pid) -> bool {
     fields(pid, |fields| fields.starts_with(['Z', 'X'])).unwrap_or(true)
 }
@@ -140,14 +140,14 @@ pub(in crate::daemon) fn this_program() -> io::Result<PathBuf> {
     Ok("/proc/self/exe".into())
 }
 
-/// See to it that this process does not outlive its parent.
+/// Make sure that this process does not outlive its parent.
 pub(in crate::daemon) fn tie_to_parent() -> io::Result<()> {
     Ok(rustix::process::set_parent_process_death_signal(Some(
         Signal::KILL,
     ))?)
 }
 
-/// What an event of the watcher says of a file. A hard link is only ever created.
+/// What an event of the watcher says about a file. A hard link only ever causes `Create`.
 pub(in crate::daemon) fn file_event(kind: EventKind) -> FileEvent {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write))
@@ -171,11 +171,11 @@ fn descriptors(pid: Pid) -> impl Iterator<Item = PathBuf> {
         .filter_map(|fd| Some(fd.ok()?.path()))
 }
 
-/// A field of what the kernel tells of a process. After the name, which may have anything
-/// in it: state, parent, group, session, terminal, the group that has the terminal.
+/// A field of `/proc/PID/stat`, counted after the name, which may contain anything: state, parent,
+/// group, session, terminal, the terminal's foreground group.
 fn stat(pid: Pid, field: usize) -> Option<Pid> {
     let pid: i32 = fields(pid, |fields| fields.split(' ').nth(field)?.parse().ok())??;
-    // -1 is nobody.
+    // -1 means no process.
     Pid::from_raw(pid.max(0))
 }
 

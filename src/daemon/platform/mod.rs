@@ -1,9 +1,10 @@
-//! What each operating system tells of processes, locks and files in its own way. Everything
-//! else in tx is plain POSIX.
+//! What differs between operating systems: processes, locks and file events. Everything else in tx
+//! is plain POSIX.
 //!
 //! `linux` asks the kernel (pidfd, `/proc`, close-after-write events). `portable` asks the crate
-//! `sysinfo` and the programs `ps` and `lsof`, and takes a file when its size and time stand
-//! still. It is for macOS, and the feature `portable` builds it on Linux, to be tested there.
+//! `sysinfo` and the programs `ps` and `lsof`, and takes a file when its size and time no longer
+//! change. It is for macOS. The feature `portable` builds it on Linux, so that it can be tested
+//! there.
 
 #[cfg(all(target_os = "linux", not(feature = "portable")))]
 mod linux;
@@ -23,18 +24,18 @@ pub(super) use portable::{
     this_program, tie_to_parent,
 };
 
-/// What an event of the watcher says of a file in a watched folder.
+/// What an event of the watcher says about a file in a watched folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileEvent {
-    /// It was written and closed, or moved here: it is whole.
+    /// It was closed after writing, or moved here: it is complete.
     Finished,
-    /// It is there, and may be only half written.
+    /// It exists, and may be incomplete.
     Appeared,
     #[cfg_attr(
         any(not(target_os = "linux"), feature = "portable"),
         expect(dead_code, reason = "only Linux tells when a file is closed")
     )]
-    /// Somebody writes to it, and another event follows when it is closed.
+    /// It is being written. Another event follows when it is closed.
     BeingWritten,
     /// Nothing that matters.
     Other,

@@ -1,5 +1,5 @@
-//! Any Unix, macOS above all. Nothing here is told by the kernel as it happens: ends of processes
-//! are found by looking, and a file is taken when it stands still.
+//! Any Unix, mainly macOS. There are no kernel events here: the end of a process is found by
+//! polling, and a file is taken when it no longer changes.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,12 +15,12 @@ use sysinfo::{ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, Upda
 
 use super::FileEvent;
 
-/// How long a file has to stand unchanged before it is taken.
+/// How long a file has to be unchanged before it is taken.
 pub(in crate::daemon) const STANDS: Duration = Duration::from_millis(100);
-/// How often a process is looked at.
+/// How often a process is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Wait until a process is gone. One that has ended and waits for its parent is gone too.
+/// Wait until a process is gone. A zombie is gone too.
 pub(in crate::daemon) async fn gone(pid: Pid) {
     while test_kill_process(pid).is_ok() && !is_dead(pid) {
         tokio::time::sleep(LOOK).await;
@@ -35,12 +35,12 @@ pub(in crate::daemon) fn all_processes() -> Vec<Pid> {
         .collect()
 }
 
-/// Does a process have this number? One that cannot be signalled does.
+/// Whether a process has this number. A process that cannot be signalled counts.
 pub(in crate::daemon) fn exists(pid: Pid) -> bool {
     test_kill_process(pid) != Err(rustix::io::Errno::SRCH)
 }
 
-/// Has a process ended, so that it only waits for its parent to hear of it?
+/// Whether a process has ended and only waits for its parent (a zombie).
 pub(in crate::daemon) fn is_dead(pid: Pid) -> bool {
     let status = one(pid, ProcessRefreshKind::nothing(), sysinfo::Process::status);
     matches!(
@@ -68,7 +68,7 @@ pub(in crate::daemon) fn session_of(pid: Pid) -> Option<Pid> {
 /// The process group in the foreground of the terminal of a process.
 pub(in crate::daemon) fn at_terminal_of(pid: Pid) -> Option<Pid> {
     let told = told_by("ps", ["-o", "tpgid=", "-p", &pid.to_string()])?;
-    // -1 is nobody.
+    // -1 means no process.
     Pid::from_raw(told.trim().parse::<i32>().ok()?.max(0))
 }
 
@@ -102,8 +102,8 @@ pub(in crate::daemon) fn program_of(pid: Pid) -> Option<PathBuf> {
     one(pid, with, |process| process.exe().map(Path::to_owned))?
 }
 
-/// The process of this user that has locked a file: one that has it open as a file. Whoever only
-/// has its working folder there has not.
+/// The process of this user that has locked a file: one that has it open as a file, not as its
+/// working folder.
 pub(in crate::daemon) fn lock_holder(path: &Path) -> Option<u32> {
     let user = rustix::process::getuid().as_raw().to_string();
     let arguments = ["-w", "-a", "-u", &user, "-Fpf", "--"].map(OsStr::new);
@@ -137,18 +137,18 @@ pub(in crate::daemon) fn path_of(file: &File) -> Option<PathBuf> {
     }
 }
 
-/// This program.
+/// The path of the tx program.
 pub(in crate::daemon) fn this_program() -> io::Result<PathBuf> {
     std::env::current_exe()
 }
 
-/// Nothing ties a process to its parent here. One that outlives it holds the lock of its
+/// A process cannot be tied to its parent here. One that outlives its parent holds the lock of its
 /// attempt, and is ended before the next attempt.
 pub(in crate::daemon) fn tie_to_parent() -> io::Result<()> {
     Ok(())
 }
 
-/// What an event of the watcher says of a file. That it was closed is never said.
+/// What an event of the watcher says about a file. There is no event for a close.
 pub(in crate::daemon) fn file_event(kind: EventKind) -> FileEvent {
     match kind {
         EventKind::Modify(ModifyKind::Name(RenameMode::To)) => FileEvent::Finished,
@@ -157,7 +157,7 @@ pub(in crate::daemon) fn file_event(kind: EventKind) -> FileEvent {
     }
 }
 
-/// What is told of processes; `None` where nothing can be known of any.
+/// What `sysinfo` knows about processes; `None` if it knows nothing.
 fn look_at(which: ProcessesToUpdate, with: ProcessRefreshKind) -> Option<System> {
     let mut system = System::new().ok()?;
     system.refresh_processes_specifics(which, false, with.without_tasks());
@@ -171,7 +171,7 @@ fn one<T>(pid: Pid, with: ProcessRefreshKind, of: impl Fn(&sysinfo::Process) -> 
         .map(of)
 }
 
-/// What a program of the system prints. It prints nothing where it finds nothing.
+/// The output of a system program; empty if it found nothing.
 fn told_by(
     program: &str,
     arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,

@@ -1,4 +1,5 @@
-//! What a program of a runtime takes: how it is watched, interrupted and passed texts on to.
+//! How tx deals with the program of a runtime: how it is watched and interrupted, and how texts
+//! reach it.
 
 use indexmap::IndexMap;
 
@@ -6,23 +7,23 @@ use crate::daemon::exit_patterns::{ExitPatterns, utc_offset};
 use crate::model::{Argument, HookMeaning, Mode, Runtime, UsageFormat};
 use crate::pane::Setup;
 
-/// How far apart two looks are that both find a program idle, in milliseconds: longer than a
-/// screen takes to be drawn.
+/// The time between two looks that both find a program idle, in milliseconds: longer than it takes
+/// to draw a screen.
 const APART: i64 = 500;
 
-/// What a program of a runtime takes.
+/// How tx deals with the program of a runtime.
 #[derive(Clone)]
 pub(in crate::daemon) struct Manner {
     pub(in crate::daemon) setup: Setup,
-    /// The keys that interrupt it; none: a signal.
+    /// The keys that interrupt it; if empty, a signal does.
     pub(in crate::daemon) interrupt: Vec<String>,
     /// What its hooks mean.
     pub(in crate::daemon) hooks: IndexMap<String, HookMeaning>,
-    /// The program that passes texts on to it.
+    /// The program that passes texts to it.
     pub(in crate::daemon) send: Vec<Argument>,
-    /// What its program says when it cannot go on.
+    /// What the program prints when it cannot go on.
     pub(in crate::daemon) exit_patterns: ExitPatterns,
-    /// How it reports what it uses.
+    /// How it reports its usage.
     pub(in crate::daemon) usage: Option<UsageFormat>,
 }
 

@@ -1,4 +1,5 @@
-//! Texts that another program passes on to an agent: handed to its queue, and known to be in it.
+//! Texts that another program puts into the queue of an agent CLI, and what tx knows about that
+//! queue.
 
 use std::fs;
 use std::process::Stdio;
@@ -12,11 +13,11 @@ use crate::daemon::queued::Queued;
 use crate::pane::{self, Saw, Text};
 use crate::runtime::{Values, fill};
 
-/// How long a program may take to pass a text on.
+/// How long that program may take.
 const SEND: Duration = Duration::from_secs(20);
 
 impl Process {
-    /// Have another program pass a text on.
+    /// Have the other program pass a text on.
     pub(super) async fn send(&mut self, text: &Text) -> pane::Pasted {
         let refused = |why: String| pane::Pasted::Refused(why);
         if let Some(turn) = text.turn
@@ -56,7 +57,7 @@ impl Process {
         }
     }
 
-    /// What it is to be started with may wait in the queue of its session.
+    /// Check whether the text of its first turn already waits in the queue of its session.
     pub(super) async fn await_queued(&mut self, start: &mut Start) {
         let Some(turn) = start
             .turn
@@ -76,7 +77,7 @@ impl Process {
         self.expect(start.queued.clone());
     }
 
-    /// The same for one that was found alive.
+    /// The same for a process that was found alive.
     pub(super) fn find_queued(&mut self, session: Option<&str>) {
         let queued = Queued::read(&self.world.run, &self.pane.worker, session);
         if self.expect(queued) {
@@ -92,7 +93,7 @@ impl Process {
         self.queued.is_some()
     }
 
-    /// Is a text in its queue already? If not it is about to be.
+    /// Whether a text is already in the queue. If not, note that it is about to be.
     fn is_in_queue(&mut self, turn: u32) -> bool {
         let Some(session) = self.session.clone() else {
             return false;
@@ -104,7 +105,8 @@ impl Process {
         let queued = match known {
             Some(mut queued) => {
                 queued.awaited_as(turn);
-                // The line in the queue names this file, which is to say what is true now.
+                // The queued line names this file. Write that file again: it has to say what is
+                // true now.
                 let _ = fs::copy(file, &queued.file);
                 queued
             }
@@ -115,7 +117,7 @@ impl Process {
         is_there
     }
 
-    /// What was in its queue has come.
+    /// Note that the agent has taken the text from its queue.
     pub(super) fn has_taken(&mut self, saw: &Saw) {
         let Saw::Hook(pane::Hook::TakenUp(Some(turn))) = saw else {
             return;

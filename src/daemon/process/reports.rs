@@ -1,4 +1,4 @@
-//! What a process tells the loop of itself.
+//! What the task of a process reports to the loop.
 
 use super::Process;
 use crate::daemon::Input;
@@ -6,12 +6,12 @@ use crate::engine::Event;
 use crate::model::Mode;
 use crate::pane::Report;
 
-/// How much of what an agent says last is kept, in characters.
+/// How many characters of an agent's last message are kept.
 const MOST_SAID: usize = 1_000;
 
 impl Process {
-    /// Tell what it has used, before the end of the turn that used it is told. A program that
-    /// stays keeps a transcript, one that lives for a turn prints it.
+    /// Report its usage before the end of the turn. A program that stays writes a transcript; one
+    /// that lives for a turn prints its usage.
     pub(super) async fn tell_usage(&mut self, ended: bool) {
         let Some(mut usage) = self.usage.take() else {
             return;
@@ -26,7 +26,7 @@ impl Process {
         }
     }
 
-    /// Tell what its agent said last, before the end of its turn is told.
+    /// Report the agent's last message before the end of the turn.
     pub(super) async fn tell_said(&mut self) {
         if let Some(said) = self
             .hooks
@@ -41,7 +41,7 @@ impl Process {
         }
     }
 
-    /// The session of its agent is known, or another than before.
+    /// Report the agent's session if it is new.
     pub(super) async fn tell_session(&mut self) {
         let known = self.hooks.session.clone();
         if let Some(session) = known.filter(|known| Some(known) != self.told_session.as_ref()) {
@@ -55,7 +55,7 @@ impl Process {
 
     pub(super) async fn tell(&mut self, report: Report) {
         let event = report.event(self.pane.clone(), self.session.clone());
-        // If the loop is gone, the next one finds out by itself.
+        // If the loop has ended, the next start finds out by itself.
         let _ = self.world.inputs.send(Input::Event(event)).await;
     }
 }

@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 
 use super::document::{Document, at};
 use super::raw::RawGuardrails;
-use super::resolve::{Scope, duration};
+use super::resolve::Scope;
+use super::scalars::duration;
 use super::shapes::{RawAmount, RawLimit};
 use crate::format::yaml::PathSegment;
 use crate::model::{

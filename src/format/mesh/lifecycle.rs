@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::document::{Document, at};
 use super::raw::RawLifecycle;
-use super::resolve::duration;
+use super::scalars::duration;
 use super::shapes::FlagOrMap;
 use crate::format::findings::found;
 use crate::format::yaml::PathSegment;

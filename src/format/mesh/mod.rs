@@ -4,6 +4,7 @@
 //! walks the routing table as a graph, `graph` draws it, `schema` describes it to
 //! editors. Few things keep a mesh from loading; all else is a warning.
 
+mod agents;
 mod document;
 mod edges;
 mod expression;
@@ -22,7 +23,9 @@ mod program;
 mod quality;
 mod raw;
 mod raw_workflow;
+mod rearmatter;
 mod resolve;
+mod scalars;
 mod schema;
 mod sessions;
 mod shapes;
@@ -32,6 +35,7 @@ mod tests;
 mod workflow_blocks;
 #[cfg(test)]
 mod workflow_tests;
+mod workspace;
 
 use std::ops::Range;
 

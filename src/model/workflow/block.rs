@@ -1,4 +1,4 @@
-//! Blocks and pools: who works side by side.
+//! Blocks and pools: agents that work in parallel.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use super::{StateName, VariableName};
 use crate::model::{Name, Target};
 
-/// Several members work side by side; a join gets their results.
+/// Several members work in parallel. A join gets their results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Block {
-    /// Where the config has it: `ensemble`, `parallelism[0]`, `fsm.states.S.ensemble`.
+    /// The place in the config: `ensemble`, `parallelism[0]`, `fsm.states.S.ensemble`.
     pub source: String,
-    /// What opens it; any one of these.
+    /// The conditions that open it; one is enough.
     pub opens_for: Vec<Opener>,
-    /// Who works, numbered from 0 in this order.
+    /// The members, numbered from 0 in this order.
     pub members: Members,
     /// Who gets the results.
     pub join: Join,
-    /// So many members must succeed, else the block is short.
+    /// How many members must succeed; with fewer, the block falls short.
     #[serde(default)]
     pub min: MinSuccesses,
     /// How long one member may work.
@@ -51,11 +51,11 @@ pub enum Opener {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Members {
-    /// One each.
+    /// One member for each of these.
     Each(Vec<Target>),
     /// One for each part of the opening message, these agents in rotation.
     PerPart(Vec<Target>),
-    /// So many of one agent.
+    /// Several members of one agent.
     Copies {
         /// The agent.
         agent: Target,
@@ -68,11 +68,11 @@ pub enum Members {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Count {
-    /// This many.
+    /// A fixed number.
     Number(u32),
     /// What the variable holds when the state is entered.
     Variable(VariableName),
-    /// Nothing usable is written: the state is not entered. The text as written.
+    /// The setting is invalid, so the state cannot be entered. This is its text.
     Bad(String),
 }
 
@@ -92,7 +92,7 @@ pub enum Join {
 pub enum MinSuccesses {
     /// Every member.
     All,
-    /// At least so many, or all if there are fewer.
+    /// At least this many, or all if there are fewer.
     Number(u32),
 }
 
@@ -110,9 +110,10 @@ pub enum Give {
     /// The whole message.
     #[default]
     Whole,
-    /// A part each if there are as many parts as members, else the whole.
+    /// One part for each member if the numbers match; otherwise the whole message.
     PartsIfMatching,
-    /// A part each; without parts the outcome is refused. The number expected, if one is.
+    /// One part for each member; an outcome without parts is rejected. The number is how many are
+    /// expected.
     Parts(Option<u32>),
 }
 
@@ -152,7 +153,7 @@ pub struct Pool {
     pub tiers: IndexMap<String, Tier>,
 }
 
-/// Some of the slots of an agent; what is `None` or empty is as the agent has it.
+/// Some of the slots of an agent. Settings that are `None` or empty are the agent's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tier {
     /// How many slots.
@@ -166,7 +167,7 @@ pub struct Tier {
 }
 
 impl Members {
-    /// The agents among which the members are, in order, each once.
+    /// The agents of the members, each once, in order.
     pub fn agents(&self) -> &[Target] {
         match self {
             Members::Each(agents) | Members::PerPart(agents) => agents,
@@ -176,10 +177,10 @@ impl Members {
 }
 
 impl Pool {
-    /// The most slots of an agent.
+    /// The maximum number of slots of an agent.
     pub const MAX: u32 = 64;
 
-    /// Is it the pool that every agent has?
+    /// Whether this is the default pool of one worker.
     pub fn is_single(&self) -> bool {
         self.count == 1 && self.tiers.is_empty()
     }
@@ -207,7 +208,7 @@ impl Default for Pool {
 }
 
 impl Default for MinSuccesses {
-    /// As a dispatcher row has it.
+    /// The settings of a dispatcher row.
     fn default() -> Self {
         MinSuccesses::Number(0)
     }

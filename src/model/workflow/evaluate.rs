@@ -1,7 +1,7 @@
-//! Values and conditions, evaluated: no shell, no clock, no order of a hash.
+//! Evaluates values and conditions, without shell, clock or hash order.
 //!
-//! What an agent wrote is only ever text here. A value that needs bash is not computed: it is
-//! handed back as a script, for a job that gets what agents wrote by its environment.
+//! What an agent wrote is never more than text here. A value that needs bash is not computed: it is
+//! returned as a script for a job, which gets the agent's texts through its environment.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -16,7 +16,7 @@ use super::{
 /// The longest text that a variable holds, in bytes.
 pub const MAX_TEXT: usize = 4 * 1024;
 
-/// What is known beside the variables: of the message that enters, or of the outcome.
+/// What expressions can read beside variables: facts about the entering message or the outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// Its outcome word.
@@ -25,45 +25,45 @@ pub struct Facts<'a> {
     pub state: &'a str,
     /// How often that state was entered.
     pub visit: u32,
-    /// The line for people.
+    /// The headline.
     pub headline: &'a str,
     /// The frontmatter.
     pub message: &'a Map<String, Value>,
     /// The rearmatter.
     pub rearmatter: &'a Map<String, Value>,
-    /// Names that are no variables: `workspace`, `MSG_ID`, `FSM_STATE` and so on.
+    /// Names that are not variables: `workspace`, `MSG_ID`, `FSM_STATE` and so on.
     pub environment: &'a [(String, String)],
 }
 
-/// What a variable holds, as text; `None`: there is no such variable.
+/// Looks up the text of a variable; `None` if there is no such variable.
 pub type Lookup<'a> = &'a dyn Fn(&VariableName) -> Option<String>;
 
-/// What a value is.
+/// The result of evaluating a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Evaluated<'a> {
     /// This text.
     Text(String),
-    /// What that variable holds, also if it refers to messages.
+    /// The content of that variable, even if it refers to messages.
     Copy(&'a VariableName),
     /// A reference to what the join of the ensemble got.
     EnsembleOutput,
-    /// What this script prints.
+    /// The output of this script.
     Script(&'a str),
-    /// It cannot be computed, so the variable is set to nothing.
+    /// It cannot be computed. The variable is set to empty.
     Failed(String),
 }
 
-/// A text as a variable takes it.
+/// The result of storing a text in a variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// What it holds now.
+    /// The stored text.
     pub text: String,
     /// What was wrong, for people.
     pub problem: Option<String>,
 }
 
 impl Expression {
-    /// The value, as far as no script is needed.
+    /// The value, unless a script is needed.
     pub fn evaluate<'a>(&'a self, facts: &Facts, variables: Lookup) -> Evaluated<'a> {
         match self {
             Expression::Text(parts) => match parts.as_slice() {
@@ -96,7 +96,7 @@ impl Expression {
     }
 }
 
-/// A text with what its variables hold; what has no such name is nothing.
+/// A text with its variables filled in. An unknown name becomes empty.
 pub fn filled(parts: &[TextPart], facts: &Facts, variables: Lookup) -> String {
     let text = |part: &TextPart| match part {
         TextPart::Literal(text) => text.clone(),
@@ -156,7 +156,7 @@ fn too_large() -> String {
     "the number is too large".into()
 }
 
-/// What a path leads to, as text.
+/// The field that a path points at, as text.
 fn at_path<'a>(root: &'a Map<String, Value>, path: &[PathStep]) -> Option<Cow<'a, str>> {
     let Some((first, rest)) = path.split_first() else {
         return (!root.is_empty()).then(|| Value::Object(root.clone()).to_string().into());
@@ -201,7 +201,7 @@ pub fn as_text(value: &Value) -> Cow<'_, str> {
 }
 
 impl Condition {
-    /// Does it hold?
+    /// Whether the condition holds.
     pub fn holds(&self, facts: &Facts, variables: Lookup) -> bool {
         match self {
             Condition::Constant(holds) => *holds,
@@ -237,7 +237,8 @@ impl Condition {
         })
     }
 
-    /// Does the outcome word decide it? Only such a condition applies to `error` and `blocked`.
+    /// Whether it depends on the outcome word. Only such a condition applies to `error` and
+    /// `blocked`.
     pub fn is_on_status(&self) -> bool {
         self.names().any(|name| name.as_str() == "status")
     }
@@ -274,8 +275,8 @@ fn ordered(left: &str, right: &str) -> Option<Ordering> {
     }
 }
 
-/// Is it a number in decimal form? Nothing else is kept in a numeric variable, since bash would
-/// run what stands in other texts (`a[$(cmd)]`) as soon as it calculates with them.
+/// Whether it is a number in decimal form. A numeric variable holds nothing else: in arithmetic,
+/// bash would run other texts, such as `a[$(cmd)]`.
 pub fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -284,7 +285,7 @@ pub fn is_number(text: &str) -> bool {
 }
 
 impl Variable {
-    /// What it holds after a text is given to it.
+    /// Store a text in it.
     pub fn take(&self, text: &str) -> Taken {
         let problem = |text: &str, problem: &str| Taken {
             text: text.into(),
@@ -319,8 +320,8 @@ impl VariableName {
     /// Names that conditions read from the outcome and the machine.
     pub const OF_THE_OUTCOME: [&'static str; 4] = ["status", "state", "visit", "headline"];
 
-    /// Is it a name that jobs do not get from a variable, because it means something else to
-    /// them or to the programs that they start?
+    /// Whether jobs do not get a variable of this name, because the name means something else to
+    /// them or to programs that they start.
     pub fn is_reserved(&self) -> bool {
         const NAMES: [&str; 11] = [
             "workspace",

@@ -1,4 +1,4 @@
-//! The rules of a machine: its states and what leads from one to the next.
+//! The rules of a machine: its states and transitions.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Block, Condition, Expression, TextPart, VariableName};
 use crate::model::Name;
 
-/// The workflow of a mesh (`fsm`). Each run that enters it has a machine of its own.
+/// The workflow of a mesh (`fsm`). Each run that enters it has its own machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineRules {
     /// The first state; `None`: unusable (TX0420), so tasks for the machine are parked.
@@ -17,7 +17,7 @@ pub struct MachineRules {
     /// Every variable that the context has or a `set` sets, with its first value.
     #[serde(default)]
     pub variables: IndexMap<VariableName, Variable>,
-    /// The transitions before the machine is parked.
+    /// The number of transitions before the machine is parked.
     #[serde(default = "MachineRules::default_max_steps")]
     pub max_steps: u32,
     /// The named scripts.
@@ -31,12 +31,12 @@ pub struct MachineRules {
 /// A variable of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variable {
-    /// What it holds at the beginning.
+    /// Its first value.
     pub first: String,
-    /// It holds a number or nothing.
+    /// It holds a number or is empty.
     #[serde(default)]
     pub numeric: bool,
-    /// What the agents are told of it.
+    /// What the agents are told about it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
@@ -53,19 +53,19 @@ pub struct StateName(String);
 pub struct StateRules {
     /// What it does.
     pub kind: StateKind,
-    /// What the agents are told of it.
+    /// What the agents are told about it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Agents that can be asked, and are given nothing.
+    /// Agents that can be asked, but get no work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub participants: Vec<Name>,
     /// Its outcome should have parts, for the ensemble after it.
     #[serde(default)]
     pub subtask: bool,
-    /// On the way in.
+    /// What happens on entry.
     #[serde(default)]
     pub entry: EntryRules,
-    /// On the way out. A last state has none, whatever the config says.
+    /// What happens on exit. A last state has no exit, even if the config has one.
     #[serde(default)]
     pub exit: ExitRules,
 }
@@ -95,7 +95,7 @@ pub enum StateKind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct EntryRules {
-    /// What must hold.
+    /// The gates that must pass.
     pub gates: StateGates,
     /// The variables that are set, in order.
     pub set: Vec<Assignment>,
@@ -107,15 +107,15 @@ pub struct EntryRules {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ExitRules {
-    /// What must hold.
+    /// The gates that must pass.
     pub gates: StateGates,
     /// The variables that are set, in order.
     pub set: Vec<Assignment>,
-    /// What is run, or the state itself.
+    /// The scripts to run, or the next state.
     pub run: ExitRun,
-    /// The ways out, in order.
+    /// The conditional transitions, in order.
     pub when: Vec<When>,
-    /// The way out if none of them holds.
+    /// The next state if no condition holds.
     pub default: Option<StateName>,
 }
 
@@ -123,7 +123,7 @@ pub struct ExitRules {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExitRun {
-    /// The next state, said outright.
+    /// The name of the next state.
     State(StateName),
     /// Scripts, in order; the last line that is a state name decides.
     Scripts(Vec<Script>),
@@ -141,24 +141,24 @@ pub struct Script {
 /// `name: value` of a `set`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Assignment {
-    /// The variable.
+    /// The variable that is set.
     pub name: VariableName,
-    /// What it is set to.
+    /// Its new value.
     pub value: Expression,
 }
 
-/// One way out of a state.
+/// A conditional transition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct When {
     /// As written, for people.
     pub text: String,
-    /// If this holds.
+    /// The condition.
     pub condition: Condition,
     /// The next state.
     pub target: StateName,
 }
 
-/// The gates of a way in or out.
+/// The gates of an entry or an exit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StateGates {
@@ -213,7 +213,7 @@ impl StateGates {
         self.everyone.iter().chain(own)
     }
 
-    /// Is there none?
+    /// Whether there are no gates.
     pub fn is_empty(&self) -> bool {
         self.everyone.is_empty() && self.agents.values().all(Vec::is_empty)
     }

@@ -11,7 +11,7 @@ use crate::model::Name;
 pub struct Manifest {
     /// The files, in the order of the config.
     pub entries: Vec<ManifestEntry>,
-    /// What is checked.
+    /// What is checked, and what happens if a file is missing.
     pub rules: ManifestRules,
 }
 
@@ -32,7 +32,7 @@ pub struct ManifestEntry {
     /// Kept between runs.
     #[serde(default)]
     pub persistent: bool,
-    /// Put before the message of its readers; else it is only listed.
+    /// Its content is put before the message of its readers; otherwise it is only listed.
     pub inject: bool,
     /// It is a folder.
     #[serde(default)]
@@ -53,36 +53,37 @@ pub enum ManifestPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ManifestRules {
-    /// Reads, before a turn.
+    /// Check the files that an agent reads, before its turn.
     pub before: bool,
-    /// Writes, after a turn.
+    /// Check the files that an agent writes, after its turn.
     pub after: bool,
     /// How often work is sent back for a missing file.
     pub max_retry: u32,
-    /// A missing file fails the work; else the agent is told.
+    /// A missing file fails the work; otherwise the agent is only told.
     pub strict: bool,
-    /// The agent is told.
+    /// Tell the agent about missing files.
     pub warning: bool,
 }
 
-/// What reports call the check of the files that work has to leave.
+/// The name, in reports, of the check of files that the work must have written.
 pub const MANIFEST_GATE: &str = "manifest";
 
-/// A look at a file of the manifest, as data: whoever can see files does it.
+/// A check of a file of the manifest, as data. The daemon performs it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ManifestCheck {
     /// Its name for people.
     pub id: String,
     /// Its path from the project's root; `$workspace` is the run's workspace.
     pub path: String,
-    /// It has to be changed since the run began.
+    /// It must have changed since the run began.
     pub fresh: bool,
     /// Who writes it.
     pub writers: Vec<Name>,
 }
 
 impl Manifest {
-    /// The reads to look at before a turn of an agent, given who has finished work in this run.
+    /// The files to check before an agent's turn, given the agents that have finished work in this
+    /// run.
     pub fn checks_before(&self, agent: &Name, finished: &[Name]) -> Vec<ManifestCheck> {
         let reads = self.entries.iter().filter(|_| self.rules.before);
         let reads = reads.filter(|entry| entry.reads.contains(agent));
@@ -90,13 +91,13 @@ impl Manifest {
             [] => entry.persistent,
             writers => writers.iter().any(|writer| finished.contains(writer)),
         };
-        // What an earlier run left is as good to a reader; only what is written now must be new.
+        // A reader may use a file of an earlier run; only written files must be new.
         reads.filter(due).map(|entry| entry.check(false)).collect()
     }
 
-    /// The writes to look at after a turn of an agent.
+    /// The files to check after an agent's turn.
     pub fn checks_after(&self, agent: &Name) -> Vec<ManifestCheck> {
-        // What is neither enforced nor told need not be looked at.
+        // A check that has no effect is left out.
         let rules = self.rules;
         let is_checked = rules.after && (rules.strict || rules.warning);
         let writes = self.entries.iter().filter(|_| is_checked);
@@ -104,7 +105,7 @@ impl Manifest {
         writes.map(|entry| entry.check(!entry.persistent)).collect()
     }
 
-    /// The workspace of a mesh that names none.
+    /// The workspace of a mesh that does not name one.
     pub fn default_workspace(mesh: &Name) -> String {
         format!(".ai/tx/workspaces/{mesh}")
     }
@@ -118,12 +119,12 @@ impl Manifest {
         }
     }
 
-    /// Is there none?
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Need it not be stored?
+    /// Whether it need not be stored.
     pub fn is_default(&self) -> bool {
         *self == Manifest::default()
     }

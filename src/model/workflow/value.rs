@@ -16,13 +16,13 @@ pub struct VariableName(String);
 pub enum Expression {
     /// Text, a number or a flag, with variables in it.
     Text(Vec<TextPart>),
-    /// Whole numbers.
+    /// A calculation with whole numbers.
     Arithmetic(Arithmetic),
     /// A field of the message or its rearmatter.
     Path {
         /// Where to look.
         source: PathSource,
-        /// The way to the field.
+        /// The path to the field.
         path: Vec<PathStep>,
         /// The value if the field is absent or null.
         otherwise: Option<String>,
@@ -37,9 +37,9 @@ pub enum Expression {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TextPart {
-    /// As it is.
+    /// Literal text.
     Literal(String),
-    /// What the variable holds; also `workspace`, which is no variable.
+    /// The content of a variable, or `workspace`, which is not a variable.
     Variable(VariableName),
 }
 
@@ -49,11 +49,11 @@ pub enum TextPart {
 pub enum Arithmetic {
     /// A number.
     Number(i64),
-    /// What the variable holds.
+    /// The content of a variable.
     Variable(VariableName),
-    /// The negative of it.
+    /// The negative of a value.
     Negative(Box<Arithmetic>),
-    /// Two, combined.
+    /// Two values, combined.
     Combine(Box<Arithmetic>, Operator, Box<Arithmetic>),
 }
 
@@ -87,13 +87,13 @@ pub enum PathSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathStep {
-    /// A field.
+    /// A field of a map.
     Key(String),
     /// An item of a list, from 0; negative from its end.
     Index(i64),
 }
 
-/// When a way out of a state is taken.
+/// When a transition is taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
@@ -103,7 +103,7 @@ pub enum Condition {
     Compare {
         /// Usually a name.
         left: Operand,
-        /// How.
+        /// How they are compared.
         comparison: Comparison,
         /// Usually a text.
         right: Operand,
@@ -116,9 +116,9 @@ pub enum Condition {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operand {
-    /// What has this name.
+    /// The value of a name.
     Name(VariableName),
-    /// This text.
+    /// A literal text.
     Text(String),
 }
 

@@ -1,19 +1,26 @@
 //! The gates of a mesh: from `rearmatter`, `quality` and `lifecycle.post`, in the shapes that
 //! people write.
+//!
+//! [`programs`] reads gates that run programs, [`evaluations`] those that an agent judges. Nothing
+//! here runs a gate.
+
+mod evaluations;
+mod programs;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
 use super::document::{Document, at};
 use super::raw::{RawLifecycle, RawRearmatterRules};
-use super::resolve::duration;
+use super::scalars::duration;
 use super::shapes::RawRearmatter;
 use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
 use crate::model::{
-    Accuracy, Agent, Check, Code, Evaluation, Gate, Name, OnGateError, OutcomeWord, Program,
-    RearmatterCheck, Seconds, did_you_mean,
+    Accuracy, Agent, Check, Code, Gate, Name, OnGateError, OutcomeWord, Program, RearmatterCheck,
+    Seconds, did_you_mean,
 };
+use evaluations::{JUDGED, PREFLIGHT};
 
 /// The settings that `quality` and `quality.AGENT` may have.
 const SETTINGS: [&str; 15] = [
@@ -33,35 +40,6 @@ const SETTINGS: [&str; 15] = [
     "gate_error",
     "evaluator",
 ];
-/// The gates that an evaluator judges, and what it is told first.
-const JUDGED: [(&str, &str); 4] = [
-    (
-        "checklist",
-        "Check the work below against every item. It passes only if each item is met.",
-    ),
-    (
-        "rubric",
-        "Grade the work below by these criteria, with a score from 0.0 to 1.0.",
-    ),
-    (
-        "adversarial",
-        "Try to refute the work below: look for what is wrong, missing or untested. It passes only if you find nothing serious.",
-    ),
-    (
-        "summarizer",
-        "Summarize the work below for the human in a few sentences, as `findings`. It fails if it does not do what the task asks.",
-    ),
-];
-/// What every evaluator is told last.
-const ANSWER: &str = "The task and the work follow. Answer with one message, `status: complete`, that ends with\n\n    ---\n    verdict: pass        # or fail\n    score: 0.9           # from 0.0 to 1.0\n    findings: []         # what is wrong, an item each\n    ---";
-/// The gate that comes before the work, and what its evaluator is told.
-const PREFLIGHT: &str = "preflight";
-const BEFORE_THE_WORK: &str = "The work below is not done yet. Say what it must fulfil to be good: criteria that can be checked, each in one line.";
-const ANSWER_CRITERIA: &str = "The task follows. Answer with one message, `status: complete`, that ends with\n\n    ---\n    criteria:            # a line each\n      - every test passes\n    ---";
-/// How long a command may take, and an evaluator with what waits for it.
-const COMMAND_TIME: Seconds = Seconds(600);
-const EVALUATION_TIME: Seconds = Seconds(1800);
-
 /// What gates are read from.
 pub(super) struct Sources<'a> {
     pub(super) rearmatter: Option<&'a RawRearmatter>,
@@ -267,6 +245,14 @@ impl GateReader<'_, '_, '_> {
         }
     }
 
+    fn time(&mut self, at: &[PathSegment], value: Option<&Value>) -> Option<Seconds> {
+        let text = match value? {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        duration(self.document, at, &text)
+    }
+
     fn agent(&mut self, at: &[PathSegment], value: &Value) -> Option<Name> {
         let name = value.as_str().and_then(|text| text.parse::<Name>().ok());
         let name = name.filter(|name| self.agents.contains_key(name));
@@ -274,34 +260,6 @@ impl GateReader<'_, '_, '_> {
             self.wrong(at, "an agent of this mesh", value);
         }
         name
-    }
-
-    /// Commands that have to exit with 0: a list, or a map that has one.
-    fn deterministic(&mut self, at: &[PathSegment], value: &Value) -> Option<Check> {
-        let (list, rest) = match value {
-            Value::Object(map) => (
-                map.get("commands").cloned().unwrap_or_default(),
-                map.clone(),
-            ),
-            other => (other.clone(), Map::new()),
-        };
-        let Value::Array(all) = &list else {
-            self.wrong(at, "a list of commands", value);
-            return None;
-        };
-        let mut programs = Vec::new();
-        for (index, one) in all.iter().enumerate() {
-            let shell = rest.get("shell") == Some(&Value::Bool(true));
-            let at = [at, &[PathSegment::from(index)]].concat();
-            let Some(mut program) = self.program(&at, one, shell) else {
-                continue;
-            };
-            if let Some(time) = self.time(&at, rest.get("timeout")) {
-                program.timeout = time;
-            }
-            programs.push(program);
-        }
-        (!programs.is_empty()).then_some(Check::Commands(programs))
     }
 
     fn accuracy(&mut self, at: &[PathSegment], value: &Value) -> Option<Check> {
@@ -321,122 +279,6 @@ impl GateReader<'_, '_, '_> {
                 .unwrap_or(0.0),
             verified: map.get("verified") == Some(&Value::Bool(true)),
         }))
-    }
-
-    /// Gates of the user's own: one, or a list, each with `run` and a name.
-    fn commands(&mut self, at: &[PathSegment], agent: Option<&Name>, value: &Value) {
-        let one = [value.clone()];
-        let is_argv = |all: &[Value]| all.iter().all(Value::is_string);
-        let all: &[Value] = match value {
-            Value::Array(all) if !is_argv(all) => all,
-            Value::Array(_) | Value::Object(_) | Value::String(_) => &one,
-            other => return self.wrong(at, "a command", other),
-        };
-        for (index, one) in all.iter().enumerate() {
-            let at = match value {
-                Value::Array(_) => [at, &[PathSegment::from(index)]].concat(),
-                _ => at.to_vec(),
-            };
-            let Some(program) = self.program(&at, one, false) else {
-                continue;
-            };
-            let name = one.get("name").and_then(Value::as_str).map(str::to_owned);
-            let name = name
-                .or_else(|| program.run.first().cloned())
-                .unwrap_or_default();
-            self.add(&name, agent, Some(Check::Command(program)));
-        }
-    }
-
-    /// A program: a list of arguments, a text that is split at spaces, or a map with `run`.
-    fn program(&mut self, at: &[PathSegment], value: &Value, shell: bool) -> Option<Program> {
-        let (run, shell, timeout) = match value {
-            Value::Object(map) => {
-                let shell = map.get("shell") == Some(&Value::Bool(true));
-                (
-                    map.get("run").cloned().unwrap_or_default(),
-                    shell,
-                    map.get("timeout"),
-                )
-            }
-            other => (other.clone(), shell, None),
-        };
-        let run = match &run {
-            Value::String(text) if shell => Some(vec![text.clone()]),
-            Value::String(text) => shlex::split(text),
-            Value::Array(all) if !all.is_empty() => Some(texts(Some(&Value::Array(all.clone())))),
-            _ => None,
-        };
-        let Some(run) = run.filter(|run| !run.is_empty()) else {
-            self.wrong(at, "a command, such as [cargo, test]", value);
-            return None;
-        };
-        let timeout = self.time(at, timeout).unwrap_or(COMMAND_TIME);
-        Some(Program {
-            run,
-            shell,
-            timeout,
-        })
-    }
-
-    fn time(&mut self, at: &[PathSegment], value: Option<&Value>) -> Option<Seconds> {
-        let text = match value? {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        duration(self.document, at, &text)
-    }
-
-    /// A gate that an agent judges.
-    fn judged(&mut self, at: &[PathSegment], agent: Option<&Name>, kind: &str, value: &Value) {
-        let nothing = Map::new();
-        let (map, items) = match value {
-            Value::Object(map) => (map, map.get("items").or(map.get("criteria"))),
-            Value::Array(_) => (&nothing, Some(value)),
-            Value::Bool(true) | Value::Null => (&nothing, None),
-            Value::Bool(false) => return,
-            other => return self.wrong(at, "a map", other),
-        };
-        let evaluator = match map.get("evaluator").or(map.get("agent")) {
-            Some(name) => self.agent(&[at, &[PathSegment::from("evaluator")]].concat(), name),
-            None => self.evaluator.clone(),
-        };
-        let Some(evaluator) = evaluator else {
-            let message = format!("quality.{kind} has no evaluator: it checks nothing");
-            let hint = "name an agent of the mesh: `evaluator: NAME`";
-            return self.document.about_key(Code::WrongShape, at, message, hint);
-        };
-        let told = JUDGED
-            .iter()
-            .find(|(name, _)| *name == kind)
-            .map_or(BEFORE_THE_WORK, |(_, told)| told);
-        let mut instructions = told.to_owned();
-        if let Some(items) = items {
-            instructions += "\n\n";
-            instructions += &listed(items);
-        }
-        if let Some(more) = map.get("prompt").and_then(Value::as_str) {
-            instructions += &format!("\n\n{more}");
-        }
-        let (answer, words) = match kind == PREFLIGHT {
-            true => (ANSWER_CRITERIA, false),
-            false => (ANSWER, true),
-        };
-        instructions += &format!("\n\n{answer}");
-        let timeout = self.time(at, map.get("timeout")).unwrap_or(EVALUATION_TIME);
-        let check = Check::Evaluation(Evaluation {
-            evaluator,
-            instructions,
-            min_score: map
-                .get("threshold")
-                .or(map.get("min_score"))
-                .and_then(Value::as_f64),
-            timeout,
-        });
-        self.add(&format!("quality:{kind}"), agent, Some(check));
-        if !words && let Some(gate) = self.gates.last_mut() {
-            gate.words.clear();
-        }
     }
 
     /// `lifecycle` names gates; one that `quality` has settings for is there already.
@@ -474,6 +316,7 @@ impl GateReader<'_, '_, '_> {
     }
 }
 
+/// The texts of a list; a number or a flag as it is written.
 fn texts(value: Option<&Value>) -> Vec<String> {
     let all = value.and_then(Value::as_array).into_iter().flatten();
     let text = |one: &Value| match one {
@@ -481,28 +324,4 @@ fn texts(value: Option<&Value>) -> Vec<String> {
         other => other.to_string(),
     };
     all.map(text).collect()
-}
-
-/// Criteria as a list for people.
-fn listed(items: &Value) -> String {
-    let lines: Vec<String> = match items {
-        Value::Array(_) => texts(Some(items))
-            .iter()
-            .map(|item| format!("- {item}"))
-            .collect(),
-        Value::Object(map) => map
-            .iter()
-            .map(|(name, value)| {
-                format!(
-                    "- {name}: {}",
-                    value
-                        .as_str()
-                        .map_or_else(|| value.to_string(), str::to_owned)
-                )
-            })
-            .collect(),
-        Value::String(text) => vec![text.clone()],
-        other => vec![other.to_string()],
-    };
-    lines.join("\n")
 }

@@ -1,0 +1,81 @@
+//! The processes of an attempt, found from outside: by its lock, by a mark in their environment, and
+//! by the session of its wrapper.
+//!
+//! One way alone is not enough: a launcher may close the lock, and a program may leave its session.
+//! What to do with the processes is up to the caller.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::Pid;
+
+use super::attempt::{Attempt, AttemptLock};
+use super::platform::{
+    all_processes, environment_of, exists, is_dead, open_files, parent_of, processes_with,
+};
+use super::signals::of_session;
+
+/// The variable that every process of an attempt inherits. Its value is the folder of the attempt.
+pub(super) const MARK: &str = "TX_ATTEMPT";
+
+impl Attempt {
+    /// The processes that hold its lock.
+    pub(super) fn holders(&self) -> Vec<Pid> {
+        let lock = self.own_lock().unwrap_or(AttemptLock::Gone);
+        match (lock, self.wrapper()) {
+            (AttemptLock::Own(_), _) => processes_with(&self.lock_file()),
+            (AttemptLock::Forged, Some(wrapper)) => of_session(wrapper),
+            (AttemptLock::Forged, None) | (AttemptLock::Gone, _) => Vec::new(),
+        }
+    }
+
+    /// Every process of it that still runs.
+    pub(super) fn remains(&self) -> Vec<Pid> {
+        let own = rustix::process::getpid();
+        let mut found = self.holders();
+        found.extend(processes_marked(self.folder()));
+        found.extend(self.in_its_session());
+        found.retain(|pid| *pid != own && !is_dead(*pid));
+        found
+    }
+
+    /// The processes in the session of its wrapper. If a process has the wrapper's number, the number
+    /// was given to another process since, and the session is not this attempt's.
+    fn in_its_session(&self) -> Vec<Pid> {
+        let Some(wrapper) = self.wrapper() else {
+            return Vec::new();
+        };
+        match exists(wrapper) {
+            true => Vec::new(),
+            false => of_session(wrapper),
+        }
+    }
+}
+
+/// The processes that were started with the mark of an attempt.
+fn processes_marked(folder: &Path) -> Vec<Pid> {
+    let mut mark = OsString::from(format!("{MARK}="));
+    mark.push(folder);
+    let mut all = all_processes();
+    all.retain(|pid| environment_of(*pid).contains(&mark));
+    all
+}
+
+/// Whether a process belongs to any attempt: it or one of its ancestors was started with a mark, or
+/// has the lock of an attempt open.
+pub(super) fn is_of_an_attempt(pid: Pid) -> bool {
+    let mark = format!("{MARK}=").into_bytes();
+    let is_marked = |pid: Pid| {
+        let variables = environment_of(pid);
+        variables
+            .iter()
+            .any(|one| one.as_bytes().starts_with(&mark))
+    };
+    let is_lock =
+        |file: &PathBuf| file.ends_with("lock") && file.to_string_lossy().contains("/.ai/tx/run/");
+    let ancestors = std::iter::successors(Some(pid), |pid| parent_of(*pid));
+    // A limit in case of a circle: no process has so many ancestors.
+    let mut ancestors = ancestors.take(100);
+    ancestors.any(|pid| is_marked(pid) || open_files(pid).iter().any(is_lock))
+}

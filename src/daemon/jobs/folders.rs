@@ -1,0 +1,57 @@
+//! Where jobs have their folders: `_jobs/OWNER/BATCH/INDEX` below the folder for what runs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::attempt::Attempt;
+use crate::engine::JobOwner;
+
+/// The folder of all jobs. A mesh cannot have this name.
+const JOBS: &str = "_jobs";
+/// How many older batches of an owner are kept for people to look at.
+const KEPT_BATCHES: u32 = 3;
+
+/// The folder of an owner, with a folder for each of its batches.
+pub(super) fn of_owner(run: &Path, owner: &JobOwner) -> PathBuf {
+    let jobs = run.join(JOBS);
+    match owner {
+        JobOwner::Worker(worker) => {
+            let mesh = jobs.join("worker").join(worker.mesh.as_str());
+            mesh.join(worker.agent.as_str())
+        }
+        JobOwner::Machine(id) => {
+            let mesh = jobs.join("machine").join(id.mesh.as_str());
+            mesh.join(id.begun.0.to_string())
+        }
+        JobOwner::Run(run) => jobs.join("run").join(run.0.to_string()),
+        JobOwner::Block(block) => jobs.join("block").join(block.0.to_string()),
+    }
+}
+
+/// Every program of every job that has left a folder.
+pub(super) fn attempts(run: &Path) -> Vec<Attempt> {
+    attempts_below(&run.join(JOBS))
+}
+
+fn attempts_below(folder: &Path) -> Vec<Attempt> {
+    let attempt = Attempt::at(folder);
+    if attempt.has_launch_spec() {
+        return vec![attempt];
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders
+        .flat_map(|entry| attempts_below(&entry.path()))
+        .collect()
+}
+
+/// Remove the folders of batches that are older than the last few before `job`. A folder that
+/// cannot be removed only takes up room.
+pub(super) fn remove_old_batches(owner: &Path, job: u32) {
+    for entry in fs::read_dir(owner).into_iter().flatten().flatten() {
+        let number = entry.file_name().to_string_lossy().parse::<u32>();
+        if number.is_ok_and(|number| number.saturating_add(KEPT_BATCHES) < job) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
