@@ -4,16 +4,30 @@
 //! runs it, a little of everything runs once and nothing is judged.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
-use tx::engine::{Event, MessageRecord};
+use tx::engine::{Event, LoadedMesh, MessageRecord, Traits};
 use tx::journal::{Entry, Journal, Reader, Store};
+use tx::model::Mode;
 
 /// How many share a commit.
 const BATCH: usize = 64;
 const BODY: &str = r#"{"from":"dev-review/tester","to":"dev-review/reviewer","id":"login-redirect-tested-3","status":"complete"}"#;
+
+/// How long `tx status` may take with 200 runs under way.
+const STATUS: Duration = Duration::from_millis(100);
+const FLOW: &str = "mesh: flow
+agents: [{ name: worker, prompt: p, run: cat, mode: pane, count: 8 }]
+fsm:
+  initial: build
+  context: { round: 0 }
+  states:
+    build: { agents: [worker], entry: { set: { round: $((round + 1)) } }, exit: { default: done } }
+    done: {}
+";
 
 fn main() {
     let judged = std::env::args().any(|arg| arg == "--bench");
@@ -32,10 +46,72 @@ fn main() {
     );
     fold(if judged { 1_000_000 } else { 1000 });
     take(if judged { 100 } else { 2 });
-    if judged && speed < 0.5 {
+    let status = status(if judged { 200 } else { 2 }, if judged { 11 } else { 1 });
+    if judged && (speed < 0.5 || status > STATUS) {
         eprintln!("error: a limit was not kept");
         std::process::exit(1);
     }
+}
+
+/// `tx status` with runs of a machine under way, as a person calls it: from the start of the
+/// program to its end.
+fn status(runs: usize, rounds: usize) -> Duration {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let config = folder.path().join("meshes/flow/config.yaml");
+    let journal = folder.path().join(".ai/tx/state/journal.db");
+    for path in [&config, &journal] {
+        let parent = path.parent().expect("it is in a folder");
+        std::fs::create_dir_all(parent).expect("it is ours");
+    }
+    std::fs::write(&config, FLOW).expect("it is ours");
+    let (mut store, _) = Store::open(&journal).expect("a journal is begun");
+    let mesh = tx::format::mesh::parse(FLOW.as_bytes()).mesh;
+    let traits = Traits {
+        mode: Mode::Pane,
+        prints: false,
+        resumes: true,
+        starts_with_turn: false,
+    };
+    let loaded = LoadedMesh {
+        mesh: mesh.expect("the mesh loads"),
+        text: FLOW.into(),
+        traits: vec![traits],
+    };
+    let loaded = Event::MeshLoaded(Box::new(loaded));
+    store.apply(0, loaded).expect("it is taken in");
+    for n in 0..runs {
+        let arrived = serde_json::json!({"arrived": {
+            "path": format!("{n}.md"), "hash": n.to_string(), "text": "Do it", "body": {"start": 0, "end": 5},
+            "envelope": {
+                "from": "core/core", "to": ["flow/dispatch"], "id": format!("task-{n}"),
+                "headline": "Do it", "timestamp": "2026-01-02T03:04:05Z", "in_reply_to": [],
+                "headless": false, "inject_response": false, "priority": "normal", "extra": {},
+            },
+        }});
+        let arrived = serde_json::from_value(arrived).expect("it is an event");
+        store.apply(0, arrived).expect("it is taken in");
+    }
+    let _ = store.commit().expect("it is durable");
+    assert_eq!(
+        store.state().machines().count(),
+        runs,
+        "each run has a machine"
+    );
+    drop(store);
+    let mut times = Vec::new();
+    for _ in 0..rounds {
+        let mut tx = Command::new(env!("CARGO_BIN_EXE_tx"));
+        tx.arg("-C").arg(folder.path()).arg("status");
+        let began = Instant::now();
+        let output = tx.output().expect("tx runs");
+        times.push(began.elapsed());
+        let said = String::from_utf8_lossy(&output.stdout);
+        let shown = said.lines().filter(|line| line.contains("  build  step 1"));
+        assert_eq!(shown.count(), runs, "{said}");
+    }
+    let took = median(times);
+    println!("tx status with {runs} runs under way: {took:.1?}, of at most {STATUS:?}");
+    took
 }
 
 fn in_folder(run: impl FnOnce(&Path) -> Duration) -> Duration {

@@ -239,6 +239,8 @@ fn sender(draft: &Draft, agent: Option<&str>, directory: &Directory) -> Result<A
             return Err(Refused::new("from: expected mesh/agent").because(Reason::Usage));
         }
     };
+    // A numbered worker may have lost its number by a change of its mesh since it was started.
+    let ended = agent.as_ref().map(Address::without_slot);
     let sender = match (agent, named) {
         (Some(agent), Some(named)) if agent != named => {
             return Err(Refused::new(format!(
@@ -248,7 +250,7 @@ fn sender(draft: &Draft, agent: Option<&str>, directory: &Directory) -> Result<A
         (Some(agent), _) => agent,
         (None, named) => named.unwrap_or_else(Address::core),
     };
-    if !directory.knows(&sender) {
+    if !directory.knows(&sender) && !ended.is_some_and(|agent| directory.knows(&agent)) {
         let why = format!("there is no agent `{sender}` to speak as");
         let hint = "`tx mesh list` shows the meshes there are";
         return Err(Refused::no_such_thing(why).hint(hint));

@@ -25,7 +25,7 @@ pub(super) struct SpyArgs {
     #[arg(long, value_name = "MESH")]
     mesh: Option<String>,
 
-    /// Only events of this kind: arrived, pane-idle, command…
+    /// Only events of this kind: arrived, pane-idle, command…; or those that moved a machine or a block
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 }

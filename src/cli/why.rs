@@ -76,6 +76,9 @@ fn agent_text(agent: &AgentView) -> String {
         None => format!("{address} is {is}\n"),
         Some(at) => format!("as of {}, {address} was {is}\n", local(at)),
     };
+    if let Some(workflow) = &agent.workflow {
+        let _ = writeln!(text, "  works on {workflow}");
+    }
     for (what, ids) in [("in hand", work), ("waiting", queue)] {
         if !ids.is_empty() {
             let _ = writeln!(text, "  {what}: {}", ids.join(", "));

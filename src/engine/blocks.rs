@@ -38,7 +38,7 @@ impl State {
                 .map(|(agent, _)| MemberProgress::new(agent.clone()))
                 .collect(),
         };
-        self.fan_outs.open(opener, fan_out);
+        self.begin_block(opener, fan_out);
         for (agent, place) in members {
             if agent.is_core() {
                 self.reach_core_as(opener, Kind::TaskComplete, Some(&place));
@@ -54,6 +54,14 @@ impl State {
             self.end(opener, &Address::from(join), Step::Finished, Some(why));
         }
         self.decide_block(opener);
+    }
+
+    /// A block is under way from now on.
+    pub(super) fn begin_block(&mut self, opener: MessageNo, fan_out: FanOut) {
+        let (number, members) = (opener.0, fan_out.members.len());
+        let words = format!("block {number}: opened, {members} members");
+        self.output.workflow.push(words);
+        self.fan_outs.open(opener, fan_out);
     }
 
     fn has_no_members(&self, opener: MessageNo) -> Option<&Target> {

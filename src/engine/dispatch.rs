@@ -7,6 +7,7 @@ use indexmap::IndexSet;
 use super::effect::{Effect, Turn};
 use super::event::Timer;
 use super::message_record::{MessageNo, Step};
+use super::open_messages::OpenMessages;
 use super::state::State;
 use super::transitions::{Signal, Transition};
 use super::work::{Item, Overrides, Work};
@@ -272,23 +273,27 @@ impl State {
     ) {
         let resumes = self.meshes.traits(to).resumes;
         let feature = self.overrides(to, work).feature;
-        let mut updates = std::mem::take(&mut self.worker_mut(to).updates);
-        if to.slot.is_some()
-            && let Some(agent) = self.workers.get_mut(&to.without_slot())
-        {
-            updates.append(&mut agent.updates);
-        }
         // Updates of another feature wait for a process that works for it.
-        let fits = |number: &MessageNo| {
-            let held = self.messages.get(*number);
+        let fits = |messages: &OpenMessages, number: MessageNo| {
+            let held = messages.get(number);
             let envelope = held.and_then(|held| held.envelope.as_ref());
             let of = envelope.and_then(|envelope| envelope.feature.as_ref());
             of.is_none() || of == feature.as_ref()
         };
-        let (updates, others): (Vec<MessageNo>, Vec<MessageNo>) =
-            updates.into_iter().partition(fits);
+        let mut updates = Vec::new();
+        // What is for an agent is for the first of its workers that it fits.
+        let agent = to.slot.map(|_| to.without_slot());
+        for who in [Some(to), agent.as_ref()].into_iter().flatten() {
+            let Some(worker) = self.workers.get_mut(who) else {
+                continue;
+            };
+            let waiting = std::mem::take(&mut worker.updates).into_iter();
+            let (now, later): (Vec<_>, Vec<_>) =
+                waiting.partition(|number| fits(&self.messages, *number));
+            worker.updates = later;
+            updates.extend(now);
+        }
         let worker = self.worker_mut(to);
-        worker.updates = others;
         worker.flooded = false;
         let session = worker.session.is_some() || worker.overrides.session.is_some();
         let remembers = worker.live || (resumes && session);

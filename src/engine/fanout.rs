@@ -159,6 +159,12 @@ impl FanOuts {
         })
     }
 
+    /// Does a member count for a block that is not decided?
+    pub(super) fn is_undecided(&self, member: &Member, who: &Address) -> bool {
+        let fan_out = self.get(member.block).filter(|it| it.gathers().is_none());
+        fan_out.is_some_and(|fan_out| fan_out.find(member, who).is_some())
+    }
+
     /// How far a member is, if its block is not decided.
     pub(super) fn member_mut(
         &mut self,

@@ -3,10 +3,10 @@
 
 use super::checking::{CHECK_ERRORS, first_line};
 use super::event::Timer;
-use super::message_record::{MessageNo, MessageRecord, Step};
+use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
 use super::round::{LateCheck, Reported, Round};
 use super::state::State;
-use super::work::Routed;
+use super::work::{Member, Routed, WorkflowPlace};
 use crate::model::Address;
 
 impl State {
@@ -122,6 +122,91 @@ impl State {
             return self.end_outcome(number, Step::Parked, &why);
         }
         self.finish_late(who, late.outcome, &late.parked, &late.known);
+    }
+
+    /// An outcome came after its work was parked: it finishes it after all. Is it late for that
+    /// work?
+    pub(super) fn finish_parked(
+        &mut self,
+        who: &Address,
+        number: MessageNo,
+        by: &Routed,
+        known: &[MessageRecord],
+    ) -> bool {
+        let held = self.messages.facts(number);
+        // What has left the state, the journal tells of.
+        let facts = held.or_else(|| known.iter().find(|facts| facts.number == number));
+        let parked = facts.and_then(|facts| self.parked_of(who, facts, by));
+        let parked = parked.cloned();
+        if let Some(parked) = &parked
+            && let Some(late) = self.stays_parked(who, parked, by)
+        {
+            return late;
+        }
+        let is_known = facts.is_some();
+        let last = self.worker_mut(who).last.as_mut();
+        if let Some(last) = last.filter(|last| last.number == number) {
+            last.parked = false;
+        }
+        let Some(parked) = parked else {
+            return is_known;
+        };
+        let why = "an outcome came after all";
+        if self.messages.facts(number).is_some() {
+            self.record_step(number, parked.key(), Step::Finished, Some(why.into()));
+            return true;
+        }
+        let known = known.iter().find(|facts| facts.number == number);
+        let Some(mut facts) = known.cloned() else {
+            return false;
+        };
+        let (at, record) = (self.at, self.seq);
+        if let Some(delivery) = facts.delivery_at_mut(parked.key()) {
+            delivery.ladder.push(DeliveryStep {
+                step: Step::Finished,
+                at,
+                record,
+                why: Some(why.into()),
+            });
+        }
+        self.runs.update_first(&facts);
+        self.archive(facts);
+        true
+    }
+
+    /// The parked delivery that an outcome is about: that of its member, else what its author had
+    /// in hand last, else any.
+    fn parked_of<'f>(
+        &self,
+        who: &Address,
+        facts: &'f MessageRecord,
+        by: &Routed,
+    ) -> Option<&'f Delivery> {
+        let is_parked = |delivery: &&Delivery| delivery.step() == Step::Parked;
+        let member = by.way.member().cloned().map(WorkflowPlace::Member);
+        let own = member.and_then(|place| facts.delivery_at((who, Some(&place))));
+        let last = self
+            .workers
+            .get(who)
+            .and_then(|worker| worker.last.as_ref());
+        let last = last.filter(|last| last.number == facts.number);
+        let last = last.and_then(|last| facts.delivery_at((who, last.place.as_ref())));
+        let own = own.filter(is_parked).or_else(|| last.filter(is_parked));
+        own.or_else(|| facts.parked_at(who))
+    }
+
+    /// The parked work of a member of an open block is finished by nothing but a success of that
+    /// member: until then a person must be able to retry or drop it. An `error` of that member is
+    /// late for it all the same, and is kept with its failures.
+    fn stays_parked(&self, who: &Address, parked: &Delivery, by: &Routed) -> Option<bool> {
+        let member = parked.member()?;
+        if !self.fan_outs.is_undecided(member, who) {
+            return None;
+        }
+        let own = by.way.member().map(Member::id) == Some(member.id());
+        let outcome = self.messages.facts(by.number);
+        let failed = outcome.is_some_and(MessageRecord::is_error);
+        (!own || failed).then_some(own)
     }
 
     /// What is given up, or was given another chance, is no longer finished by what comes late.

@@ -26,7 +26,7 @@ impl State {
         if given {
             if !gated {
                 for parked in &named {
-                    self.finish_parked(from, *parked, known);
+                    self.finish_parked(from, *parked, &routed, known);
                 }
             }
             if let Some(work) = self.worker_mut(from).status.work_mut() {
@@ -65,7 +65,7 @@ impl State {
     ) {
         let mut late = false;
         for parked in parked {
-            late |= self.finish_parked(from, *parked, known);
+            late |= self.finish_parked(from, *parked, &routed, known);
         }
         match &routed.way {
             Forwarding::Join(member) if !late => {
@@ -196,13 +196,7 @@ impl State {
     /// Route an outcome on that came after its work was over.
     pub(super) fn release_late(&mut self, from: &Address, routed: Routed) {
         let number = routed.number;
-        let block = match &routed.way {
-            Forwarding::Join(member) => Some(member.block),
-            Forwarding::On
-            | Forwarding::FanOut { .. }
-            | Forwarding::Verdict
-            | Forwarding::Machine(_) => None,
-        };
+        let block = routed.way.member().map(|member| member.block);
         let stage = match &routed.way {
             Forwarding::Machine(stage) => Some(stage.clone()),
             Forwarding::On

@@ -311,8 +311,7 @@ impl State {
         }
         let mut recipients = Vec::with_capacity(envelope.to.len().max(1));
         for written in &envelope.to {
-            let directory = self.meshes.directory();
-            let to = match directory.resolve(written, from, envelope.status.as_ref()) {
+            let to = match self.resolve(written, from, envelope.status.as_ref()) {
                 Ok(Resolved::To(address)) => Some(address),
                 Ok(Resolved::Dispatch) => None,
                 Err(why) => return Err(format!("to: {why}; {}", why.hint())),

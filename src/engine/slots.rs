@@ -5,7 +5,7 @@ use super::fanout::FanOuts;
 use super::state::State;
 use super::work::{Item, Work};
 use super::worker::{QueuePosition, Worker, WorkerState};
-use crate::model::{Address, Pool};
+use crate::model::{Address, OutcomeWord, Pool, Recipient, Resolved, Unresolved};
 
 impl State {
     /// How many numbered workers an agent has now; `None`: it has one, without a number.
@@ -36,6 +36,30 @@ impl State {
             (Some(slots), Some(slot)) => slot <= slots,
             (Some(_), None) => false,
         }
+    }
+
+    /// What an author means by a recipient. A numbered worker that a reload has taken away can be
+    /// written to until it has ended its work: somebody may still have to answer it.
+    pub(super) fn resolve(
+        &self,
+        to: &Recipient,
+        from: &Address,
+        status: Option<&OutcomeWord>,
+    ) -> Result<Resolved, Unresolved> {
+        let directory = self.meshes.directory();
+        let found = directory.resolve(to, from, status);
+        let Recipient::Full(address) = to else {
+            return found;
+        };
+        let worker = self.workers.get(address).filter(|_| address.slot.is_some());
+        let at_work = worker.is_some_and(|w| w.status.work().is_some() || !w.asking.is_empty());
+        if found.is_ok() || !at_work {
+            return found;
+        }
+        // Its agent is looked up instead: the mesh may be disabled, or gone.
+        let agent = Recipient::Full(address.without_slot());
+        directory.resolve(&agent, from, status)?;
+        Ok(Resolved::To(address.clone()))
     }
 
     /// Does something wait that this worker may take? What waits for its agent, if it has

@@ -15,6 +15,7 @@ mod found;
 mod found_by_lives;
 mod gates;
 mod gathering;
+mod hasty;
 mod hooks;
 mod judged;
 mod levels;

@@ -8,7 +8,7 @@ use super::accept::AcceptedMessage;
 use super::checking::first_line as first_line_of;
 use super::effect::Effect;
 use super::event::{OUTPUT_CUT, ProcessExit, Traits, exited_with};
-use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
+use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
 use super::state::State;
 use super::work::{Last, Owes, Routed, Work, WorkflowPlace};
@@ -290,9 +290,9 @@ impl State {
         let verdict = self.verdict_for(who, &work);
         for also in std::mem::take(&mut work.also) {
             let mut outcomes = work.outcomes.iter();
-            if outcomes.any(|outcome| outcome.number == also.outcome) {
+            if let Some(outcome) = outcomes.find(|outcome| outcome.number == also.outcome) {
                 for parked in also.parked {
-                    self.finish_parked(who, parked, &also.known);
+                    self.finish_parked(who, parked, outcome, &also.known);
                 }
             }
         }
@@ -457,54 +457,6 @@ impl State {
             place: work.place().cloned(),
         };
         self.worker_mut(who).last = Some(last);
-    }
-
-    /// An outcome came after its work was parked: it finishes it after all.
-    /// Did it?
-    pub(super) fn finish_parked(
-        &mut self,
-        who: &Address,
-        number: MessageNo,
-        known: &[MessageRecord],
-    ) -> bool {
-        let last = self.worker_mut(who).last.as_mut();
-        let last = last.filter(|last| last.number == number);
-        let place = last.as_ref().and_then(|last| last.place.clone());
-        if let Some(last) = last {
-            last.parked = false;
-        }
-        // What its author had in hand last, if that is one of several.
-        let parked = |facts: &MessageRecord| {
-            let last = facts.delivery_at((who, place.as_ref()));
-            let last = last.filter(|delivery| delivery.step() == Step::Parked);
-            last.or_else(|| facts.parked_at(who)).cloned()
-        };
-        let why = "an outcome came after all";
-        if let Some(facts) = self.messages.facts(number) {
-            if let Some(delivery) = parked(facts) {
-                self.record_step(number, delivery.key(), Step::Finished, Some(why.into()));
-            }
-            return true;
-        }
-        // It has left: the journal tells of it.
-        let Some(facts) = known.iter().find(|facts| facts.number == number) else {
-            return false;
-        };
-        let mut facts = facts.clone();
-        let (at, record) = (self.at, self.seq);
-        let parked = parked(&facts);
-        let is_parked = |d: &Delivery| parked.as_ref().is_some_and(|parked| d.is(parked.key()));
-        for delivery in facts.deliveries.iter_mut().filter(|d| is_parked(d)) {
-            delivery.ladder.push(DeliveryStep {
-                step: Step::Finished,
-                at,
-                record,
-                why: Some(why.into()),
-            });
-        }
-        self.runs.update_first(&facts);
-        self.archive(facts);
-        true
     }
 }
 

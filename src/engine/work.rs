@@ -282,6 +282,19 @@ pub enum Forwarding {
     Machine(MachineStep),
 }
 
+impl Forwarding {
+    /// The member of a block that an outcome is the result of.
+    pub(super) fn member(&self) -> Option<&Member> {
+        match self {
+            Forwarding::Join(member) => Some(member),
+            Forwarding::On
+            | Forwarding::FanOut { .. }
+            | Forwarding::Verdict
+            | Forwarding::Machine(_) => None,
+        }
+    }
+}
+
 /// What a message wants instead of what its agent has of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overrides {

@@ -45,6 +45,9 @@ pub(crate) struct EventFilter {
     kind: Option<&'static str>,
 }
 
+/// What is not a kind of event of its own: events that moved a machine, opened a block, and so on.
+const WORKFLOW_KINDS: [&str; 2] = ["machine", "block"];
+
 /// The events of a journal, from a record on.
 pub(crate) struct Events {
     past: FoldedJournal,
@@ -127,7 +130,8 @@ impl EventFilter {
         let meshes: Vec<String> = state.meshes().map(|l| l.mesh.name.to_string()).collect();
         let agent = agent.map(|agent| one_of("agent", agent, &agents));
         let mesh = mesh.map(|mesh| one_of("mesh", mesh, &meshes));
-        let kind = kind.map(|kind| one_of("kind of event", kind, &KINDS));
+        let kinds: Vec<&'static str> = KINDS.into_iter().chain(WORKFLOW_KINDS).collect();
+        let kind = kind.map(|kind| one_of("kind of event", kind, &kinds));
         Ok(EventFilter {
             agent: agent.transpose()?.and_then(|agent| agent.parse().ok()),
             mesh: mesh.transpose()?.and_then(|mesh| mesh.parse().ok()),
@@ -140,7 +144,15 @@ impl EventFilter {
     }
 
     fn passes(&self, state: &State, record: &Record, event: &Event, effects: &[Effect]) -> bool {
-        if self.kind.is_some_and(|kind| kind != record.kind) {
+        let is_of = |kind: &str| match WORKFLOW_KINDS.contains(&kind) {
+            true => state.workflow_changes().iter().any(|change| {
+                change
+                    .strip_prefix(kind)
+                    .is_some_and(|it| it.starts_with(' '))
+            }),
+            false => kind == record.kind,
+        };
+        if !self.kind.is_none_or(is_of) {
             return false;
         }
         if self.agent.is_none() && self.mesh.is_none() {

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Refused, Time, UsageView};
-use crate::engine::{Phase, State, Work, Worker};
+use crate::engine::{MessageNo, Phase, State, Work, Worker, WorkflowPlace};
 use crate::journal::{Error, History};
-use crate::model::{Address, Line, did_you_mean};
+use crate::model::{Address, Line, StateName, did_you_mean};
 
 /// An agent of the project's meshes, or one that has had work.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -44,6 +44,9 @@ pub(crate) struct AgentView {
     pub(crate) work: Vec<String>,
     /// The ids of the messages that wait for it.
     pub(crate) queue: Vec<String>,
+    /// What its work is in a workflow: a stage, a member of a block, or joined results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) workflow: Option<String>,
     pub(crate) waiting_for: String,
     /// Its total usage so far.
     pub(crate) usage: Option<UsageView>,
@@ -125,7 +128,11 @@ pub(crate) fn agent(
 ) -> Result<AgentView, Error> {
     let worker = history.state.worker(agent);
     let state = worker.map_or(Phase::Idle, |worker| worker.status.is());
-    let work = worker.and_then(|worker| worker.status.work()).into_iter();
+    let work = worker.and_then(|worker| worker.status.work());
+    let workflow = work
+        .map(|work| place_in_workflow(history, work))
+        .transpose()?;
+    let work = work.into_iter();
     let queue = worker.into_iter().flat_map(|worker| worker.inbox.values());
     let is_past = !daemon_runs && state != Phase::Idle;
     Ok(AgentView {
@@ -134,10 +141,45 @@ pub(crate) fn agent(
         since: worker.map(|worker| Time(worker.since)),
         work: history.ids(work.flat_map(Work::messages))?,
         queue: history.ids(queue.flat_map(|item| item.messages.iter().copied()))?,
+        workflow: workflow.flatten(),
         waiting_for: history.state.worker_waits_for(agent),
         usage: worker.and_then(|worker| UsageView::of(&worker.spent)),
         as_of: is_past.then(|| Time(history.state.at())),
     })
+}
+
+/// What work is in a workflow, in words.
+fn place_in_workflow(history: History, work: &Work) -> Result<Option<String>, Error> {
+    let id = |number: MessageNo| -> Result<String, Error> { Ok(history.ids([number])?.concat()) };
+    let behind = history.state.machine_behind(work);
+    let machine = behind.and_then(|id| Some((history.state.machine(&id)?, id)));
+    let stage = match &machine {
+        None => String::new(),
+        Some((machine, of)) => {
+            let state = machine.state.as_ref().map_or("(begins)", StateName::as_str);
+            let (visit, step, mesh) = (machine.visit(), machine.step, &of.mesh);
+            let run = id(machine.run.unwrap_or(of.begun))?;
+            format!("state {state} of {mesh} (visit {visit}, step {step}, run {run})")
+        }
+    };
+    let place = match work.place() {
+        None => return Ok(None),
+        Some(WorkflowPlace::Stage(_)) => format!("a stage: {stage}"),
+        Some(WorkflowPlace::Member(member)) => {
+            let (index, total) = (member.index, member.total);
+            let part = member.part.map(|part| format!(", part {part}"));
+            let part = part.unwrap_or_default();
+            let of = match machine {
+                Some(_) => stage,
+                None => format!("the block of {}", id(member.block)?),
+            };
+            format!("member {index} of {total}{part}: {of}")
+        }
+        Some(WorkflowPlace::Join(joined)) => {
+            format!("the results of the block of {}", id(joined.block)?)
+        }
+    };
+    Ok(Some(place))
 }
 
 /// The agent of a name; else the nearest names are in the refusal.

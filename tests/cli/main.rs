@@ -29,3 +29,4 @@ mod status;
 mod story;
 mod tx;
 mod wait;
+mod workflows;

@@ -162,6 +162,11 @@ fn an_agent_speaks_as_itself_and_nobody_else() {
         .exits(6)
         .complains(agent, 2);
     }
+    // It was one of several workers when it was started.
+    run(sandbox
+        .command(["send", "core", "x"])
+        .env("TX_AGENT", "dev-review/tester#2"))
+    .ok();
     let not_utf8 = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"\xff");
     run(sandbox
         .command(["send", "hello", "x"])

@@ -9,7 +9,7 @@ use tx::engine::{
     Arrived, AttemptId, Effect, Event, LoadedMesh, ProcessExit, Rejected, Timer, Traits,
 };
 use tx::format::mesh;
-use tx::format::message::{Origin, Parsed, parse};
+use tx::format::message::{Origin, Parsed, parse, parts};
 use tx::format::report::report;
 use tx::journal::Store;
 use tx::model::{Address, Mode};
@@ -100,7 +100,10 @@ impl Story {
         let hash = format!("{:x}", text.len());
         match parse(text.as_bytes(), &origin) {
             Parsed::Message(read) => self.happens(Event::Arrived(Box::new(Arrived {
-                parts: Vec::new(),
+                parts: parts(&text[read.body.clone()])
+                    .into_iter()
+                    .map(|(part, _)| part)
+                    .collect(),
                 path: name.into(),
                 hash,
                 text,

@@ -80,7 +80,7 @@ fn the_demo_ends_well_and_leaves_nothing() {
     assert_eq!(summary["ok"], true, "{summary}");
     assert_eq!(summary["hops"], hops.len());
     assert_eq!(summary["missing"], Value::Array(Vec::new()));
-    assert_eq!(summary["processes"], 17);
+    assert_eq!(summary["processes"], 27);
     let count = |from: &str, to: &str, status: Option<&str>| {
         let same = |hop: &&Value| {
             hop["from"] == from && hop["to"] == to && hop["status"].as_str() == status
@@ -109,6 +109,17 @@ fn the_demo_ends_well_and_leaves_nothing() {
         "sent round once"
     );
     assert_eq!(count(checker, core, Some("complete")), 1);
+    let editor = "ensemble-review/editor";
+    for member in ["a", "b", "c"] {
+        let member = format!("ensemble-review/reviewer-{member}");
+        assert_eq!(count(&member, editor, Some("complete")), 1);
+    }
+    assert_eq!(count(editor, core, Some("complete")), 1);
+    for slot in 1..=3 {
+        let worker = format!("split-work/worker#{slot}");
+        assert_eq!(count(&worker, "split-work/joiner", Some("complete")), 1);
+    }
+    assert_eq!(count("split-work/joiner", core, Some("complete")), 1);
 }
 
 #[test]

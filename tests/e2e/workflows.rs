@@ -190,3 +190,28 @@ fn a_strict_manifest_checks_what_is_read_and_what_is_written() {
         at_core(&project, "a run is complete")
     });
 }
+
+#[test]
+fn the_message_that_began_a_run_comes_with_the_first_work_of_each_later_agent() {
+    let given = |name: &str| {
+        format!(
+            "{{ name: {name}, runtime: command, shell: true, run: \"cat > {name}.txt; echo from {name}\" }}"
+        )
+    };
+    let config = format!(
+        "mesh: later\nentry_point: first\ninjectOriginalMessage: true\nagents: [{}, {}]\n\
+         routing: {{ first: {{ complete: second }}, second: {{ complete: core }} }}\n",
+        given("first"),
+        given("second")
+    );
+    let project = Project::started(&[("later/config.yaml", &config)]);
+    task(&project, "later", "t");
+    wait_for("the end of the run", || {
+        at_core(&project, "a run is complete")
+    });
+    let read = |name: &str| std::fs::read_to_string(project.root().join(name)).unwrap();
+    let count = |name: &str, what: &str| read(name).matches(what).count();
+    assert_eq!(count("first.txt", "\ndo it"), 1, "{}", read("first.txt"));
+    assert_eq!(count("second.txt", "\ndo it"), 1, "{}", read("second.txt"));
+    assert_eq!(count("second.txt", "\nfrom first"), 1);
+}

@@ -296,8 +296,8 @@ impl World {
             }
             (_, _) => {
                 let most = self.settings.agents;
-                let workflows = self.settings.workflows;
-                let made = meshes::make(&mut self.rng, name.as_str(), most, &others, workflows);
+                let made =
+                    meshes::make(&mut self.rng, name.as_str(), most, &others, &self.settings);
                 Some(match self.settings.machines {
                     true => crate::machines::with_machine(&mut self.rng, made),
                     false => made,
@@ -338,8 +338,8 @@ impl World {
             let others: Vec<String> = Vec::new();
             let loaded = self.meshes.get(&name).cloned().flatten();
             let mut loaded: LoadedMesh = loaded.unwrap_or_else(|| {
-                let (most, workflows) = (self.settings.agents, self.settings.workflows);
-                meshes::make(&mut self.rng, name.as_str(), most, &others, workflows)
+                let most = self.settings.agents;
+                meshes::make(&mut self.rng, name.as_str(), most, &others, &self.settings)
             });
             loaded.mesh.disabled = false;
             self.meshes.insert(name, Some(loaded));

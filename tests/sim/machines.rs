@@ -14,7 +14,7 @@ use crate::run::{live_all, set};
 use crate::settings::Settings;
 
 /// The lives of a run that nobody asked more of.
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 30;
 
 /// A mesh of chance, with a machine of chance in most cases.
 pub(crate) fn with_machine(rng: &mut Rng, loaded: LoadedMesh) -> LoadedMesh {

@@ -7,6 +7,7 @@ use tx::format;
 use tx::model::{Check, Gate, Mesh, Mode, OnGateError, Program, RearmatterCheck, Seconds};
 
 use crate::rng::Rng;
+use crate::settings::Settings;
 
 /// The words of the made-up tables.
 pub(crate) const WORDS: [&str; 5] = ["complete", "approved", "needs-work", "blocked", "error"];
@@ -20,8 +21,11 @@ pub(crate) fn make(
     name: &str,
     most: usize,
     others: &[String],
-    workflows: bool,
+    settings: &Settings,
 ) -> LoadedMesh {
+    let Settings {
+        workflows, pools, ..
+    } = *settings;
     let agents = usize::try_from(rng.within(2.min(most as i64), most as i64)).unwrap();
     let names: Vec<String> = (0..agents).map(|n| format!("a{n}")).collect();
     let mut text = format!("mesh: {name}\ndescription: made up\n");
@@ -47,7 +51,7 @@ pub(crate) fn make(
         if rng.percent(15) {
             write!(text, ", max_messages: {}", rng.within(1, 6)).unwrap();
         }
-        if workflows && rng.percent(30) {
+        if pools && rng.percent(30) {
             write!(text, ", count: {}", rng.within(2, 3)).unwrap();
         }
         text.push_str(" }\n");

@@ -17,9 +17,8 @@ use crate::shrink::{Failure, live};
 
 /// The lives of a run that nobody asked more of.
 const SEEDS: u64 = 200;
-/// The lives with blocks and pools of a run that nobody asked more of: docs/reliability.md names
-/// the lives after these that fail.
-const WITH_BLOCKS: u64 = 16;
+/// The lives with blocks and pools of a run that nobody asked more of.
+const WITH_BLOCKS: u64 = 24;
 /// The lives that are enough for pairs which are rare.
 const MANY: u64 = 1_000;
 /// A life that takes longer is named.

@@ -228,8 +228,10 @@ pub(crate) struct Settings {
     pub(crate) files: usize,
     pub(crate) faults: BTreeSet<Fault>,
     pub(crate) acts: BTreeSet<Act>,
-    /// Meshes have blocks and pools. The reference does not know these, and is not asked.
+    /// Meshes have blocks.
     pub(crate) workflows: bool,
+    /// Some agents have several workers. The reference does not know these, and is not asked.
+    pub(crate) pools: bool,
     /// Most meshes have a machine, and the reference is not asked.
     pub(crate) machines: bool,
 }
@@ -255,16 +257,18 @@ impl Settings {
             faults,
             acts,
             workflows: false,
+            pools: false,
             machines: false,
         }
     }
 
-    /// The same with blocks and pools.
+    /// The same with blocks, and with pools where the seed is odd.
     pub(crate) fn with_workflows(seed: u64, size: usize) -> Settings {
         let settings = Settings::of(seed, size);
         Settings {
             agents: settings.agents.max(4),
             workflows: true,
+            pools: seed % 2 == 1,
             ..settings
         }
     }

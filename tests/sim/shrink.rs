@@ -91,11 +91,12 @@ impl Failure {
             faults,
             acts,
             workflows,
+            pools,
             machines: _,
         } = &self.settings;
         let log: Vec<String> = self.log.iter().map(|line| short(line)).collect();
         format!(
-            "seed {seed}: {}\n  {meshes} meshes of up to {agents} agents, {tasks} tasks, {files} files, workflows: {workflows}\n  \
+            "seed {seed}: {}\n  {meshes} meshes of up to {agents} agents, {tasks} tasks, {files} files, workflows: {workflows}, pools: {pools}\n  \
              faults: {faults:?}\n  acts: {acts:?}\n{}\n{}",
             self.why,
             self.meshes,

@@ -163,7 +163,7 @@ impl World {
     pub(crate) fn hold_against_reference(&mut self) {
         let events = std::mem::take(&mut self.watch.events);
         let touched = std::mem::take(&mut self.watch.touched);
-        if self.settings.workflows || self.settings.machines {
+        if self.settings.pools || self.settings.machines {
             return;
         }
         let facts = touched.into_iter().filter_map(|number| {

@@ -118,7 +118,7 @@ impl World {
         let mut all = BTreeMap::new();
         for n in 0..settings.meshes {
             let name = format!("m{n}");
-            let loaded = meshes::make(&mut rng, &name, settings.agents, &names, settings.workflows);
+            let loaded = meshes::make(&mut rng, &name, settings.agents, &names, &settings);
             let loaded = match settings.machines {
                 true => machines::with_machine(&mut rng, loaded),
                 false => loaded,

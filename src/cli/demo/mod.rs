@@ -1,4 +1,4 @@
-//! `tx demo`: three meshes of scripted agents at work, in a temporary project.
+//! `tx demo`: five meshes of scripted agents at work, in a temporary project.
 //!
 //! Everything is real: a daemon of its own, panes, files on a bus. Only the agents are shell
 //! scripts, and this command plays the human.
@@ -55,7 +55,7 @@ struct Scene {
     expected: &'static [&'static str],
 }
 
-const SCENES: [Scene; 3] = [
+const SCENES: [Scene; 5] = [
     Scene {
         about: "a change is written, tested and reviewed; the human is asked once, and the review \
                 sends it back once",
@@ -108,6 +108,39 @@ const SCENES: [Scene; 3] = [
             "builder → checker task-complete complete",
             "checker → dispatch task-complete complete",
             "checker → core task-complete complete",
+        ],
+    },
+    Scene {
+        about: "three reviews that know nothing of each other, and the verdict that most gave",
+        to: "ensemble-review",
+        headline: "Is count sh right",
+        body: "It was written just now.",
+        answer: "As you like",
+        expected: &[
+            "core → lead task",
+            "lead → reviewer-a task-complete complete",
+            "lead → reviewer-b task-complete complete",
+            "lead → reviewer-c task-complete complete",
+            "reviewer-a → editor task-complete complete",
+            "reviewer-b → editor task-complete complete",
+            "reviewer-c → editor task-complete complete",
+            "tx → editor task-complete",
+            "editor → core task-complete complete",
+        ],
+    },
+    Scene {
+        about: "a task in three parts, done at the same time by three workers of one agent",
+        to: "split-work",
+        headline: "Write a book",
+        body: "A short one.",
+        answer: "As you like",
+        expected: &[
+            "core → splitter task",
+            "splitter → worker task-complete complete",
+            "worker → joiner task-complete complete",
+            "worker → joiner task-complete complete",
+            "worker → joiner task-complete complete",
+            "joiner → core task-complete complete",
         ],
     },
 ];

@@ -35,10 +35,18 @@ const MESHES: &[(&str, &str)] = &files![
     "dev-review/message.sh",
     "dev-review/reviewer.sh",
     "dev-review/tester.sh",
+    "ensemble-review/config.yaml",
+    "ensemble-review/editor.sh",
+    "ensemble-review/lead.sh",
+    "ensemble-review/reviewer.sh",
     "plan-build-check/builder.sh",
     "plan-build-check/checker.sh",
     "plan-build-check/config.yaml",
     "plan-build-check/planner.sh",
+    "split-work/config.yaml",
+    "split-work/joiner.sh",
+    "split-work/splitter.sh",
+    "split-work/worker.sh",
 ];
 
 /// A project that is removed at the end.

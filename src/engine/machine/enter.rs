@@ -238,7 +238,7 @@ impl State {
         machine.block = Some(opener);
         let priority = machine.priority;
         self.machines.insert(id, machine);
-        self.fan_outs.open(opener, fan_out);
+        self.begin_block(opener, fan_out);
         for (agent, index) in agents.into_iter().zip(0..) {
             let at = usize::try_from(index).unwrap_or(usize::MAX);
             let part = parts.as_ref().and_then(|parts| parts.get(at).copied());

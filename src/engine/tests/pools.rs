@@ -276,6 +276,29 @@ fn a_lower_count_ends_slots_when_their_work_is_done() {
 }
 
 #[test]
+fn a_slot_that_has_asked_is_answered_after_a_reload_leaves_one_worker() {
+    let mut play = busy(2);
+    play.drop(from("dev/a#2").to("core").id("q"));
+    play.idle("dev/a#2");
+    play.load(&mesh("dev", &["s", "a", "x"], ""), false);
+    play.drop(from("core/core").to("dev/a#2").reply("q").id("r"));
+    assert_eq!(play.kind("r", "dev/a#2"), Kind::AskResponse);
+    play.take_up("dev/a#2");
+    assert_eq!(play.given("dev/a#2"), ["r"]);
+    play.finish("dev/a#2", "r2");
+    // It has ended: nobody writes to it any more.
+    play.drop(
+        from("core/core")
+            .to("dev/a#2")
+            .id("more")
+            .kind(Kind::Update),
+    );
+    assert!(play.told("core/core").contains("there is no agent"));
+    play.finish("dev/a#1", "r1");
+    play.all_over();
+}
+
+#[test]
 fn a_circle_of_asks_is_none_while_a_slot_is_free() {
     let agents = ["b", "a prompt: p, runtime: claude, mode: pane, count: 2"];
     let mut play = Play::new(&[&mesh("dev", &agents, "")]);

@@ -118,3 +118,16 @@ fn news_of_another_feature_wait_for_its_process() {
     play.take_up("dev/a");
     assert_eq!(play.given("dev/a"), ["t1", "n2", "n3"]);
 }
+
+#[test]
+fn news_of_another_feature_wait_for_whichever_worker_has_it_next() {
+    let pool = "a prompt: p, runtime: claude, mode: pane, count: 2";
+    let mut play = Play::new(&[&mesh("dev", &[pool], "")]);
+    play.drop(task("n1", "search").kind(Kind::Update));
+    play.drop(task("t1", "login"));
+    play.take_up("dev/a#1");
+    assert_eq!(play.given("dev/a#1"), ["t1"]);
+    play.drop(task("t2", "search"));
+    play.take_up("dev/a#2");
+    assert_eq!(play.given("dev/a#2"), ["t2", "n1"]);
+}

@@ -1,7 +1,9 @@
 //! Late outcomes, and what is given up.
 
+use super::blocks::{ensemble, fail, member_step, opened};
 use super::play::{Play, from, mesh, who};
 use crate::engine::{Phase, Step};
+use crate::model::MinSuccesses;
 
 #[test]
 fn a_late_outcome_finishes_the_task_that_it_names_two_works_ago() {
@@ -88,4 +90,64 @@ fn a_headless_error_withdraws_the_asks_of_its_author() {
     );
     assert_eq!(play.state.asks().count(), 0);
     assert_eq!(play.is("dev/a"), Phase::Idle);
+}
+
+/// A block that needs all three is short: a has ended with `error`.
+fn short() -> Play {
+    let mut play = opened(ensemble(MinSuccesses::All), "");
+    fail(&mut play, "dev/a", "ea");
+    play.finish("dev/b", "rb");
+    play.finish("dev/c", "rc");
+    assert_eq!(member_step(&play, "o", 0), Step::Parked);
+    play
+}
+
+#[test]
+fn a_second_error_of_a_member_leaves_its_work_for_a_person_to_retry() {
+    let mut play = short();
+    play.drop(from("dev/a").id("ea2").status("error").reply("o"));
+    assert_eq!(member_step(&play, "o", 0), Step::Parked);
+    play.of_member("o", 0, true);
+    for error in ["ea", "ea2"] {
+        assert_eq!(play.step(error, "dev/j"), Step::Finished, "replaced");
+    }
+    play.take_up("dev/a");
+    play.finish("dev/a", "ra");
+    play.take_up("dev/j");
+    assert_eq!(play.given("dev/j"), ["ra", "rb", "rc"]);
+    play.finish("dev/j", "end");
+    play.all_over();
+}
+
+#[test]
+fn a_second_error_of_a_member_is_told_to_the_join_when_a_person_drops_its_work() {
+    let mut play = short();
+    // With nothing in hand, what was parked last is meant.
+    play.drop(from("dev/a").id("ea2").status("error"));
+    assert_eq!(member_step(&play, "o", 0), Step::Parked);
+    play.of_member("o", 0, false);
+    play.take_up("dev/j");
+    assert_eq!(play.given("dev/j"), ["rb", "rc", "ea", "ea2"]);
+}
+
+#[test]
+fn an_outcome_of_other_work_leaves_the_parked_work_of_a_member_alone() {
+    let mut play = short();
+    play.task("dev/a", "u");
+    play.take_up("dev/a");
+    play.drop(
+        from("dev/a")
+            .id("ou")
+            .status("complete")
+            .reply("u")
+            .reply("o"),
+    );
+    play.idle("dev/a");
+    assert_eq!(play.step("u", "dev/a"), Step::Finished);
+    assert_eq!(member_step(&play, "o", 0), Step::Parked, "it has no result");
+    play.of_member("o", 0, true);
+    play.take_up("dev/a");
+    play.finish("dev/a", "ra");
+    play.take_up("dev/j");
+    assert_eq!(play.given("dev/j"), ["ra", "rb", "rc"]);
 }

@@ -1,25 +1,69 @@
-//! Each spelling of a block and of a pool, as its author meant it: scripted agents do what they are
-//! given, and the order is held against the config. And no run is complete before all of it is done.
+//! Each spelling of a table, a block, a pool and a machine, as its author meant it: scripted agents do what they are
+//! given, and the order is held against the config.
 
-use super::blocks::{ensemble, fail, opened, stage};
-use super::play::{Play, from, mesh, who};
-use crate::engine::{Effect, Event, Job, JobEnd, JobOwner, JobResult, Phase};
-use crate::model::{Block, Gather, Kind, MinSuccesses};
+use serde_json::{Value, json};
+
+use super::play::{Play, from, mesh};
+use crate::engine::{Effect, Event, Job, JobEnd, JobResult, Phase};
+
+/// What an agent says when it is given work for the n-th time.
+#[derive(Clone)]
+struct Line {
+    agent: &'static str,
+    time: usize,
+    word: &'static str,
+    to: Option<&'static str>,
+    parts: &'static [u32],
+    rearmatter: Value,
+}
+
+fn line(agent: &'static str, time: usize) -> Line {
+    Line {
+        agent,
+        time,
+        word: "complete",
+        to: None,
+        parts: &[],
+        rearmatter: json!({}),
+    }
+}
+
+impl Line {
+    fn word(self, word: &'static str) -> Line {
+        Line { word, ..self }
+    }
+    fn to(self, to: &'static str) -> Line {
+        let to = Some(to);
+        Line { to, ..self }
+    }
+    fn parts(self, parts: &'static [u32]) -> Line {
+        Line { parts, ..self }
+    }
+    fn says(self, rearmatter: Value) -> Line {
+        Line { rearmatter, ..self }
+    }
+}
 
 /// Agents that work whenever they are given something, and note what that was.
 struct Players {
     play: Play,
-    /// The word that an agent gives the first time, and the parts of its message.
-    first: Vec<(&'static str, &'static str, &'static [u32])>,
+    /// What they say, where that is not only `complete`.
+    lines: Vec<Line>,
+    /// What scripts print, in their order: a word of the script, and its output.
+    printed: Vec<(&'static str, &'static str)>,
+    /// The words that core answers questions with.
+    answers: Vec<&'static str>,
     order: Vec<String>,
     answered: usize,
 }
 
 impl Players {
-    fn of(config: &str) -> Players {
+    fn of(configs: &[&str]) -> Players {
         Players {
-            play: Play::new(&[config]),
-            first: Vec::new(),
+            play: Play::new(configs),
+            lines: Vec::new(),
+            printed: Vec::new(),
+            answers: Vec::new(),
             order: Vec::new(),
             answered: 0,
         }
@@ -28,7 +72,7 @@ impl Players {
     /// Work until nothing is left to do.
     fn work(&mut self) {
         for _ in 0..100 {
-            if !self.answer_jobs() && !self.one_turn() {
+            if !self.answer_jobs() && !self.one_turn() && !self.answer_question() {
                 return;
             }
         }
@@ -49,6 +93,7 @@ impl Players {
         let results = jobs.iter().map(|job| {
             let text = match job {
                 Job::Gather { results, .. } => format!("{} results", results.len()),
+                Job::Script { text, .. } => self.print(text),
                 _ => String::new(),
             };
             JobResult::of(JobEnd::Code(0), text)
@@ -62,6 +107,17 @@ impl Players {
         true
     }
 
+    fn print(&mut self, script: &str) -> String {
+        let known = self.printed.iter();
+        let place = known
+            .into_iter()
+            .position(|(word, _)| script.contains(word));
+        let echoed = script.strip_prefix("echo ").map(|text| format!("{text}\n"));
+        place.map_or(echoed.unwrap_or_default(), |place| {
+            self.printed.remove(place).1.into()
+        })
+    }
+
     fn one_turn(&mut self) -> bool {
         let workers = self.play.state.workers();
         let starting = workers.filter(|(_, worker)| worker.status.is() == Phase::Starting);
@@ -72,35 +128,66 @@ impl Players {
         let name = worker.split('/').nth(1).unwrap().to_owned();
         let given = self.play.given(&worker).join(" ");
         self.order.push(format!("{name} <- {given}"));
-        let times = self
-            .order
-            .iter()
-            .filter(|line| line.starts_with(&format!("{name} <-")));
+        let begin = format!("{name} <-");
+        let times = self.order.iter().filter(|line| line.starts_with(&begin));
         let times = times.count();
         let agent = name.split('#').next().unwrap();
-        let first = self
-            .first
-            .iter()
-            .find(|(who, ..)| *who == agent && times == 1);
-        let (word, parts) = first.map_or(("complete", &[][..]), |(_, word, parts)| (*word, *parts));
+        let mut lines = self.lines.iter();
+        let said = lines.find(|line| line.agent == agent && line.time == times);
+        let said = said.cloned().unwrap_or_else(|| line("", 0));
         let id = format!("{}{times}", name.replace('#', "-"));
-        self.play
-            .drop(from(&worker).id(&id).status(word).parts(parts));
+        let message = from(&worker).id(&id).status(said.word).parts(said.parts);
+        let message = message.says(said.rearmatter);
+        self.play.drop(match said.to {
+            Some(to) => message.to(to),
+            None => message,
+        });
         self.play.idle(&worker);
         true
+    }
+
+    fn answer_question(&mut self) -> bool {
+        let mut asks = self.play.state.asks();
+        let open = asks.find(|(_, asked, _)| asked.is_core());
+        let open = open.map(|(number, _, ask)| (number, ask.asker.to_string()));
+        drop(asks);
+        let Some((number, asker)) = open.filter(|_| !self.answers.is_empty()) else {
+            return false;
+        };
+        let word = self.answers.remove(0);
+        let ask = self.play.state.message(number).unwrap();
+        let ask = ask.facts.id.to_string();
+        let id = format!("answer{}", self.answers.len());
+        self.order.push(format!("core answers {word}"));
+        let answer = from("core/core").to(&asker).reply(&ask).id(&id);
+        self.play.drop(answer.status(word));
+        true
+    }
+
+    /// A task for the mesh is done in this order, and its run is complete with this result.
+    fn check(mut self, to: &str, expected: &[&str], result: &str) -> Players {
+        self.play.task(to, "t");
+        self.end(expected, result);
+        self
+    }
+
+    fn end(&mut self, expected: &[&str], result: &str) {
+        self.work();
+        assert_eq!(self.order, expected);
+        let core = self.play.core_has();
+        assert!(self.play.is_complete(), "{:?}, {core:?}", self.order);
+        let has = core.iter().any(|it| it == result);
+        assert!(has, "{result} is not in {core:?}");
+        assert!(self.play.state.stuck().is_none());
     }
 }
 
 /// A task for a mesh of tests/shapes is done in this order, and its run is complete.
-fn check(config: &str, first: &[(&'static str, &'static str, &'static [u32])], expected: &[&str]) {
-    let mut players = Players::of(config);
-    players.first = first.to_vec();
+fn check(config: &str, lines: &[Line], expected: &[&str], result: &str) {
+    let mut players = Players::of(&[config]);
+    players.lines = lines.to_vec();
     let name = config.lines().find_map(|line| line.strip_prefix("mesh: "));
-    players.play.task(name.unwrap(), "t");
-    players.work();
-    assert_eq!(players.order, expected);
-    assert!(players.play.is_complete(), "{:?}", players.order);
-    assert!(players.play.state.stuck().is_none());
+    players.check(name.unwrap(), expected, result);
 }
 
 #[test]
@@ -109,6 +196,7 @@ fn a_row_that_is_a_list_runs_as_meant() {
         include_str!("../../../tests/shapes/dispatcher.yaml"),
         &[],
         &["start <- t", "a <- start1", "b <- start1", "end <- a1 b1"],
+        "end1",
     );
 }
 
@@ -124,10 +212,11 @@ fn parallelism_runs_as_meant_and_a_second_round_too() {
             "pro <- brief1",
             "judge <- pro1 con1",
         ],
+        "judge1",
     );
     check(
         config,
-        &[("judge", "needs_work", &[])],
+        &[line("judge", 1).word("needs_work")],
         &[
             "brief <- t",
             "con <- brief1",
@@ -137,6 +226,7 @@ fn parallelism_runs_as_meant_and_a_second_round_too() {
             "pro <- judge1",
             "judge <- pro2 con2",
         ],
+        "judge2",
     );
 }
 
@@ -152,6 +242,7 @@ fn an_ensemble_runs_as_meant_and_goes_back_to_its_coordinator() {
             "two <- lead1",
             "lead <- the results of the block, gathered",
         ],
+        "lead2",
     );
 }
 
@@ -159,7 +250,7 @@ fn an_ensemble_runs_as_meant_and_goes_back_to_its_coordinator() {
 fn a_distribution_runs_as_meant_with_each_part_once() {
     check(
         include_str!("../../../tests/shapes/task-distribution.yaml"),
-        &[("spawner", "complete", &[1, 2, 3, 4])],
+        &[line("spawner", 1).parts(&[1, 2, 3, 4])],
         &[
             "spawner <- t",
             "worker1 <- spawner1",
@@ -168,6 +259,7 @@ fn a_distribution_runs_as_meant_with_each_part_once() {
             "worker2 <- spawner1",
             "reviewer <- worker11 worker21 worker12 worker22",
         ],
+        "reviewer1",
     );
 }
 
@@ -177,12 +269,13 @@ fn a_manifest_runs_as_meant() {
         include_str!("../../../tests/shapes/manifest.yaml"),
         &[],
         &["reader <- t", "writer <- reader1"],
+        "writer1",
     );
 }
 
 #[test]
 fn a_pool_runs_as_meant() {
-    let mut players = Players::of(include_str!("../../../tests/shapes/pool.yaml"));
+    let mut players = Players::of(&[include_str!("../../../tests/shapes/pool.yaml")]);
     for task in ["t1", "t2", "t3", "t4", "t5", "t6"] {
         players.play.task("pool", task);
     }
@@ -201,176 +294,325 @@ fn a_pool_runs_as_meant() {
     players.play.all_over();
 }
 
-fn all_needed() -> Block {
-    ensemble(MinSuccesses::All)
-}
-
-fn any_number() -> Block {
-    ensemble(MinSuccesses::Number(0))
-}
-
-/// A way to end a run too early, and who tries it.
-type Way = (&'static str, fn() -> Play);
-
-/// What a mesh may say so that its runs end early.
-const HASTY: &str = "check_queue_on_complete: false\nstop_on_first_complete: true\n";
-
-/// An agent beside the block completes at core, in the same run.
-fn complete_aside(play: &mut Play, by: &str) {
-    play.drop(from(by).to("dev/x").id("aside").kind(Kind::Task));
-    play.take_up("dev/x");
-    play.finish("dev/x", "aside-done");
-    assert_eq!(
-        play.core_has().last().map(String::as_str),
-        Some("aside-done")
+#[test]
+fn a_refine_loop_runs_as_meant_with_as_many_members_as_there_are_bugs() {
+    let config = include_str!("../../../tests/shapes/refine-loop.yaml");
+    let mut players = Players::of(&[config]);
+    players.lines = vec![
+        line("tester", 1).says(json!({"bugs_found": 2})),
+        line("tester", 2).says(json!({"bugs_found": 0})),
+        line("reporter", 1).says(json!({"tests": "green"})),
+    ];
+    players.printed = vec![("echo report", "fixing\n"), ("echo report", "report\n")];
+    players.check(
+        "refine-loop",
+        &[
+            "crawler <- t",
+            "tester <- crawler1",
+            "fixer#1 <- tester1",
+            "fixer#2 <- tester1",
+            "tester <- fixer-11 fixer-21",
+            "reporter <- tester2",
+        ],
+        "reporter1",
     );
 }
 
 #[test]
-fn no_run_is_complete_while_a_member_or_a_part_of_it_has_not_run() {
-    let ways: [Way; 12] = [
-        ("a member waits in a queue", || {
-            let mut play = stage(any_number(), HASTY);
-            play.stop("dev/c");
-            super::blocks::open(&mut play, "t", "o");
-            for (member, id) in [("dev/a", "ra"), ("dev/b", "rb")] {
-                play.take_up(member);
-                if member == "dev/b" {
-                    complete_aside(&mut play, member);
-                }
-                play.finish(member, id);
-            }
-            play
-        }),
-        ("a member works", || {
-            let mut play = opened(any_number(), HASTY);
-            complete_aside(&mut play, "dev/a");
-            play.finish("dev/a", "ra");
-            play.finish("dev/b", "rb");
-            play
-        }),
-        ("a member said `error`, and all are needed", || {
-            let mut play = opened(all_needed(), HASTY);
-            complete_aside(&mut play, "dev/a");
-            play.finish("dev/a", "ra");
-            play.finish("dev/b", "rb");
-            fail(&mut play, "dev/c", "ec");
-            play
-        }),
-        ("a member is parked, and all are needed", || {
-            let mut play = opened(all_needed(), HASTY);
-            complete_aside(&mut play, "dev/a");
-            play.finish("dev/a", "ra");
-            play.finish("dev/b", "rb");
-            play.park("dev/c");
-            play
-        }),
-        ("a member that is a completion agent says `error`", || {
-            let more = format!("{HASTY}completion_agents: [c, j]\n");
-            let mut play = opened(all_needed(), &more);
-            fail(&mut play, "dev/c", "ec");
-            play
-        }),
-        ("a member waits for the human", || {
-            let mut play = opened(any_number(), HASTY);
-            play.finish("dev/a", "ra");
-            play.finish("dev/b", "rb");
-            play.drop(from("dev/c").id("q").status("blocked"));
-            play.idle("dev/c");
-            play
-        }),
-        (
-            "a member says that its result is only to be recorded",
-            || {
-                let more = format!("{HASTY}completion_agents: [a, j]\n");
-                let mut play = opened(any_number(), &more);
-                let quiet = from("dev/a").to("core").id("ra").status("complete");
-                play.drop(quiet.with(|envelope| envelope.headless = true));
-                play.idle("dev/a");
-                play
-            },
-        ),
-        ("the results are being gathered", || {
-            let block = Block {
-                gather: Gather::Voting,
-                ..all_needed()
-            };
-            let mut play = opened(block, HASTY);
-            complete_aside(&mut play, "dev/a");
-            for (member, id) in [("dev/a", "ra"), ("dev/b", "rb"), ("dev/c", "rc")] {
-                play.finish(member, id);
-            }
-            let owner = JobOwner::Block(play.facts("o").number);
-            play.happen(Event::JobsFinished {
-                owner,
-                job: 9,
-                results: vec![JobResult::of(JobEnd::Code(0), "of nobody".into())],
-            });
-            play
-        }),
-        ("the block is gone from the config", || {
-            let mut play = opened(all_needed(), HASTY);
-            play.load(&mesh("dev", &["s", "a", "b", "c", "j", "x"], HASTY), false);
-            complete_aside(&mut play, "dev/a");
-            play.finish("dev/a", "ra");
-            play.finish("dev/b", "rb");
-            play
-        }),
-        ("tx is killed while a member works", || {
-            let mut play = opened(all_needed(), HASTY);
-            complete_aside(&mut play, "dev/a");
-            play.finish("dev/a", "ra");
-            play.finish("dev/b", "rb");
-            play.restart(&[]);
-            play
-        }),
-        ("a part waits for a slot", || {
-            let pool = "a prompt: p, runtime: claude, mode: pane, count: 2";
-            let more = format!(
-                "{HASTY}task_distribution: {{ spawner: s, subagents: [a], reviewer: j, allow_partial_failure: true }}\n"
-            );
-            let mut play = Play::new(&[&mesh("dev", &["s", pool, "j", "x"], &more)]);
-            play.task("dev/s", "t");
-            play.take_up("dev/s");
-            play.drop(from("dev/s").id("o").status("complete").parts(&[1, 2, 3]));
-            play.idle("dev/s");
-            play.take_up("dev/a#1");
-            play.take_up("dev/a#2");
-            complete_aside(&mut play, "dev/a#1");
-            play.finish("dev/a#1", "r1");
-            play.finish("dev/a#2", "r2");
-            play
-        }),
-        ("a second round is under way", || {
-            let more = format!(
-                "{HASTY}parallelism: [{{ agents: [a, b], entry: s, exit: j }}]\n\
-                 routing: {{ j: {{ again: {{ a: x, b: x }}, complete: {{ core: x }} }} }}\n"
-            );
-            let mut play = Play::new(&[&mesh("dev", &["s", "a", "b", "j", "x"], &more)]);
-            super::blocks::open(&mut play, "t", "o");
-            for (member, id) in [("dev/a", "ra"), ("dev/b", "rb")] {
-                play.take_up(member);
-                play.finish(member, id);
-            }
-            play.take_up("dev/j");
-            play.drop(from("dev/j").id("again").status("again"));
-            play.idle("dev/j");
-            play.take_up("dev/a");
-            complete_aside(&mut play, "dev/a");
-            play.finish("dev/a", "ra2");
-            play
-        }),
-    ];
-    for (way, play) in ways {
-        let play = play();
-        assert!(!play.is_complete(), "{way}: {:?}", play.core_has());
-        let run = play.facts("t").run.unwrap();
-        assert!(!play.state.run_has_ended(run), "{way}");
-        assert_eq!(
-            play.is("dev/j"),
-            Phase::Idle,
-            "{way}: the join has nothing yet"
-        );
-        assert!(play.state.worker(&who("dev/s")).is_some());
+fn a_mode_router_runs_as_meant_both_ways() {
+    let config = include_str!("../../../tests/shapes/mode-router.yaml");
+    Players::of(&[config]).check("mode-router", &["quick <- t"], "quick1");
+    let mut players = Players::of(&[config]);
+    let deep = from("core/core").to("mode-router").id("t");
+    players.play.drop(deep.with(|envelope| {
+        envelope.extra.insert("mode".into(), "deep".into());
+    }));
+    players.end(&["planner <- t", "deep <- planner1"], "deep1");
+}
+
+#[test]
+fn a_last_ensemble_runs_as_meant_and_its_results_are_the_result() {
+    check(
+        include_str!("../../../tests/shapes/last-ensemble.yaml"),
+        &[line("planner", 1).parts(&[1, 2])],
+        &["planner <- t", "left <- planner1", "right <- planner1"],
+        "the results of the block, gathered",
+    );
+}
+
+#[test]
+fn a_draft_for_the_human_runs_as_meant_and_comes_back() {
+    let mut players = Players::of(&[include_str!("../../../tests/shapes/ask-the-human.yaml")]);
+    players.answers = vec!["changes", "approved"];
+    players.check(
+        "ask-the-human",
+        &[
+            "writer <- t",
+            "core answers changes",
+            "writer <- answer1",
+            "core answers approved",
+        ],
+        "writer2",
+    );
+}
+
+#[test]
+fn a_machine_with_mistakes_says_so_and_reports_nothing_as_done() {
+    let mut players = Players::of(&[include_str!("../../../tests/shapes/odd-machine.yaml")]);
+    players.play.task("odd-machine", "t");
+    players.work();
+    assert!(!players.play.is_complete(), "{:?}", players.order);
+    assert_eq!(players.order[0], "a#1 <- t");
+    assert!(
+        players
+            .play
+            .core_has()
+            .contains(&"work was parked".to_owned())
+    );
+}
+
+#[test]
+fn rules_for_files_that_are_not_listed_change_nothing() {
+    check(
+        include_str!("../../../tests/shapes/rules-without-files.yaml"),
+        &[],
+        &["worker <- t"],
+        "worker1",
+    );
+}
+
+/// Agents a to d of a mesh `dev`, in panes, and what it says besides.
+fn dev(more: &str) -> String {
+    mesh("dev", &["a", "b", "c", "d"], more)
+}
+
+/// A config, what its agents say, what happens, and the result.
+type Shape = (
+    &'static str,
+    Vec<Line>,
+    &'static [&'static str],
+    &'static str,
+);
+
+fn run_all(shapes: Vec<Shape>) {
+    for (more, lines, expected, result) in shapes {
+        let mut players = Players::of(&[&dev(&format!("entry_point: a\n{more}"))]);
+        players.lines = lines;
+        players.play.task("dev", "t");
+        players.work();
+        let core = players.play.core_has();
+        assert_eq!(players.order, expected, "{more}");
+        assert!(players.play.is_complete(), "{more}: {core:?}");
+        assert!(core.iter().any(|it| it == result), "{more}: {core:?}");
     }
+}
+
+#[test]
+fn every_form_of_a_table_runs_as_meant() {
+    run_all(vec![
+        // A status with a target and its reason, and words of the author's own.
+        (
+            "routing: {a: {complete: {b: go}}, b: {needs-more-data: {a: more}, complete: {core: done}}}",
+            vec![line("b", 1).word("needs-more-data")],
+            &["a <- t", "b <- a1", "a <- b1", "b <- a2"],
+            "b2",
+        ),
+        // A status with a plain target.
+        (
+            "routing: {a: {complete: b}, b: {complete: c}, c: {complete: core}}",
+            vec![],
+            &["a <- t", "b <- a1", "c <- b1"],
+            "c1",
+        ),
+        // An agent with a plain target.
+        (
+            "routing_mode: dispatcher\nrouting: {a: b, b: c, c: core}",
+            vec![],
+            &["a <- t", "b <- a1", "c <- b1"],
+            "c1",
+        ),
+        // Several targets under one status: the agent chooses.
+        (
+            "routing: {a: {complete: {b: one way, c: another}}, b: {complete: core}, c: {complete: core}}",
+            vec![line("a", 1).to("c")],
+            &["a <- t", "c <- a1"],
+            "c1",
+        ),
+        // A list is a fan-out, with a join or without.
+        (
+            "routing_mode: dispatcher\nrouting: {a: [b, c, {complete: d, fan_in: batch}], d: core}",
+            vec![],
+            &["a <- t", "b <- a1", "c <- a1", "d <- b1 c1"],
+            "d1",
+        ),
+        (
+            "routing_mode: dispatcher\nrouting: {a: [b, c]}",
+            vec![],
+            &["a <- t", "b <- a1", "c <- a1"],
+            "c1",
+        ),
+        // Old kinds of messages as statuses say whom to ask, and route nothing.
+        (
+            "routing: {a: {complete: b, ask: {c: facts}}, b: {complete: core, ask-human: {core: taste}}, c: {ask-response: {a: facts}}}",
+            vec![],
+            &["a <- t", "b <- a1"],
+            "b1",
+        ),
+        // Who completes a run, as a list and as one name; another agent may reach core before.
+        (
+            "completion_agents: [b]\nrouting: {a: {complete: b}, b: {complete: core}}",
+            vec![],
+            &["a <- t", "b <- a1"],
+            "b1",
+        ),
+        (
+            "completion_agent: b\nrouting: {a: {complete: b}, b: {complete: core}}",
+            vec![],
+            &["a <- t", "b <- a1"],
+            "b1",
+        ),
+        // Guardrails as maps, and all that has no effect.
+        (
+            "guardrails: {max_turns: {a: 50}, max_messages: {b: 40}, strict: true, warning: true}\n\
+             playbook_notes: long\nconfig: {x: 1}\ncapability: y\ngraded: true\nbrain: true\n\
+             intents: {patterns: [do it], commands: {do: it}}\n\
+             rearmatter: {enabled: true, fields: [grade]}\n\
+             routing: {a: {complete: b}, b: {complete: core}}",
+            vec![
+                line("a", 1).says(json!({"grade": "A"})),
+                line("b", 1).says(json!({"grade": "A"})),
+            ],
+            &["a <- t", "b <- a1"],
+            "b1",
+        ),
+        // Sessions and panes.
+        (
+            "continuation: [b]\nauto_despawn: true\nidle_timeout_minutes: false\ntype: ephemeral\n\
+             routing: {a: {complete: b}, b: {complete: core}}",
+            vec![],
+            &["a <- t", "b <- a1"],
+            "b1",
+        ),
+    ]);
+}
+
+#[test]
+fn a_target_in_another_mesh_runs_as_meant() {
+    let there = "mesh: ops\nagents: [{name: o, prompt: p, runtime: claude, mode: pane}]\nrouting: {o: {complete: core}}\n";
+    let here = dev("entry_point: a\nrouting: {a: {complete: {ops/o: over there}}}");
+    Players::of(&[&here, there]).check("dev", &["a <- t", "o <- a1"], "o1");
+}
+
+#[test]
+fn every_spelling_of_a_block_runs_as_meant() {
+    run_all(vec![
+        // Too few fail: the reviewer gets the rest, and what failed.
+        (
+            "ensemble: {coordinator: a, agents: [a, b, c], reviewer: d, fault_tolerance: {min_success_count: 1}}",
+            vec![line("b", 1).word("error")],
+            &["a <- t", "b <- a1", "c <- a1", "d <- c1 b1"],
+            "d1",
+        ),
+        (
+            "ensemble: {coordinator: a, agents: [b, c, d], allow_partial_failure: true, aggregation_strategy: voting}",
+            vec![],
+            &[
+                "a <- t",
+                "b <- a1",
+                "c <- a1",
+                "d <- a1",
+                "a <- the results of the block, gathered",
+            ],
+            "a2",
+        ),
+        (
+            "ensemble: {coordinator: a, agents: [b, c, d], aggregation_strategy: custom, aggregation_prompt: Sum it up}",
+            vec![],
+            &[
+                "a <- t",
+                "b <- a1",
+                "c <- a1",
+                "d <- a1",
+                "a <- the results of the block, gathered",
+            ],
+            "a2",
+        ),
+        (
+            "parallelism: [{agents: [b, c], entry: a, exit: d, on_partial: continue}]",
+            vec![line("c", 1).word("error")],
+            &["a <- t", "b <- a1", "c <- a1", "d <- b1 c1"],
+            "d1",
+        ),
+        (
+            "parallelism: [{agents: [b, c], entry: a, exit: d, on_partial: abort}]",
+            vec![],
+            &["a <- t", "b <- a1", "c <- a1", "d <- b1 c1"],
+            "d1",
+        ),
+        (
+            "task_distribution: {spawner: a, subagents: [b, c], reviewer: d, distribution_strategy: weighted}",
+            vec![line("a", 1).parts(&[1, 2, 3])],
+            &["a <- t", "b <- a1", "b <- a1", "c <- a1", "d <- b1 c1 b2"],
+            "d1",
+        ),
+    ]);
+}
+
+#[test]
+fn every_spelling_of_a_machine_runs_as_meant() {
+    run_all(vec![
+        // States as a list, one agent as a text, `onExit`, an absent `initial`.
+        (
+            "fsm:\n  states:\n    - {name: one, agents: a, onExit: {default: two}}\n    - {name: two, coordinator: b, participants: [c], exit: {default: end}}\n    - {name: end}\n",
+            vec![],
+            &["a <- t", "b <- a1"],
+            "b1",
+        ),
+        // A literal `run` is the next state; `terminal` with an agent is an ordinary hand-over.
+        (
+            "fsm:\n  initial: one\n  states:\n    one: {agents: [a], exit: {run: two}}\n    two: {agents: [b], terminal: true}\n",
+            vec![],
+            &["a <- t", "b <- a1"],
+            "b1",
+        ),
+        // A counter, a comparison, a self-loop.
+        (
+            "fsm:\n  initial: one\n  context: {n: 0}\n  states:\n    one: {agents: [a], exit: {set: {n: $((n + 1))}, when: [{condition: n < 3, target: one}], default: end}}\n    end: {}\n",
+            vec![],
+            &["a <- t", "a <- t a1", "a <- t a2"],
+            "a3",
+        ),
+        // What an agent says decides, by its rearmatter and by its word.
+        (
+            "fsm:\n  initial: one\n  context: {signal: ''}\n  states:\n    one: {agents: [a], exit: {set: {signal: \"$(echo '$rearmatter' | yq '.signal')\"}, when: [{condition: signal == REFINE, target: two}], default: end}}\n    two: {agents: [b], exit: {when: [{condition: status == redo, target: one}], default: end}}\n    end: {}\n",
+            vec![
+                line("a", 1).says(json!({"signal": "REFINE"})),
+                line("a", 2).says(json!({"signal": "PASS"})),
+                line("b", 1).word("redo"),
+            ],
+            &["a <- t", "b <- a1", "a <- b1"],
+            "a2",
+        ),
+        // A state for copies of one agent, and one for several agents.
+        (
+            "fsm:\n  initial: one\n  states:\n    one: {type: ensemble, ensemble: {agent: b, count: 3, aggregation: concat}, exit: {default: two}}\n    two: {ensemble: {agents: [c, d]}, exit: {default: three}}\n    three: {agents: [a], exit: {default: end}}\n    end: {}\n",
+            vec![],
+            &[
+                "b#1 <- t",
+                "b#2 <- t",
+                "b#3 <- t",
+                "c <- b-11 b-21 b-31",
+                "d <- b-11 b-21 b-31",
+                "a <- c1 d1",
+            ],
+            "a1",
+        ),
+        // Scripts by name, by text, as a list; gates by name; both spellings of entry.
+        (
+            "fsm:\n  initial: one\n  context: {x: ''}\n  scripts: {fine: 'true', next: echo two}\n  states:\n    one: {agents: [a], entry_gates: [fine], onEnter: {run: [fine, {script: 'echo x=1'}]}, exit: {gates: {a: [fine]}, run: next}}\n    two: {agents: [b], entry: {gates: [fine], set: {x: $mesh/$agent}}, exit: {default: end}}\n    end: {terminal: true}\n",
+            vec![],
+            &["a <- t", "b <- a1"],
+            "b1",
+        ),
+    ]);
 }

@@ -398,6 +398,35 @@ fn ask_rows_say_whom_to_ask_and_why() {
 }
 
 #[test]
+fn a_brain_may_be_asked_by_those_whose_mesh_says_so() {
+    let brain = "`to: brain` (it knows this project), ";
+    for (more, expected) in [
+        ("brain: true\n", true),
+        ("brain: false\n", false),
+        ("", false),
+        // With a row of its own for asks too.
+        ("brain: true\nrouting: {a: {ask: {c: for prices}}}\n", true),
+    ] {
+        let mesh = load(&format!("{AGENTS}{more}"));
+        let questions = section(&told(&mesh, "a", &[]), "Questions");
+        assert_eq!(questions.contains(brain), expected, "{more}: {questions}");
+    }
+}
+
+#[test]
+fn the_structure_of_a_workspace_is_shown() {
+    let mesh = load(&format!(
+        "{AGENTS}workspace: {{path: x, structure: [{{dir: 'notes/{{feature}}'}}, {{file: plan.md}}]}}\n"
+    ));
+    let files = section(&told(&mesh, "a", &[]), "Your files");
+    let expected = "What is expected there:\n\n";
+    let (_, shown) = files.split_once(expected).unwrap();
+    for part in ["dir: notes/login", "file: plan.md"] {
+        assert!(shown.contains(part), "{files}");
+    }
+}
+
+#[test]
 fn the_files_of_the_manifest_are_listed() {
     let mesh = load(&format!(
         "{AGENTS}routing: {{a: {{complete: b}}, b: {{complete: c}}}}\nmanifest: [{{id: plan.md, reads: [b], writes: [a], description: The plan}}]\n"

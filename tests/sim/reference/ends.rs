@@ -73,6 +73,14 @@ impl Model {
                     }
                 }
                 At::Leased if agent => {
+                    let again = |hand: &super::Hand| {
+                        let mut items = hand.items.iter();
+                        items.any(|(item, _)| item == number)
+                    };
+                    if !self.hands.get(to).is_some_and(again) {
+                        self.keep_failed(to);
+                    }
+                    self.kept.remove(&(*number, to.clone()));
                     let hand = self.hands.entry(to.clone()).or_default();
                     if !hand.items.iter().any(|(item, _)| item == number) {
                         hand.items.push((*number, kind));
@@ -85,7 +93,8 @@ impl Model {
                     }
                 }
                 At::Finished | At::Refused | At::Parked if agent => {
-                    if *step == At::Finished {
+                    let kept = self.kept.remove(&(*number, to.clone()));
+                    if *step == At::Finished && !kept && !self.is_gathered(*number) {
                         self.check_paid(*number, to, kind, before);
                     }
                     if *step == At::Parked {
@@ -111,6 +120,18 @@ impl Model {
         }
         self.complete();
         self.joined(&joined);
+    }
+
+    /// Is it, or may it be, a result that the join is not given itself: what was gathered, or
+    /// replaced by a later success?
+    fn is_gathered(&self, number: Message) -> bool {
+        let Some(sent) = self.sent.get(&number) else {
+            return false;
+        };
+        let of_block = |set: &super::Set| set.gathers || set.min > 0;
+        let set = sent.member.and_then(|set| self.sets.get(&set));
+        let blocks = self.meshes.values().any(|mesh| !mesh.blocks.is_empty());
+        set.is_some_and(of_block) || (sent.unsure && (blocks || self.sets.values().any(of_block)))
     }
 
     /// It is no longer in hand.

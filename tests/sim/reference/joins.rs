@@ -1,18 +1,22 @@
 //! Fan-outs: who belongs to one, and when its join may begin.
 
+use std::collections::BTreeSet;
+
 use tx::model::{Address, Kind, Row};
 
 use super::judge::Made;
-use super::{Hand, Message, Model, Set};
+use super::{Hand, Message, Model, Opens, Sent, Set};
 
 impl Model {
-    pub(super) fn open_set(&mut self, made: &Made, join: &Address) {
+    pub(super) fn open_set(&mut self, made: &Made, opens: &Opens) {
         let set = Set {
-            join: join.clone(),
+            join: opens.join.clone(),
             members: made.to.keys().cloned().collect(),
+            min: opens.min.min(made.to.len()),
+            gathers: opens.gathers,
             run: made.run,
             released: false,
-            reopened: std::collections::BTreeSet::new(),
+            reopened: BTreeSet::new(),
             results: None,
             joined: false,
             unsure: false,
@@ -24,7 +28,8 @@ impl Model {
     pub(super) fn sets_unsure(&mut self, from: &Address, made: &Made) {
         let mesh = self.meshes.get(&from.mesh);
         let row = mesh.and_then(|mesh| mesh.routing.rows.get(&from.agent));
-        if matches!(row, Some(Row::FanOut { .. })) {
+        let blocks = mesh.is_some_and(|mesh| !mesh.blocks.is_empty());
+        if blocks || matches!(row, Some(Row::FanOut { .. })) {
             self.unsure_runs.extend(made.run);
         }
         for set in self.sets.values_mut().filter(|set| set.run == made.run) {
@@ -45,6 +50,36 @@ impl Model {
                 })
         });
         mine.next().map(|(opener, _)| *opener)
+    }
+
+    /// Are these the results of a fan-out that their recipient opened itself? `None`: that is not
+    /// known, since they may be only what tx tells of them.
+    pub(super) fn is_own_join(&self, who: &Address, hand: &Hand) -> Option<bool> {
+        let items = hand.items.iter();
+        let items: Vec<&Sent> = items.filter_map(|(item, _)| self.sent.get(item)).collect();
+        let own = |sent: &&Sent| {
+            let opener = sent.member.and_then(|set| self.sent.get(&set));
+            opener.is_some_and(|opener| opener.from == *who)
+        };
+        let unclear = |sent: &&Sent| sent.unsure || sent.from.is_system();
+        match items.iter().any(own) {
+            true => Some(true),
+            false if items.iter().any(unclear) => None,
+            false => Some(false),
+        }
+    }
+
+    /// The work of a member that has failed is kept when its worker is given something else.
+    pub(super) fn keep_failed(&mut self, who: &Address) {
+        if !self.hands.get(who).is_some_and(|hand| hand.failed) {
+            return;
+        }
+        if let Some(hand) = self.hands.remove(who) {
+            let items = hand.items.iter();
+            self.kept
+                .extend(items.map(|(item, _)| (*item, who.clone())));
+            self.last.insert(who.clone(), hand);
+        }
     }
 
     /// Is it not known which fan-out work belongs to? A dead letter that is given another
@@ -128,8 +163,15 @@ impl Model {
             let results = results.filter(|(_, sent)| {
                 sent.member == Some(opener) && sent.to.values().any(|d| d.queued > 0)
             });
-            let results = results.map(|(number, _)| *number).collect();
+            let results: Vec<(Message, &Sent)> = results.map(|(n, sent)| (*n, sent)).collect();
+            let good = results.iter().filter(|(_, sent)| !sent.error);
+            let good: BTreeSet<&Address> = good.map(|(_, sent)| &sent.from).collect();
+            let short = good.len() < set.min;
+            let results = results.iter().map(|(number, _)| *number).collect();
             if let Some(set) = self.sets.get_mut(&opener) {
+                // What a person does with a block that is short is not known here.
+                set.unsure |= short;
+                set.joined |= short;
                 set.results = Some(results);
             }
         }

@@ -28,15 +28,6 @@ pub(crate) struct Made {
 const HOPS: u32 = 50;
 
 impl Model {
-    /// Does an agent open blocks, or work in one? The work of a member that ended with `error` is
-    /// kept, and joined results go past a block of their own: this reference knows neither.
-    fn is_in_a_block(&self, who: &Address) -> bool {
-        let member = self.sets.values().any(|set| set.members.contains(who));
-        let rows = self.meshes.get(&who.mesh).map(|mesh| &mesh.routing.rows);
-        let row = rows.and_then(|rows| rows.get(&who.agent));
-        member || matches!(row, Some(tx::model::Row::FanOut { .. }))
-    }
-
     /// Does an agent judge the work of others? A verdict goes to its gate, wherever its file is to
     /// go: this reference does not know which work is a judgement.
     fn judges(&self, who: &Address) -> bool {
@@ -98,7 +89,7 @@ impl Model {
                 }
             }
         }
-        let unknown = self.is_in_a_block(&said.from) || self.judges(&said.from);
+        let unknown = self.judges(&said.from);
         if (late && self.was_member(&said.from)) || unknown {
             may.push(May::Any);
         }
@@ -312,13 +303,13 @@ impl Model {
             hops: made.hops,
             amended: amends,
             unsure: known.is_none(),
-            // What is only recorded is nobody's result.
-            member: known.and_then(|k| k.member).filter(|_| !said.headless),
+            member: known.and_then(|k| k.member),
+            error: is_error(said),
         };
         self.list(made.number, sent);
         if over {
-            if let Some(join) = known.and_then(|known| known.join.as_ref()) {
-                self.open_set(made, join);
+            if let Some(opens) = known.and_then(|known| known.opens.as_ref()) {
+                self.open_set(made, opens);
             }
             self.unsure.insert(from.clone());
             self.hand_unsure(from);
@@ -336,10 +327,12 @@ impl Model {
                     }
                 }
                 if let (true, Some(hand)) = (known.outcome, self.hands.get_mut(from)) {
+                    hand.failed |=
+                        known.member.is_some() && is_error(said) && hand.outcomes.is_empty();
                     hand.outcomes.insert(made.number);
                 }
-                if let Some(join) = &known.join {
-                    self.open_set(made, join);
+                if let Some(opens) = &known.opens {
+                    self.open_set(made, opens);
                 }
                 // A late answer may be all that was owed.
                 if made.to.iter().any(|(_, kind)| *kind == Kind::Update) {
@@ -382,6 +375,7 @@ impl Model {
             amended: false,
             unsure: false,
             member: None,
+            error: false,
         };
         self.list(made.number, sent);
         for (to, kind) in &made.to {

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tx::model::{Address, Envelope, Kind};
+use tx::model::{Address, Envelope, Kind, Mesh};
 
 use super::names::Means;
-use super::route::{Goes, Outcome, Wanted, goes};
+use super::route::{Goes, Opens, Outcome, Wanted, goes, table};
 use super::{Hand, Message, Model};
 
 /// What may come of a message, seen from one state of things.
@@ -25,8 +25,8 @@ pub(crate) struct Accepted {
     pub(crate) answers: BTreeSet<Message>,
     /// It is an outcome, and finishes work.
     pub(crate) outcome: bool,
-    /// It opens a fan-out that this one joins.
-    pub(crate) join: Option<Address>,
+    /// It opens a fan-out.
+    pub(crate) opens: Option<Opens>,
     /// It belongs to this fan-out.
     pub(crate) member: Option<Message>,
 }
@@ -80,7 +80,7 @@ impl Model {
                     May::Any => return vec![May::Any],
                     May::Refused => refused = true,
                     // Whether it may open a fan-out and go elsewhere at once is not said.
-                    May::Accepted(one) if several && one.join.is_some() => return vec![May::Any],
+                    May::Accepted(one) if several && one.opens.is_some() => return vec![May::Any],
                     May::Accepted(one) => next.extend(all.iter().map(|before| before.and(&one))),
                 }
             }
@@ -307,7 +307,7 @@ impl Model {
                 })],
             };
         }
-        let mut all = Vec::new();
+        let (mut all, mut past) = (Vec::new(), Vec::new());
         // Which of several fan-outs of a run new work re-opens is not said.
         let run = hand.and_then(Hand::first);
         let run = run.and_then(|first| self.sent.get(&first)?.run);
@@ -325,16 +325,22 @@ impl Model {
                 }
                 Goes::To(to) => all.push(May::Accepted(accepted(&to, Kind::TaskComplete))),
                 Goes::Asks => all.push(May::Accepted(accepted(&core, Kind::AskHuman))),
-                Goes::FanOut { members, join } => {
-                    // Who works on the results of a block of its own opens no other; that block
-                    // may be of a mesh that was loaded before.
-                    if hand.is_some() {
-                        all.push(May::Accepted(accepted(&core, Kind::TaskComplete)));
+                Goes::FanOut { members, opens } => {
+                    let own = match hand {
+                        Some(hand) => self.is_own_join(from, hand),
+                        None => Some(false),
+                    };
+                    // Joined results of its own go past a fan-out.
+                    if own != Some(false) {
+                        past.extend(self.past_block(mesh, &outcome, word));
+                    }
+                    if own == Some(true) {
+                        continue;
                     }
                     let members = members.into_iter().map(|m| (m, Kind::TaskComplete));
                     all.push(May::Accepted(Accepted {
                         to: members.collect(),
-                        join: Some(join),
+                        opens: Some(opens),
                         outcome: true,
                         ..Accepted::default()
                     }));
@@ -356,8 +362,35 @@ impl Model {
                 }
             }
         }
+        all.extend(past);
         all
     }
+
+    /// Where the outcome of joined results goes that their recipient opened a block for: past a
+    /// block of the mesh by its table, and past a row that is a fan-out to core.
+    fn past_block(&self, mesh: &Mesh, outcome: &Outcome, word: Option<&str>) -> Vec<May> {
+        let core = Address::core();
+        let by_table = table(mesh, outcome).into_iter().map(|goes| match goes {
+            Goes::To(to) => (to, Kind::TaskComplete),
+            Goes::Asks => (core.clone(), Kind::AskHuman),
+            Goes::FanOut { .. } => (core.clone(), Kind::TaskComplete),
+            Goes::Refused => (outcome.sender.clone(), Kind::Task),
+        });
+        let by_table = by_table.map(|(to, kind)| match kind {
+            Kind::Task => May::Refused,
+            _ if to.is_core() && word == Some("blocked") => accepted_at(to, Kind::AskHuman),
+            kind => accepted_at(to, kind),
+        });
+        by_table.collect()
+    }
+}
+
+fn accepted_at(to: Address, kind: Kind) -> May {
+    May::Accepted(Accepted {
+        to: BTreeMap::from([(to, kind)]),
+        outcome: kind != Kind::AskHuman,
+        ..Accepted::default()
+    })
 }
 
 impl Accepted {
@@ -369,7 +402,7 @@ impl Accepted {
         }
         both.answers.extend(&other.answers);
         both.outcome |= other.outcome;
-        both.join = both.join.or_else(|| other.join.clone());
+        both.opens = both.opens.or_else(|| other.opens.clone());
         both.member = both.member.or(other.member);
         both
     }

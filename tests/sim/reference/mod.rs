@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use ends::Stepped;
 pub(crate) use judge::Made;
+use route::Opens;
 
 use tx::model::{Address, Kind, Mesh, MsgId, Name, Priority};
 
@@ -39,6 +40,8 @@ pub(crate) struct Model {
     waiting: BTreeMap<Address, BTreeSet<Message>>,
     /// What was in hand last.
     last: BTreeMap<Address, Hand>,
+    /// The work of members that ended with `error`, while another work is in hand.
+    kept: BTreeSet<(Message, Address)>,
     sets: BTreeMap<Message, Set>,
     runs: BTreeMap<Message, Run>,
     /// Runs that may have fan-outs which are not known here.
@@ -72,6 +75,8 @@ struct Sent {
     unsure: bool,
     /// The fan-out that it is a result of.
     member: Option<Message>,
+    /// It says that something has failed.
+    error: bool,
 }
 
 /// How far a message is on its way to somebody.
@@ -119,6 +124,9 @@ pub(crate) struct Hand {
     answered: BTreeSet<Message>,
     /// Something was accepted of which the protocol does not say what it pays.
     unsure: bool,
+    /// Its first outcome is an `error`, and it is the work of a member: when its turn has ended, it
+    /// is kept until the block is decided.
+    failed: bool,
 }
 
 /// A fan-out.
@@ -126,6 +134,10 @@ pub(crate) struct Hand {
 struct Set {
     join: Address,
     members: BTreeSet<Address>,
+    /// How many members must succeed.
+    min: usize,
+    /// The join gets one message that tx makes of the results.
+    gathers: bool,
     run: Option<Message>,
     /// Its members have it.
     released: bool,

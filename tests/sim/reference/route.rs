@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tx::model::{Address, Mesh, RoutingMode, Row, Target};
+use tx::model::{Address, Gather, Join, Mesh, MinSuccesses, Opener, RoutingMode, Row, Target};
 
 /// What the author of an outcome named.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,9 +21,19 @@ pub(crate) enum Goes {
     Asks,
     FanOut {
         members: Vec<Address>,
-        join: Address,
+        opens: Opens,
     },
     Refused,
+}
+
+/// What opens with an outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Opens {
+    pub(crate) join: Address,
+    /// How many members must succeed.
+    pub(crate) min: usize,
+    /// The results become one message.
+    pub(crate) gathers: bool,
 }
 
 /// An outcome as its author wrote it.
@@ -37,16 +47,19 @@ pub(crate) struct Outcome<'a> {
 /// Everywhere that it may go.
 pub(crate) fn goes(mesh: &Mesh, outcome: &Outcome) -> Vec<Goes> {
     let sender = outcome.sender;
-    let mut found = anywhere(mesh, outcome);
-    past_its_own(&mut found, sender);
+    let found = match blocks(mesh, outcome) {
+        Some((block, true)) => vec![block],
+        Some((block, false)) => [vec![block], anywhere(mesh, outcome)].concat(),
+        None => anywhere(mesh, outcome),
+    };
     // Nobody wakes by their own message.
     let not_back = |goes: Goes| match goes {
         Goes::To(to) if to == *sender => Goes::Refused,
-        Goes::FanOut { members, join } => {
+        Goes::FanOut { members, opens } => {
             let members: Vec<Address> = members.into_iter().filter(|m| m != sender).collect();
             match members.is_empty() {
                 true => Goes::Refused,
-                false => Goes::FanOut { members, join },
+                false => Goes::FanOut { members, opens },
             }
         }
         other => other,
@@ -54,12 +67,55 @@ pub(crate) fn goes(mesh: &Mesh, outcome: &Outcome) -> Vec<Goes> {
     found.into_iter().map(not_back).collect()
 }
 
-/// What goes past a fan-out of its own: an agent that gets the results which it asked for.
-fn past_its_own(found: &mut Vec<Goes>, sender: &Address) {
-    let own = |goes: &Goes| matches!(goes, Goes::FanOut { join, .. } if join == sender);
-    if found.iter().any(own) {
-        found.push(Goes::To(Address::core()));
-    }
+/// Everywhere that it may go by the table alone.
+pub(crate) fn table(mesh: &Mesh, outcome: &Outcome) -> Vec<Goes> {
+    let sender = outcome.sender;
+    let found = anywhere(mesh, outcome).into_iter();
+    let found = found.map(|goes| match goes {
+        Goes::To(to) if to == *sender => Goes::Refused,
+        other => other,
+    });
+    found.collect()
+}
+
+/// The block that a mesh says opens for an outcome, and whether that is certain.
+fn blocks(mesh: &Mesh, outcome: &Outcome) -> Option<(Goes, bool)> {
+    let (agent, word) = (&outcome.sender.agent, outcome.word?);
+    mesh.blocks.iter().find_map(|block| {
+        let agents = block.members.agents();
+        let certain = block.opens_for.iter().find_map(|opener| match opener {
+            Opener::Complete(opener) => (opener == agent && word == "complete").then_some(true),
+            Opener::RowOfAll => {
+                let row = mesh.routing.rows.get(agent);
+                let listed = listed(row, word);
+                let is_listed = |target: &Target| {
+                    let member = address(target);
+                    listed.contains(&member) || member == *outcome.sender
+                };
+                let all = matches!(row, Some(Row::ByStatus { .. }))
+                    && !agents.is_empty()
+                    && agents.iter().all(is_listed);
+                // A target that is named may be a choice.
+                let plain = outcome.to == Wanted::Table && outcome.route_to.is_none();
+                all.then_some(plain)
+            }
+            Opener::AnyWord(_) | Opener::State(_) => None,
+        })?;
+        let Join::To(join) = &block.join else {
+            return None;
+        };
+        let min = match block.min {
+            MinSuccesses::All => usize::MAX,
+            MinSuccesses::Number(min) => usize::try_from(min).unwrap(),
+        };
+        let opens = Opens {
+            join: address(join),
+            min,
+            gathers: block.gather != Gather::Concat,
+        };
+        let members = agents.iter().map(address).collect();
+        Some((Goes::FanOut { members, opens }, certain))
+    })
 }
 
 fn anywhere(mesh: &Mesh, outcome: &Outcome) -> Vec<Goes> {
@@ -125,7 +181,11 @@ fn by_table(row: Option<&Row>, dispatcher: bool, word: &str, fails: bool) -> Vec
         Some(Row::FanOut { members, join }) => {
             let opens = Goes::FanOut {
                 members: members.iter().map(address).collect(),
-                join: address(join),
+                opens: Opens {
+                    join: address(join),
+                    min: 0,
+                    gathers: false,
+                },
             };
             match fails {
                 true => vec![core()],
