@@ -1,64 +1,21 @@
 //! Outcomes go through gates: a round of all of them, then on, back to their author, or no
 //! further.
 
-use super::accept::AcceptedMessage;
-use super::gates::{claims, report, report_of, wrong_sources, wrong_with};
-use super::jobs::{Job, JobResult};
-use super::message_record::{MessageNo, Source, Step};
-use super::notes::Note;
-use super::round::{Pending, Reported, Reporter, Round, RoundPurpose};
+use super::jobs::JobResult;
+use super::message_record::MessageNo;
+use super::round::{Reported, Round, RoundPurpose};
 use super::signal_data::SignalData;
 use super::state::State;
 use super::table::decide;
 use super::transitions::{Signal, Transition};
 use super::work::Work;
 use super::worker::WorkerState;
-use crate::model::{
-    Address, Check, Envelope, Gate, GateReport, GateVerdict, Iteration, Kind, Line, MANIFEST_GATE,
-    Mesh, OnFail, OnGateError, OutcomeWord, Quality, Rearmatter, utc,
-};
+use crate::model::{Address, GateReport};
 
 /// How often gates may not be able to tell before work is parked.
 pub(super) const CHECK_ERRORS: u32 = 3;
-/// What a job may take besides its own time.
-const JOB_EXTRA: i64 = 60_000;
-/// As much of the findings as a headline has.
-const HEADLINE: usize = 160;
 
 impl State {
-    /// The gates that an outcome of a worker must pass. One that its own evaluator would judge is
-    /// left out: nobody judges itself.
-    pub(super) fn gates_of(&self, who: &Address, outcome: MessageNo) -> Vec<Gate> {
-        let word = self
-            .messages
-            .facts(outcome)
-            .and_then(|facts| facts.status.clone());
-        let (Some(mesh), Some(word)) = (self.mesh(&who.mesh), word) else {
-            return Vec::new();
-        };
-        let judges_itself = |gate: &Gate| match &gate.check {
-            Check::Evaluation(evaluation) => evaluation.evaluator == who.agent,
-            Check::Rearmatter(_)
-            | Check::Accuracy(_)
-            | Check::Commands(_)
-            | Check::Command(_)
-            | Check::Evidence(_)
-            | Check::Files { .. } => false,
-        };
-        let is_meant = |gate: &&Gate| {
-            gate.words.contains(&word)
-                && gate.agent.as_ref().is_none_or(|name| *name == who.agent)
-                && !judges_itself(gate)
-        };
-        let gates = mesh.gates.iter().filter(is_meant).cloned();
-        gates.chain(manifest_gate(mesh, who, &word)).collect()
-    }
-
-    /// Must an outcome pass gates: of the mesh, or of the state that it leaves?
-    pub(super) fn is_gated(&self, who: &Address, outcome: MessageNo) -> bool {
-        !self.gates_of(who, outcome).is_empty() || self.stage_gates(who, outcome).is_some()
-    }
-
     /// Must an outcome of work pass gates?
     pub(super) fn must_be_checked(&self, who: &Address, work: &Work) -> bool {
         let mut outcomes = work.outcomes.iter();
@@ -81,215 +38,6 @@ impl State {
         match round.is_complete() {
             true => self.judge(who, work, round),
             false => self.set(who, WorkerState::Checking { work, round }),
-        }
-    }
-
-    /// Begin a round: what can be said at once is, the rest is asked for.
-    pub(super) fn begin_round(
-        &mut self,
-        who: &Address,
-        job: u32,
-        outcomes: &[MessageNo],
-        about: &[MessageNo],
-        kept: Vec<Reported>,
-    ) -> Round {
-        let mut round = Round {
-            reports: kept,
-            ..Round::default()
-        };
-        let mut jobs = Vec::new();
-        for outcome in outcomes {
-            for gate in self.gates_of(who, *outcome) {
-                let mut known = round.reports.iter();
-                if known.any(|it| it.outcome == *outcome && it.report.gate == gate.name) {
-                    continue;
-                }
-                self.begin_gate(who, *outcome, gate, about, &mut round, &mut jobs);
-            }
-            self.begin_stage_gates(who, *outcome, &mut round, &mut jobs);
-        }
-        let times = jobs.iter().map(|job: &Job| job.time() + JOB_EXTRA);
-        round.time = round.time.max(times.sum());
-        round.jobs.clone_from(&jobs);
-        if !jobs.is_empty() {
-            let about = about.first().or(outcomes.first()).copied();
-            self.run_jobs(who, job, about, jobs, outcomes, false);
-        }
-        round
-    }
-
-    /// The gates of the state that an outcome leaves.
-    fn begin_stage_gates(
-        &mut self,
-        who: &Address,
-        outcome: MessageNo,
-        round: &mut Round,
-        jobs: &mut Vec<Job>,
-    ) {
-        for (gate, job) in self.stage_gate_jobs(who, outcome) {
-            let mut known = round.reports.iter();
-            if known.any(|it| it.outcome == outcome && it.report.gate == gate) {
-                continue;
-            }
-            let on_error = OnGateError::Block;
-            match job {
-                Ok(job) => {
-                    jobs.push(job);
-                    let by = Reporter::Jobs(1);
-                    round.pending.push(Pending {
-                        outcome,
-                        gate,
-                        on_error,
-                        by,
-                        warns: false,
-                    });
-                }
-                Err(why) => {
-                    let report = report(&gate, GateVerdict::Fail, why);
-                    self.note_report(outcome, &report);
-                    let repeats = false;
-                    round.reports.push(Reported {
-                        outcome,
-                        report,
-                        on_error,
-                        repeats,
-                    });
-                }
-            }
-        }
-    }
-
-    fn begin_gate(
-        &mut self,
-        who: &Address,
-        outcome: MessageNo,
-        gate: Gate,
-        about: &[MessageNo],
-        round: &mut Round,
-        jobs: &mut Vec<Job>,
-    ) {
-        let Gate {
-            name,
-            check,
-            on_error,
-            ..
-        } = gate;
-        let mut warns = false;
-        let said = self
-            .messages
-            .get(outcome)
-            .map(|held| held.rearmatter.clone());
-        let said = said.unwrap_or_default();
-        let by = match check {
-            Check::Rearmatter(check) => Err(report_of(&name, &wrong_with(&check, &said))),
-            Check::Accuracy(check) => Err(report_of(&name, &wrong_sources(&check, &said))),
-            Check::Commands(programs) => {
-                let stdin = None;
-                jobs.extend(
-                    programs
-                        .iter()
-                        .cloned()
-                        .map(|program| Job::Gate { program, stdin }),
-                );
-                Ok(Reporter::Jobs(programs.len()))
-            }
-            Check::Command(program) => {
-                let stdin = Some(outcome);
-                jobs.push(Job::Gate { program, stdin });
-                Ok(Reporter::Jobs(1))
-            }
-            Check::Evidence(checks) => {
-                let found = claims(&said, &checks, outcome, self.run_began(outcome));
-                match found.jobs.is_empty() {
-                    true => Err(report_of(&name, &found.wrong)),
-                    false => {
-                        let mut expected = Vec::new();
-                        for (job, exit, claim) in found.jobs {
-                            jobs.push(job);
-                            expected.push((exit, claim));
-                        }
-                        let (wrong, claims) = (found.wrong, expected);
-                        Ok(Reporter::Claims { wrong, claims })
-                    }
-                }
-            }
-            Check::Files { files, strict } => {
-                warns = !strict;
-                let began = self.run_began(outcome);
-                let claims = files.iter().map(|file| (0, format!("file {}", file.id)));
-                let claims = claims.collect();
-                jobs.extend(files.into_iter().map(|file| Job::File {
-                    since: if file.fresh { began } else { 0 },
-                    path: file.path,
-                    not_empty: true,
-                }));
-                let wrong = Vec::new();
-                Ok(Reporter::Claims { wrong, claims })
-            }
-            Check::Evaluation(evaluation) => {
-                round.allow(evaluation.timeout);
-                let asked = self.ask_evaluator(who, &name, &evaluation, Some(outcome), about);
-                asked.map_err(|why| report(&name, GateVerdict::Error, why))
-            }
-        };
-        match by {
-            Ok(by) => round.pending.push(Pending {
-                outcome,
-                gate: name,
-                on_error,
-                warns,
-                by,
-            }),
-            Err(report) => {
-                self.note_report(outcome, &report);
-                let repeats = false;
-                round.reports.push(Reported {
-                    outcome,
-                    report,
-                    on_error,
-                    repeats,
-                });
-            }
-        }
-    }
-
-    /// When the run of a message began.
-    fn run_began(&self, number: MessageNo) -> i64 {
-        let facts = self.messages.facts(number);
-        let run = facts
-            .and_then(|facts| facts.run)
-            .and_then(|run| self.messages.facts(run));
-        run.or(facts).map_or(self.at, |facts| facts.at)
-    }
-
-    /// A report goes with its outcome: on its ladder, and with what is known of its quality.
-    fn note_report(&mut self, outcome: MessageNo, report: &GateReport) {
-        let first = report.findings.lines().next().unwrap_or_default();
-        let first: String = first.chars().take(HEADLINE).collect();
-        let words = match first.is_empty() {
-            true => format!("gate {}: {}", report.gate, report.verdict.as_str()),
-            false => format!("gate {}: {}: {first}", report.gate, report.verdict.as_str()),
-        };
-        let Some(held) = self.messages.get_mut(outcome) else {
-            return;
-        };
-        let quality = held
-            .facts
-            .quality
-            .get_or_insert_with(Box::<Quality>::default);
-        quality.reports.push(report.clone());
-        self.note_on_outcome(outcome, &words);
-    }
-
-    /// A word on the ladder of an outcome that waits for its work.
-    pub(super) fn note_on_outcome(&mut self, outcome: MessageNo, words: &str) {
-        let Some(held) = self.messages.get(outcome) else {
-            return;
-        };
-        let waits = held.facts.deliveries.iter().filter(|d| d.waits_for_work());
-        let to: Vec<Address> = waits.map(|delivery| delivery.to.clone()).collect();
-        for to in to {
-            self.record_step(outcome, &to, Step::Accepted, Some(words.to_owned().into()));
         }
     }
 
@@ -347,34 +95,6 @@ impl State {
         self.act_on_round(who, complete);
     }
 
-    pub(super) fn note_reports(&mut self, reports: &[Reported]) {
-        for reported in reports {
-            self.note_report(reported.outcome, &reported.report);
-            self.tell_of_files(reported);
-        }
-    }
-
-    /// A missing file that does not fail the work: its author is told.
-    fn tell_of_files(
-        &mut self,
-        Reported {
-            outcome, report, ..
-        }: &Reported,
-    ) {
-        let is_warning = report.gate == MANIFEST_GATE && report.verdict == GateVerdict::Pass;
-        let from = self
-            .messages
-            .facts(*outcome)
-            .map(|facts| facts.from.clone());
-        if let Some(from) = from.filter(|_| is_warning && !report.findings.is_empty()) {
-            self.warn(
-                &from,
-                &format!("your work should leave files:\n{}", report.findings),
-                *outcome,
-            );
-        }
-    }
-
     fn act_on_round(&mut self, who: &Address, complete: bool) {
         let from = self.worker_mut(who).status.is();
         let by = match complete {
@@ -421,14 +141,13 @@ impl State {
         let outcomes = outcomes.map(|work| work.outcomes.iter().map(|it| it.number).collect());
         let outcomes: Vec<MessageNo> = outcomes.unwrap_or_default();
         let mut again = Vec::new();
-        let mut until_failure = false;
         if let Some((job, round)) = worker
             .status
             .round_mut()
             .filter(|(_, r)| r.waits_for_jobs())
         {
-            until_failure = round.is_before();
-            again.push((job, about, round.jobs.clone(), outcomes));
+            let until_failure = round.is_before();
+            again.push((job, about, round.jobs.clone(), outcomes, until_failure));
         }
         for late in worker
             .late
@@ -437,9 +156,15 @@ impl State {
         {
             let about = late.parked.first().copied().unwrap_or(late.outcome.number);
             let outcome = vec![late.outcome.number];
-            again.push((late.job, Some(about), late.round.jobs.clone(), outcome));
+            again.push((
+                late.job,
+                Some(about),
+                late.round.jobs.clone(),
+                outcome,
+                false,
+            ));
         }
-        for (job, about, jobs, outcomes) in again {
+        for (job, about, jobs, outcomes, until_failure) in again {
             self.run_jobs(who, job, about, jobs, &outcomes, until_failure);
         }
         // One that was begun by rules that knew no rounds is begun again.
@@ -488,131 +213,4 @@ impl State {
             false => self.wait(who, work),
         }
     }
-
-    /// Gates failed: all findings go back to the author, unless that was done often enough.
-    fn send_back(&mut self, who: &Address, mut work: Box<Work>, round: &Round) {
-        work.check_errors = 0;
-        work.iteration += 1;
-        for outcome in std::mem::take(&mut work.outcomes) {
-            self.end_outcome(outcome.number, Step::Refused, "it failed its gates");
-        }
-        let findings = round.findings();
-        work.findings.push(findings.clone());
-        let rules = self
-            .mesh(&who.mesh)
-            .map(|mesh| match round.failed_by_files_alone() {
-                // The manifest has its own rules.
-                true => Iteration {
-                    max: mesh.manifest.rules.max_retry,
-                    on_fail: OnFail::Loop,
-                },
-                false => mesh.iteration,
-            })
-            .unwrap_or_default();
-        if work.iteration > rules.max {
-            let why = self.history(&work);
-            return match rules.on_fail {
-                OnFail::Loop => self.park_with(who, *work, &why, Some(&findings)),
-                OnFail::Halt => self.halt(who, work, &why, &findings),
-            };
-        }
-        let left = rules.max - work.iteration;
-        let body = format!(
-            "{findings}\n\nFix this, then give your outcome again. It was sent back {} times; it is sent back {left} times more.",
-            work.iteration
-        );
-        let note = self.write_message(&Note {
-            to: who,
-            kind: Kind::Lifecycle,
-            headline: "your outcome failed its gates",
-            body,
-            about: work.messages().next(),
-            hops: 0,
-        });
-        self.record_step(note, who, Step::Queued, None);
-        work.waiting.push(note);
-        self.settle(who, work, None);
-    }
-
-    /// What the gates found, round by round.
-    fn history(&self, work: &Work) -> String {
-        let rounds = work.findings.iter().enumerate();
-        let rounds: Vec<String> = rounds
-            .map(|(n, findings)| format!("Round {}:\n{findings}", n + 1))
-            .collect();
-        let times = work.findings.len();
-        format!(
-            "its outcome failed its gates {times} times\n\n{}",
-            rounds.join("\n\n")
-        )
-    }
-
-    /// The author never passed: its mesh goes on with the outcome `error`.
-    fn halt(&mut self, who: &Address, work: Box<Work>, why: &str, findings: &str) {
-        let status: OutcomeWord = "error".parse().expect("a word is a status");
-        let headline = format!("gates failed: {}", first_line(findings));
-        let number = self.next_number();
-        let body = format!("tx wrote this for {who}: {why}");
-        let id = self.letter_of_output(number, who, &status, &headline, &body);
-        let now = utc(self.at).fixed_offset();
-        let envelope = Envelope {
-            status: Some(status),
-            ..Envelope::new(who.clone(), id.clone(), Line::from(headline), now)
-        };
-        self.worker_mut(who).status = WorkerState::Working { work };
-        let plan = self.plan(&envelope, &[], &[], &Rearmatter::default(), true);
-        let planned = plan.is_ok();
-        if let Ok(plan) = plan {
-            let source = Source::Own {
-                record: self.seq,
-                body,
-            };
-            let taken = AcceptedMessage {
-                number,
-                id,
-                written: None,
-                envelope,
-                rearmatter: Rearmatter::default(),
-                source,
-            };
-            self.accept(taken, plan, &[], false);
-        }
-        if let Some(work) = self.take_status(who).into_work() {
-            match planned {
-                true => self.settle(who, work, None),
-                false => self.park_with(who, *work, why, Some(findings)),
-            }
-        }
-    }
-}
-
-/// The gate of the files that an agent has to leave, if the mesh lists some.
-fn manifest_gate(mesh: &Mesh, who: &Address, word: &OutcomeWord) -> Option<Gate> {
-    let files = mesh.manifest.checks_after(&who.agent);
-    let is_meant = !matches!(word.as_str(), "error" | "blocked") && !files.is_empty();
-    let strict = mesh.manifest.rules.strict;
-    is_meant.then(|| Gate {
-        name: MANIFEST_GATE.into(),
-        agent: Some(who.agent.clone()),
-        words: vec![word.clone()],
-        check: Check::Files { files, strict },
-        on_error: match strict {
-            true => OnGateError::Block,
-            false => OnGateError::Pass,
-        },
-    })
-}
-
-/// The first line of findings, as long as a headline.
-pub(super) fn first_line(findings: &str) -> String {
-    let mut lines = findings
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty());
-    lines
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(HEADLINE)
-        .collect()
 }

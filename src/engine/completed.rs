@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::checking::first_line;
 use super::effect::Effect;
 use super::event::Timer;
+use super::findings::first_line;
 use super::jobs::{GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult};
 use super::message_record::MessageNo;
 use super::state::State;
@@ -17,9 +17,6 @@ use super::worker::{Phase, Worker, is_none};
 use crate::model::{
     Address, Feature, HookAction, LifecycleHook, Line, MsgId, Name, OutcomeWord, Rearmatter,
 };
-
-/// What a job may take besides its own time.
-const JOB_EXTRA: i64 = 60_000;
 
 /// The complete runs that something is still done for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -145,7 +142,7 @@ impl State {
                 continue;
             };
             let jobs = run.jobs();
-            let time = jobs.iter().map(|job| job.time() + JOB_EXTRA).sum::<i64>();
+            let time = Job::time_of(&jobs);
             run.job = 1;
             run.due = Some(at + time);
             self.timers

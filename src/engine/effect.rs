@@ -25,9 +25,9 @@ pub enum Effect {
     },
     /// Give a pane something, as soon as it is known to be idle.
     Deliver {
-        /// To whom.
+        /// The process that gets it.
         pane: AttemptId,
-        /// What.
+        /// The messages, and the number of the turn.
         turn: Turn,
     },
     /// Interrupt a busy pane, and tell it why.
@@ -77,7 +77,7 @@ pub enum Effect {
     EndTurn {
         /// The process.
         pane: AttemptId,
-        /// Which.
+        /// The turn that has ended.
         turn: u32,
     },
     /// Run jobs, one after the other. Their results come back as one event.
@@ -147,7 +147,7 @@ pub struct SystemMessage {
     pub headline: String,
     /// What it says.
     pub body: String,
-    /// When, in milliseconds since 1970.
+    /// When it was written, in milliseconds since 1970.
     pub at: i64,
     /// The messages that it is about.
     pub about: Vec<MsgId>,

@@ -56,7 +56,7 @@ pub enum Event {
         pane: AttemptId,
         /// The last turn that was delivered to it.
         turn: u32,
-        /// As above.
+        /// Which of all that is told of what this process shows, as in [`Event::PaneReady`].
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -70,7 +70,7 @@ pub enum Event {
         /// It was looked at, and shows nothing new: that is no sign of life.
         #[serde(default, skip_serializing_if = "is_false")]
         unchanged: bool,
-        /// As above.
+        /// Which of all that is told of what this process shows, as in [`Event::PaneReady`].
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -80,7 +80,7 @@ pub enum Event {
         pane: AttemptId,
         /// The dialog.
         dialog: Dialog,
-        /// As above.
+        /// Which of all that is told of what this process shows, as in [`Event::PaneReady`].
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -93,7 +93,7 @@ pub enum Event {
         /// Its program does not say until when: that is a guess.
         #[serde(default, skip_serializing_if = "is_false")]
         guessed: bool,
-        /// As above.
+        /// Which of all that is told of what this process shows, as in [`Event::PaneReady`].
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -101,23 +101,23 @@ pub enum Event {
     PaneExited {
         /// The process.
         pane: AttemptId,
-        /// How.
+        /// How it ended.
         exit: ProcessExit,
     },
     /// Its program has said what it has used so far, before the turn's end is told.
     PaneUsed(Box<Used>),
     /// What was to be delivered is there.
     Delivered {
-        /// To whom.
+        /// The process that it is for.
         pane: AttemptId,
-        /// Which turn.
+        /// The turn that was to be given to it.
         turn: u32,
     },
     /// What was to be delivered is not there, or nobody knows.
     DeliveryFailed {
-        /// To whom.
+        /// The process that it is for.
         pane: AttemptId,
-        /// Which turn.
+        /// The turn that was to be given to it.
         turn: u32,
         /// How much of it may have arrived.
         sent: Sent,
@@ -126,7 +126,7 @@ pub enum Event {
     },
     /// A time has come.
     TimerFired {
-        /// Which.
+        /// What it was set for.
         timer: Timer,
         /// When it was due.
         due: i64,
@@ -144,7 +144,7 @@ pub enum Event {
     MeshLoaded(Box<LoadedMesh>),
     /// A mesh is no longer there.
     MeshRemoved {
-        /// Its name.
+        /// The name of the mesh.
         mesh: Name,
     },
     /// Somebody gave an order.
@@ -324,7 +324,7 @@ pub enum ProcessExit {
     },
     /// It could not be started.
     NotStarted {
-        /// Why.
+        /// What went wrong.
         why: String,
     },
     /// The session that it was to resume does not exist. A new one is begun.
@@ -457,7 +457,7 @@ pub enum Command {
     Drop {
         /// The dead letter.
         facts: Box<MessageRecord>,
-        /// As above.
+        /// Only what this member of a block did not do; `None`: all that was parked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u32>,
     },

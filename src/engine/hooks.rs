@@ -14,8 +14,6 @@ use crate::model::{
     Address, Check, Feature, Gate, GateVerdict, HookAction, LifecycleHook, Name, OnGateError,
 };
 
-/// What a job may take besides its own time.
-const JOB_EXTRA: i64 = 60_000;
 /// As much of criteria as is kept, in bytes.
 const MOST_CRITERIA: usize = 4 * 1024;
 
@@ -168,24 +166,19 @@ impl State {
             return;
         };
         round.allow(rules.timeout);
-        let reported = match self.ask_evaluator(who, &name, &rules, None, about) {
-            Ok(by) => {
-                return round.pending.push(Pending {
-                    outcome: *first,
-                    gate: name,
-                    on_error,
-                    by,
-                    warns: false,
-                });
+        match self.ask_evaluator(who, &name, &rules, None, about) {
+            Ok(by) => round.pending.push(Pending {
+                outcome: *first,
+                gate: name,
+                on_error,
+                by,
+                warns: false,
+            }),
+            Err(why) => {
+                let report = super::gates::report(&name, GateVerdict::Error, why);
+                round.report_at_once(*first, report, on_error);
             }
-            Err(why) => super::gates::report(&name, GateVerdict::Error, why),
-        };
-        round.reports.push(Reported {
-            outcome: *first,
-            report: reported,
-            on_error,
-            repeats: false,
-        });
+        }
     }
 
     /// What comes before the work is done: it is given now, or was not started.
@@ -353,7 +346,6 @@ fn round_of(hooks: &[LifecycleHook], about: MessageNo) -> Round {
             // They come when the run is complete.
             HookAction::RemoveWorktree | HookAction::UpdateBrain => continue,
         };
-        round.time += job.time() + JOB_EXTRA;
         round.jobs.push(job);
         round.pending.push(Pending {
             outcome: about,
@@ -363,5 +355,6 @@ fn round_of(hooks: &[LifecycleHook], about: MessageNo) -> Round {
             warns: false,
         });
     }
+    round.time = Job::time_of(&round.jobs);
     round
 }

@@ -11,6 +11,9 @@ use super::message_record::MessageNo;
 use super::worker::is_false;
 use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds};
 
+/// What a job may take besides its own time, in milliseconds.
+const JOB_EXTRA: i64 = 60_000;
+
 /// Who waits for the results of jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -129,8 +132,14 @@ impl Job {
     /// How long git may take.
     pub const GIT_TIME: Seconds = Seconds(120);
 
+    /// How long jobs may take together, in milliseconds.
+    pub(super) fn time_of(jobs: &[Job]) -> i64 {
+        let times = jobs.iter().map(|job| job.time().saturating_add(JOB_EXTRA));
+        times.fold(0, i64::saturating_add)
+    }
+
     /// How long it may take, in milliseconds.
-    pub(super) fn time(&self) -> i64 {
+    fn time(&self) -> i64 {
         let Seconds(most) = match self {
             Job::Gate { program, .. } => program.timeout,
             Job::Script { timeout, .. } => *timeout,

@@ -1,8 +1,9 @@
 //! Outcomes that came when their work was over: they pass the gates like any other, and then
 //! finish what was parked.
 
-use super::checking::{CHECK_ERRORS, first_line};
+use super::checking::CHECK_ERRORS;
 use super::event::Timer;
+use super::findings::first_line;
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
 use super::round::{LateCheck, Reported, Round};
 use super::state::State;

@@ -17,6 +17,8 @@ mod event;
 mod explain;
 mod failures;
 mod fanout;
+mod findings;
+mod gate_rounds;
 mod gates;
 mod gathering;
 mod hooks;

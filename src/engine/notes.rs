@@ -6,10 +6,10 @@
 use indexmap::IndexSet;
 
 use super::accept::HOPS;
-use super::checking::first_line;
 use super::effect::{Effect, SystemMessage};
 use super::event::Rejected;
 use super::failures::FAILURES;
+use super::findings::first_line;
 use super::identity::Ancestry;
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::state::{OpenMessage, State};

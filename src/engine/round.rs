@@ -143,6 +143,27 @@ impl Round {
         }
     }
 
+    /// Has a gate reported on an outcome?
+    pub(super) fn has_report(&self, outcome: MessageNo, gate: &str) -> bool {
+        let mut reports = self.reports.iter();
+        reports.any(|it| it.outcome == outcome && it.report.gate == gate)
+    }
+
+    /// A gate needs nobody to report: it has found this. Running it again would change nothing.
+    pub(super) fn report_at_once(
+        &mut self,
+        outcome: MessageNo,
+        report: GateReport,
+        on_error: OnGateError,
+    ) {
+        self.reports.push(Reported {
+            outcome,
+            report,
+            on_error,
+            repeats: false,
+        });
+    }
+
     /// Have all gates reported?
     pub fn is_complete(&self) -> bool {
         self.pending.is_empty() && !self.reports.is_empty()

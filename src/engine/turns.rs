@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use indexmap::IndexSet;
 
 use super::accept::AcceptedMessage;
-use super::checking::first_line as first_line_of;
 use super::effect::Effect;
 use super::event::{OUTPUT_CUT, ProcessExit, Traits, exited_with};
+use super::findings::first_line as first_line_of;
 use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
 use super::state::State;

@@ -202,7 +202,27 @@ impl WorkerState {
         }
     }
 
-    /// The gates that its outcomes go through, if they do, and the jobs of that.
+    /// What it does as far as no dialog and no limit holds it up.
+    pub fn beneath(&self) -> &WorkerState {
+        match self {
+            WorkerState::AwaitingHuman {
+                why: WaitingOn::Dialog { before, .. },
+            }
+            | WorkerState::Limited { before, .. } => before.beneath(),
+            WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::Awaiting { .. }
+            | WorkerState::AwaitingHuman {
+                why: WaitingOn::Asks { .. },
+            }
+            | WorkerState::Checking { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. } => self,
+        }
+    }
+
+    /// The gates or hooks that it waits for, to be changed, and the number of their jobs.
     pub fn round_mut(&mut self) -> Option<(u32, &mut Round)> {
         match self {
             WorkerState::Checking { work, round } => Some((work.job, round)),
@@ -222,38 +242,18 @@ impl WorkerState {
 
     /// The gates or hooks that it waits for.
     pub fn round(&self) -> Option<&Round> {
-        match self {
-            WorkerState::Checking { round, .. } => Some(round),
-            WorkerState::AwaitingHuman {
-                why: WaitingOn::Dialog { before, .. },
-            }
-            | WorkerState::Limited { before, .. } => before.round(),
-            WorkerState::Idle
-            | WorkerState::Starting { .. }
-            | WorkerState::Working { .. }
-            | WorkerState::Awaiting { .. }
-            | WorkerState::AwaitingHuman { .. }
-            | WorkerState::Backoff { .. }
-            | WorkerState::Stopping { .. } => None,
-        }
+        let WorkerState::Checking { round, .. } = self.beneath() else {
+            return None;
+        };
+        Some(round)
     }
 
     /// How far work has been given, if it is being given.
     pub fn giving(&self) -> Option<Giving> {
-        match self {
-            WorkerState::Starting { giving, .. } => Some(*giving),
-            WorkerState::AwaitingHuman {
-                why: WaitingOn::Dialog { before, .. },
-            }
-            | WorkerState::Limited { before, .. } => before.giving(),
-            WorkerState::Idle
-            | WorkerState::Working { .. }
-            | WorkerState::Awaiting { .. }
-            | WorkerState::AwaitingHuman { .. }
-            | WorkerState::Checking { .. }
-            | WorkerState::Backoff { .. }
-            | WorkerState::Stopping { .. } => None,
-        }
+        let WorkerState::Starting { giving, .. } = self.beneath() else {
+            return None;
+        };
+        Some(*giving)
     }
 
     /// Does it show a dialog?
@@ -263,55 +263,30 @@ impl WorkerState {
 
     /// The dialog that it shows.
     pub fn dialog(&self) -> Option<&Dialog> {
-        match self {
-            WorkerState::AwaitingHuman {
-                why: WaitingOn::Dialog { dialog, .. },
-            } => Some(dialog),
-            WorkerState::Limited { before, .. } => before.dialog(),
-            WorkerState::Idle
-            | WorkerState::Starting { .. }
-            | WorkerState::Working { .. }
-            | WorkerState::Awaiting { .. }
-            | WorkerState::AwaitingHuman { .. }
-            | WorkerState::Checking { .. }
-            | WorkerState::Backoff { .. }
-            | WorkerState::Stopping { .. } => None,
+        let mut shown = self;
+        while let WorkerState::Limited { before, .. } = shown {
+            shown = before;
         }
+        let WorkerState::AwaitingHuman {
+            why: WaitingOn::Dialog { dialog, .. },
+        } = shown
+        else {
+            return None;
+        };
+        Some(dialog)
     }
 
     /// Is a turn of its work being given, or under way, as far as nothing holds it up?
     pub fn in_turn(&self) -> bool {
-        match self {
-            WorkerState::Starting { .. } | WorkerState::Working { .. } => true,
-            WorkerState::AwaitingHuman {
-                why: WaitingOn::Dialog { before, .. },
-            }
-            | WorkerState::Limited { before, .. } => before.in_turn(),
-            WorkerState::Idle
-            | WorkerState::Awaiting { .. }
-            | WorkerState::AwaitingHuman { .. }
-            | WorkerState::Checking { .. }
-            | WorkerState::Backoff { .. }
-            | WorkerState::Stopping { .. } => false,
-        }
+        matches!(
+            self.beneath(),
+            WorkerState::Starting { .. } | WorkerState::Working { .. }
+        )
     }
 
     /// Is there a turn that has not ended? One that is cut short may have written before.
     pub(super) fn has_turn(&self) -> bool {
-        match self {
-            WorkerState::Starting { .. }
-            | WorkerState::Working { .. }
-            | WorkerState::Stopping { .. } => true,
-            WorkerState::AwaitingHuman {
-                why: WaitingOn::Dialog { before, .. },
-            }
-            | WorkerState::Limited { before, .. } => before.has_turn(),
-            WorkerState::Idle
-            | WorkerState::Awaiting { .. }
-            | WorkerState::AwaitingHuman { .. }
-            | WorkerState::Checking { .. }
-            | WorkerState::Backoff { .. } => false,
-        }
+        self.in_turn() || matches!(self.beneath(), WorkerState::Stopping { .. })
     }
 
     /// Is its work really being worked on, so that no ask's time runs?

@@ -1,0 +1,214 @@
+//! The gates that an outcome must pass, and the beginning of a round of them.
+
+use super::gates::{Claims, claims, report, report_of, wrong_sources, wrong_with};
+use super::jobs::Job;
+use super::message_record::MessageNo;
+use super::round::{Pending, Reported, Reporter, Round};
+use super::state::State;
+use crate::model::{
+    Address, Check, Gate, GateReport, GateVerdict, MANIFEST_GATE, Mesh, OnGateError, OutcomeWord,
+};
+
+impl State {
+    /// The gates that an outcome of a worker must pass. One that its own evaluator would judge is
+    /// left out: nobody judges itself.
+    pub(super) fn gates_of(&self, who: &Address, outcome: MessageNo) -> Vec<Gate> {
+        let word = self
+            .messages
+            .facts(outcome)
+            .and_then(|facts| facts.status.clone());
+        let (Some(mesh), Some(word)) = (self.mesh(&who.mesh), word) else {
+            return Vec::new();
+        };
+        let judges_itself = |gate: &Gate| gate.check.evaluator() == Some(&who.agent);
+        let is_meant = |gate: &&Gate| {
+            gate.words.contains(&word)
+                && gate.agent.as_ref().is_none_or(|name| *name == who.agent)
+                && !judges_itself(gate)
+        };
+        let gates = mesh.gates.iter().filter(is_meant).cloned();
+        gates.chain(manifest_gate(mesh, who, &word)).collect()
+    }
+
+    /// Must an outcome pass gates: of the mesh, or of the state that it leaves?
+    pub(super) fn is_gated(&self, who: &Address, outcome: MessageNo) -> bool {
+        !self.gates_of(who, outcome).is_empty() || self.stage_gates(who, outcome).is_some()
+    }
+
+    /// Begin a round: what can be said at once is, the rest is asked for.
+    pub(super) fn begin_round(
+        &mut self,
+        who: &Address,
+        job: u32,
+        outcomes: &[MessageNo],
+        about: &[MessageNo],
+        kept: Vec<Reported>,
+    ) -> Round {
+        let mut round = Round {
+            reports: kept,
+            ..Round::default()
+        };
+        for outcome in outcomes {
+            for gate in self.gates_of(who, *outcome) {
+                if !round.has_report(*outcome, &gate.name) {
+                    self.begin_gate(who, *outcome, gate, about, &mut round);
+                }
+            }
+            self.begin_stage_gates(who, *outcome, &mut round);
+        }
+        round.time = round.time.max(Job::time_of(&round.jobs));
+        if !round.jobs.is_empty() {
+            let about = about.first().or(outcomes.first()).copied();
+            self.run_jobs(who, job, about, round.jobs.clone(), outcomes, false);
+        }
+        round
+    }
+
+    /// The gates of the state that an outcome leaves.
+    fn begin_stage_gates(&mut self, who: &Address, outcome: MessageNo, round: &mut Round) {
+        for (gate, job) in self.stage_gate_jobs(who, outcome) {
+            if round.has_report(outcome, &gate) {
+                continue;
+            }
+            let by = match job {
+                Ok(job) => {
+                    round.jobs.push(job);
+                    Ok(Reporter::Jobs(1))
+                }
+                Err(why) => Err(report(&gate, GateVerdict::Fail, why)),
+            };
+            self.expect_report(round, outcome, gate, OnGateError::Block, by);
+        }
+    }
+
+    /// Have a gate check an outcome: programs are put among the jobs of the round, an evaluator is
+    /// asked, and what only reads the rearmatter reports at once.
+    fn begin_gate(
+        &mut self,
+        who: &Address,
+        outcome: MessageNo,
+        gate: Gate,
+        about: &[MessageNo],
+        round: &mut Round,
+    ) {
+        let Gate {
+            name,
+            check,
+            on_error,
+            ..
+        } = gate;
+        let held = self.messages.get(outcome);
+        let said = held.map(|held| held.rearmatter.clone()).unwrap_or_default();
+        let mut warns = false;
+        let by = match check {
+            Check::Rearmatter(check) => Err(report_of(&name, &wrong_with(&check, &said))),
+            Check::Accuracy(check) => Err(report_of(&name, &wrong_sources(&check, &said))),
+            Check::Commands(programs) => {
+                let (count, stdin) = (programs.len(), None);
+                let programs = programs.into_iter();
+                let jobs = programs.map(|program| Job::Gate { program, stdin });
+                round.jobs.extend(jobs);
+                Ok(Reporter::Jobs(count))
+            }
+            Check::Command(program) => {
+                let stdin = Some(outcome);
+                round.jobs.push(Job::Gate { program, stdin });
+                Ok(Reporter::Jobs(1))
+            }
+            Check::Evidence(checks) => {
+                let Claims { wrong, jobs } =
+                    claims(&said, &checks, outcome, self.run_began(outcome));
+                match jobs.is_empty() {
+                    true => Err(report_of(&name, &wrong)),
+                    false => Ok(look_into(round, wrong, jobs)),
+                }
+            }
+            Check::Files { files, strict } => {
+                warns = !strict;
+                let began = self.run_began(outcome);
+                let jobs = files.into_iter().map(|file| {
+                    let job = Job::File {
+                        since: if file.fresh { began } else { 0 },
+                        path: file.path,
+                        not_empty: true,
+                    };
+                    (job, 0, format!("file {}", file.id))
+                });
+                Ok(look_into(round, Vec::new(), jobs))
+            }
+            Check::Evaluation(evaluation) => {
+                round.allow(evaluation.timeout);
+                let asked = self.ask_evaluator(who, &name, &evaluation, Some(outcome), about);
+                asked.map_err(|why| report(&name, GateVerdict::Error, why))
+            }
+        };
+        self.expect_report(round, outcome, name, on_error, by);
+        if let Some(pending) = round.pending.last_mut().filter(|_| warns) {
+            pending.warns = true;
+        }
+    }
+
+    /// Somebody reports for a gate later, or it has reported already.
+    fn expect_report(
+        &mut self,
+        round: &mut Round,
+        outcome: MessageNo,
+        gate: String,
+        on_error: OnGateError,
+        by: Result<Reporter, GateReport>,
+    ) {
+        match by {
+            Ok(by) => round.pending.push(Pending {
+                outcome,
+                gate,
+                on_error,
+                warns: false,
+                by,
+            }),
+            Err(report) => {
+                self.note_report(outcome, &report);
+                round.report_at_once(outcome, report, on_error);
+            }
+        }
+    }
+
+    /// When the run of a message began.
+    fn run_began(&self, number: MessageNo) -> i64 {
+        let facts = self.messages.facts(number);
+        let run = facts
+            .and_then(|facts| facts.run)
+            .and_then(|run| self.messages.facts(run));
+        run.or(facts).map_or(self.at, |facts| facts.at)
+    }
+}
+
+/// Jobs that look into claims are put among those of a round.
+fn look_into(
+    round: &mut Round,
+    wrong: Vec<String>,
+    jobs: impl IntoIterator<Item = (Job, i32, String)>,
+) -> Reporter {
+    let mut claims = Vec::new();
+    for (job, exit, claim) in jobs {
+        round.jobs.push(job);
+        claims.push((exit, claim));
+    }
+    Reporter::Claims { wrong, claims }
+}
+
+/// The gate of the files that an agent has to leave, if the mesh lists some.
+fn manifest_gate(mesh: &Mesh, who: &Address, word: &OutcomeWord) -> Option<Gate> {
+    let files = mesh.manifest.checks_after(&who.agent);
+    let is_meant = !matches!(word.as_str(), "error" | "blocked") && !files.is_empty();
+    let strict = mesh.manifest.rules.strict;
+    is_meant.then(|| Gate {
+        name: MANIFEST_GATE.into(),
+        agent: Some(who.agent.clone()),
+        words: vec![word.clone()],
+        check: Check::Files { files, strict },
+        on_error: match strict {
+            true => OnGateError::Block,
+            false => OnGateError::Pass,
+        },
+    })
+}
