@@ -322,7 +322,7 @@ fn what_a_program_prints_is_kept_though_its_pane_takes_nothing() {
 
 #[test]
 fn a_timer_that_falls_due_while_the_meshes_are_read_does_not_stop_the_loop() {
-    let quick = "mesh: quick\nagents:\n  - { name: a, run: [sleep, '600'], timeout: 1 }\n";
+    let quick = "mesh: quick\nagents:\n  - { name: a, run: [sleep, '600'], timeout: 2 }\n";
     let slow = "mesh: slow\nagents:\n  - { name: c, runtime: claude, prompt: work }\n";
     let project = Project::new(&[("quick/config.yaml", quick), ("slow/config.yaml", slow)]);
     let bin = project.root().join("bin");
@@ -342,7 +342,7 @@ fn a_timer_that_falls_due_while_the_meshes_are_read_does_not_stop_the_loop() {
         ": > '{at}/asked'; until [ -e '{at}/go' ]; do sleep 0.01; done"
     ));
     project.drop_file("m.md", &message("core", "quick", "m", "", "work"));
-    project.wait_for_step("m", Step::Acknowledged);
+    project.wait_for_step("m", Step::Delivered);
     project.drop_file("x.md", &message("core", "nobody", "x", "", "work"));
     wait_for("the meshes to be read", || {
         root.join("asked").exists().then_some(())
