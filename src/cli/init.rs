@@ -204,7 +204,7 @@ fn about_team(choice: &Choice, preferred: &str) -> (String, String) {
         state,
         problem,
         fix,
-    } in choice.worth_telling()
+    } in choice.to_report()
     {
         let fix = fix.as_deref().unwrap_or_default();
         found += &match (state, problem) {

@@ -31,13 +31,13 @@ pub(super) struct InputQueue {
 }
 
 /// The sending ends of the queue.
-pub(super) struct Ends {
+pub(super) struct QueueSenders {
     pub(super) orders: mpsc::Sender<Asked>,
     pub(super) inputs: mpsc::Sender<Input>,
 }
 
 impl InputQueue {
-    pub(super) fn new() -> (InputQueue, Ends) {
+    pub(super) fn new() -> (InputQueue, QueueSenders) {
         let (to_orders, orders) = mpsc::channel(ORDERS);
         let (to_inputs, inputs) = mpsc::channel(INPUTS);
         let queue = InputQueue {
@@ -47,7 +47,7 @@ impl InputQueue {
             inputs,
             on_hold: None,
         };
-        let ends = Ends {
+        let ends = QueueSenders {
             orders: to_orders,
             inputs: to_inputs,
         };
@@ -68,14 +68,14 @@ impl InputQueue {
     }
 
     /// Put an event back until the meshes were read for this request or a later one.
-    pub(super) fn hold(&mut self, event: Event, wish: u64) {
+    pub(super) fn hold(&mut self, event: Event, request: u64) {
         self.own.push_front(event);
-        self.on_hold = Some(wish);
+        self.on_hold = Some(request);
     }
 
     /// The meshes were read for this request. The events about them go first.
-    pub(super) fn go_on(&mut self, wish: u64, events: Vec<Event>) {
-        self.on_hold = self.on_hold.filter(|wanted| *wanted > wish);
+    pub(super) fn go_on(&mut self, request: u64, events: Vec<Event>) {
+        self.on_hold = self.on_hold.filter(|wanted| *wanted > request);
         for event in events.into_iter().rev() {
             self.own.push_front(event);
         }
@@ -105,7 +105,7 @@ impl InputQueue {
     }
 
     /// Whether nothing is left to take.
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.again.is_empty() && (self.on_hold.is_some() || self.own.is_empty())
     }
 

@@ -45,7 +45,7 @@ impl Daemon {
         self.queue.extend(found.exits);
         self.commit_queued();
         // Carry out the effects first. What they report is handled afterwards.
-        while !self.processes.are_at_rest() {
+        while !self.processes.are_idle() {
             let (_, inputs) = self.queue.receivers();
             tokio::select! {
                 end = signals.end() => return Some(end),

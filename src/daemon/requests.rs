@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::control::{self, Asked, Refusal, Reply, Request};
-use super::hooks::Called;
+use super::hooks::IncomingHook;
 use super::run::{Daemon, End};
 use crate::engine::Event;
 
@@ -13,7 +13,7 @@ impl Daemon {
         let Asked { request, answer } = asked;
         if let Request::Hook { pane, call, wake } = request {
             let call = *call;
-            let called = Called { call, wake, answer };
+            let called = IncomingHook { call, wake, answer };
             self.processes.hook(&pane, called);
             return ControlFlow::Continue(());
         }
@@ -25,8 +25,8 @@ impl Daemon {
                 });
             }
             Request::Reload => {
-                let wish = self.meshes.read_again();
-                self.reloads.push((wish, answer));
+                let request = self.meshes.read_again();
+                self.reloads.push((request, answer));
                 return ControlFlow::Continue(());
             }
             Request::StopWorker { .. }
@@ -46,7 +46,7 @@ impl Daemon {
     /// Answer the requests to read the meshes, now that they are read and in effect.
     pub(super) fn tell_reloaded(&mut self) {
         let stalled = self.queue.is_stalled();
-        let read = |(wish, _): &mut (u64, _)| *wish <= self.meshes_read;
+        let read = |(request, _): &mut (u64, _)| *request <= self.meshes_read;
         for (_, answer) in self.reloads.extract_if(.., read) {
             let _ = answer.send(match stalled {
                 false => Reply::Done,

@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::panes::PaneId;
-use super::protocol::{Came, Parser};
+use super::protocol::{ControlOutput, Parser};
 use super::quote::{arguments, line};
 use super::server::{Server, ServerId};
 
@@ -221,12 +221,12 @@ async fn serve(
                     let more = matches!(read, Ok(bytes) if bytes > 0);
                     let came = buffer.strip_suffix(b"\n").and_then(|l| live.parser.line(l));
                     buffer.clear();
-                    if !more || came == Some(Came::Exit) {
+                    if !more || came == Some(ControlOutput::Exit) {
                         // The pending requests fail. If tmux cannot be reached at once, the next
                         // request tries again.
                         drop(connection.take());
                         connection = connect(&server, patience, &lives).await.ok();
-                    } else if let Some(Came::Reply { ok, lines }) = came {
+                    } else if let Some(ControlOutput::Reply { ok, lines }) = came {
                         live.reply(ok, lines);
                     }
                     continue;

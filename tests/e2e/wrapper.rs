@@ -10,7 +10,7 @@ use std::time::Duration;
 use tx::daemon::{Attempt, AttemptState, LaunchSpec};
 use tx::engine::AttemptId;
 use tx::model::Mode;
-use tx::tmux::{Client, Mark, Paste, Server, What, Window};
+use tx::tmux::{Client, Mark, Paste, PasteContent, Server, Window};
 
 use crate::stage::{Stage, TX, tmux, wait_for};
 
@@ -293,7 +293,7 @@ async fn tell_turns(client: Client, folder: PathBuf) {
         fs::write(&text, format!("{turn}\n")).unwrap();
         let turn = turn.to_string();
         let put = Paste {
-            what: What::File(&text),
+            what: PasteContent::File(&text),
             mark: Some(Mark::Turn(&turn)),
         };
         let _ = client.paste(&found.id, put).await;

@@ -15,8 +15,7 @@ use super::super::attempt::{Attempt, AttemptState, Ended};
 use super::super::blocking::run_blocking;
 use super::super::launch_spec::LaunchSpec;
 use super::super::platform::gone;
-use super::super::signals::kill_all;
-use super::{KILL_POLL, KILL_TIMEOUT};
+use super::super::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{JobEnd, JobResult, ProcessExit};
 use crate::model::Seconds;
 

@@ -1,4 +1,4 @@
-//! What runs an agent: its runtime, its program, and the placeholders in that.
+//! The runtime and the program of an agent, and the placeholders in its arguments.
 
 use super::document::{Document, at};
 use super::passed_on::check_passed_on;
@@ -33,8 +33,8 @@ pub(super) fn check_runtime(
     }
 }
 
-/// The arguments of a program. A line is split like a shell would, before
-/// anything is filled in; for a shell it stays one text.
+/// The arguments of a program. A text is split like a shell would do it, before anything is filled
+/// in; for a shell it stays one text.
 pub(super) fn run(
     document: &mut Document,
     index: usize,

@@ -1,4 +1,4 @@
-//! The routing table: every shape of row made one, every target looked up.
+//! The routing table: every shape of row becomes one, and every target is looked up.
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
 use crate::model::{Address, Code, Kind, Name, OutcomeWord, Recipient, RoutingMode, Row, Target};
 
-/// Whom an agent may ask, and why.
+/// The agents that each agent may ask, with reasons.
 pub(super) type AskRows = IndexMap<Name, IndexMap<Target, String>>;
 
 impl Scope<'_, '_, '_> {
@@ -53,7 +53,7 @@ impl Scope<'_, '_, '_> {
         (rows, asks)
     }
 
-    /// A row that sends an agent's outcome to that agent.
+    /// Report a row that sends an agent's outcome to the agent itself.
     fn check_own(&mut self, agent: &Name, row: &Row, at: &[PathSegment]) {
         let own = Target::Agent(Address::new(self.mesh.clone(), agent.clone()));
         let mut found: Vec<Vec<PathSegment>> = Vec::new();
@@ -90,7 +90,7 @@ impl Scope<'_, '_, '_> {
         let mut asked = IndexMap::new();
         for (word, raw) in raw {
             let at = [at, &at![&word]].concat();
-            // Kinds of messages are no outcome words: they say whom the agent asks and answers.
+            // Message kinds are not outcome words: such a row says whom the agent asks and answers.
             match word.parse::<Kind>() {
                 Ok(Kind::Ask | Kind::AskHuman) => {
                     asked.extend(self.targets(mode, raw, &at));
@@ -276,7 +276,7 @@ impl Scope<'_, '_, '_> {
     }
 }
 
-/// A reason is shown, not obeyed: whatever it is, it costs no route.
+/// A reason is only shown, so a wrong one does not cost the route.
 fn reason_text(reason: Value) -> String {
     match reason {
         Value::Null => String::new(),
