@@ -112,7 +112,7 @@ fn not_open(history: History, open: &[AskView], id: &str) -> Result<Refused, Err
             let hint = did_you_mean(id, ids, || "`tx asks` shows what is open".into());
             Refused::no_such_thing(format!("there is no question `{id}`")).hint(hint)
         }
-        None => Refused::no_such_thing(format!("`{id}` is no question to you"))
+        None => Refused::no_such_thing(format!("`{id}` is not a question to you"))
             .hint("`tx asks` shows what is open"),
     })
 }

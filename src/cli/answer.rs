@@ -77,7 +77,7 @@ pub(super) fn run(context: &Context, verb: AnswerArgs) -> Result<Exit, Refused> 
         context.output.say(&as_text(&answered, is_alone))?;
     }
     if is_alone {
-        talk("no daemon runs here: `tx start` starts one, which takes it up\n");
+        talk("no daemon runs here: `tx start` starts one, which delivers it\n");
     }
     let (path, id) = (answered.path.clone(), answered.id.clone());
     verb.wait.then_say(context, &project, &path, &id, answered)

@@ -55,7 +55,7 @@ pub enum LockTaken {
     #[error("tx runs already in this project, as process {}, since {}: `tx attach` shows its agents, `tx stop` ends it", .0.pid, to_the_second(.0.since))]
     By(Running),
     /// An unknown process holds it.
-    #[error("{} is locked by a process that is no daemon of tx: end it, then try again", .0.display())]
+    #[error("{} is locked by a process that is not a tx daemon: end it, then try again", .0.display())]
     BySomebody(PathBuf),
     /// The daemon that holds it has lost its own files.
     #[error(

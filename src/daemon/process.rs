@@ -254,7 +254,7 @@ impl Process {
                     Err(why) => Err(why),
                 };
                 let written = written.inspect_err(|error| {
-                    tracing::warn!(worker = %self.pane.worker, error, "it is not told why");
+                    tracing::warn!(worker = %self.pane.worker, error, "it is not told the reason");
                 });
                 Saw::Interrupt(written.ok())
             }

@@ -197,7 +197,7 @@ fn read_within(root: &Path, path: &Path) -> Result<String, String> {
         Ok((bytes, _)) if bytes.len() > MAX_INCLUDED => return Err(too_large()),
         Ok((bytes, _)) => bytes,
         Err(diagnostic) if diagnostic.code == Code::FileTooLarge => return Err(too_large()),
-        Err(diagnostic) if diagnostic.code == Code::NotAFile => return Err("is no file".into()),
+        Err(diagnostic) if diagnostic.code == Code::NotAFile => return Err("is not a file".into()),
         Err(diagnostic) => return Err(diagnostic.message),
     };
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
@@ -240,7 +240,7 @@ mod tests {
             ("up/key", outside),
             (key.to_str().unwrap(), outside),
             ("large", "is larger than 256 KiB"),
-            ("sub", "is no file"),
+            ("sub", "is not a file"),
             ("bytes", "is not UTF-8 text"),
             ("missing", "is not there"),
         ] {

@@ -254,7 +254,7 @@ impl MeshEntry {
             part: ConfigPart::Name,
             code: Code::NoBrain,
             message: "`brain: true`, and there is no mesh `brain`".into(),
-            hint: "add such a mesh, or leave the field out; agents are not told of it".into(),
+            hint: "add such a mesh, or leave the field out; agents are not told about it".into(),
         });
         let unknown = unknown.chain(nobody);
         // Finding the nearest names is expensive, so only the first hundred are reported.

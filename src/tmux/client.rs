@@ -44,7 +44,7 @@ pub enum Error {
     #[error("tmux says: {0}")]
     Refused(String),
     /// The server that the pane belonged to is gone.
-    #[error("its tmux server is no more")]
+    #[error("its tmux server is gone")]
     OtherServer,
     /// The command has a line break, which control mode cannot carry.
     #[error("an argument for tmux has a line break in it")]

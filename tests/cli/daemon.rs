@@ -145,7 +145,7 @@ fn stop_waits_for_the_end_and_tells_what_is_kept() {
     let stopped = daemon.sandbox.tx(["stop"]).ok().stdout;
     assert_eq!(
         stopped,
-        "stopped; 1 unfinished message kept; 2 agents may go on in their panes\n"
+        "stopped; 1 unfinished message kept; 2 agents may keep running in their panes\n"
     );
     daemon.sandbox.tx(["stop"]).ok().complains("no daemon", 1);
     let daemon = StandIn::of(Story::told(), nothing_more);
@@ -194,7 +194,7 @@ fn a_dead_letter_is_retried_and_another_dropped() {
         (&letters[0]["id"], &"dropped".into())
     );
     let said = tx(&["dlq", "retry", "doomed"]).ok().stdout;
-    assert_eq!(said, "doomed is given another chance\n");
+    assert_eq!(said, "doomed is retried\n");
     assert_eq!(
         tx(&["dlq", "list", "--json"]).ok().json(),
         serde_json::json!([])

@@ -154,7 +154,7 @@ impl<'a> Document<'a> {
         let hint = did_you_mean(key, known.iter().map(String::as_str), || {
             "`tx mesh schema` lists the fields".into()
         });
-        let message = format!("`{}` is no field that tx knows", path_name(path));
+        let message = format!("`{}` is not a field that tx knows", path_name(path));
         self.about_key(Code::UnknownField, path, message, hint);
     }
 

@@ -118,7 +118,7 @@ impl Scope<'_, '_, '_> {
     /// The name of a variable, unless it is invalid or there are too many.
     pub(super) fn variable(&mut self, key: &str, at: &[PathSegment]) -> Option<VariableName> {
         let Some(name) = VariableName::new(key) else {
-            let message = format!("`{key}` is no name of a variable; it is left out");
+            let message = format!("`{key}` is not the name of a variable; it is left out");
             let hint = "letters, digits and `_`, and no digit first";
             self.document.about_key(Code::BadValue, at, message, hint);
             return None;

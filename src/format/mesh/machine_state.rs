@@ -128,7 +128,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
             for text in texts.map(OneOrMany::into_vec).into_iter().flatten() {
                 // An invalid agent name must not turn a state with work into one without.
                 let Ok(name) = text.trim().parse::<Name>() else {
-                    let message = format!("{text:?} is no name of an agent");
+                    let message = format!("{text:?} is not the name of an agent");
                     self.say(
                         Code::BadName,
                         &at,
@@ -309,7 +309,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
                 for (agent, list) in agents {
                     let at = [at, &at![&agent]].concat();
                     let Ok(name) = agent.trim().parse::<Name>() else {
-                        let message = format!("{agent:?} is no name of an agent");
+                        let message = format!("{agent:?} is not the name of an agent");
                         self.say(
                             Code::BadName,
                             &at,

@@ -110,8 +110,9 @@ impl Scope<'_, '_, '_> {
                 Some(folder) => in_place(&format!("{}/{id}", folder.trim_end_matches('/'))),
                 None if is_path(location) => in_workspace(location),
                 None => {
-                    let message =
-                        format!("location: `{location}` is no path and no place of the workspace");
+                    let message = format!(
+                        "location: `{location}` is neither a path nor a location of the workspace"
+                    );
                     let hint = "name one of `workspace.locations`; until then it is the workspace";
                     let at = [at, &at!["location"]].concat();
                     self.document

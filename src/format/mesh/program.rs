@@ -75,9 +75,9 @@ fn check_placeholders(document: &mut Document, at: &[PathSegment], text: &str) {
             Piece::Slot { .. } | Piece::Text(_) => continue,
         };
         let message = match default {
-            None => format!("run: `{{{name}}}` is no placeholder; the agent cannot start"),
+            None => format!("run: `{{{name}}}` is not a placeholder; the agent cannot start"),
             Some(default) => {
-                format!("run: `{{{name}}}` is no placeholder; `{default}` always stands there")
+                format!("run: `{{{name}}}` is not a placeholder; `{default}` always stands there")
             }
         };
         let hint = did_you_mean(name, Placeholder::names(), || {

@@ -372,7 +372,7 @@ by_shape! {
     RawRow, "Row", |g| json_schema!({
         "description": "Where an agent's outcomes go: one target, a fan-out, or targets by status.",
         "anyOf": [
-            {"type": "string", "description": "There, whatever the status."},
+            {"type": "string", "description": "One target for every status."},
             {"type": "array", "items": g.subschema_for::<RawMember>(), "description": "To all at once; `{ complete: agent }` at the end gets the results."},
             {"type": "object", "additionalProperties": g.subschema_for::<RawTargets>(), "description": "By status; `default` for the others."},
         ],

@@ -73,7 +73,8 @@ impl Scope<'_, '_, '_> {
         }
         for at in found {
             let message = format!("this route leads from `{agent}` back to itself");
-            let hint = "nobody wakes by their own message: name another agent, or core";
+            let hint =
+                "an agent cannot wake itself by its own message: name another agent, or core";
             self.document
                 .about_key(Code::BackToSelf, &at, message, hint);
         }
@@ -224,7 +225,7 @@ impl Scope<'_, '_, '_> {
             return None;
         }
         if !join_named {
-            let message = "this fan-out names nobody who gets the results; core does";
+            let message = "this fan-out does not say who gets the results; core does";
             let hint = "end the list with `{ complete: agent }`";
             self.document.about_key(Code::NoJoin, at, message, hint);
         }

@@ -72,7 +72,7 @@ impl Scope<'_, '_, '_> {
         };
         let time = self.time(raw.timeout, &[&at[..], &at!["timeout"]].concat());
         if join.is_none() {
-            let message = "this block names nobody who gets the results; core does";
+            let message = "this block does not say who gets the results; core does";
             self.document
                 .about_key(Code::NoJoin, &at, message, "add `exit: agent`");
         }
@@ -167,7 +167,7 @@ impl Scope<'_, '_, '_> {
             return self.never_opens(&at, "distribution", "spawner", &members);
         };
         if reviewer.is_none() {
-            let message = "this block names nobody who gets the results; core does";
+            let message = "this block does not say who gets the results; core does";
             self.document
                 .about_key(Code::NoJoin, &at, message, "add `reviewer: agent`");
         }
@@ -261,7 +261,9 @@ impl Scope<'_, '_, '_> {
         }
         let message = match text.as_str() {
             "" => "`agent` needs `count`: how many members there are".into(),
-            text => format!("count: `{text}` is no number from 0 to {MAX_MEMBERS} and no variable"),
+            text => format!(
+                "count: `{text}` is neither a number from 0 to {MAX_MEMBERS} nor a variable"
+            ),
         };
         let hint = "the state is not entered until there is one";
         self.document
@@ -358,7 +360,7 @@ impl Scope<'_, '_, '_> {
         {
             match self.own_agent(&text) {
                 Some(name) if Some(&name) == opener => {
-                    let message = format!("`{name}` opens this block, so it is no member of it");
+                    let message = format!("`{name}` opens this block, so it is not a member of it");
                     let hint = "leave it out of the list";
                     let at = [at, &at![index]].concat();
                     self.document

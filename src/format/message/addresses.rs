@@ -30,7 +30,7 @@ pub fn check_addresses(text: &str, message: &Message, directory: &Directory) -> 
             ),
             Err(unresolved) => (unresolved.to_string(), unresolved.hint()),
             Ok(_) => (
-                format!("`{from}` is no agent"),
+                format!("`{from}` is not an agent"),
                 "name the agent itself".into(),
             ),
         };

@@ -224,7 +224,7 @@ impl<'r, 'a> Fields<'r, 'a> {
             });
             let span = self.block.value_span(&[PathSegment::Key("type".into())]);
             let message = format!(
-                "type: {} is no kind of message; it is inferred",
+                "type: {} is not a kind of message; it is inferred",
                 found(&value)
             );
             self.reading

@@ -232,7 +232,7 @@ impl<'a> Reading<'a> {
             Code::NotRearmatter,
             at..at + 1,
             format!(
-                "this block looks like rearmatter and is none: {}",
+                "this block looks like rearmatter but is not: {}",
                 fault.message
             ),
             "fix it, or it stays part of the body",

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::super::scalars::COMMAND_TIME;
 use super::{GateReader, texts};
+use crate::format::mesh::scalars::COMMAND_TIME;
 use crate::format::yaml::PathSegment;
 use crate::model::{Check, Name, Program};
 
