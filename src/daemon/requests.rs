@@ -36,7 +36,7 @@ impl Daemon {
             | Request::Decide { .. }
             | Request::Hook { .. }
             | Request::Read { .. }
-            | Request::Follow => self.order(&request).unwrap_or_else(Reply::from),
+            | Request::Follow => self.apply_command(&request).unwrap_or_else(Reply::from),
         };
         // The request is carried out even if the client no longer waits.
         let _ = answer.send(reply);
@@ -56,7 +56,7 @@ impl Daemon {
     }
 
     /// Turn a request into a command and commit it.
-    fn order(&mut self, request: &Request) -> Result<Reply, Refusal> {
+    fn apply_command(&mut self, request: &Request) -> Result<Reply, Refusal> {
         if self.queue.is_stalled() {
             return Err(full("see that the disk has room, then try again"));
         }
