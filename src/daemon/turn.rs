@@ -21,7 +21,7 @@ use rustix::io::FdFlags;
 use rustix::process::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use super::attempt::{Attempt, Ended, MOST_KEPT};
+use super::attempt::{Attempt, Ended, MAX_KEPT};
 use super::attempt_processes::MARK;
 use super::platform::{this_program, tie_to_parent};
 use crate::engine::OUTPUT_CUT;
@@ -35,7 +35,7 @@ use crate::tmux::is_of_tx;
 /// for this long, the output is complete.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// How long the wrapper waits, at most, if output keeps coming.
-const MOST_WAIT: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 /// How long the pane may take to show the rest of the output.
 const LAST_SHOWN: Duration = Duration::from_millis(500);
 /// How many bytes of the end of standard error are always kept.
@@ -172,7 +172,7 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
             ];
             let status = wait(&mut child)?;
             // The program's own output is complete by now. Background processes may go on printing.
-            let deadline = Instant::now() + MOST_WAIT;
+            let deadline = Instant::now() + MAX_WAIT;
             while progress.recv_timeout(LAST_OUTPUT).is_ok() && Instant::now() < deadline {}
             for shown in tees {
                 let _ = shown.recv_timeout(LAST_SHOWN);
@@ -252,7 +252,7 @@ impl Kept {
         if self.is_full {
             return;
         }
-        let room = (MOST_KEPT - OUTPUT_CUT.len()).saturating_sub(self.content.len());
+        let room = (MAX_KEPT - OUTPUT_CUT.len()).saturating_sub(self.content.len());
         self.add(&read[..room.min(read.len())]);
         if read.len() > room {
             self.is_full = true;
@@ -263,7 +263,7 @@ impl Kept {
     /// Keep everything until there is too much, then start again with the end of it.
     fn keep_end(&mut self, read: &[u8]) {
         self.add(read);
-        if self.content.len() > MOST_KEPT {
+        if self.content.len() > MAX_KEPT {
             let too_much = self.content.len() - LAST_ERRORS;
             self.content.drain(..too_much);
             self.file = None;

@@ -112,7 +112,7 @@ codes! {
     ReadByLine       "TX0011" Warning "A block is not YAML; each line was read as `key: text`."
     DuplicateKey     "TX0012" Error   "A key stands twice in one mapping."
     NotAMapping      "TX0013" Error   "`key: value` lines were expected."
-    FenceOpen        "TX0014" Warning "A code fence is never closed, so it is no fence."
+    FenceOpen        "TX0014" Warning "A code fence is never closed, so it does not count as a fence."
     NotRearmatter    "TX0015" Warning "The last block looks like rearmatter and is not; it is part of the body."
     YamlTooDeep      "TX0016" Error   "The YAML nests too deep, or its aliases expand too far."
     MoreFindings     "TX0017" Warning "There are more findings than are shown."
@@ -136,7 +136,7 @@ codes! {
     BadRouting       "TX0113" Error   "A field that decides where the message goes has a value it cannot have."
     NearMiss         "TX0114" Warning "An unknown field with a name that is almost that of a known one."
     CutComment       "TX0115" Warning "The `headline` ends at a ` #`, which begins a comment in YAML."
-    AnswersItself    "TX0116" Error   "An ask to core would answer itself within 60 seconds, or give a permission by itself."
+    AnswersItself    "TX0116" Error   "An ask to core would answer itself within 60 seconds, or grant a permission without the human."
     Decorated        "TX0117" Warning "An outcome word or an address stands in marks such as `**`; they are left out."
     WriterKnown      "TX0118" Warning "There is no `from`, or only a bare name; the one agent that can have written it is taken."
     WrongSetting     "TX0120" Error   "A setting of the project is unknown, or has a value it cannot have."
@@ -190,7 +190,7 @@ codes! {
     BadBlock         "TX0442" Warning "A setting of a block has a value that it cannot have."
     NoBrain          "TX0443" Warning "The agents may ask the mesh `brain`, and there is no such mesh."
     ManifestGap      "TX0444" Warning "A file of the manifest that is not there when it is read, or is not found."
-    BackToSelf       "TX0445" Warning "A route of the table leads back to its own agent, whom no message of its own wakes."
+    BackToSelf       "TX0445" Warning "A route of the table leads back to its own agent, which cannot wake itself by its own message."
 }
 
 #[cfg(test)]

@@ -49,9 +49,7 @@ pub fn cannot_run(
     let path = own.map_or(path, |(_, path)| OsStr::new(path));
     match is_program(project, &program, path) {
         true => None,
-        false if program.contains('/') => {
-            Some(format!("`{program}` is no file that can be executed"))
-        }
+        false if program.contains('/') => Some(format!("`{program}` is not an executable file")),
         false => Some(format!("there is no program `{program}` on the PATH of tx")),
     }
 }

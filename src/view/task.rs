@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ladder::Gist;
-use super::run::{come_of, is_under_way};
+use super::run::{is_under_way, result_of};
 use super::{AgentUsage, AskView, Page, Refused, RunUsage, RunView, Time, Trace, UsageView};
 use super::{asks, find_messages, trace};
 use crate::engine::{MessageNo, MessageRecord, Phase, Work};
@@ -231,7 +231,7 @@ impl TaskView {
         match holders.holds(run) && !history.run_has_ended(run)? {
             true => task.is_open(history, run, holders),
             false => {
-                if let Some(came) = come_of(history, facts, &holders.asks)? {
+                if let Some(came) = result_of(history, facts, &holders.asks)? {
                     task.has_ended(history, came)?;
                 }
             }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::attempt::Attempt;
+use crate::daemon::attempt::Attempt;
 use crate::engine::JobOwner;
 
 /// The folder of all jobs. A mesh cannot have this name.

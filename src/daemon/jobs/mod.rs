@@ -17,7 +17,7 @@ mod program;
 use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -25,13 +25,8 @@ use tokio::task::JoinSet;
 use super::Input;
 use super::attempt::{Attempt, AttemptState};
 use super::blocking::run_blocking;
-use super::signals::kill_all;
+use super::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{Job, JobOwner};
-
-/// How long a killed program may take to disappear.
-const KILL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often tx looks whether a killed program is gone.
-const KILL_POLL: Duration = Duration::from_millis(20);
 
 /// Jobs with everything that is needed to run them.
 pub(super) struct Batch {

@@ -11,12 +11,11 @@ use rustix::process::Pid;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-use super::super::attempt::{Attempt, AttemptState, Ended};
-use super::super::blocking::run_blocking;
-use super::super::launch_spec::LaunchSpec;
-use super::super::platform::gone;
-use super::super::signals::kill_all;
-use super::{KILL_POLL, KILL_TIMEOUT};
+use crate::daemon::attempt::{Attempt, AttemptState, Ended};
+use crate::daemon::blocking::run_blocking;
+use crate::daemon::launch_spec::LaunchSpec;
+use crate::daemon::platform::gone;
+use crate::daemon::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{JobEnd, JobResult, ProcessExit};
 use crate::model::Seconds;
 
@@ -27,7 +26,7 @@ const MAX_GATE_OUTPUT: usize = 8 * 1024;
 
 /// The limits of a program.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct ProgramLimits {
     pub(super) time: Seconds,
     pub(super) output: OutputPart,
 }
@@ -48,7 +47,7 @@ pub(super) async fn run_program(
     tx: &str,
     spec: LaunchSpec,
     stdin: String,
-    limits: Limits,
+    limits: ProgramLimits,
 ) -> JobResult {
     let time = Duration::from_secs(limits.time.0);
     let earlier = attempt.clone();
