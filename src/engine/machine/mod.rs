@@ -7,14 +7,18 @@
 
 mod begin;
 mod change;
+mod change_values;
 mod enter;
 mod jobs;
 mod judged;
 mod leave;
+mod next_state;
+mod outcome_facts;
 mod parked;
 mod plan;
 mod promises;
 mod shown;
+mod state_jobs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
