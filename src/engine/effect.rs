@@ -25,9 +25,9 @@ pub enum Effect {
     },
     /// Give a pane something, as soon as it is known to be idle.
     Deliver {
-        /// To whom.
+        /// The process that gets it.
         pane: AttemptId,
-        /// What.
+        /// The turn, with its messages.
         turn: Turn,
     },
     /// Interrupt a busy pane, and tell it why.
@@ -51,9 +51,9 @@ pub enum Effect {
     Write(Box<SystemMessage>),
     /// Something has come for the human.
     NotifyHuman {
-        /// The message.
+        /// What has come.
         number: MessageNo,
-        /// What it is.
+        /// Its kind at core.
         kind: Kind,
         /// Is it wanted in the core session?
         inject: bool,
@@ -77,7 +77,7 @@ pub enum Effect {
     EndTurn {
         /// The process.
         pane: AttemptId,
-        /// Which.
+        /// The number of the turn.
         turn: u32,
     },
     /// Run jobs, one after the other. Their results come back as one event.

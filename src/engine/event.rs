@@ -56,7 +56,7 @@ pub enum Event {
         pane: AttemptId,
         /// The last turn that was delivered to it.
         turn: u32,
-        /// As above.
+        /// The number of this among all that is told of the pane: the newest counts.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -70,7 +70,7 @@ pub enum Event {
         /// It was looked at, and shows nothing new: that is no sign of life.
         #[serde(default, skip_serializing_if = "is_false")]
         unchanged: bool,
-        /// As above.
+        /// The number of this among all that is told of the pane: the newest counts.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -80,7 +80,7 @@ pub enum Event {
         pane: AttemptId,
         /// The dialog.
         dialog: Dialog,
-        /// As above.
+        /// The number of this among all that is told of the pane: the newest counts.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -93,7 +93,7 @@ pub enum Event {
         /// Its program does not say until when: that is a guess.
         #[serde(default, skip_serializing_if = "is_false")]
         guessed: bool,
-        /// As above.
+        /// The number of this among all that is told of the pane: the newest counts.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -101,23 +101,23 @@ pub enum Event {
     PaneExited {
         /// The process.
         pane: AttemptId,
-        /// How.
+        /// How the process ended.
         exit: ProcessExit,
     },
     /// Its program has said what it has used so far, before the turn's end is told.
     PaneUsed(Box<Used>),
     /// What was to be delivered is there.
     Delivered {
-        /// To whom.
+        /// The process that was to get it.
         pane: AttemptId,
-        /// Which turn.
+        /// The number of the turn.
         turn: u32,
     },
     /// What was to be delivered is not there, or nobody knows.
     DeliveryFailed {
-        /// To whom.
+        /// The process that was to get it.
         pane: AttemptId,
-        /// Which turn.
+        /// The number of the turn.
         turn: u32,
         /// How much of it may have arrived.
         sent: Sent,
@@ -126,7 +126,7 @@ pub enum Event {
     },
     /// A time has come.
     TimerFired {
-        /// Which.
+        /// What the time was set for.
         timer: Timer,
         /// When it was due.
         due: i64,
@@ -453,7 +453,7 @@ pub enum Command {
     Drop {
         /// The dead letter.
         facts: Box<MessageRecord>,
-        /// As above.
+        /// Only the work of this member of a block; `None`: all that was parked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u32>,
     },
