@@ -302,7 +302,9 @@ fn a_worktree_is_taken_away_when_nobody_is_in_it_any_more() {
     // Meanwhile nothing new begins in this mesh.
     play.task("dev/b", "t2");
     assert_eq!(play.is("dev/b"), Phase::Idle);
+    let before = all_asked(&play).len();
     play.restart(&[]);
+    assert_eq!(all_asked(&play).len(), before + 1, "it is asked for again");
     assert_eq!(asked(&play).owner, JobOwner::Run(run));
     ran(&mut play, &[code(0, "refs/tx/kept/t-123\n")]);
     assert!(core_was_told(
