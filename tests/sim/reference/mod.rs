@@ -72,6 +72,8 @@ struct Sent {
     unsure: bool,
     /// The fan-out that it is a result of.
     member: Option<Message>,
+    /// tx asks for a verdict on the work of one of these.
+    judges: Option<BTreeSet<Address>>,
 }
 
 /// How far a message is on its way to somebody.
