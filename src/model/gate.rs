@@ -1,5 +1,7 @@
 //! Gates: what checks an outcome before it goes on, and what they report.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -176,16 +178,15 @@ impl GateVerdict {
 }
 
 impl Quality {
-    /// What all gates together say: the worst. `None` if there were none.
+    /// What all gates together say: the worst. Of a gate that has reported more than once, the
+    /// newest report counts. `None` if there were none.
     pub fn verdict(&self) -> Option<GateVerdict> {
-        let all = || self.reports.iter().map(|report| report.verdict);
-        match (all().next(), all().any(|it| it == GateVerdict::Fail)) {
-            (None, _) => None,
-            (Some(_), true) => Some(GateVerdict::Fail),
-            (Some(_), false) if all().any(|it| it == GateVerdict::Error) => {
-                Some(GateVerdict::Error)
-            }
-            (Some(_), false) => Some(GateVerdict::Pass),
-        }
+        let reports = self.reports.iter();
+        let newest: BTreeMap<&str, GateVerdict> = reports
+            .map(|report| (report.gate.as_str(), report.verdict))
+            .collect();
+        let is_any = |verdict| newest.values().any(|it| *it == verdict);
+        let worst = [GateVerdict::Fail, GateVerdict::Error, GateVerdict::Pass];
+        worst.into_iter().find(|verdict| is_any(*verdict))
     }
 }
