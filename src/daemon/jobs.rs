@@ -2,18 +2,20 @@
 //!
 //! A program runs under the same wrapper as a turn, in a folder of its own. So after a crash
 //! its record tells how it ended, its lock tells that it still runs, and without either it is
-//! run again: never two at once.
+//! run again: never two at once. The jobs of one owner run one after the other, and those that
+//! nobody waits for any more are ended before the next are begun.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use tokio::process::Command;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::Input;
@@ -34,6 +36,8 @@ const MOST_OF_GATE: usize = 8 * 1024;
 const KILLED: Duration = Duration::from_secs(5);
 /// How long git may take to list a branch.
 const GIT: Duration = Duration::from_secs(60);
+/// The verb that does a job of git's, and the runtime of its order.
+const GIT_JOB: &str = "git-job";
 /// How many folders of older jobs are kept for people to look at.
 const KEPT: u32 = 3;
 /// How many files below a folder are looked at for a change.
@@ -71,8 +75,10 @@ pub(super) struct Jobs {
     /// This program.
     program: String,
     inputs: mpsc::Sender<Input>,
-    running: HashSet<(JobOwner, u32)>,
+    running: HashMap<(JobOwner, u32), AbortHandle>,
     tasks: JoinSet<(JobOwner, u32)>,
+    /// Held by the jobs of an owner that run; the others of it wait.
+    turns: HashMap<JobOwner, Arc<Mutex<()>>>,
 }
 
 impl Jobs {
@@ -81,31 +87,51 @@ impl Jobs {
             run,
             program,
             inputs,
-            running: HashSet::new(),
+            running: HashMap::new(),
             tasks: JoinSet::new(),
+            turns: HashMap::new(),
         }
     }
 
-    /// Run jobs, unless they are being run.
-    pub(super) fn start(&mut self, batch: Batch) {
+    /// Run jobs, unless they are being run. `is_wanted`: does anybody wait for the jobs of this
+    /// owner with this number? What of it runs besides is ended first.
+    pub(super) fn start(&mut self, batch: Batch, is_wanted: impl Fn(u32) -> bool) {
         while let Some(ended) = self.tasks.try_join_next() {
             match ended {
                 Ok(of) => drop(self.running.remove(&of)),
+                Err(error) if error.is_cancelled() => {}
                 Err(error) => tracing::error!(%error, "the task of a job failed"),
             }
         }
-        let of = (batch.owner.clone(), batch.job);
-        if !self.running.insert(of.clone()) {
+        self.turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        let (owner, job) = (batch.owner.clone(), batch.job);
+        self.running.retain(|(of, number), task| {
+            let is_late = *of == owner && !is_wanted(*number);
+            if is_late {
+                tracing::info!(?owner, job = number, "nobody waits for it: it is ended");
+                task.abort();
+            }
+            !is_late
+        });
+        let of = (owner.clone(), job);
+        if !is_wanted(job) || self.running.contains_key(&of) {
             return;
         }
         let (inputs, program) = (self.inputs.clone(), self.program.clone());
-        let folder = folder_of(&self.run, &batch.owner);
-        self.tasks.spawn(async move {
+        let folder = folder_of(&self.run, &owner);
+        let kept = numbers_in(&folder).into_iter().filter(|it| is_wanted(*it));
+        let kept: Vec<u32> = kept.chain([job]).collect();
+        let turn = self.turns.entry(owner).or_default().clone();
+        let key = of.clone();
+        let task = self.tasks.spawn(async move {
+            let _turn = turn.lock().await;
+            end_others(&folder, &kept).await;
             let finished = run_all(&folder, &program, batch).await;
             // Without the loop nobody waits for it: the next start finds its records.
             let _ = inputs.send(Input::Event(finished)).await;
             of
         });
+        self.running.insert(key, task);
     }
 
     /// End all that runs: tx itself ends, and the next start runs it again.
@@ -155,6 +181,45 @@ fn folder_of(run: &Path, owner: &JobOwner) -> PathBuf {
         }
         JobOwner::Run(run) => jobs.join("run").join(run.0.to_string()),
         JobOwner::Block(block) => jobs.join("block").join(block.0.to_string()),
+    }
+}
+
+/// The numbers of the jobs that have folders there.
+fn numbers_in(folder: &Path) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name());
+    names
+        .filter_map(|name| name.to_string_lossy().parse().ok())
+        .collect()
+}
+
+/// End what runs of an owner's jobs, but for those with these numbers. What was laid out and not
+/// begun never will be. What git does is let come to its end: half of it helps nobody.
+async fn end_others(folder: &Path, kept: &[u32]) {
+    let others = numbers_in(folder).into_iter();
+    for number in others.filter(|number| !kept.contains(number)) {
+        for attempt in attempts_below(&folder.join(number.to_string())) {
+            let ending = attempt.clone();
+            let running = run_blocking(move || {
+                let runs = match stand_of(&ending)? {
+                    Found::Running(pid) => Some(pid),
+                    Found::Nothing | Found::Ended => None,
+                };
+                let is_git = runs.is_some() && ending.ordered()?.runtime == GIT_JOB;
+                io::Result::Ok(runs.map(|pid| (pid, is_git)))
+            });
+            match running.await {
+                Ok(Some((pid, true))) => {
+                    let most = Duration::from_secs(Job::GIT_TIME.0);
+                    if timeout(most, gone(pid)).await.is_err() {
+                        end(&attempt).await;
+                    }
+                }
+                Ok(Some((_, false))) => end(&attempt).await,
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "what an old job left cannot be read"),
+            }
+        }
     }
 }
 
@@ -239,8 +304,11 @@ async fn run_all(folder: &Path, program: &str, batch: Batch) -> Event {
             }
             Job::Git(_) => {
                 // A process of its own does it, and finishes it if this one is killed.
-                let argv = vec![program.to_owned(), "git-job".into()];
-                let order = order(argv, &root, None, &environment);
+                let argv = vec![program.to_owned(), GIT_JOB.into()];
+                let order = LaunchSpec {
+                    runtime: GIT_JOB.into(),
+                    ..order(argv, &root, None, &environment)
+                };
                 let most = Job::GIT_TIME;
                 run_one(&attempt, program, order, stdin, most, MOST_OF_SCRIPT).await
             }
@@ -329,7 +397,10 @@ async fn run_one(
         Found::Nothing => {
             let (laid_out, prompt) = (attempt.clone(), stdin);
             let lay_out = run_blocking(move || {
-                kill_all(&laid_out.remains());
+                // What was never there has left nothing: looking for it takes longer than a gate.
+                if laid_out.folder().exists() {
+                    kill_all(&laid_out.remains());
+                }
                 laid_out.make()?;
                 laid_out.order(&order, &prompt)
             });
@@ -478,10 +549,9 @@ async fn is_on_branch(folder: &Path, commit: &str) -> JobResult {
 
 /// Remove the folders of old jobs. If that fails they take up room.
 fn clear_old(folder: &Path, job: u32) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let number = entry.file_name().to_string_lossy().parse::<u32>();
-        if number.is_ok_and(|number| number.saturating_add(KEPT) < job) {
-            let _ = fs::remove_dir_all(entry.path());
+    for number in numbers_in(folder) {
+        if number.saturating_add(KEPT) < job {
+            let _ = fs::remove_dir_all(folder.join(number.to_string()));
         }
     }
 }
