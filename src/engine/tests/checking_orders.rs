@@ -2,8 +2,8 @@
 //!
 //! `a` has given the outcome of its task. A program checks it, and `judge` does. Then two or three of
 //! the things in [`Happens`] come, each at most once, in every order, and after that everybody does
-//! what is owed until all is quiet. What must hold on the way is in [`Stage::look`], and what must
-//! hold then in [`Stage::check`]. With `TX_SOAK` set one more thing comes, which takes minutes.
+//! what is owed until all is quiet. What must hold on the way is in [`CheckedWorker::look`], and what must
+//! hold then in [`CheckedWorker::check`]. With `TX_SOAK` set one more thing comes, which takes minutes.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -69,15 +69,15 @@ impl Happens {
 
 /// What the program and the evaluator find in the first round.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct FirstReports {
     gate: GateVerdict,
     judge: GateVerdict,
 }
 
 #[derive(Clone)]
-struct Stage {
+struct CheckedWorker {
     play: Play,
-    found: Found,
+    found: FirstReports,
     /// The effects that were looked at.
     seen: usize,
     /// The jobs of `a` that were asked for, and those that have ended.
@@ -90,15 +90,15 @@ struct Stage {
     ungated: bool,
 }
 
-impl Stage {
-    fn new(found: Found) -> Stage {
+impl CheckedWorker {
+    fn new(found: FirstReports) -> CheckedWorker {
         let mut play = Play::new(&[&mesh("dev", &AGENTS, RULES)]);
         play.task("dev/a", "t");
         play.take_up("dev/a");
         play.drop(from("dev/a").id("o").status("complete").path("o.md"));
         play.idle("dev/a");
         assert_eq!(play.is("dev/a"), Phase::Checking);
-        let mut stage = Stage {
+        let mut stage = CheckedWorker {
             play,
             found,
             seen: 0,
@@ -409,7 +409,7 @@ struct Orders {
 
 /// Every order of at most so many things, after those that have happened on a stage.
 fn every_order(
-    stage: &Stage,
+    stage: &CheckedWorker,
     things: &[Happens],
     so_far: &mut Vec<Happens>,
     most: usize,
@@ -459,7 +459,7 @@ fn orders_of(gate: GateVerdict, judge: GateVerdict, things: &[Happens], most: us
         most
     };
     let mut orders = Orders::default();
-    let stage = Stage::new(Found { gate, judge });
+    let stage = CheckedWorker::new(FirstReports { gate, judge });
     every_order(&stage, things, &mut Vec::new(), most, &mut orders);
     let (count, broken) = (orders.broken.len(), orders.broken.into_iter().take(10));
     let broken: Vec<String> = broken.collect();
