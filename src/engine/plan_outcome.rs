@@ -42,9 +42,12 @@ impl State {
         let Some(mesh) = self.mesh(&from.mesh) else {
             return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
         };
-        // What an evaluator says is its verdict, unless it needs the human.
+        // What an evaluator says is its verdict, and not routed, unless it needs the human.
         let blocked = status.is_some_and(|status| status.as_str() == "blocked");
-        if let Some(asked) = self.judges(from).filter(|_| !blocked) {
+        if blocked && self.judges(from).is_some() {
+            return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
+        }
+        if let Some(asked) = self.judges(from) {
             let delivery = Delivery {
                 row: Some(row),
                 ..self.accepted(&asked.author, Kind::TaskComplete)

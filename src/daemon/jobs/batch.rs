@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::checks::{file_has_changed, fill_variables, is_on_branch};
-use super::program::{OutputPart, ProgramLimits, run_program};
+use super::program::{GIT_JOB, OutputPart, ProgramLimits, run_program};
 use super::{Batch, JobInput, folders};
 use crate::daemon::attempt::Attempt;
 use crate::daemon::blocking::run_blocking;
@@ -119,8 +119,11 @@ impl JobRunner<'_> {
             }
             Job::Git(_) => {
                 // A separate process runs git, and finishes if the daemon is killed.
-                let argv = vec![self.tx.to_owned(), "git-job".into()];
-                let spec = self.launch_spec(argv, self.root, None);
+                let argv = vec![self.tx.to_owned(), GIT_JOB.into()];
+                let spec = LaunchSpec {
+                    runtime: GIT_JOB.into(),
+                    ..self.launch_spec(argv, self.root, None)
+                };
                 let limits = ProgramLimits {
                     time: Job::GIT_TIME,
                     output: OutputPart::ScriptBeginning,

@@ -16,13 +16,16 @@ use crate::daemon::blocking::run_blocking;
 use crate::daemon::launch_spec::LaunchSpec;
 use crate::daemon::platform::gone;
 use crate::daemon::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
-use crate::engine::{JobEnd, JobResult, ProcessExit};
+use crate::engine::{Job, JobEnd, JobResult, ProcessExit};
 use crate::model::Seconds;
 
 /// How many bytes of a script's output are reported.
 const MAX_SCRIPT_OUTPUT: usize = 64 * 1024;
 /// How many bytes of a gate's output are reported.
 const MAX_GATE_OUTPUT: usize = 8 * 1024;
+
+/// The command of tx that runs git, and the runtime in the launch spec of such a job.
+pub(super) const GIT_JOB: &str = "git-job";
 
 /// The limits of a program.
 #[derive(Clone, Copy)]
@@ -61,7 +64,10 @@ pub(super) async fn run_program(
         EarlierRun::None => {
             let prepared = attempt.clone();
             let prepare = run_blocking(move || {
-                kill_all(&prepared.remains());
+                // Looking for processes takes longer than a small program.
+                if prepared.folder().exists() {
+                    kill_all(&prepared.remains());
+                }
                 prepared.make()?;
                 prepared.prepare(&spec, &stdin)
             });
@@ -115,6 +121,29 @@ fn earlier_run(attempt: &Attempt) -> io::Result<EarlierRun> {
         | AttemptState::Vanished
         | AttemptState::Ended(_) => EarlierRun::None,
     })
+}
+
+/// End a program that an earlier life of the daemon, or a batch that is no longer wanted, has
+/// left running. Wait for a git job instead.
+pub(super) async fn end_earlier_run(attempt: &Attempt) -> io::Result<()> {
+    let earlier = attempt.clone();
+    let (earlier, is_git) = run_blocking(move || {
+        let run = earlier_run(&earlier)?;
+        let is_git = match run {
+            EarlierRun::Running(_) => earlier.launch_spec()?.runtime == GIT_JOB,
+            EarlierRun::None | EarlierRun::Ended => false,
+        };
+        io::Result::Ok((run, is_git))
+    })
+    .await?;
+    let EarlierRun::Running(pid) = earlier else {
+        return Ok(());
+    };
+    let time = Duration::from_secs(Job::GIT_TIME.0);
+    if !is_git || timeout(time, gone(pid)).await.is_err() {
+        kill(attempt).await;
+    }
+    Ok(())
 }
 
 async fn run_wrapper(attempt: &Attempt, tx: &str) -> io::Result<()> {
