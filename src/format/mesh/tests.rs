@@ -467,6 +467,24 @@ fn what_is_only_a_warning() {
             "`prompt`",
         ),
         (
+            "a field of the mesh below an agent",
+            "mesh: m\nagents:\n  - name: a\n    prompt: p\n    routing: {a: core}\n".into(),
+            "TX0311 5:5",
+            "indented too far",
+        ),
+        (
+            "a line for a shell without one",
+            "mesh: m\nagents:\n  - {name: a, run: echo hi > out.txt}\n".into(),
+            "TX0323 3:20",
+            "shell: true",
+        ),
+        (
+            "a variable of a shell in a gate without one",
+            with("quality: {command: {run: test -f $HOME/x}}\n"),
+            "TX0323 4:20",
+            "shell: true",
+        ),
+        (
             "unknown field of guardrails",
             with("guardrails: {ask_time_out: 3}\n"),
             "TX0311 4:14",
@@ -757,6 +775,121 @@ fn one_wrong_field_costs_itself_alone() {
         panic!()
     };
     assert_eq!(words.len(), 1);
+}
+
+#[test]
+fn only_words_for_a_shell_are_taken_for_such() {
+    for (run, finds) in [
+        ("cat a | sort", true),
+        ("make && make test", true),
+        ("echo $HOME", true),
+        ("echo done;", true),
+        ("grep '>' file", false),
+        ("echo \"a > b\"", false),
+        ("awk '{ print $1 }' file", false),
+        ("printf %s -- --x=y", false),
+    ] {
+        let text = format!("mesh: m\nagents:\n  - name: a\n    run: |-\n      {run}\n");
+        let (_, diagnostics) = loads(&text);
+        let found = diagnostics.iter().any(|d| d.code == Code::ShellCharacters);
+        assert_eq!(found, finds, "{run}");
+        let (_, diagnostics) = loads(&format!("{text}    shell: true\n"));
+        let found = diagnostics.iter().any(|d| d.code == Code::ShellCharacters);
+        assert!(!found, "{run}");
+    }
+}
+
+#[test]
+fn a_field_that_is_not_indented_like_its_item_is_told_how_far() {
+    let text = "mesh: m\nagents:\n  - name: a\n  run: cat\n";
+    let hint = &parse(text.as_bytes()).diagnostics[0].hint;
+    assert!(
+        hint.contains("indent it by 4 spaces instead of 2"),
+        "{hint}"
+    );
+}
+
+#[test]
+fn a_drawing_has_each_join_once_and_names_words_and_gates() {
+    let (mesh, _) = loads(&mesh_of(
+        &["lead", "x", "y", "judge"],
+        "entry_point: lead\nparallelism: {agents: [x, y], exit: judge}\n\
+         routing: {lead: {complete: [x, y]}, judge: {again: [x, y], complete: core}}\n\
+         quality: {judge: {command: [cargo, test]}}\n",
+    ));
+    let drawn = draw(&mesh, Drawing::Text, false);
+    assert_eq!(drawn.matches("join").count(), 2, "{drawn}");
+    assert!(drawn.contains("again fan-out ─▶ x"), "{drawn}");
+    assert!(drawn.contains("judge  [gates: cargo]"), "{drawn}");
+}
+
+#[test]
+fn a_word_that_is_almost_one_of_tx_is_a_warning_if_that_one_is_not_listed() {
+    let found = |row: &str| {
+        let routing = format!("entry_point: a\nrouting: {{a: {row}, b: {{complete: core}}}}\n");
+        let (_, diagnostics) = loads(&mesh_of(&["a", "b"], &routing));
+        let near = |d: &&Diagnostic| d.code == Code::WordNearMiss;
+        let said = diagnostics.iter().filter(near).map(|d| d.hint.clone());
+        said.collect::<Vec<_>>().join("; ")
+    };
+    for (row, own) in [
+        ("{complte: {b: x}}", "`complete`"),
+        ("{completed: b}", "`complete`"),
+        ("{compelte: b, blocked: core}", "`complete`"),
+        ("{complete: b, eror: core}", "`error`"),
+        ("{complete: b, Bloked: core}", "`blocked`"),
+    ] {
+        let said = found(row);
+        assert!(
+            said.starts_with("did you mean") && said.contains(own),
+            "{row}: {said}"
+        );
+    }
+    for row in [
+        "{complete: b, completed: core}",
+        "{done: b}",
+        "{compete: b, default: core}",
+        "{complete: b, mirror: core, terse: core, unlocked: core, locked: core}",
+        "{compute: b}",
+        "{incomplete: b, error: core, errors: core}",
+        "b",
+    ] {
+        assert_eq!(found(row), "", "{row}");
+    }
+}
+
+#[test]
+fn an_outcome_that_no_gate_checks_is_a_warning_only_where_nothing_else_is_checked() {
+    let found = |lines: &str| {
+        let (_, diagnostics) = loads(&mesh_of(&["a", "b"], &format!("entry_point: a\n{lines}\n")));
+        let past = |d: &&Diagnostic| d.code == Code::PastTheGate;
+        let said = diagnostics.iter().filter(past).map(|d| d.message.clone());
+        said.collect::<Vec<_>>().join("; ")
+    };
+    let gate = "quality: {command: [cargo, test]}";
+    for (lines, word) in [
+        ("routing: {a: {done: core, review: b}}", "`done` of `a`"),
+        (
+            "routing: {a: {done: b}, b: {fine: {core: x}}}",
+            "`fine` of `b`",
+        ),
+    ] {
+        let said = found(&format!("{lines}\n{gate}"));
+        assert!(said.starts_with(word), "{lines}: {said}");
+        assert_eq!(found(lines), "", "without a gate: {lines}");
+    }
+    let own =
+        "routing: {a: {done: b}, b: {complete: core}}\nquality: {a: {command: [cargo, test]}}";
+    assert!(found(own).starts_with("`done` of `a`"), "{}", found(own));
+    for lines in [
+        "routing: {a: {complete: b, failed: core}, b: {approved: core, changes: a}}",
+        "routing: {a: {done: b}, b: {complete: core}}",
+        "routing: {a: {done: b, default: core}, b: {complete: core}}",
+        "routing: {a: {done: b, error: core, blocked: core}}",
+        "routing: {a: b, b: core}",
+    ] {
+        assert_eq!(found(&format!("{lines}\n{gate}")), "", "{lines}");
+    }
 }
 
 #[test]
