@@ -79,6 +79,8 @@ pub(super) struct Process {
     pid: Option<Pid>,
     gone: Option<BoxFuture<()>>,
     session: Option<String>,
+    /// It was started to resume a session.
+    resumed: bool,
     /// The last session that was reported to the engine.
     told_session: Option<String>,
     pub(super) seen: Arc<Seen>,
@@ -104,6 +106,7 @@ impl Process {
             process.session.clone_from(&start.session);
         }
         let turn = start.turn;
+        process.resumed = start.resumed;
         process.start = Some(start);
         process.decide(Saw::Start { turn });
         process
@@ -154,6 +157,7 @@ impl Process {
             pid: None,
             gone: None,
             session: None,
+            resumed: false,
             told_session: None,
             seen: Arc::default(),
             start: None,
@@ -237,7 +241,8 @@ impl Process {
                 }
             }
             ProcessCommand::Deliver(turn_input, turn) => {
-                match run_blocking(move || turn_input.text(turn)).await {
+                let resumed = self.resumed && self.core.turn() == 0;
+                match run_blocking(move || turn_input.text(turn, resumed)).await {
                     Ok(text) => Saw::Deliver(text),
                     Err(why) => {
                         let sent = Sent::Nothing;

@@ -2,9 +2,11 @@
 //!
 //! 1. events that could not be written to the journal, with their times: nothing else is taken
 //!    until they are;
-//! 2. what the loop tells itself: timers, meshes, and effects that failed at once;
-//! 3. requests of people, so that a full disk or a flood of files cannot block `tx stop`;
-//! 4. reports from everywhere else. A sender waits while there is no room.
+//! 2. commands of people;
+//! 3. what the loop tells itself: timers, meshes, and effects that failed at once; and what was
+//!    reported. All of it waits while the meshes are read for a message that names an unknown one;
+//! 4. requests of people, so that a full disk or a flood of files cannot block `tx stop`;
+//! 5. reports from everywhere else. A sender waits while there is no room.
 
 use std::collections::VecDeque;
 
@@ -12,7 +14,7 @@ use tokio::sync::mpsc;
 
 use super::Input;
 use super::control::Asked;
-use crate::engine::Event;
+use crate::engine::{Command, Event};
 
 /// How many inputs from outside may wait for the loop.
 const INPUTS: usize = 256;
@@ -23,6 +25,7 @@ const TOGETHER: usize = 1024;
 /// What waits for the loop.
 pub(super) struct InputQueue {
     again: VecDeque<(i64, Event)>,
+    commands: VecDeque<Event>,
     own: VecDeque<Event>,
     orders: mpsc::Receiver<Asked>,
     inputs: mpsc::Receiver<Input>,
@@ -42,6 +45,7 @@ impl InputQueue {
         let (to_inputs, inputs) = mpsc::channel(INPUTS);
         let queue = InputQueue {
             again: VecDeque::new(),
+            commands: VecDeque::new(),
             own: VecDeque::new(),
             orders,
             inputs,
@@ -56,6 +60,11 @@ impl InputQueue {
 
     pub(super) fn push(&mut self, event: Event) {
         self.own.push_back(event);
+    }
+
+    /// A command does not wait for the meshes: whoever gave it is told that it is durable.
+    pub(super) fn push_command(&mut self, command: Command) {
+        self.commands.push_back(Event::Command(command));
     }
 
     pub(super) fn extend(&mut self, events: impl IntoIterator<Item = Event>) {
@@ -93,20 +102,28 @@ impl InputQueue {
         !self.again.is_empty()
     }
 
+    /// Whether events wait until the meshes are read.
+    pub(super) fn is_on_hold(&self) -> bool {
+        self.on_hold.is_some()
+    }
+
     /// The next event, with its time if it was put back.
     pub(super) fn pop(&mut self) -> Option<(Option<i64>, Event)> {
         if let Some((at, event)) = self.again.pop_front() {
             return Some((Some(at), event));
         }
-        match self.on_hold {
+        let own = &mut self.own;
+        let next = self.commands.pop_front().or_else(|| match self.on_hold {
             Some(_) => None,
-            None => self.own.pop_front().map(|event| (None, event)),
-        }
+            None => own.pop_front(),
+        });
+        next.map(|event| (None, event))
     }
 
     /// Whether nothing is left to take.
     pub(super) fn is_at_rest(&self) -> bool {
-        self.again.is_empty() && (self.on_hold.is_some() || self.own.is_empty())
+        let none_waits = self.again.is_empty() && self.commands.is_empty();
+        none_waits && (self.is_on_hold() || self.own.is_empty())
     }
 
     /// The receivers of requests and of inputs.
@@ -126,5 +143,36 @@ impl InputQueue {
     pub(super) fn close(&mut self) {
         self.orders.close();
         self.inputs.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Timer;
+
+    #[test]
+    fn a_command_does_not_wait_for_the_meshes() {
+        let (mut queue, _ends) = InputQueue::new();
+        let alive = Vec::new();
+        queue.hold(Event::Recovered { alive }, 2);
+        let due = 1;
+        let worker = "dev/a".parse().unwrap();
+        let timer = Timer::State(worker);
+        queue.push(Event::TimerFired { timer, due });
+        assert!(queue.is_at_rest() && queue.is_on_hold());
+        let worker = "dev/a".parse().unwrap();
+        queue.push_command(Command::Stop { worker });
+        assert!(!queue.is_at_rest());
+        assert!(matches!(queue.pop(), Some((None, Event::Command(_)))));
+        assert_eq!(queue.pop(), None);
+        queue.go_on(1, Vec::new());
+        assert!(queue.is_on_hold(), "that was an older read");
+        queue.go_on(2, Vec::new());
+        assert!(matches!(queue.pop(), Some((None, Event::Recovered { .. }))));
+        assert!(matches!(
+            queue.pop(),
+            Some((None, Event::TimerFired { .. }))
+        ));
     }
 }

@@ -29,21 +29,17 @@ impl Daemon {
     ) -> Option<End> {
         self.queue.extend(found.meshes);
         self.commit_queued();
-        let mut scanned = false;
-        while !scanned && self.lost.is_none() {
-            let stalled = self.queue.is_stalled();
-            let (_, inputs) = self.queue.receivers();
-            tokio::select! {
-                end = signals.end() => return Some(end),
-                () = tokio::time::sleep(TRY_AGAIN), if stalled => self.commit_queued(),
-                input = inputs.recv(), if !stalled => {
-                    scanned = input.is_none_or(|input| self.hear_all(input));
-                    self.commit_queued();
-                }
-            }
+        if let Some(end) = self.take_in(true, signals).await {
+            return Some(end);
         }
         self.queue.extend(found.exits);
         self.commit_queued();
+        if let Some(end) = self.take_in(false, signals).await {
+            return Some(end);
+        }
+        if self.blind || self.lost.is_some() {
+            return None;
+        }
         // Carry out the effects first. What they report is handled afterwards.
         while !self.processes.are_at_rest() {
             let (_, inputs) = self.queue.receivers();
@@ -60,6 +56,28 @@ impl Daemon {
         self.queue.extend(after);
         self.commit_queued();
         self.written_before = HashSet::new();
+        None
+    }
+
+    /// Wait until everything that was found so far is in the journal, and until the first scan is
+    /// over if `scans`. What follows must not overtake it: a message may wait for the meshes, or
+    /// the disk may be full. Breaks if tx is to end; stops waiting if it must.
+    async fn take_in(&mut self, mut scans: bool, signals: &mut Signals) -> Option<End> {
+        while (scans || self.queue.is_stalled() || self.queue.is_on_hold())
+            && self.lost.is_none()
+            && !self.blind
+        {
+            let stalled = self.queue.is_stalled();
+            let (_, inputs) = self.queue.receivers();
+            tokio::select! {
+                end = signals.end() => return Some(end),
+                () = tokio::time::sleep(TRY_AGAIN), if stalled => self.commit_queued(),
+                input = inputs.recv(), if !stalled => {
+                    scans &= !input.is_none_or(|input| self.hear_all(input));
+                    self.commit_queued();
+                }
+            }
+        }
         None
     }
 }

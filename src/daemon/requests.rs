@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use super::control::{self, Asked, Refusal, Reply, Request};
 use super::hooks::Called;
 use super::run::{Daemon, End};
-use crate::engine::Event;
 
 impl Daemon {
     /// Carry out a request. Breaks if tx is to end.
@@ -61,7 +60,7 @@ impl Daemon {
             return Err(full("see that the disk has room, then try again"));
         }
         let command = control::command_for(request, &self.store)?;
-        self.queue.push(Event::Command(command));
+        self.queue.push_command(command);
         self.commit_queued();
         match self.queue.is_stalled() {
             false => Ok(Reply::Done),

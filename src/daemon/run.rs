@@ -18,7 +18,7 @@ use super::consumer::{Consumer, Known};
 use super::control::{self, Asked, Reply};
 use super::fatal::FatalError;
 use super::injector::Injector;
-use super::jobs::Jobs;
+use super::jobs::{self, Jobs};
 use super::lock::{DaemonLock, Ground, Lost};
 use super::meshes::MeshFiles;
 use super::notifier::{Notifier, Reach};
@@ -235,6 +235,9 @@ impl Daemon {
             tracing::info!(worker = %survivor.pane.worker, attempt = survivor.pane.attempt, "found alive");
             shown.extend(processes.adopt(survivor));
         }
+        if store.state().seq() == 0 {
+            jobs::forget_all(&project.run()).map_err(failed)?;
+        }
         let program = program.to_string_lossy().into();
         let jobs = Jobs::new(project.run(), program, inputs.clone());
         let (mut meshes, mut reader) = MeshFiles::new(project);
@@ -289,6 +292,9 @@ impl Daemon {
             self.stop(end).await;
             return Ok(());
         }
+        if self.blind {
+            return Err(FatalError::Blind);
+        }
         let failed = |error| FatalError::File {
             path: self.project.lock(),
             error,
@@ -330,6 +336,8 @@ impl Daemon {
     /// Join the background tasks. A task that does not end in time is left: the next start finds
     /// what it was doing.
     async fn end_tasks(&mut self) {
+        // The consumer must not wait for room in the queue.
+        self.queue.close();
         let processes = timeout(LAST_TASKS, self.processes.leave()).await;
         let others = timeout(LAST_TASKS, self.tasks.shutdown()).await;
         if processes.is_err() || others.is_err() {
@@ -341,7 +349,9 @@ impl Daemon {
     /// pane of an ended process must be known before its next one starts.
     async fn wake(&mut self, signals: &mut Signals, looks: &mut Interval) -> Wake {
         let stalled = self.queue.is_stalled();
-        let due = self.store.state().next_timer().filter(|_| !stalled);
+        // While events wait for the meshes, a timer would fire again and again.
+        let waits = stalled || self.queue.is_on_hold();
+        let due = self.store.state().next_timer().filter(|_| !waits);
         let due_at = due.as_ref().map(|(at, _)| self.clock.instant(*at));
         let (orders, inputs) = self.queue.receivers();
         tokio::select! {
@@ -393,6 +403,7 @@ impl Daemon {
         scanned
     }
 
+    /// Take an input. True if the first scan is over.
     pub(super) fn hear(&mut self, input: Input) -> bool {
         match input {
             Input::Event(event) => self.queue.push(event),
@@ -403,7 +414,7 @@ impl Daemon {
             Input::Blind => self.blind = true,
             Input::Meshes(read) => self.take_meshes(*read),
         }
-        self.blind
+        false
     }
 }
 

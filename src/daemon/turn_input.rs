@@ -45,7 +45,8 @@ pub(super) struct TurnInput {
 
 impl TurnInput {
     /// The text for a pane: one line with the path of the message, or the message itself.
-    pub(super) fn text(&self, turn: u32) -> Result<Text, String> {
+    /// `resumed`: it is the first for a process that resumes a session.
+    pub(super) fn text(&self, turn: u32, resumed: bool) -> Result<Text, String> {
         let attempt = self.attempt();
         let message = self.turn_file(turn);
         let output = self.workspace()?;
@@ -57,7 +58,7 @@ impl TurnInput {
                 .as_ref()
                 .is_some_and(|runtime| runtime.whole_text);
             let text = match reads {
-                true => self.line(turn, output.as_deref(), false)?,
+                true => self.line(turn, output.as_deref(), resumed)?,
                 false => prompt()?,
             };
             return self.given(attempt.given(turn), &text, Some(turn));

@@ -28,10 +28,10 @@ pub(super) struct Submitted {
 struct Typed {
     /// The screen at the time of the paste.
     then: View,
-    /// The screen at the last Enter.
-    pressed: Option<View>,
+    /// The last look.
+    last: Option<View>,
     enters: u32,
-    /// The last look after Enter did not show the text.
+    /// The last look after Enter showed a prompt without the text.
     left: bool,
 }
 
@@ -43,7 +43,7 @@ impl Pane {
             text,
             typed: Some(Typed {
                 then,
-                pressed: None,
+                last: None,
                 enters: 0,
                 left: false,
             }),
@@ -76,8 +76,8 @@ impl Pane {
     }
 
     /// Check on a typed text: press Enter while the prompt shows it and nobody types. Enter is
-    /// pressed a second time only if the screen has not changed at all, since a slow program
-    /// might take it for an answer to something else.
+    /// pressed a second time only if the text stays in the prompt of a screen that no longer
+    /// changes, since a slow program might take it for an answer to something else.
     pub(super) fn confirm(&mut self, seen: PaneSignal, saw: Saw, acts: &mut Vec<Act>) {
         let at = self.at;
         let PaneState::Submitted(submitted) = &mut self.state else {
@@ -86,7 +86,7 @@ impl Pane {
         let Submitted { text, typed, until } = &mut **submitted;
         let Some(Typed {
             then,
-            pressed,
+            last,
             enters,
             left,
         }) = typed
@@ -105,39 +105,44 @@ impl Pane {
         let holds = now.screen.holds(&text.last_line);
         // A person who has typed since may have submitted the text, or removed it.
         let alone = (now.pid, now.keys) == (then.pid, then.keys);
-        let left_before = std::mem::replace(left, !holds);
         if *enters > 0 && alone && !holds {
-            // A program that is drawing its screen may not show its prompt for a moment.
             let works = matches!(
                 seen,
                 PaneSignal::Busy | PaneSignal::Dialog | PaneSignal::Limited
             );
-            if !works && !left_before {
+            // A program that draws its screen shows no prompt for a moment. One that never shows
+            // that it works cannot be told from that.
+            let is_empty = seen == PaneSignal::Idle || self.setup.screen.busy.is_none();
+            let left_before = std::mem::replace(left, is_empty);
+            if works || is_empty && left_before {
+                self.take_up(acts);
+                return self.shows_besides(seen, now, acts);
+            }
+            if is_empty || at < *until {
                 self.next_look = Some(at + BEFORE_ENTER);
                 return;
             }
-            self.take_up(acts);
-            return self.shows_besides(seen, now, acts);
         }
+        *left = false;
+        let rests = last
+            .replace(now.clone())
+            .is_none_or(|last| last.is_same(&now));
         // The program is slow to take the text, or to show it at all.
-        let slow = match *enters {
-            0 => !holds && seen == PaneSignal::Idle,
-            _ => holds,
+        let waits = match *enters {
+            0 => !holds && seen == PaneSignal::Idle && at < *until,
+            _ => holds && (at < *until || !rests && at < *until + TAKES),
         };
-        if alone && slow && at < *until {
+        if alone && waits {
             self.next_look = Some(at + BEFORE_ENTER);
             return;
         }
         // The prompt holds our text and nothing else.
-        let is_ours = alone
-            && now.free
-            && (holds && seen == PaneSignal::Unknown)
-            && pressed.as_ref().is_none_or(|before| before.is_same(&now));
+        let is_ours =
+            alone && now.free && (holds && seen == PaneSignal::Unknown) && (*enters == 0 || rests);
         if *enters == ENTERS || !is_ours {
             self.unsure(acts);
             return self.shows_besides(seen, now, acts);
         }
-        *pressed = Some(now);
         self.next_look = None;
         acts.push(Act::Enter);
     }

@@ -340,18 +340,33 @@ fn a_lost_enter_is_pressed_once_more_and_not_if_anything_has_moved() {
     assert_eq!(play.see(holds(1)), [unsure(1)], "not a third time");
 
     let mut play = PaneHarness::entered();
+    let moved = |line: &str| {
+        let mut moved = view(&format!("> {}", text(1).last_line));
+        moved.screen.lines.push(line.into());
+        Saw::Screen(moved)
+    };
     play.later(3_000);
-    let mut moved = view(&format!("> {}", text(1).last_line));
-    moved.screen.lines.push("something".into());
-    assert_eq!(play.see(Saw::Screen(moved)), [unsure(1)]);
+    assert_eq!(play.see(moved("something")), []);
+    play.later(200);
+    assert_eq!(play.see(moved("something")), [Act::Enter], "it rests");
+
+    let mut play = PaneHarness::entered();
+    play.later(3_000);
+    assert_eq!(play.see(moved("something")), []);
+    play.later(3_000);
+    assert_eq!(play.see(moved("something else")), [unsure(1)]);
 }
 
 #[test]
 fn a_screen_that_is_being_drawn_does_not_show_that_a_text_was_taken() {
     let mut play = PaneHarness::entered();
-    assert_eq!(play.see(screen("drawing")), [], "one look is no proof");
+    assert_eq!(play.see(screen("drawing")), []);
     play.later(200);
     assert_eq!(play.see(Saw::Due), [Act::Look]);
+    assert_eq!(play.see(screen("drawing")), [], "it shows no prompt");
+    play.later(200);
+    assert_eq!(play.see(screen("> ")), [], "one look is no proof");
+    play.later(200);
     assert_eq!(play.see(holds(1)), []);
     play.later(200);
     assert_eq!(play.see(screen("> ")), [], "it starts over");

@@ -190,6 +190,8 @@ struct Connection {
     output: BufReader<ChildStdout>,
     server: ServerId,
     parser: Parser,
+    /// The beginning of a line that was not read to its end yet.
+    line: Vec<u8>,
     open: VecDeque<PendingRequest>,
 }
 
@@ -209,7 +211,6 @@ async fn serve(
     lives: watch::Sender<Option<ServerId>>,
 ) {
     let mut connection: Option<Connection> = None;
-    let mut buffer = Vec::new();
     loop {
         let request = match &mut connection {
             None => match orders.recv().await {
@@ -217,10 +218,11 @@ async fn serve(
                 None => return,
             },
             Some(live) => tokio::select! {
-                read = live.output.read_until(b'\n', &mut buffer) => {
+                read = live.output.read_until(b'\n', &mut live.line) => {
                     let more = matches!(read, Ok(bytes) if bytes > 0);
-                    let came = buffer.strip_suffix(b"\n").and_then(|l| live.parser.line(l));
-                    buffer.clear();
+                    let line = live.line.strip_suffix(b"\n");
+                    let came = line.and_then(|line| live.parser.line(line));
+                    live.line.clear();
                     if !more || came == Some(Came::Exit) {
                         // The pending requests fail. If tmux cannot be reached at once, the next
                         // request tries again.
@@ -313,6 +315,7 @@ impl Connection {
             output: BufReader::new(output),
             server,
             parser: Parser::default(),
+            line: Vec::new(),
             open: VecDeque::new(),
         })
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -317,4 +318,44 @@ fn what_a_program_prints_is_kept_though_its_pane_takes_nothing() {
     let text = project.reader().text_of(outcome).unwrap().unwrap();
     assert_eq!(text.lines().count(), 20_000);
     assert!(text.ends_with("line 19999\n"));
+}
+
+#[test]
+fn a_timer_that_falls_due_while_the_meshes_are_read_does_not_stop_the_loop() {
+    let quick = "mesh: quick\nagents:\n  - { name: a, run: [sleep, '600'], timeout: 2 }\n";
+    let slow = "mesh: slow\nagents:\n  - { name: c, runtime: claude, prompt: work }\n";
+    let project = Project::new(&[("quick/config.yaml", quick), ("slow/config.yaml", slow)]);
+    let bin = project.root().join("bin");
+    let claude = |waits: &str| {
+        project.write("bin/claude", &format!("#!/bin/sh\n{waits}\necho 2.0.0\n"));
+        let mode = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(bin.join("claude"), mode).unwrap();
+    };
+    claude("");
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut start = project.command(&["start", "--detach"]);
+    assert!(start.env("PATH", path).status().unwrap().success());
+    // Whoever reads the meshes asks this program for its version, since it is another now.
+    let root = project.root().to_owned();
+    let at = root.display();
+    claude(&format!(
+        ": > '{at}/asked'; until [ -e '{at}/go' ]; do sleep 0.01; done"
+    ));
+    project.drop_file("m.md", &message("core", "quick", "m", "", "work"));
+    project.wait_for_step("m", Step::Delivered);
+    project.drop_file("x.md", &message("core", "nobody", "x", "", "work"));
+    wait_for("the meshes to be read", || {
+        root.join("asked").exists().then_some(())
+    });
+    let due = project.state().next_timer().unwrap().0;
+    wait_for("the timer to be due", || {
+        (chrono::Utc::now().timestamp_millis() > due).then_some(())
+    });
+    fs::write(root.join("go"), "").unwrap();
+    wait_for("the message to be refused", || {
+        (project.refused().len() == 1).then_some(())
+    });
+    wait_for("the work to be tried again", || {
+        root.join(".ai/tx/run/quick/a/2").exists().then_some(())
+    });
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -220,7 +220,7 @@ impl Looker {
         self.watched = inode.filter(|_| armed.is_ok());
     }
 
-    /// Set the watches. An error means that the bus is not watched.
+    /// Set the watches. An error means that files are found by scanning only.
     fn watch(&mut self) -> notify::Result<()> {
         let watcher = match &mut self.watcher {
             Some(watcher) => watcher,
@@ -231,16 +231,15 @@ impl Looker {
                 none.insert(notify::recommended_watcher(new)?)
             }
         };
-        let parent = self.bus.parent().map(PathBuf::from);
-        let mut armed = Ok(());
-        // The bus comes last: if it appears after that, its parent reports it.
-        let folders = [parent, Some(self.run.clone()), Some(self.bus.clone())];
-        for folder in folders.into_iter().flatten() {
+        let mut watch = |folder: &Path| {
             // The watch may already be gone with its folder.
-            let _ = watcher.unwatch(&folder);
-            armed = watcher.watch(&folder, RecursiveMode::NonRecursive);
-        }
-        armed
+            let _ = watcher.unwatch(folder);
+            watcher.watch(folder, RecursiveMode::NonRecursive)
+        };
+        // The bus comes last: if it appears after that, its parent reports it. Without its parent
+        // the next scan finds it.
+        let _ = self.bus.parent().map(&mut watch);
+        watch(&self.run).and(watch(&self.bus))
     }
 
     /// Whether something may have come without a hint.

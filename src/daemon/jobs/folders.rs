@@ -1,6 +1,7 @@
 //! Where jobs have their folders: `_jobs/OWNER/BATCH/INDEX` below the folder for what runs.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::attempt::Attempt;
@@ -17,7 +18,7 @@ pub(super) fn of_owner(run: &Path, owner: &JobOwner) -> PathBuf {
     match owner {
         JobOwner::Worker(worker) => {
             let mesh = jobs.join("worker").join(worker.mesh.as_str());
-            mesh.join(worker.agent.as_str())
+            mesh.join(worker.name_in_mesh())
         }
         JobOwner::Machine(id) => {
             let mesh = jobs.join("machine").join(id.mesh.as_str());
@@ -45,6 +46,15 @@ fn attempts_below(folder: &Path) -> Vec<Attempt> {
         .collect()
 }
 
+/// Remove the folders of all jobs. Their numbers begin again with a new journal, so that an old
+/// record would be taken for the result of a new job.
+pub(super) fn remove_all(run: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(run.join(JOBS)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Remove the folders of batches that are older than the last few before `job`. A folder that
 /// cannot be removed only takes up room.
 pub(super) fn remove_old_batches(owner: &Path, job: u32) {
@@ -53,5 +63,17 @@ pub(super) fn remove_old_batches(owner: &Path, job: u32) {
         if number.is_ok_and(|number| number.saturating_add(KEPT_BATCHES) < job) {
             let _ = fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_worker_of_an_agent_has_a_folder_of_its_own() {
+        let of =
+            |worker: &str| of_owner(Path::new("run"), &JobOwner::Worker(worker.parse().unwrap()));
+        assert_ne!(of("dev/a#1"), of("dev/a#2"));
     }
 }

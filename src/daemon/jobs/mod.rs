@@ -15,6 +15,7 @@ mod folders;
 mod program;
 
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -110,6 +111,12 @@ impl Jobs {
         let run = self.run.clone();
         run_blocking(move || end_all_in(&run)).await;
     }
+}
+
+/// End and forget every job: the journal that knew of them is gone.
+pub(super) fn forget_all(run: &Path) -> io::Result<()> {
+    end_all_in(run);
+    folders::remove_all(run)
 }
 
 /// End every job that is recorded below `run`, the folder for what runs.

@@ -1246,8 +1246,46 @@ fn gates_are_read_in_every_shape() {
 }
 
 #[test]
+fn gates_have_names_of_their_own_and_agents_checks_of_their_own() {
+    use crate::model::Check;
+    let text = "mesh: m\nentry_point: a\nagents: [{name: a, prompt: p.md}, {name: b, prompt: p.md}]\n\
+         quality:\n  thresholds: {confidence: 0.5}\n  evidence: required\n\
+         \x20 command: [[cargo, test], [cargo, clippy], [cargo, test]]\n\
+         \x20 a: {thresholds: {confidence: 0.9}, checks: {tests: [make]}, evidence: required}\n\
+         \x20 b: {evidence: required}\n";
+    let (mesh, _) = loads(text);
+    let names: Vec<&str> = mesh.gates.iter().map(|gate| gate.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "quality:thresholds",
+            "evidence",
+            "cargo",
+            "cargo clippy",
+            "cargo test",
+            "quality:thresholds of a",
+            "evidence of a",
+            "evidence of b",
+        ]
+    );
+    let checks = |index: usize| match &mesh.gates[index].check {
+        Check::Evidence(checks) => checks.len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([checks(1), checks(6), checks(7)], [0, 1, 0]);
+}
+
+#[test]
 fn what_is_wrong_with_gates_is_said() {
     for (text, code) in [
+        ("quality: {thresholds: 5}\n", Code::WrongShape),
+        ("quality: {checks: [a]}\n", Code::WrongShape),
+        ("quality: {fields: x}\n", Code::WrongShape),
+        ("quality: {required: maybe}\n", Code::WrongShape),
+        ("quality: {accuracy: {sources: '3'}}\n", Code::WrongShape),
+        ("quality: {accuracy: {verified: x}}\n", Code::WrongShape),
+        ("quality: {deterministic: []}\n", Code::WrongShape),
+        ("quality: {worker: strict}\n", Code::WrongShape),
         ("quality: {checklist: [a]}\n", Code::WrongShape),
         (
             "quality: {checklist: {evaluator: nobody}}\n",

@@ -78,14 +78,12 @@ impl GateReader<'_, '_, '_> {
             false => (ANSWER, true),
         };
         instructions += &format!("\n\n{answer}");
+        let min_score = self.number(at, map.get("threshold").or(map.get("min_score")));
         let timeout = self.time(at, map.get("timeout")).unwrap_or(EVALUATION_TIME);
         let check = Check::Evaluation(Evaluation {
             evaluator,
             instructions,
-            min_score: map
-                .get("threshold")
-                .or(map.get("min_score"))
-                .and_then(Value::as_f64),
+            min_score,
             timeout,
         });
         self.add(&format!("quality:{kind}"), agent, Some(check));

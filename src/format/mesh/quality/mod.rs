@@ -40,6 +40,7 @@ const SETTINGS: [&str; 15] = [
     "gate_error",
     "evaluator",
 ];
+
 /// What gates are read from.
 pub(super) struct Sources<'a> {
     pub(super) rearmatter: Option<&'a RawRearmatter>,
@@ -104,6 +105,9 @@ pub(super) fn gates(document: &mut Document, sources: &Sources) -> Vec<Gate> {
                     hint,
                 );
             }
+            (Some(agent), other) if !SETTINGS.contains(&agent.as_str()) => {
+                reading.wrong(&at!["quality", name.as_str()], "a map", other);
+            }
             (Some(_) | None, _) => {}
         }
     }
@@ -155,13 +159,30 @@ impl GateReader<'_, '_, '_> {
     fn add(&mut self, name: &str, agent: Option<&Name>, check: Option<Check>) {
         let complete: OutcomeWord = "complete".parse().expect("a word is a status");
         let Some(check) = check else { return };
+        let name = self.unique_name(name, agent);
         self.gates.push(Gate {
-            name: name.to_owned(),
+            name,
             agent: agent.cloned(),
             words: vec![complete],
             check,
             on_error: self.on_error,
         });
+    }
+
+    /// A name that no other gate of the mesh has: reports are kept by the names of gates.
+    fn unique_name(&self, name: &str, agent: Option<&Name>) -> String {
+        let of_agent = agent.map(|agent| format!("{name} of {agent}"));
+        let numbered = (2..).map(|number| format!("{name} ({number})"));
+        let mut names = [name.to_owned()]
+            .into_iter()
+            .chain(of_agent)
+            .chain(numbered);
+        let free = names.find(|name| !self.has_gate(name));
+        free.unwrap_or_default()
+    }
+
+    fn has_gate(&self, name: &str) -> bool {
+        self.gates.iter().any(|gate| gate.name == name)
     }
 
     fn wrong(&mut self, at: &[PathSegment], expected: &str, value: &Value) {
@@ -174,7 +195,7 @@ impl GateReader<'_, '_, '_> {
     /// The settings of the mesh, or of one agent.
     fn section(&mut self, at: &[PathSegment], agent: Option<&Name>, map: &Map<String, Value>) {
         let place = |key: &str| [at, &[PathSegment::from(key)]].concat();
-        let before = (self.on_error, self.evaluator.clone());
+        let before = (self.on_error, self.evaluator.clone(), self.checks.clone());
         match map.get("gate_error").map(|value| (value, value.as_str())) {
             None => {}
             Some((_, Some("block"))) => self.on_error = OnGateError::Block,
@@ -184,25 +205,17 @@ impl GateReader<'_, '_, '_> {
         if let Some(name) = map.get("evaluator") {
             self.evaluator = self.agent(&place("evaluator"), name);
         }
-        for (name, value) in map
-            .get("checks")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
+        for (name, value) in self.map(&place("checks"), map.get("checks")) {
             let at = [&place("checks")[..], &[PathSegment::from(name.as_str())]].concat();
             if let Some(program) = self.program(&at, value, false) {
                 self.checks.insert(name.clone(), program);
             }
         }
         let rules = RearmatterCheck {
-            required: map.get("required") == Some(&Value::Bool(true)),
-            fields: texts(map.get("fields")),
-            thresholds: map
-                .get("thresholds")
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten()
+            required: self.flag(&place("required"), map.get("required")),
+            fields: self.texts(&place("fields"), map.get("fields")),
+            thresholds: self
+                .map(&place("thresholds"), map.get("thresholds"))
                 .map(|(field, least)| (field.clone(), least.clone()))
                 .collect(),
         };
@@ -241,8 +254,51 @@ impl GateReader<'_, '_, '_> {
             self.judged(&place(PREFLIGHT), agent, PREFLIGHT, value);
         }
         if agent.is_some() {
-            (self.on_error, self.evaluator) = before;
+            (self.on_error, self.evaluator, self.checks) = before;
         }
+    }
+
+    fn map<'v>(
+        &mut self,
+        at: &[PathSegment],
+        value: Option<&'v Value>,
+    ) -> impl Iterator<Item = (&'v String, &'v Value)> + use<'v> {
+        let map = match value {
+            Some(Value::Object(map)) => Some(map),
+            Some(Value::Null) | None => None,
+            Some(other) => {
+                self.wrong(at, "a map", other);
+                None
+            }
+        };
+        map.into_iter().flatten()
+    }
+
+    fn flag(&mut self, at: &[PathSegment], value: Option<&Value>) -> bool {
+        match value {
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::Null) | None => false,
+            Some(other) => {
+                self.wrong(at, "`true` or `false`", other);
+                false
+            }
+        }
+    }
+
+    fn number(&mut self, at: &[PathSegment], value: Option<&Value>) -> Option<f64> {
+        let value = value.filter(|value| !value.is_null())?;
+        let number = value.as_f64();
+        if number.is_none() {
+            self.wrong(at, "a number", value);
+        }
+        number
+    }
+
+    fn texts(&mut self, at: &[PathSegment], value: Option<&Value>) -> Vec<String> {
+        if let Some(other) = value.filter(|value| !value.is_array() && !value.is_null()) {
+            self.wrong(at, "a list", other);
+        }
+        texts(value)
     }
 
     fn time(&mut self, at: &[PathSegment], value: Option<&Value>) -> Option<Seconds> {
@@ -267,17 +323,21 @@ impl GateReader<'_, '_, '_> {
             self.wrong(at, "a map", value);
             return None;
         };
-        let sources = map.get("sources").or(map.get("min_sources"));
+        let place = |key: &str| [at, &[PathSegment::from(key)]].concat();
+        let key = match map.contains_key("sources") {
+            true => "sources",
+            false => "min_sources",
+        };
+        let sources = map.get(key).and_then(Value::as_u64);
+        let sources = sources.and_then(|number| u32::try_from(number).ok());
+        if let (None, Some(other)) = (sources, map.get(key)) {
+            self.wrong(&place(key), "a whole number", other);
+        }
+        let first_party = self.number(&place("first_party"), map.get("first_party"));
         Some(Check::Accuracy(Accuracy {
-            sources: sources
-                .and_then(Value::as_u64)
-                .and_then(|n| u32::try_from(n).ok())
-                .unwrap_or(1),
-            first_party: map
-                .get("first_party")
-                .and_then(Value::as_f64)
-                .unwrap_or(0.0),
-            verified: map.get("verified") == Some(&Value::Bool(true)),
+            sources: sources.unwrap_or(1),
+            first_party: first_party.unwrap_or(0.0),
+            verified: self.flag(&place("verified"), map.get("verified")),
         }))
     }
 

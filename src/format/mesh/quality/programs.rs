@@ -20,13 +20,14 @@ impl GateReader<'_, '_, '_> {
             ),
             other => (other.clone(), Map::new()),
         };
-        let Value::Array(all) = &list else {
+        let Some(all) = list.as_array().filter(|all| !all.is_empty()) else {
             self.wrong(at, "a list of commands", value);
             return None;
         };
+        let shell = [at, &[PathSegment::from("shell")]].concat();
+        let shell = self.flag(&shell, rest.get("shell"));
         let mut programs = Vec::new();
         for (index, one) in all.iter().enumerate() {
-            let shell = rest.get("shell") == Some(&Value::Bool(true));
             let at = [at, &[PathSegment::from(index)]].concat();
             let Some(mut program) = self.program(&at, one, shell) else {
                 continue;
@@ -56,10 +57,15 @@ impl GateReader<'_, '_, '_> {
             let Some(program) = self.program(&at, one, false) else {
                 continue;
             };
-            let name = one.get("name").and_then(Value::as_str).map(str::to_owned);
-            let name = name
-                .or_else(|| program.run.first().cloned())
-                .unwrap_or_default();
+            let name = match (one.get("name"), program.run.first()) {
+                (Some(Value::String(name)), _) => name.clone(),
+                (None, Some(program)) if !self.has_gate(program) => program.clone(),
+                (None, _) => program.run.join(" "),
+                (Some(other), _) => {
+                    self.wrong(&at, "a name", other);
+                    continue;
+                }
+            };
             self.add(&name, agent, Some(Check::Command(program)));
         }
     }
@@ -73,7 +79,8 @@ impl GateReader<'_, '_, '_> {
     ) -> Option<Program> {
         let (run, shell, timeout) = match value {
             Value::Object(map) => {
-                let shell = map.get("shell") == Some(&Value::Bool(true));
+                let shell = [at, &[PathSegment::from("shell")]].concat();
+                let shell = self.flag(&shell, map.get("shell"));
                 (
                     map.get("run").cloned().unwrap_or_default(),
                     shell,
