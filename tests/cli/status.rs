@@ -334,9 +334,9 @@ fn spy_shows_events_with_what_is_done_about_them() {
     few.complains("the last 3 of 20 events", 1);
     assert!(!shown.contains('…'), "a pipe gets whole lines: {shown}");
     let mut narrow = sandbox.command(["spy"]);
-    let narrow = run(narrow.env("COLUMNS", "40")).ok().stdout;
+    let narrow = run(narrow.env("COLUMNS", "60")).ok().stdout;
     let widest = narrow.lines().map(|line| line.chars().count()).max();
-    assert!(widest <= Some(40), "{narrow}");
+    assert!(widest <= Some(60), "{narrow}");
     let events = |words: &[&str]| {
         let ran = sandbox.tx([&["spy", "--json"], words].concat()).ok();
         let lines = ran.stdout.lines();
