@@ -60,6 +60,7 @@ fn mesh_of_five() -> Event {
         prints: false,
         resumes: true,
         starts_with_turn: false,
+        resumes_without_turn: false,
     };
     Event::MeshLoaded(Box::new(LoadedMesh {
         mesh,

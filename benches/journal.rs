@@ -71,6 +71,7 @@ fn status(runs: usize, rounds: usize) -> Duration {
         prints: false,
         resumes: true,
         starts_with_turn: false,
+        resumes_without_turn: false,
     };
     let loaded = LoadedMesh {
         mesh: mesh.expect("the mesh loads"),

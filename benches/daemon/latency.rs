@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use notify::{RecursiveMode, Watcher};
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
-use tx::tmux::{Client, Mark, Paste, Server, What, Window};
+use tx::tmux::{Client, Mark, Paste, PasteContent, Server, Window};
 
 use crate::project::{Project, wait_for};
 use crate::ratio::judge;
@@ -157,7 +157,7 @@ impl Floor {
         fs::write(&text, format!("{}\n", path.display())).expect("it is ours");
         let turn = sample.to_string();
         let put = Paste {
-            what: What::File(&text),
+            what: PasteContent::File(&text),
             mark: Some(Mark::Turn(&turn)),
         };
         self.runtime

@@ -114,20 +114,24 @@ fn not_open(history: History, open: &[AskView], id: &str) -> Result<Refused, Err
         known.reverse();
     }
     Ok(match known.iter().find(|facts| facts.asked(&core)) {
-        Some(ask) => Refused::no_such_thing(format!("`{}` is closed: {}", ask.id, became(ask)))
-            .hint(format!("`tx send {} …` writes to who asked", ask.from)),
+        Some(ask) => Refused::no_such_thing(format!(
+            "`{}` is closed: {}",
+            ask.id,
+            how_it_was_closed(ask)
+        ))
+        .hint(format!("`tx send {} …` writes to who asked", ask.from)),
         None if known.is_empty() => {
             let ids = open.iter().map(|ask| ask.id.as_str());
             let hint = did_you_mean(id, ids, || "`tx asks` shows what is open".into());
             Refused::no_such_thing(format!("there is no question `{id}`")).hint(hint)
         }
-        None => Refused::no_such_thing(format!("`{id}` is no question to you"))
+        None => Refused::no_such_thing(format!("`{id}` is not a question to you"))
             .hint("`tx asks` shows what is open"),
     })
 }
 
 /// How an ask was closed.
-fn became(ask: &MessageRecord) -> String {
+fn how_it_was_closed(ask: &MessageRecord) -> String {
     let delivery = ask.delivery(&Address::core());
     let entry = delivery.and_then(|delivery| delivery.ladder.last());
     let why = entry.and_then(|entry| entry.why.as_deref()).map(printable);

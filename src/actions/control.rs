@@ -10,7 +10,7 @@ pub(crate) fn follow(project: &Project) -> Result<Follow, Refused> {
 }
 
 /// Send a request, and turn a refusal into an error.
-pub(super) fn order(control: &mut Control, request: &Request) -> Result<(), Refused> {
+pub(super) fn send_request(control: &mut Control, request: &Request) -> Result<(), Refused> {
     match control.ask(request)? {
         Reply::Done | Reply::Seq { .. } | Reply::Hook { .. } => Ok(()),
         Reply::Refused { why, hint } => Err(Refused::new(why).hint(hint)),

@@ -5,11 +5,11 @@
 //! over the control socket.
 
 mod answer;
+mod commands;
 mod compose;
 mod control;
 mod doctor;
 mod hook;
-mod order;
 mod panes;
 mod programs;
 mod prune;
@@ -19,13 +19,13 @@ mod typing;
 mod worktree;
 
 pub(crate) use answer::{Answered, answer, ask_of, asks_named, nothing_open};
-pub(crate) use control::{ended, follow};
-pub(crate) use doctor::{CheckView, checks, export_unreadable};
-pub(crate) use hook::{hook_answer, hook_tell};
-pub(crate) use order::{
+pub(crate) use commands::{
     DeadLetterDone, Decided, WorkerDone, decide, drop_letter, mark_read, restart_worker, retry,
     stop_worker,
 };
+pub(crate) use control::{ended, follow};
+pub(crate) use doctor::{CheckView, checks, export_unreadable};
+pub(crate) use hook::{hook_answer, hook_tell};
 pub(crate) use panes::Panes;
 pub(crate) use programs::{ProgramState, program_state};
 pub(crate) use prune::{PruneView, prune};

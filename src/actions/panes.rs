@@ -98,8 +98,8 @@ impl Agents {
     pub(crate) fn need(&self, agent: &Address) -> Result<(&str, &str), Refused> {
         self.pane(agent).ok_or_else(|| {
             let message =
-                format!("{agent} has no pane: nothing of it runs, nor is left to be seen");
-            Refused::no_such_thing(message).hint(format!("`tx why {agent}` tells what it does"))
+                format!("{agent} has no pane: it is not running, and left nothing to show");
+            Refused::no_such_thing(message).hint(format!("`tx why {agent}` shows what it does"))
         })
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn prune(project: &Project, before: i64) -> Result<PruneView, Refused
     let files = folder.join(&now);
     let mut moved = 0;
     let pruned = journal::prune(&journal, before, &archive, |put| {
-        moved = put_files_away(project, put, &files)?;
+        moved = archive_files(project, put, &files)?;
         Ok(())
     });
     let pruned = pruned.map_err(|error| match error {
@@ -61,7 +61,7 @@ pub(crate) fn prune(project: &Project, before: i64) -> Result<PruneView, Refused
 
 /// Move the files of archived messages from the bus to the archive. Otherwise they would be
 /// accepted as new messages.
-fn put_files_away(project: &Project, put: &PrunedMessages, folder: &Path) -> io::Result<usize> {
+fn archive_files(project: &Project, put: &PrunedMessages, folder: &Path) -> io::Result<usize> {
     let mut moved = 0;
     let bus = match fs::read_dir(project.messages()) {
         Ok(bus) => bus,
@@ -78,7 +78,7 @@ fn put_files_away(project: &Project, put: &PrunedMessages, folder: &Path) -> io:
         if !name.ends_with(".md") || name.starts_with('.') {
             continue;
         }
-        if put.paths.contains(&name) || says_what_goes(&path, &name, put) {
+        if put.paths.contains(&name) || is_archived(&path, &name, put) {
             make_private_folder(folder)?;
             fs::rename(&path, folder.join(&name))?;
             moved += 1;
@@ -88,7 +88,7 @@ fn put_files_away(project: &Project, put: &PrunedMessages, folder: &Path) -> io:
 }
 
 /// Whether a file of tx belongs to an archived message, by its sender and id.
-fn says_what_goes(path: &Path, name: &str, put: &PrunedMessages) -> bool {
+fn is_archived(path: &Path, name: &str, put: &PrunedMessages) -> bool {
     let Ok((bytes, _)) = read_regular(path, MAX_FILE) else {
         return false;
     };

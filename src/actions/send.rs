@@ -315,7 +315,7 @@ fn resolve(
             Err(unresolved) => return Err(unknown(&unresolved, part, catalogue)),
         };
         if address == *sender && !sender.is_core() {
-            let hint = "nobody wakes by their own message";
+            let hint = "an agent cannot wake itself by its own message";
             return Err(Refused::new(format!("{sender} would write to itself")).hint(hint));
         }
         if sender.is_core() && address.is_core() {

@@ -77,7 +77,7 @@ pub(super) fn run(context: &Context, verb: AnswerArgs) -> Result<Exit, Refused> 
         context.output.say(&as_text(&answered, is_alone))?;
     }
     if is_alone {
-        talk("no daemon runs here: `tx start` starts one, which takes it up\n");
+        talk("no daemon runs here: `tx start` starts one, which delivers it\n");
     }
     let (path, id) = (answered.path.clone(), answered.id.clone());
     verb.wait.then_say(context, &project, &path, &id, answered)
@@ -159,9 +159,9 @@ fn asked_for(ask: &AskView) -> Result<String, Refused> {
 /// The same in a popup, which opened by itself; `None` if it was closed.
 fn asked_in_popup(ask: &AskView) -> Result<Option<String>, Refused> {
     let question = show(ask);
-    let answer = match popup::wish()? {
-        popup::Wish::Answer => popup::answer(&question)?,
-        popup::Wish::Close => None,
+    let answer = match popup::wait_for_choice()? {
+        popup::PopupChoice::Answer => popup::answer(&question)?,
+        popup::PopupChoice::Close => None,
     };
     Ok(answer.filter(|answer| !answer.trim().is_empty()))
 }

@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context, verb: &DlqArgs) -> Result<Exit, Refused> {
                 format!("{ladder}\n{}\n", printable_lines(&letter.text))
             })
         }
-        DlqArgs::Retry { id } => done(retry(&project, id)?, "is given another chance"),
+        DlqArgs::Retry { id } => done(retry(&project, id)?, "is retried"),
         DlqArgs::Drop { id } => done(drop_letter(&project, id)?, "is given up"),
     }
 }

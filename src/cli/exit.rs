@@ -54,7 +54,7 @@ impl Exit {
     pub(super) const ALL: [(Exit, &'static str); 7] = [
         (Exit::Done, "done"),
         (Exit::Findings, "something was found, or failed"),
-        (Exit::Usage, "the words of the call are wrong"),
+        (Exit::Usage, "the arguments are wrong"),
         (Exit::NotAProject, "this is not a tx project"),
         (Exit::NoDaemon, "no daemon runs, and one is needed"),
         (Exit::TimedOut, "it took too long"),

@@ -10,7 +10,7 @@ use crate::project::{Catalogue, MeshSource};
 /// The commands that a person needs first.
 const COMMANDS: [(&str, &str); 5] = [
     ("tx send MESH \"…\"", "give a task"),
-    ("tx status", "see how things are"),
+    ("tx status", "see the status"),
     (
         "tx asks, tx answer",
         "see what waits for you, and answer it",
@@ -18,8 +18,7 @@ const COMMANDS: [(&str, &str); 5] = [
     ("tx inbox, tx runs", "see what has come, and every task"),
     ("tx attach AGENT", "go to the window of an agent"),
 ];
-const KEYS: &str =
-    "Ctrl-b  a: asks  i: inbox  b: back to here  w: all windows  d: leave, all goes on";
+const KEYS: &str = "Ctrl-b  a: asks  i: inbox  b: back to here  w: all windows  d: leave, everything keeps running";
 
 pub(super) fn run(context: &Context) -> Result<Exit, Refused> {
     let project = context.project()?;

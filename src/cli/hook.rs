@@ -8,7 +8,7 @@ use super::{Context, Exit, Refused};
 use crate::actions::{hook_answer, hook_tell};
 
 /// How many bytes of a hook's input are read.
-const MOST: u64 = 16 << 20;
+const MAX: u64 = 16 << 20;
 
 /// Tell tx what an agent CLI does (agent CLIs call this by themselves)
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub(super) struct HookArgs {
 pub(super) fn run(context: &Context, verb: &HookArgs) -> Result<Exit, Refused> {
     let mut text = String::new();
     if std::io::stdin()
-        .take(MOST)
+        .take(MAX)
         .read_to_string(&mut text)
         .is_err()
     {

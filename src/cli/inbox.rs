@@ -97,7 +97,7 @@ fn follow(context: &Context, project: &Project, verb: &InboxArgs) -> Result<Exit
         follow.next().ok_or_else(ended)?;
         let items = match &mut known {
             Some(past) => {
-                let mut come = past.come_since()?;
+                let mut come = past.catch_up_for_human()?;
                 come.retain(|facts| verb.all || facts.read.is_none());
                 let bus = project.messages();
                 let items = come.iter().map(|f| InboxView::of(past.all(), &bus, f));

@@ -205,7 +205,7 @@ fn about_team(choice: &Choice, preferred: &str) -> (String, String) {
         state,
         problem,
         fix,
-    } in choice.worth_telling()
+    } in choice.to_report()
     {
         let fix = fix.as_deref().unwrap_or_default();
         found += &match (state, problem) {
@@ -241,7 +241,7 @@ fn next(dir: Option<&Path>, (mesh, headline): (&str, &str)) -> String {
     format!(
         "\nNext:\n{enter}  {:width$}  let the agents work\n  \
          {send}  ask one, and wait for its answer\n  \
-         {:width$}  see how things are\n",
+         {:width$}  see the status\n",
         "tx start --detach", "tx status",
     )
 }

@@ -20,23 +20,23 @@ const SEQUENCE: u8 = 1;
 
 /// What the person wants to do.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum PopupChoice {
     Answer,
     Close,
 }
 
 /// Wait for the person's choice. If the terminal cannot be read, do not wait.
-pub(super) fn wish() -> Result<Wish, Refused> {
+pub(super) fn wait_for_choice() -> Result<PopupChoice, Refused> {
     talk("a: answer    Esc: close");
     let failed = |error| Refused::new(format!("the terminal cannot be read: {error}"));
     let keys = Keys::new().map_err(failed)?;
-    let wish = decide(
+    let wait_for_choice = decide(
         || keys.next().map(|key| (key, Instant::now())),
         Instant::now(),
     );
     drop(keys);
     talk("\n");
-    wish.map_err(failed)
+    wait_for_choice.map_err(failed)
 }
 
 /// A key that was pressed.
@@ -50,13 +50,13 @@ enum KeyPress {
 fn decide(
     mut next: impl FnMut() -> io::Result<(KeyPress, Instant)>,
     opened: Instant,
-) -> io::Result<Wish> {
+) -> io::Result<PopupChoice> {
     let mut last = opened;
     loop {
         let (key, at) = next()?;
         match key {
-            KeyPress::Close => return Ok(Wish::Close),
-            KeyPress::Answer if at.duration_since(last) >= STILL => return Ok(Wish::Answer),
+            KeyPress::Close => return Ok(PopupChoice::Close),
+            KeyPress::Answer if at.duration_since(last) >= STILL => return Ok(PopupChoice::Answer),
             KeyPress::Answer | KeyPress::Other => last = at,
         }
     }
@@ -137,7 +137,7 @@ pub(super) fn answer(question: &str) -> Result<Option<String>, Refused> {
 mod tests {
     use super::*;
 
-    fn wish_of(keys: &[(KeyPress, u64)]) -> Option<Wish> {
+    fn wish_of(keys: &[(KeyPress, u64)]) -> Option<PopupChoice> {
         let opened = Instant::now();
         let mut keys = keys.iter();
         let next = || {
@@ -151,14 +151,14 @@ mod tests {
     fn text_is_taken_only_after_a_key_that_comes_by_itself() {
         use KeyPress::{Answer, Close, Other};
         for (keys, expected) in [
-            (&[(Answer, 1500)][..], Some(Wish::Answer)),
+            (&[(Answer, 1500)][..], Some(PopupChoice::Answer)),
             (&[(Answer, 900)], None),
             (&[(Answer, 900), (Answer, 1800)], None),
-            (&[(Answer, 900), (Answer, 1900)], Some(Wish::Answer)),
+            (&[(Answer, 900), (Answer, 1900)], Some(PopupChoice::Answer)),
             (&[(Other, 2000), (Answer, 2100)], None),
-            (&[(Other, 2000), (Answer, 3000)], Some(Wish::Answer)),
-            (&[(Close, 10)], Some(Wish::Close)),
-            (&[(Other, 10), (Close, 20)], Some(Wish::Close)),
+            (&[(Other, 2000), (Answer, 3000)], Some(PopupChoice::Answer)),
+            (&[(Close, 10)], Some(PopupChoice::Close)),
+            (&[(Other, 10), (Close, 20)], Some(PopupChoice::Close)),
         ] {
             assert_eq!(wish_of(keys), expected, "{keys:?}");
         }

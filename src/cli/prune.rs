@@ -25,14 +25,14 @@ pub(super) fn run(context: &Context, verb: &PruneArgs) -> Result<Exit, Refused> 
         ));
     }
     context.output.answer(&pruned, |view| match &view.archive {
-        None => "nothing to put away\n".to_owned(),
+        None => "nothing to archive\n".to_owned(),
         Some(archive) => {
             let many = |count, what| many(usize::try_from(count).unwrap_or(usize::MAX), what);
             let (messages, records) =
                 (many(view.messages, "message"), many(view.records, "record"));
             let files = many(view.files as u64, "file");
             let place = short(Path::new(archive));
-            format!("{messages}, {records} and {files} put away in {place}\n")
+            format!("{messages}, {records} and {files} archived in {place}\n")
         }
     })
 }

@@ -24,10 +24,7 @@ const ENVIRONMENT: [(&str, &str); 9] = [
         "TX_MSG_ID",
         "In an agent's environment: the message it works on, which is the cause of what it sends.",
     ),
-    (
-        "TX_SESSION_ID",
-        "In an agent's environment: the session that it goes on in.",
-    ),
+    ("TX_SESSION_ID", "In an agent's environment: its session."),
     (
         "TX_WORKDIR",
         "In an agent's environment: the folder it works in.",

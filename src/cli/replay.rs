@@ -77,7 +77,7 @@ pub(super) fn moment(text: &str) -> Result<i64, Refused> {
         Some(day.and_hms_opt(0, 0, 0)?.and_utc().timestamp_millis())
     };
     time.ok().or_else(day).ok_or_else(|| {
-        Refused::new(format!("`{text}` is no time"))
+        Refused::new(format!("`{text}` is not a time"))
             .hint("a day, 2026-11-15, or a time, 2026-11-15T10:00:00Z")
             .because(Reason::Usage)
     })

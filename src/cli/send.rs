@@ -147,7 +147,7 @@ fn recipient(
         }
         (Some(to), None, _) => Ok((to, None)),
         (None, _, Some(dispatch)) => Ok((dispatch, None)),
-        (None, _, None) => Err(Refused::new("nobody is named who gets it")
+        (None, _, None) => Err(Refused::new("no recipient is named")
             .because(Reason::Usage)
             .hint("tx send MESH \"…\"; `tx mesh list` lists the meshes")),
     }

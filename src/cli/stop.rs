@@ -38,8 +38,8 @@ pub(super) fn run(context: &Context, verb: &StopArgs) -> Result<Exit, Refused> {
 fn as_text(stopped: &StopView) -> String {
     let agents = match stopped.agents {
         0 => String::new(),
-        1 => "; 1 agent may go on in its pane".into(),
-        live => format!("; {live} agents may go on in their panes"),
+        1 => "; 1 agent may keep running in its pane".into(),
+        live => format!("; {live} agents may keep running in their panes"),
     };
     match (stopped.kept, &stopped.ended) {
         (Some(kept), _) => format!(

@@ -138,8 +138,8 @@ fn wait(project: &Project, file: &str, id: &MsgId, patience: Duration) -> Result
         match follow.heard(Some(left)) {
             Heard::Seq(_) => {}
             Heard::Nothing => {
-                let why = format!("nothing came of it within {} s", patience.as_secs());
-                let hint = format!("it goes on: `tx why {id}` tells how far it is");
+                let why = format!("there was no result within {} s", patience.as_secs());
+                let hint = format!("it is still under way: `tx why {id}` shows how far it is");
                 return Err(Refused::new(why).hint(hint).because(Reason::TimedOut));
             }
             Heard::End => return Err(kept(ended())),
@@ -153,5 +153,5 @@ fn wait(project: &Project, file: &str, id: &MsgId, patience: Duration) -> Result
 }
 
 fn kept(refused: Refused) -> Refused {
-    refused.hint("the message is kept; `tx start` starts the daemon, which takes it up")
+    refused.hint("the message is kept; `tx start` starts the daemon, which delivers it")
 }

@@ -9,7 +9,7 @@ use crate::format::report::{many, printable_lines};
 use crate::model::Address;
 use crate::view::{self, AgentView, MessageView, UsageView, find_messages};
 
-/// Show how far a message has got, what an agent waits for, or where runs are
+/// Show how far a message has got, what an agent waits for, or where a mesh's runs are
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx why fix-the-login-3f9a1c")]
 pub(super) struct WhyArgs {

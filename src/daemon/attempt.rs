@@ -25,16 +25,17 @@ use super::attempts::worker_folder;
 use super::launch_spec::LaunchSpec;
 use super::signals::has_session;
 use crate::engine::{AttemptId, ProcessExit};
-use crate::format::message::{parts, rearmatter_at_end};
+use crate::format::message::rearmatter_at_end;
+use crate::format::parts::parts;
 use crate::model::Mode;
 use crate::project::{
     FileUse, create_private, make_private_folders, replace, write_new, write_private,
 };
 
 /// How many bytes of a program's output are kept: as many as a message may have.
-pub(super) const MOST_KEPT: usize = 1024 * 1024;
+pub(super) const MAX_KEPT: usize = 1024 * 1024;
 /// How many bytes of the end of its standard error are reported.
-const MOST_ERRORS: usize = 4096;
+const MAX_ERRORS: usize = 4096;
 /// The folder of one attempt.
 #[derive(Clone, Debug)]
 pub struct Attempt {
@@ -122,7 +123,7 @@ impl Attempt {
     }
 
     /// When the delivery of a turn began: the time of the file that was written for it.
-    pub(super) fn began_to_be_given(&self, turn: u32, mode: Mode) -> Option<SystemTime> {
+    pub(super) fn delivery_began(&self, turn: u32, mode: Mode) -> Option<SystemTime> {
         let trace = match mode {
             Mode::Turn => self.prompt(),
             Mode::Pane => self.given(turn),
@@ -336,14 +337,14 @@ fn head(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     match File::open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        file => drop(file?.take(MOST_KEPT as u64).read_to_end(&mut bytes)?),
+        file => drop(file?.take(MAX_KEPT as u64).read_to_end(&mut bytes)?),
     }
     Ok(String::from_utf8_lossy(&bytes).into())
 }
 
 fn tail(path: &Path) -> io::Result<String> {
     let bytes = read_if_there(path)?.unwrap_or_default();
-    let start = bytes.len().saturating_sub(MOST_ERRORS);
+    let start = bytes.len().saturating_sub(MAX_ERRORS);
     Ok(String::from_utf8_lossy(&bytes[start..]).into())
 }
 

@@ -11,14 +11,14 @@ use crate::model::Envelope;
 
 /// How many unknown mesh names are remembered between two reads of the meshes. Each is looked for
 /// once.
-const MOST_UNKNOWN: usize = 1000;
+const MAX_UNKNOWN: usize = 1000;
 /// How long after a change the status is shown. The effects of the change are carried out first.
 const STATUS_DELAY: Duration = Duration::from_millis(20);
 
 impl Daemon {
     /// Check that the project and the journal are still there.
-    pub(super) fn look_down(&mut self) {
-        if let (None, Err(lost)) = (&self.lost, self.ground.check()) {
+    pub(super) fn check_own_files(&mut self) {
+        if let (None, Err(lost)) = (&self.lost, self.own_files.check()) {
             self.lost = Some(lost);
         }
     }
@@ -27,11 +27,11 @@ impl Daemon {
     /// empty.
     pub(super) fn commit_queued(&mut self) {
         // A journal whose file was removed remembers nothing.
-        self.look_down();
+        self.check_own_files();
         if self.lost.is_some() {
             return;
         }
-        self.processes.let_go_of_the_gone();
+        self.processes.reap_all();
         loop {
             // A message of tx that is not on the bus yet is written by the next start, provided
             // that the event behind it is still in the journal and not only in a snapshot.
@@ -56,7 +56,7 @@ impl Daemon {
                     return self.tell_reloaded();
                 }
             }
-            if self.queue.is_at_rest() {
+            if self.queue.is_idle() {
                 for pane in std::mem::take(&mut self.ended_turns) {
                     self.processes.nothing_follows(&pane);
                 }
@@ -76,7 +76,7 @@ impl Daemon {
                 // A new mesh is picked up when a message first names it. A name that was already
                 // looked for in vain is not looked for again until the meshes have changed.
                 if !self.store.state().knows_meshes_of(&arrived.envelope)
-                    && self.unknown.len() < MOST_UNKNOWN
+                    && self.unknown.len() < MAX_UNKNOWN
                     && self.unknown.insert((from.mesh.clone(), to.clone()))
                 {
                     self.queue.hold(event, self.meshes.read_again());

@@ -6,10 +6,10 @@
 //! every half minute. If nothing can be watched because the machine has no watches left, scans find
 //! everything. No file is ever edited, moved or removed.
 
+mod bus_reader;
 mod fence;
 mod hints;
 mod look;
-mod looker;
 mod seen;
 
 use std::collections::HashMap;
@@ -24,10 +24,10 @@ use tokio::sync::mpsc;
 use super::Input;
 use super::turn_starts::TurnStarts;
 use crate::project::Project;
+use bus_reader::BusReader;
 pub(super) use fence::Fence;
 use hints::Shared;
 pub(super) use look::judge_of;
-use looker::Looker;
 
 /// A handle to the thread that looks at files.
 pub(super) struct Consumer {
@@ -89,7 +89,7 @@ impl Consumer {
     ) -> io::Result<Consumer> {
         let (bus, run) = (project.messages(), project.run());
         let shared = Arc::new(Shared::new(known.hasher.clone()));
-        let mut looker = Looker::new(
+        let mut bus_reader = BusReader::new(
             Arc::clone(&shared),
             [bus, run.clone()],
             known.files,
@@ -100,7 +100,7 @@ impl Consumer {
             .name("consumer".into())
             .spawn(move || {
                 let _end = Ending(inputs);
-                looker.run();
+                bus_reader.run();
             })?;
         let fence = Fence::new(Arc::clone(&shared), run);
         Ok(Consumer {

@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 
 use crate::engine::{Arrived, Member, MessageRecord, Step};
-use crate::format::message::{MAX_FILE, parts};
+use crate::format::message::MAX_FILE;
+use crate::format::parts::parts;
 use crate::format::prompt::Given;
 use crate::journal::{Error, Reader, Store, StoredMessage};
 use crate::model::{Address, Feature, Kind, MsgId, OutcomeWord, Part, Rearmatter};

@@ -7,16 +7,14 @@ use tokio::time::sleep;
 
 use super::attempt::{Attempt, AttemptState, Ended};
 use super::blocking::run_blocking;
-use super::signals::kill_all;
+use super::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{AttemptId, ProcessExit};
 use crate::model::Mode;
 use crate::pane::Saw;
-use crate::project::is_passing;
+use crate::project::is_transient;
 
 /// How often tx retries to read a record.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// How long killed processes may take to disappear.
-const LEFTOVERS: Duration = Duration::from_secs(5);
 
 /// Why the end of a process is not known yet.
 enum Later {
@@ -29,7 +27,7 @@ enum Later {
 /// How a process ended, after its wrapper is gone. If the record cannot be read now, tx tries again
 /// instead of guessing.
 pub(super) async fn of(attempt: &Attempt, pane: &AttemptId, mode: Mode) -> Saw {
-    let deadline = Instant::now() + LEFTOVERS;
+    let deadline = Instant::now() + KILL_TIMEOUT;
     loop {
         let attempt = attempt.clone();
         match run_blocking(move || look(&attempt, mode, deadline)).await {
@@ -38,7 +36,7 @@ pub(super) async fn of(attempt: &Attempt, pane: &AttemptId, mode: Mode) -> Saw {
                 tracing::warn!(worker = %pane.worker, %error, "how it ended cannot be read: it is tried again");
                 sleep(TRY_AGAIN).await;
             }
-            Err(Later::Runs) => sleep(Duration::from_millis(20)).await,
+            Err(Later::Runs) => sleep(KILL_POLL).await,
         }
     }
 }
@@ -54,11 +52,11 @@ fn look(attempt: &Attempt, mode: Mode, deadline: Instant) -> Result<Saw, Later> 
             let by_itself = is_by_itself(&ended, mode);
             match attempt.exit(ended) {
                 Ok(exit) => Ok(Saw::Exited { exit, by_itself }),
-                Err(error) if is_passing(&error) => Err(Later::Unread(error)),
+                Err(error) if is_transient(&error) => Err(Later::Unread(error)),
                 Err(error) => Ok(lost(format!("what it printed cannot be read: {error}"))),
             }
         }
-        Err(error) if is_passing(&error) => Err(Later::Unread(error)),
+        Err(error) if is_transient(&error) => Err(Later::Unread(error)),
         Ok(AttemptState::Running(_)) if Instant::now() < deadline => {
             kill_all(&attempt.remains());
             Err(Later::Runs)

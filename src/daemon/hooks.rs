@@ -17,7 +17,7 @@ use crate::pane::{Content, Hook, HookAnswer, HookWants, Pasted, Saw, Text};
 use crate::runtime::hook::{HookCall, HookOutput};
 
 /// A hook that was called, and where its answer goes.
-pub(super) struct Called {
+pub(super) struct IncomingHook {
     pub(super) call: HookCall,
     /// This call waits for a text that wakes the agent.
     pub(super) wake: bool,
@@ -80,8 +80,8 @@ impl Hooks {
     }
 
     /// What a call means to the pane. A call that needs no answer is answered at once.
-    pub(super) fn hear(&mut self, called: Called) -> Option<Saw> {
-        let Called { call, wake, answer } = called;
+    pub(super) fn hear(&mut self, called: IncomingHook) -> Option<Saw> {
+        let IncomingHook { call, wake, answer } = called;
         let wants = match self.meanings.get(&call.event) {
             _ if wake && !self.one_turn => Some(HookWants::Wake),
             // A process that lives for one turn ends the turn by its exit.
@@ -178,7 +178,7 @@ impl Hooks {
     }
 
     /// Wait until one of the waiting callers is gone; for ever if none waits.
-    pub(super) async fn one_is_gone(&mut self) -> Saw {
+    pub(super) async fn wait_for_gone_caller(&mut self) -> Saw {
         let request = poll_fn(|context| {
             let mut waiting = self.waiting.iter_mut();
             let gone = waiting.find_map(|(request, one)| {
@@ -212,7 +212,7 @@ fn dialog(call: &HookCall) -> Dialog {
             true => DialogKind::Question,
             false => DialogKind::Permission,
         },
-        text: call.wish(),
+        text: call.request_text(),
         request: None,
     }
 }
@@ -232,11 +232,11 @@ mod tests {
         Hooks::new(meanings.into(), false, Path::new("/p/run/dev/a/3"))
     }
 
-    fn call(text: &str) -> (Called, oneshot::Receiver<Reply>) {
+    fn call(text: &str) -> (IncomingHook, oneshot::Receiver<Reply>) {
         let (answer, answered) = oneshot::channel();
         let call = HookCall::read(text).unwrap();
         let wake = false;
-        (Called { call, wake, answer }, answered)
+        (IncomingHook { call, wake, answer }, answered)
     }
 
     #[test]
@@ -308,6 +308,6 @@ mod tests {
         let (called, answered) = call(r#"{"hook_event_name":"Stop"}"#);
         hooks.hear(called);
         drop(answered);
-        assert_eq!(hooks.one_is_gone().await, Saw::Withdrawn(1));
+        assert_eq!(hooks.wait_for_gone_caller().await, Saw::Withdrawn(1));
     }
 }

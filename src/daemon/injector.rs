@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use super::Input;
 use super::clock::{Clock, until};
 use super::notifier::{Notification, Notifier};
-use super::platform::{at_terminal_of, program_of};
+use super::platform::{foreground_group_of, program_of};
 use super::terminal::Terminal;
 use super::test_settings::still;
 use crate::engine::{MessageNo, Sent};
@@ -25,7 +25,7 @@ use crate::tmux::{Client, PaneId};
 /// How many times tx looks for a moment to type.
 const LOOKS: i64 = 9;
 /// The most files in one line. Programs fold up very long input.
-const MOST_FILES: usize = 5;
+const MAX_FILES: usize = 5;
 /// Shells would run the line as a command. So would those in `/etc/shells`.
 const SHELLS: [&str; 12] = [
     "ash", "bash", "busybox", "csh", "dash", "fish", "ksh", "mksh", "nu", "sh", "tcsh", "zsh",
@@ -141,7 +141,7 @@ impl InjectorTask {
         let chosen: Vec<&Response> = self
             .waiting
             .iter()
-            .take(MOST_FILES)
+            .take(MAX_FILES)
             .map(|(r, _)| r)
             .collect();
         let Some((_, until)) = self.waiting.front() else {
@@ -261,7 +261,7 @@ fn has_terminal(pid: i32) -> bool {
         return false;
     };
     // A program that was replaced since has lost its name.
-    at_terminal_of(pid) == Some(pid) && program.exists() && !is_shell(&program)
+    foreground_group_of(pid) == Some(pid) && program.exists() && !is_shell(&program)
 }
 
 fn is_shell(program: &Path) -> bool {

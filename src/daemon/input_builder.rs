@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::delivered_message::DeliveredMessage;
 use super::meshes::MeshFiles;
-use super::process::Manner;
+use super::process::ProgramProfile;
 use super::processes::Start;
 use super::turn_input::TurnInput;
 use crate::engine::{AttemptId, Event, MessageNo, ProcessExit, State, Turn, Work};
@@ -59,7 +59,7 @@ impl InputBuilder<'_> {
             model,
             turn: turn.map(|turn| turn.turn),
             mode,
-            manner: Manner::of(&runtime, mode),
+            profile: ProgramProfile::of(&runtime, mode),
             queued: None,
             pane,
             turn_input,
@@ -84,7 +84,7 @@ impl InputBuilder<'_> {
         let agent = agent.of_slot(worker.slot);
         let has_manifest = !mesh.manifest.is_empty();
         let has_output = agent.workspace.is_some() || mesh.workspace.is_some() || has_manifest;
-        let is_later = mesh.inject_original && self.comes_later(worker, messages);
+        let is_later = mesh.inject_original && self.joins_later(worker, messages);
         let read = || -> Result<_, Error> {
             let task = match has_output {
                 true => self.task(worker, messages.first().copied())?,
@@ -162,7 +162,7 @@ impl InputBuilder<'_> {
     }
 
     /// Whether this is the first work of a worker in a run that began with another message.
-    fn comes_later(&self, worker: &Address, messages: &[MessageNo]) -> bool {
+    fn joins_later(&self, worker: &Address, messages: &[MessageNo]) -> bool {
         let state = self.store.state();
         let first = messages.first().and_then(|first| state.message(*first));
         let Some(run) = first.and_then(|first| first.facts.run) else {

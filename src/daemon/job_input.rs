@@ -8,7 +8,7 @@ use serde_json::json;
 use super::input_builder::InputBuilder;
 use super::jobs::{Batch, JobInput};
 use crate::engine::{Event, GitJob, Job, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord};
-use crate::git::GitOrder;
+use crate::git::GitOperation;
 use crate::journal::{Error, StoredMessage};
 use crate::model::{Agent, Feature, Manifest, Mesh};
 use crate::project::{Task, fill_placeholders, workspace, worktree_folder};
@@ -44,9 +44,10 @@ impl InputBuilder<'_> {
         let input_of = |job: &Job| match job {
             Job::Gate { stdin, .. } => self.text(*stdin).map(JobInput::Stdin),
             Job::Git(job) => {
-                let order = self.git_order(job, place, worktree.clone())?;
-                let order = order.map_or_else(String::new, |order| json!(order).to_string());
-                Ok(JobInput::Stdin(order))
+                let operation = self.git_operation(job, place, worktree.clone())?;
+                let operation =
+                    operation.map_or_else(String::new, |operation| json!(operation).to_string());
+                Ok(JobInput::Stdin(operation))
             }
             Job::Gather { results, .. } => {
                 let results = results.iter().map(|number| self.result(place, *number));
@@ -102,22 +103,22 @@ impl InputBuilder<'_> {
     }
 
     /// What git has to do; `None` if there is no feature to do it for.
-    fn git_order(
+    fn git_operation(
         &self,
         job: &GitJob,
         place: &JobPlace,
         worktree: Option<PathBuf>,
-    ) -> Result<Option<GitOrder>, Error> {
+    ) -> Result<Option<GitOperation>, Error> {
         let root = self.project.root.clone();
         let feature = place.feature.clone();
         Ok(match (job, worktree.clone().zip(feature.clone())) {
-            (GitJob::Create, Some((path, feature))) => Some(GitOrder::Create {
+            (GitJob::Create, Some((path, feature))) => Some(GitOperation::Create {
                 root,
                 path,
                 feature,
                 messages: self.project.messages(),
             }),
-            (GitJob::Remove, Some((path, feature))) => Some(GitOrder::Remove {
+            (GitJob::Remove, Some((path, feature))) => Some(GitOperation::Remove {
                 root,
                 path,
                 feature,
@@ -129,13 +130,13 @@ impl InputBuilder<'_> {
                     let (headline, from, id) = (&facts.headline, &facts.from, &facts.id);
                     format!("{headline}\n\nAgent: {from}\nMessage: {id}\n")
                 });
-                Some(GitOrder::Commit {
+                Some(GitOperation::Commit {
                     folder: worktree.unwrap_or_else(|| root.clone()),
                     root,
                     message: message.unwrap_or_default(),
                 })
             }
-            (GitJob::Changes, tree) => Some(GitOrder::Changes {
+            (GitJob::Changes, tree) => Some(GitOperation::Changes {
                 root,
                 feature: tree.map(|(_, feature)| feature),
             }),

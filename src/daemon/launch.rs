@@ -11,17 +11,15 @@ use super::attempt::{Attempt, AttemptState, Ended};
 use super::attempts;
 use super::blocking::run_blocking;
 use super::processes::{Start, World};
-use super::signals::kill_all;
+use super::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{AttemptId, ProcessExit};
-use crate::project::is_passing;
+use crate::project::is_transient;
 use crate::tmux::{Client, Error, PaneId, Window};
 
 /// How long a wrapper may take to begin.
 const BEGINS: Duration = Duration::from_secs(20);
 /// How often tx retries after a full disk.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// How long the killed processes of an earlier attempt may take to disappear.
-const LEFTOVERS: Duration = Duration::from_secs(5);
 
 /// A future that the task of a process waits for beside other things.
 pub(super) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -41,9 +39,9 @@ pub(super) async fn launch(
     start: Start,
     dead: Option<&PaneId>,
 ) -> Result<PaneId, ProcessExit> {
-    let (run, laid_out) = (world.run.clone(), attempt.clone());
+    let (run, prepared) = (world.run.clone(), attempt.clone());
     let (pane, program) = (start.pane.clone(), world.program.clone());
-    run_blocking(move || lay_out(&run, &laid_out, &start, &program)).await?;
+    run_blocking(move || prepare(&run, &prepared, &start, &program)).await?;
     let opened = open(world, attempt, &pane, dead).await;
     opened.map_err(|error| match error {
         Error::Gone | Error::OtherServer => cut_off(),
@@ -54,8 +52,8 @@ pub(super) async fn launch(
 }
 
 /// Write what the wrapper reads, after every process of an earlier attempt is gone.
-fn lay_out(run: &Path, attempt: &Attempt, start: &Start, program: &str) -> Result<(), ProcessExit> {
-    be_alone(run, &start.pane).map_err(not_started)?;
+fn prepare(run: &Path, attempt: &Attempt, start: &Start, program: &str) -> Result<(), ProcessExit> {
+    kill_earlier_attempts(run, &start.pane).map_err(not_started)?;
     // Folders that cannot be removed only take up room.
     let _ = attempts::clear_old(run, &start.pane);
     let unwritten = |error| not_started(format!("what it is to run cannot be written: {error}"));
@@ -80,7 +78,7 @@ pub(super) async fn has_begun(
     loop {
         let looked = attempt.clone();
         let state = match run_blocking(move || looked.state()).await {
-            Err(error) if is_passing(&error) && Instant::now() < deadline => {
+            Err(error) if is_transient(&error) && Instant::now() < deadline => {
                 sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -148,13 +146,13 @@ async fn open(
 }
 
 /// Kill every process of earlier attempts of this worker.
-fn be_alone(run: &Path, pane: &AttemptId) -> Result<(), String> {
-    let deadline = Instant::now() + LEFTOVERS;
+fn kill_earlier_attempts(run: &Path, pane: &AttemptId) -> Result<(), String> {
+    let deadline = Instant::now() + KILL_TIMEOUT;
     loop {
         let remains = match attempts::remains(run, &pane.worker) {
             Ok(remains) if remains.is_empty() => return Ok(()),
             Ok(remains) => remains,
-            Err(error) if is_passing(&error) && Instant::now() < deadline => {
+            Err(error) if is_transient(&error) && Instant::now() < deadline => {
                 thread::sleep(Duration::from_millis(100));
                 continue;
             }
@@ -166,7 +164,7 @@ fn be_alone(run: &Path, pane: &AttemptId) -> Result<(), String> {
             return Err(format!("an earlier process of it cannot be ended: {pids}"));
         }
         kill_all(&remains);
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(KILL_POLL);
     }
 }
 

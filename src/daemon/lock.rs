@@ -55,7 +55,7 @@ pub enum LockTaken {
     #[error("tx runs already in this project, as process {}, since {}: `tx attach` shows its agents, `tx stop` ends it", .0.pid, to_the_second(.0.since))]
     By(Running),
     /// An unknown process holds it.
-    #[error("{} is locked by a process that is no daemon of tx: end it, then try again", .0.display())]
+    #[error("{} is locked by a process that is not a tx daemon: end it, then try again", .0.display())]
     BySomebody(PathBuf),
     /// The daemon that holds it has lost its own files.
     #[error(
@@ -118,9 +118,9 @@ impl DaemonLock {
     }
 
     /// The files that this daemon depends on, to be checked regularly.
-    pub(super) fn ground(&self, project: &Project) -> io::Result<Ground> {
+    pub(super) fn own_files(&self, project: &Project) -> io::Result<DaemonFiles> {
         let id = |found: Metadata| (found.dev(), found.ino());
-        Ok(Ground {
+        Ok(DaemonFiles {
             root: (project.root.clone(), id(self.root.metadata()?)),
             opened: self.root.try_clone()?,
             files: vec![
@@ -133,7 +133,7 @@ impl DaemonLock {
 
 /// The folder and files that a daemon has open, as they were at the start.
 #[derive(Debug)]
-pub(super) struct Ground {
+pub(super) struct DaemonFiles {
     root: (PathBuf, FileId),
     opened: File,
     files: Vec<(PathBuf, FileId)>,
@@ -154,7 +154,7 @@ pub enum Lost {
     #[error("the project {} is gone, so tx has ended, and its agents too: if you moved it, `tx -C DIR start` goes on where it was", .0.display())]
     Removed(PathBuf),
     /// A file of the state was removed or replaced.
-    #[error("{} was removed or replaced while tx ran, so tx has ended, and its agents too: {}", .path.display(), way_back(.copy.as_deref()))]
+    #[error("{} was removed or replaced while tx ran, so tx has ended, and its agents too: {}", .path.display(), recovery_hint(.copy.as_deref()))]
     State {
         /// The file.
         path: PathBuf,
@@ -164,7 +164,7 @@ pub enum Lost {
 }
 
 /// What to do when the state is gone.
-fn way_back(copy: Option<&Path>) -> String {
+fn recovery_hint(copy: Option<&Path>) -> String {
     let back = match copy {
         Some(copy) => format!(
             "what was in the journal is in {0}, so `mkdir -p .ai/tx/state; mv {0} .ai/tx/state/journal.db` and `tx start` go on where it was",
@@ -177,7 +177,7 @@ fn way_back(copy: Option<&Path>) -> String {
     )
 }
 
-impl Ground {
+impl DaemonFiles {
     /// Check that everything is still there. What cannot be checked counts as there.
     pub(super) fn check(&self) -> Result<(), Lost> {
         let (root, id) = &self.root;
@@ -324,8 +324,8 @@ mod tests {
         let (dir, project) = project();
         let lock = DaemonLock::take(&project).unwrap();
         fs::write(project.journal(), "").unwrap();
-        let ground = lock.ground(&project).unwrap();
-        ground.check().unwrap();
+        let own_files = lock.own_files(&project).unwrap();
+        own_files.check().unwrap();
         fs::remove_dir_all(dir.path().join(".ai")).unwrap();
         let taken = DaemonLock::take(&project).unwrap_err();
         let own = std::process::id();
@@ -335,7 +335,7 @@ mod tests {
         );
         // Another in its place is as bad as none.
         fs::write(project.journal(), "").unwrap();
-        let lost = ground.check().unwrap_err();
+        let lost = own_files.check().unwrap_err();
         assert!(
             matches!(&lost, Lost::State { path, .. } if *path == project.lock()),
             "{lost}"
@@ -352,16 +352,16 @@ mod tests {
         let project = Project { root: root.clone() };
         let lock = DaemonLock::take(&project).unwrap();
         fs::write(project.journal(), "").unwrap();
-        let ground = lock.ground(&project).unwrap();
+        let own_files = lock.own_files(&project).unwrap();
         let there = dir.path().join("there");
         fs::rename(&root, &there).unwrap();
-        let lost = ground.check().unwrap_err();
+        let lost = own_files.check().unwrap_err();
         assert!(
             matches!(&lost, Lost::Moved { to, .. } if *to == there),
             "{lost}"
         );
         fs::remove_dir_all(&there).unwrap();
-        let lost = ground.check().unwrap_err();
+        let lost = own_files.check().unwrap_err();
         assert!(matches!(lost, Lost::Removed(_)), "{lost}");
     }
 

@@ -27,7 +27,7 @@ const LAST_WORD: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(500);
 
 /// How many notification programs may run at once.
-const MOST_COMMANDS: usize = 8;
+const MAX_COMMANDS: usize = 8;
 /// The script in a popup. After an error it stays open to be read. If there is no room for a popup,
 /// tmux runs nothing and reports success, so the script exits with a code of its own.
 const POPUP: &str = r#""$@"; code=$?
@@ -134,7 +134,7 @@ impl Reach {
                 return;
             };
             if let Some((program, arguments)) = command.split_first() {
-                match commands.len() < MOST_COMMANDS {
+                match commands.len() < MAX_COMMANDS {
                     true => {
                         drop(commands.spawn(self.run_command(program, arguments, &notification)));
                     }

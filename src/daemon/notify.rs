@@ -14,7 +14,7 @@ use crate::model::{Address, Kind};
 const RECENT: i64 = 3_600_000;
 
 /// What the human may not have been notified of.
-pub(super) struct Untold {
+pub(super) struct MissedNotifications {
     asks: Vec<MessageNo>,
     responses: Vec<MessageRecord>,
 }
@@ -69,7 +69,7 @@ impl Daemon {
 
     /// What the human may not have been notified of before the last end of tx: open asks, and
     /// results for the core session.
-    pub(super) fn untold(&self) -> Untold {
+    pub(super) fn missed(&self) -> MissedNotifications {
         let (reader, state) = (self.store.reader(), self.store.state());
         let asks = state.asks().filter(|(_, asked, _)| asked.is_core());
         let asks = asks.map(|(number, _, _)| number).collect();
@@ -78,18 +78,18 @@ impl Daemon {
             responses = reader.unread().unwrap_or_default();
             responses.retain(|facts| facts.wanted && facts.at > state.at() - RECENT);
         }
-        Untold { asks, responses }
+        MissedNotifications { asks, responses }
     }
 
     /// Notify now of what still applies.
-    pub(super) fn remind(&self, untold: &Untold) {
-        for ask in &untold.asks {
+    pub(super) fn remind(&self, missed: &MissedNotifications) {
+        for ask in &missed.asks {
             let mut open = self.store.state().asks();
             if open.any(|(number, asked, _)| number == *ask && asked.is_core()) {
                 self.notify(*ask, Kind::AskHuman, false);
             }
         }
-        for facts in &untold.responses {
+        for facts in &missed.responses {
             let kind = facts.delivery(&Address::core()).map(|core| core.kind);
             self.respond(facts, kind.unwrap_or(Kind::TaskComplete));
         }
@@ -144,10 +144,10 @@ impl Daemon {
     fn waiting(&self) -> Attention {
         let (reader, state) = (self.store.reader(), self.store.state());
         let rejections = reader
-            .open_rejections(state, status_line::MOST_REJECTIONS)
+            .open_rejections(state, status_line::MAX_REJECTIONS)
             .unwrap_or_default();
         Attention {
-            unread: reader.count_unread(status_line::MOST_UNREAD).unwrap_or(0),
+            unread: reader.count_unread(status_line::MAX_UNREAD).unwrap_or(0),
             rejections: rejections.len(),
             meshes: self.meshes.problems(),
             dead_letters: reader.count_at_step(Step::Parked).unwrap_or(0),

@@ -12,12 +12,9 @@ use rustix::process::Pid;
 use super::attempt::{Attempt, AttemptState};
 use super::attempts;
 use super::jobs::end_all_in;
-use super::signals::{force, kill_all};
+use super::signals::{KILL_POLL, force, kill_all};
 use crate::model::Address;
 use crate::pane::{Force, STEPS};
-
-/// How often tx looks whether they have ended.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// The agents that still have a running process.
 pub fn orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
@@ -57,7 +54,7 @@ pub fn end_orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
                     force(pid, step);
                 }
             }
-            sleep(LOOK);
+            sleep(KILL_POLL);
         }
     }
     orphans(run)

@@ -75,11 +75,23 @@ impl Daemon {
             } => {
                 tracing::info!(?owner, job, jobs = jobs.len(), "run jobs");
                 let added = (env, files);
+                // Of the jobs of a worker its rounds tell; elsewhere the newest count.
+                let worker = owner.worker().cloned();
+                let is_wanted = |number: u32| match &worker {
+                    Some(worker) => {
+                        let worker = self.store.state().worker(worker);
+                        worker.is_some_and(|worker| worker.waits_for_job(number))
+                    }
+                    None => number == job,
+                };
                 match self.input_builder().batch(owner, job, &place, jobs, added) {
-                    Ok(batch) => self.jobs.start(Batch {
-                        until_failure,
-                        ..batch
-                    }),
+                    Ok(batch) => {
+                        let batch = Batch {
+                            until_failure,
+                            ..batch
+                        };
+                        self.jobs.start(batch, is_wanted);
+                    }
                     Err(event) => self.queue.push(event),
                 }
             }

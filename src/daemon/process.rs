@@ -3,7 +3,7 @@
 //!
 //! [`Pane`]: crate::pane::Pane
 
-mod manner;
+mod program_profile;
 mod queue;
 mod reports;
 
@@ -20,7 +20,7 @@ use super::blocking::run_blocking;
 use super::clock::until;
 use super::exit;
 use super::exit_patterns::{ExitPatterns, utc_offset};
-use super::hooks::{Called, Hooks};
+use super::hooks::{Hooks, IncomingHook};
 use super::launch::{self, BoxFuture};
 use super::platform::gone;
 use super::processes::{Start, Survivor, World};
@@ -34,11 +34,11 @@ use crate::model::{Argument, Mode};
 use crate::pane::{self, Act, Force, HookAnswer, Report, Saw, Text};
 use crate::runtime::stream::last_answer;
 use crate::tmux::PaneId;
-pub(super) use manner::Manner;
+pub(super) use program_profile::ProgramProfile;
 
 /// What others can see of a process's task.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct TaskProgress {
     /// The last turn that the process was given.
     pub(super) turn: AtomicU32,
     /// How many commands it has not finished.
@@ -52,13 +52,13 @@ pub(super) enum ProcessCommand {
     /// Deliver this, as that turn.
     Deliver(Box<TurnInput>, u32),
     /// A hook of the program was called.
-    Hook(Box<Called>),
+    Hook(Box<IncomingHook>),
     /// Interrupt the program and tell it why. Without a turn input it cannot be told.
     Interrupt(Result<Box<TurnInput>, String>, String),
 }
 
 /// A process that is gone, and the pane that it leaves.
-pub(super) type Left = (AttemptId, Option<PaneId>);
+pub(super) type EndedProcess = (AttemptId, Option<PaneId>);
 
 /// One process of a worker. Only its task touches its pane.
 pub(super) struct Process {
@@ -83,7 +83,7 @@ pub(super) struct Process {
     resumed: bool,
     /// The last session that was reported to the engine.
     told_session: Option<String>,
-    pub(super) seen: Arc<Seen>,
+    pub(super) seen: Arc<TaskProgress>,
     /// What it is started with, until it is started.
     start: Option<Start>,
     /// Resolves when the wrapper has begun.
@@ -98,8 +98,8 @@ impl Process {
     /// A process that is to be started, in a dead pane if there is one.
     pub(super) fn new(world: &World, start: Start, dead: Option<PaneId>) -> Process {
         let (pane, mode) = (start.pane.clone(), start.mode);
-        let manner = start.manner.clone();
-        let mut process = Process::of(world, pane, mode, manner);
+        let profile = start.profile.clone();
+        let mut process = Process::of(world, pane, mode, profile);
         process.at = dead;
         // A program with hooks reports its session itself.
         if process.hooks.is_silent() && process.exit_patterns.session_in.is_none() {
@@ -115,9 +115,12 @@ impl Process {
     /// A process that was found alive, and the events about it.
     pub(super) fn found(world: &World, survivor: Survivor) -> (Process, Vec<Event>) {
         let Survivor {
-            pane, mode, manner, ..
+            pane,
+            mode,
+            profile,
+            ..
         } = survivor;
-        let mut process = Process::of(world, pane, mode, manner);
+        let mut process = Process::of(world, pane, mode, profile);
         process.at = survivor.found.map(|found| found.id);
         process.runs(survivor.pid);
         process.decide(survivor.adopted);
@@ -136,20 +139,20 @@ impl Process {
         (process, events)
     }
 
-    fn of(world: &World, pane: AttemptId, mode: Mode, manner: Manner) -> Process {
+    fn of(world: &World, pane: AttemptId, mode: Mode, profile: ProgramProfile) -> Process {
         let attempt = Attempt::of(&world.run, &pane);
-        let hooks = Hooks::new(manner.hooks, mode == Mode::Turn, attempt.folder());
-        let usage = manner.usage;
+        let hooks = Hooks::new(profile.hooks, mode == Mode::Turn, attempt.folder());
+        let usage = profile.usage;
         let usage = usage.map(|format| UsageFile::new(format, attempt.stdout()));
         Process {
             attempt,
             usage,
             hooks,
-            send: manner.send,
-            exit_patterns: manner.exit_patterns,
+            send: profile.send,
+            exit_patterns: profile.exit_patterns,
             terminal: Terminal::new(world.client.clone()),
-            core: pane::Pane::new(manner.setup),
-            interrupt: manner.interrupt,
+            core: pane::Pane::new(profile.setup),
+            interrupt: profile.interrupt,
             world: world.clone(),
             pane,
             mode,
@@ -171,7 +174,7 @@ impl Process {
     pub(super) async fn live(
         mut self,
         mut orders: mpsc::UnboundedReceiver<ProcessCommand>,
-    ) -> Left {
+    ) -> EndedProcess {
         let mut server = self.world.client.server();
         let mut screens = self.world.screens.watch();
         self.act().await;
@@ -191,14 +194,14 @@ impl Process {
                 () = launch::wait(&mut self.gone) => self.ended().await,
                 order = orders.recv() => match order {
                     Some(order) => {
-                        self.obey(order).await;
+                        self.execute(order).await;
                         self.one_is_done();
                         continue;
                     }
                     // tx ends, and its processes keep running.
                     None => return (self.pane, None),
                 },
-                saw = self.hooks.one_is_gone() => saw,
+                saw = self.hooks.wait_for_gone_caller() => saw,
                 () = until(due) => Saw::Due,
                 changed = server.changed() => {
                     if changed.is_ok() {
@@ -222,7 +225,7 @@ impl Process {
     }
 
     /// Carry out a command. Deliveries are written to files first, which may take a while.
-    async fn obey(&mut self, order: ProcessCommand) {
+    async fn execute(&mut self, order: ProcessCommand) {
         let saw = match order {
             ProcessCommand::Saw(saw) => saw,
             ProcessCommand::Hook(called) => {
@@ -256,7 +259,7 @@ impl Process {
                     Err(why) => Err(why),
                 };
                 let written = written.inspect_err(|error| {
-                    tracing::warn!(worker = %self.pane.worker, error, "it is not told why");
+                    tracing::warn!(worker = %self.pane.worker, error, "it is not told the reason");
                 });
                 Saw::Interrupt(written.ok())
             }

@@ -15,8 +15,8 @@ use super::Input;
 use super::attempt::Attempt;
 use super::clock::Clock;
 use super::consumer::Fence;
-use super::hooks::Called;
-use super::process::{Left, Manner, Process, ProcessCommand, Seen};
+use super::hooks::IncomingHook;
+use super::process::{EndedProcess, Process, ProcessCommand, ProgramProfile, TaskProgress};
 use super::queued::Queued;
 use super::screens::Screens;
 use super::turn_input::TurnInput;
@@ -40,7 +40,7 @@ pub(super) struct Start {
     /// The turn that it is started with.
     pub(super) turn: Option<u32>,
     /// How its pane is dealt with.
-    pub(super) manner: Manner,
+    pub(super) profile: ProgramProfile,
     /// A text that waits in the queue of its session and will reach it without tx.
     pub(super) queued: Option<Queued>,
 }
@@ -51,12 +51,12 @@ pub(super) struct Processes {
     live: HashMap<AttemptId, Live>,
     /// The panes of ended processes, to be used again.
     dead: HashMap<Address, PaneId>,
-    tasks: JoinSet<Left>,
+    tasks: JoinSet<EndedProcess>,
 }
 
 struct Live {
     commands: mpsc::UnboundedSender<ProcessCommand>,
-    seen: Arc<Seen>,
+    seen: Arc<TaskProgress>,
 }
 
 /// What every task needs from the outside world.
@@ -78,7 +78,7 @@ pub(super) struct World {
 pub(super) struct Survivor {
     pub(super) pane: AttemptId,
     pub(super) mode: Mode,
-    pub(super) manner: Manner,
+    pub(super) profile: ProgramProfile,
     pub(super) pid: Pid,
     pub(super) found: Option<PaneInfo>,
     /// The session that its worker can resume.
@@ -161,7 +161,7 @@ impl Processes {
     }
 
     /// Pass on a hook call. If the process is unknown, the hook gets an empty answer.
-    pub(super) fn hook(&mut self, pane: &AttemptId, called: Called) {
+    pub(super) fn hook(&mut self, pane: &AttemptId, called: IncomingHook) {
         self.command(pane, ProcessCommand::Hook(Box::new(called)));
     }
 
@@ -200,7 +200,7 @@ impl Processes {
     }
 
     /// Whether every command is finished.
-    pub(super) fn are_at_rest(&self) -> bool {
+    pub(super) fn are_idle(&self) -> bool {
         let mut all = self.live.values();
         all.all(|live| live.commands.is_closed() || live.seen.to_do.load(Ordering::Relaxed) == 0)
     }
@@ -215,21 +215,21 @@ impl Processes {
     }
 
     /// Wait for a process to end, and keep its pane for the next one. For ever if none lives.
-    pub(super) async fn one_is_gone(&mut self) {
+    pub(super) async fn wait_for_end(&mut self) {
         match self.tasks.join_next().await {
-            Some(left) => self.let_go(left),
+            Some(left) => self.reap(left),
             None => std::future::pending().await,
         }
     }
 
     /// The same for all processes that have ended by now.
-    pub(super) fn let_go_of_the_gone(&mut self) {
+    pub(super) fn reap_all(&mut self) {
         while let Some(left) = self.tasks.try_join_next() {
-            self.let_go(left);
+            self.reap(left);
         }
     }
 
-    fn let_go(&mut self, left: Result<Left, JoinError>) {
+    fn reap(&mut self, left: Result<EndedProcess, JoinError>) {
         match left {
             Ok((pane, at)) => {
                 self.live.remove(&pane);

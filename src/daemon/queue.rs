@@ -34,13 +34,13 @@ pub(super) struct InputQueue {
 }
 
 /// The sending ends of the queue.
-pub(super) struct Ends {
+pub(super) struct QueueSenders {
     pub(super) orders: mpsc::Sender<Asked>,
     pub(super) inputs: mpsc::Sender<Input>,
 }
 
 impl InputQueue {
-    pub(super) fn new() -> (InputQueue, Ends) {
+    pub(super) fn new() -> (InputQueue, QueueSenders) {
         let (to_orders, orders) = mpsc::channel(ORDERS);
         let (to_inputs, inputs) = mpsc::channel(INPUTS);
         let queue = InputQueue {
@@ -51,7 +51,7 @@ impl InputQueue {
             inputs,
             on_hold: None,
         };
-        let ends = Ends {
+        let ends = QueueSenders {
             orders: to_orders,
             inputs: to_inputs,
         };
@@ -77,14 +77,14 @@ impl InputQueue {
     }
 
     /// Put an event back until the meshes were read for this request or a later one.
-    pub(super) fn hold(&mut self, event: Event, wish: u64) {
+    pub(super) fn hold(&mut self, event: Event, request: u64) {
         self.own.push_front(event);
-        self.on_hold = Some(wish);
+        self.on_hold = Some(request);
     }
 
     /// The meshes were read for this request. The events about them go first.
-    pub(super) fn go_on(&mut self, wish: u64, events: Vec<Event>) {
-        self.on_hold = self.on_hold.filter(|wanted| *wanted > wish);
+    pub(super) fn go_on(&mut self, request: u64, events: Vec<Event>) {
+        self.on_hold = self.on_hold.filter(|wanted| *wanted > request);
         for event in events.into_iter().rev() {
             self.own.push_front(event);
         }
@@ -121,7 +121,7 @@ impl InputQueue {
     }
 
     /// Whether nothing is left to take.
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         let none_waits = self.again.is_empty() && self.commands.is_empty();
         none_waits && (self.is_on_hold() || self.own.is_empty())
     }
@@ -160,10 +160,10 @@ mod tests {
         let worker = "dev/a".parse().unwrap();
         let timer = Timer::State(worker);
         queue.push(Event::TimerFired { timer, due });
-        assert!(queue.is_at_rest() && queue.is_on_hold());
+        assert!(queue.is_idle() && queue.is_on_hold());
         let worker = "dev/a".parse().unwrap();
         queue.push_command(Command::Stop { worker });
-        assert!(!queue.is_at_rest());
+        assert!(!queue.is_idle());
         assert!(matches!(queue.pop(), Some((None, Event::Command(_)))));
         assert_eq!(queue.pop(), None);
         queue.go_on(1, Vec::new());

@@ -41,7 +41,7 @@ impl Daemon {
             return None;
         }
         // Carry out the effects first. What they report is handled afterwards.
-        while !self.processes.are_at_rest() {
+        while !self.processes.are_idle() {
             let (_, inputs) = self.queue.receivers();
             tokio::select! {
                 end = signals.end() => return Some(end),

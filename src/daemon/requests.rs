@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::control::{self, Asked, Refusal, Reply, Request};
-use super::hooks::Called;
+use super::hooks::IncomingHook;
 use super::run::{Daemon, End};
 
 impl Daemon {
@@ -12,7 +12,7 @@ impl Daemon {
         let Asked { request, answer } = asked;
         if let Request::Hook { pane, call, wake } = request {
             let call = *call;
-            let called = Called { call, wake, answer };
+            let called = IncomingHook { call, wake, answer };
             self.processes.hook(&pane, called);
             return ControlFlow::Continue(());
         }
@@ -24,8 +24,8 @@ impl Daemon {
                 });
             }
             Request::Reload => {
-                let wish = self.meshes.read_again();
-                self.reloads.push((wish, answer));
+                let request = self.meshes.read_again();
+                self.reloads.push((request, answer));
                 return ControlFlow::Continue(());
             }
             Request::StopWorker { .. }
@@ -35,7 +35,7 @@ impl Daemon {
             | Request::Decide { .. }
             | Request::Hook { .. }
             | Request::Read { .. }
-            | Request::Follow => self.order(&request).unwrap_or_else(Reply::from),
+            | Request::Follow => self.apply_command(&request).unwrap_or_else(Reply::from),
         };
         // The request is carried out even if the client no longer waits.
         let _ = answer.send(reply);
@@ -45,7 +45,7 @@ impl Daemon {
     /// Answer the requests to read the meshes, now that they are read and in effect.
     pub(super) fn tell_reloaded(&mut self) {
         let stalled = self.queue.is_stalled();
-        let read = |(wish, _): &mut (u64, _)| *wish <= self.meshes_read;
+        let read = |(request, _): &mut (u64, _)| *request <= self.meshes_read;
         for (_, answer) in self.reloads.extract_if(.., read) {
             let _ = answer.send(match stalled {
                 false => Reply::Done,
@@ -55,7 +55,7 @@ impl Daemon {
     }
 
     /// Turn a request into a command and commit it.
-    fn order(&mut self, request: &Request) -> Result<Reply, Refusal> {
+    fn apply_command(&mut self, request: &Request) -> Result<Reply, Refusal> {
         if self.queue.is_stalled() {
             return Err(full("see that the disk has room, then try again"));
         }

@@ -19,7 +19,7 @@ use super::control::{self, Asked, Reply};
 use super::fatal::FatalError;
 use super::injector::Injector;
 use super::jobs::{self, Jobs};
-use super::lock::{DaemonLock, Ground, Lost};
+use super::lock::{DaemonFiles, DaemonLock, Lost};
 use super::meshes::MeshFiles;
 use super::notifier::{Notifier, Reach};
 use super::processes::{Processes, World};
@@ -41,7 +41,7 @@ use crate::tmux::{Client, Server};
 pub(super) const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// How often tx checks that the project and the journal are still there, so that their removal is
 /// reported within a second.
-const LOOK_DOWN: Duration = Duration::from_millis(800);
+const CHECK_OWN_FILES: Duration = Duration::from_millis(800);
 
 /// How long background tasks may take to end.
 const LAST_TASKS: Duration = Duration::from_secs(2);
@@ -78,14 +78,15 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), FatalError> {
         path: project.journal(),
         error,
     };
-    let ground = lock.ground(project).map_err(failed)?;
+    let own_files = lock.own_files(project).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(FatalError::Machine)?;
     let served = runtime.block_on(async {
         let (queue, ends) = InputQueue::new();
-        let (mut daemon, found) = Daemon::new(project, store, ground, queue, ends.inputs).await?;
+        let (mut daemon, found) =
+            Daemon::new(project, store, own_files, queue, ends.inputs).await?;
         for system_message in unwritten {
             daemon.write(&system_message);
         }
@@ -116,7 +117,7 @@ enum Wake {
 /// The loop's data.
 pub(super) struct Daemon {
     pub(super) project: Project,
-    pub(super) ground: Ground,
+    pub(super) own_files: DaemonFiles,
     /// The project or the state is gone: nothing more is written or done.
     pub(super) lost: Option<Lost>,
     /// Whether the bus can be watched, as of the last report.
@@ -158,7 +159,7 @@ impl Daemon {
     async fn new(
         project: &Project,
         store: Store,
-        ground: Ground,
+        own_files: DaemonFiles,
         queue: InputQueue,
         inputs: mpsc::Sender<Input>,
     ) -> Result<(Daemon, StartupEvents), FatalError> {
@@ -250,7 +251,7 @@ impl Daemon {
         let (commits, _) = watch::channel(store.state().seq());
         let daemon = Daemon {
             project: project.clone(),
-            ground,
+            own_files,
             lost: None,
             watching: true,
             clock,
@@ -287,7 +288,7 @@ impl Daemon {
     ) -> Result<(), FatalError> {
         let mut signals = Signals::new().map_err(FatalError::Machine)?;
         // What comes during the recovery is notified as it comes.
-        let untold = self.untold();
+        let missed = self.missed();
         if let Some(end) = self.recover(found, &mut signals).await {
             self.stop(end).await;
             return Ok(());
@@ -304,8 +305,8 @@ impl Daemon {
         self.tasks.spawn(control::serve(listener, orders, commits));
         tracing::info!(root = %self.project.root.display(), pid = std::process::id(), "tx runs");
         ready();
-        self.remind(&untold);
-        let mut looks = tokio::time::interval(LOOK_DOWN);
+        self.remind(&missed);
+        let mut looks = tokio::time::interval(CHECK_OWN_FILES);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut said_watching = true;
         loop {
@@ -364,7 +365,7 @@ impl Daemon {
                 None => Wake::TryAgain,
             },
             () = until(self.status_due) => Wake::ShowStatus,
-            () = self.processes.one_is_gone() => Wake::ProcessGone,
+            () = self.processes.wait_for_end() => Wake::ProcessGone,
             _ = looks.tick() => Wake::LookDown,
             Some(input) = inputs.recv(), if !stalled => Wake::Told(input),
         }
@@ -387,7 +388,7 @@ impl Daemon {
                 self.status_due = None;
                 self.show_status();
             }
-            Wake::LookDown => self.look_down(),
+            Wake::LookDown => self.check_own_files(),
             Wake::Due(..) | Wake::TryAgain | Wake::ProcessGone => {}
         }
         self.commit_queued();

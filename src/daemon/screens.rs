@@ -26,7 +26,7 @@ struct Interest {
 }
 
 /// Keeps the panes being read.
-pub(super) struct Looking(Arc<Interest>);
+pub(super) struct ScreenWatch(Arc<Interest>);
 
 impl Screens {
     /// Read the panes of a server whenever somebody wants to know.
@@ -43,15 +43,15 @@ impl Screens {
     }
 
     /// Have the panes read until this is dropped.
-    pub(super) fn look(&self) -> Looking {
+    pub(super) fn look(&self) -> ScreenWatch {
         if self.wanted.by.fetch_add(1, Ordering::Relaxed) == 0 {
             self.wanted.now.notify_one();
         }
-        Looking(Arc::clone(&self.wanted))
+        ScreenWatch(Arc::clone(&self.wanted))
     }
 }
 
-impl Drop for Looking {
+impl Drop for ScreenWatch {
     fn drop(&mut self) {
         self.0.by.fetch_sub(1, Ordering::Relaxed);
     }

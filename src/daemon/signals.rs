@@ -1,9 +1,16 @@
 //! Signals to processes that are not children of the daemon.
 
+use std::time::Duration;
+
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::platform::{all_processes, is_dead, session_of};
 use crate::pane::Force;
+
+/// How long killed processes may take to disappear.
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often tx looks whether they are gone.
+pub(super) const KILL_POLL: Duration = Duration::from_millis(20);
 
 /// Send the signal for this step of ending a process.
 pub(super) fn force(wrapper: Pid, force: Force) {

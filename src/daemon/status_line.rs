@@ -8,10 +8,10 @@ use crate::engine::State;
 use crate::tmux::Client;
 
 /// With more agents than these, the line shows a count instead of marks.
-const MOST_MARKS: usize = 20;
+const MAX_MARKS: usize = 20;
 /// Unread messages are counted up to this number.
-pub(super) const MOST_UNREAD: usize = 100;
-pub(super) const MOST_REJECTIONS: usize = 10;
+pub(super) const MAX_UNREAD: usize = 100;
+pub(super) const MAX_REJECTIONS: usize = 10;
 
 /// Keeps tmux's status line current.
 pub(super) struct StatusLine {
@@ -88,11 +88,11 @@ pub(super) fn line(state: &State, waiting: Attention) -> String {
         ),
         (
             "red",
-            up_to(MOST_REJECTIONS, rejections, "rejection", "rejections"),
+            up_to(MAX_REJECTIONS, rejections, "rejection", "rejections"),
         ),
         ("red", count(dead_letters, "dead letter", "dead letters")),
         ("red", count(meshes, "bad mesh", "bad meshes")),
-        ("default", up_to(MOST_UNREAD, unread, "new", "new")),
+        ("default", up_to(MAX_UNREAD, unread, "new", "new")),
     ];
     let parts: Vec<String> = parts
         .into_iter()
@@ -108,7 +108,7 @@ pub(super) fn line(state: &State, waiting: Attention) -> String {
 /// One mark for each worker.
 fn marks(count: usize) -> String {
     match count {
-        0..=MOST_MARKS => "●".repeat(count),
+        0..=MAX_MARKS => "●".repeat(count),
         _ => format!("● {count}"),
     }
 }

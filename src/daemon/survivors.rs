@@ -10,7 +10,7 @@ use super::attempt::{Attempt, AttemptState, Ended};
 use super::attempts;
 use super::launch_spec::LaunchSpec;
 use super::pane_tag::pane_of;
-use super::process::Manner;
+use super::process::ProgramProfile;
 use super::processes::Survivor;
 use super::signals::kill_all;
 use crate::engine::{AttemptId, Event, State};
@@ -132,23 +132,23 @@ fn survivor(
     };
     // A process of a runtime that no longer exists is ended as soon as its mesh is loaded.
     let runtime = runtimes.get(&runtime).cloned().unwrap_or_default();
-    let manner = Manner::of(&runtime, mode);
+    let profile = ProgramProfile::of(&runtime, mode);
     let mark = found.as_ref().map_or(0, |found| found.turn);
     let known = state.worker(&pane.worker);
     // The turn that it was started with, or that was given in another way than through the pane.
     let sent = attempt.sent().max(start.unwrap_or(0));
-    let adopted = Saw::adopted(&manner.setup, known, pane.attempt, [mark, sent]);
+    let adopted = Saw::adopted(&profile.setup, known, pane.attempt, [mark, sent]);
     let known = known.filter(|worker| worker.attempt == pane.attempt);
     // Files written from then on may be about this turn.
     let turn = match mode {
         Mode::Turn => known.map_or(0, |worker| worker.turn),
         Mode::Pane => mark.max(sent),
     };
-    let began = attempt.began_to_be_given(turn, mode);
+    let began = attempt.delivery_began(turn, mode);
     Some(Survivor {
         pane,
         mode,
-        manner,
+        profile,
         pid,
         found,
         session: known.and_then(|worker| worker.session.clone()),

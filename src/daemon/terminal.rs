@@ -4,7 +4,7 @@ use super::blocking::run_blocking;
 use super::notifier::is_still;
 use crate::pane::{Content, Pasted, Saw, Text, View};
 use crate::runtime::screen::Screen;
-use crate::tmux::{Client, Error, Mark, PaneId, PaneInfo, PaneSnapshot, Paste, What};
+use crate::tmux::{Client, Error, Mark, PaneId, PaneInfo, PaneSnapshot, Paste, PasteContent};
 
 /// A tmux pane, with its screen as of the last look.
 pub(super) struct Terminal {
@@ -60,8 +60,8 @@ impl Terminal {
     /// Paste a text. With `as_seen`, only if the screen has not changed since the last look.
     pub(super) async fn paste(&self, at: &PaneId, text: &Text, as_seen: bool) -> Saw {
         let what = match &text.content {
-            Content::File(file) => What::File(file),
-            Content::Line(line) => What::Line(line),
+            Content::File(file) => PasteContent::File(file),
+            Content::Line(line) => PasteContent::Line(line),
         };
         let mark = match &text.content {
             Content::File(_) => text.turn.map(|_| Mark::Turn(&text.mark)),

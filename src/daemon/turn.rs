@@ -21,8 +21,9 @@ use rustix::io::FdFlags;
 use rustix::process::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use super::attempt::{Attempt, Ended, MOST_KEPT};
+use super::attempt::{Attempt, Ended, MAX_KEPT};
 use super::attempt_processes::MARK;
+use super::launch_spec::LaunchSpec;
 use super::platform::{this_program, tie_to_parent};
 use crate::engine::OUTPUT_CUT;
 use crate::format::report::printable_lines;
@@ -35,7 +36,7 @@ use crate::tmux::is_of_tx;
 /// for this long, the output is complete.
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// How long the wrapper waits, at most, if output keeps coming.
-const MOST_WAIT: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 /// How long the pane may take to show the rest of the output.
 const LAST_SHOWN: Duration = Duration::from_millis(500);
 /// How many bytes of the end of standard error are always kept.
@@ -65,7 +66,7 @@ pub fn wrap(folder: &Path, alone: bool) -> i32 {
             return 1;
         }
     };
-    let ended = supervise(&attempt, &lock)
+    let ended = supervise(&attempt, &lock, alone)
         .unwrap_or_else(|error| Ended::NotStarted(format!("its wrapper failed: {error}")));
     leave_record(&attempt, &ended);
     match ended {
@@ -102,20 +103,33 @@ fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, Str
         return Err("its wrapper is gone".into());
     }
     let spec = attempt.launch_spec().map_err(|error| error.to_string())?;
+    let mut command = program(&spec, attempt)?;
+    let failed = command.exec();
+    Err(not_started(&spec, &failed))
+}
+
+/// The program of a launch spec, with only the environment that it may have.
+fn program(spec: &LaunchSpec, attempt: &Attempt) -> Result<Command, String> {
     let (program, arguments) = spec.program.split_first().ok_or("no program is named")?;
     let passed = spec.passed.as_deref();
-    let failed = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .env_clear()
         .envs(std::env::vars_os().filter(|(name, _)| is_passed(name, passed)))
-        .envs(spec.environment)
+        .envs(spec.environment.iter().map(|(name, value)| (name, value)))
         .env(MARK, attempt.folder())
-        .current_dir(&spec.folder)
-        .exec();
-    Err(match spec.folder.is_dir() {
-        true => format!("{program}: {failed}"),
+        .current_dir(&spec.folder);
+    Ok(command)
+}
+
+/// Why a program was not started.
+fn not_started(spec: &LaunchSpec, error: &io::Error) -> String {
+    let program = spec.program.first().map_or("", String::as_str);
+    match spec.folder.is_dir() {
+        true => format!("{program}: {error}"),
         false => format!("the folder {} does not exist", spec.folder.display()),
-    })
+    }
 }
 
 /// The variables that every program needs.
@@ -135,15 +149,27 @@ fn is_passed(name: &OsStr, passed: Option<&[String]>) -> bool {
     is_needed || passed.iter().any(|passed| *passed == name)
 }
 
-fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
+/// Run the program of an attempt to its end. What runs alone is started without the process
+/// between that ties a program to its wrapper: tx ends what such a wrapper leaves behind before it
+/// runs anything again, and a start costs as much as a small program.
+fn supervise(attempt: &Attempt, lock: &File, alone: bool) -> io::Result<Ended> {
     let spec = attempt.launch_spec()?;
     // Everything that the program starts holds the lock too.
     rustix::io::fcntl_setfd(lock, FdFlags::empty())?;
-    let mut command = Command::new(this_program()?);
-    command
-        .args(["turn", "--inner", &std::process::id().to_string()])
-        .arg("--folder")
-        .arg(attempt.folder());
+    let mut command = match alone {
+        true => match program(&spec, attempt) {
+            Ok(command) => command,
+            Err(why) => return Ok(Ended::NotStarted(why)),
+        },
+        false => {
+            let mut inner = Command::new(this_program()?);
+            inner
+                .args(["turn", "--inner", &std::process::id().to_string()])
+                .arg("--folder")
+                .arg(attempt.folder());
+            inner
+        }
+    };
     let status = match spec.mode {
         Mode::Pane => wait(&mut command.spawn()?)?,
         Mode::Turn => {
@@ -159,7 +185,10 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
             };
             let out = Kept::new(attempt.stdout(), keep);
             let err = Kept::new(attempt.stderr(), Keep::End);
-            let mut child = command.spawn()?;
+            let mut child = match command.spawn() {
+                Err(error) if alone => return Ok(Ended::NotStarted(not_started(&spec, &error))),
+                spawned => spawned?,
+            };
             let (ticks, progress) = channel();
             let tees = [
                 tee(
@@ -172,7 +201,7 @@ fn supervise(attempt: &Attempt, lock: &File) -> io::Result<Ended> {
             ];
             let status = wait(&mut child)?;
             // The program's own output is complete by now. Background processes may go on printing.
-            let deadline = Instant::now() + MOST_WAIT;
+            let deadline = Instant::now() + MAX_WAIT;
             while progress.recv_timeout(LAST_OUTPUT).is_ok() && Instant::now() < deadline {}
             for shown in tees {
                 let _ = shown.recv_timeout(LAST_SHOWN);
@@ -252,7 +281,7 @@ impl Kept {
         if self.is_full {
             return;
         }
-        let room = (MOST_KEPT - OUTPUT_CUT.len()).saturating_sub(self.content.len());
+        let room = (MAX_KEPT - OUTPUT_CUT.len()).saturating_sub(self.content.len());
         self.add(&read[..room.min(read.len())]);
         if read.len() > room {
             self.is_full = true;
@@ -263,7 +292,7 @@ impl Kept {
     /// Keep everything until there is too much, then start again with the end of it.
     fn keep_end(&mut self, read: &[u8]) {
         self.add(read);
-        if self.content.len() > MOST_KEPT {
+        if self.content.len() > MAX_KEPT {
             let too_much = self.content.len() - LAST_ERRORS;
             self.content.drain(..too_much);
             self.file = None;

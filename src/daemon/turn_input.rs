@@ -10,7 +10,8 @@ use super::attempt::Attempt;
 use super::delivered_message::DeliveredMessage;
 use crate::engine::{AttemptId, Member};
 use crate::format::prompt::{
-    Given, line, original as original_text, output_folder, prompt_at, with_feature,
+    Given, line, member as place_in_block, original as original_text, output_folder, prompt_at,
+    with_feature, with_place,
 };
 use crate::model::{Agent, Deliver, Feature, Manifest, ManifestCheck, Mesh, Name, Runtime};
 use crate::pane::{self, Text};
@@ -192,7 +193,8 @@ impl TurnInput {
         let command = self.slash_command();
         let text = prompt_at(&briefing, command.as_deref(), &position, &given);
         let works = contents.iter().any(DeliveredMessage::is_work);
-        let member = self.member().filter(|_| works).map(told);
+        let member = self.member().filter(|_| works);
+        let member = member.map(|member| place_in_block(member.index, member.total));
         let stage = if works { self.stage.as_str() } else { "" };
         Ok(text + stage + &member.unwrap_or_default())
     }
@@ -255,11 +257,10 @@ impl TurnInput {
 
     /// Fill in the place in its block.
     fn filled(&self, text: String) -> String {
-        let Some(member) = self.member() else {
-            return text;
-        };
-        text.replace("${ENSEMBLE_INDEX}", &member.index.to_string())
-            .replace("${ENSEMBLE_TOTAL}", &member.total.to_string())
+        match self.member() {
+            Some(member) => with_place(&text, member.index, member.total),
+            None => text,
+        }
     }
 
     /// The output folder of the current work. It is created, unless the mesh says otherwise.
@@ -311,14 +312,6 @@ fn is_there(project: &Project, path: &str) -> bool {
     let root = project.root.canonicalize();
     let real = project.root.join(path).canonicalize();
     root.is_ok_and(|root| real.is_ok_and(|real| real.starts_with(root)))
-}
-
-/// What a member of a block is told about its place.
-fn told(member: &Member) -> String {
-    let Member { index, total, .. } = member;
-    format!(
-        "You are one of {total} that work on this side by side: ENSEMBLE_INDEX is {index}, ENSEMBLE_TOTAL is {total}.\n"
-    )
 }
 
 pub(super) fn write(path: PathBuf, text: &str) -> Result<PathBuf, String> {

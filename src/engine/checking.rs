@@ -35,7 +35,8 @@ impl State {
         let outcomes: Vec<MessageNo> = work.outcomes.iter().map(|it| it.number).collect();
         let about: Vec<MessageNo> = work.messages().collect();
         let round = self.begin_round(who, work.job, &outcomes, &about, kept);
-        match round.is_complete() {
+        // A reload may have taken the gates away that could not tell before.
+        match round.pending.is_empty() {
             true => self.judge(who, work, round),
             false => self.set(who, WorkerState::Checking { work, round }),
         }

@@ -27,7 +27,7 @@ pub enum Effect {
     Deliver {
         /// The process that gets it.
         pane: AttemptId,
-        /// The messages, and the number of the turn.
+        /// The turn, with its messages.
         turn: Turn,
     },
     /// Interrupt a busy pane, and tell it why.
@@ -51,9 +51,9 @@ pub enum Effect {
     Write(Box<SystemMessage>),
     /// Something has come for the human.
     NotifyHuman {
-        /// The message.
+        /// What has come.
         number: MessageNo,
-        /// What it is.
+        /// Its kind at core.
         kind: Kind,
         /// Is it wanted in the core session?
         inject: bool,
@@ -77,7 +77,7 @@ pub enum Effect {
     EndTurn {
         /// The process.
         pane: AttemptId,
-        /// The turn that has ended.
+        /// The number of the turn.
         turn: u32,
     },
     /// Run jobs, one after the other. Their results come back as one event.

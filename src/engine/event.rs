@@ -56,7 +56,7 @@ pub enum Event {
         pane: AttemptId,
         /// The last turn that was delivered to it.
         turn: u32,
-        /// Which of all that is told of what this process shows, as in [`Event::PaneReady`].
+        /// The number of this among all that is told of the pane: the newest counts.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -70,7 +70,7 @@ pub enum Event {
         /// It was looked at, and shows nothing new: that is no sign of life.
         #[serde(default, skip_serializing_if = "is_false")]
         unchanged: bool,
-        /// Which of all that is told of what this process shows, as in [`Event::PaneReady`].
+        /// The number of this among all that is told of the pane: the newest counts.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -80,7 +80,7 @@ pub enum Event {
         pane: AttemptId,
         /// The dialog.
         dialog: Dialog,
-        /// Which of all that is told of what this process shows, as in [`Event::PaneReady`].
+        /// The number of this among all that is told of the pane: the newest counts.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -93,7 +93,7 @@ pub enum Event {
         /// Its program does not say until when: that is a guess.
         #[serde(default, skip_serializing_if = "is_false")]
         guessed: bool,
-        /// Which of all that is told of what this process shows, as in [`Event::PaneReady`].
+        /// The number of this among all that is told of the pane: the newest counts.
         #[serde(default, skip_serializing_if = "is_zero")]
         no: u32,
     },
@@ -101,23 +101,23 @@ pub enum Event {
     PaneExited {
         /// The process.
         pane: AttemptId,
-        /// How it ended.
+        /// How the process ended.
         exit: ProcessExit,
     },
     /// Its program has said what it has used so far, before the turn's end is told.
     PaneUsed(Box<Used>),
     /// What was to be delivered is there.
     Delivered {
-        /// The process that it is for.
+        /// The process that was to get it.
         pane: AttemptId,
-        /// The turn that was to be given to it.
+        /// The number of the turn.
         turn: u32,
     },
     /// What was to be delivered is not there, or nobody knows.
     DeliveryFailed {
-        /// The process that it is for.
+        /// The process that was to get it.
         pane: AttemptId,
-        /// The turn that was to be given to it.
+        /// The number of the turn.
         turn: u32,
         /// How much of it may have arrived.
         sent: Sent,
@@ -126,7 +126,7 @@ pub enum Event {
     },
     /// A time has come.
     TimerFired {
-        /// What it was set for.
+        /// What the time was set for.
         timer: Timer,
         /// When it was due.
         due: i64,
@@ -477,7 +477,7 @@ pub enum Command {
     Drop {
         /// The dead letter.
         facts: Box<MessageRecord>,
-        /// Only what this member of a block did not do; `None`: all that was parked.
+        /// Only the work of this member of a block; `None`: all that was parked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u32>,
     },

@@ -58,10 +58,23 @@ impl State {
         }
         round.time = round.time.max(Job::time_of(&round.jobs));
         if !round.jobs.is_empty() {
+            // The jobs of a worker run one after the other, those of its other rounds too.
+            round.time = round.time.saturating_add(self.time_of_rounds(who));
             let about = about.first().or(outcomes.first()).copied();
             self.run_jobs(who, job, about, round.jobs.clone(), outcomes, false);
         }
         round
+    }
+
+    /// How long the rounds of a worker may take whose jobs still run.
+    fn time_of_rounds(&self, who: &Address) -> i64 {
+        let worker = self.workers.get(who).into_iter();
+        let rounds = worker.flat_map(|worker| {
+            let late = worker.late.iter().map(|late| &late.round);
+            worker.status.round().into_iter().chain(late)
+        });
+        let times = rounds.filter(|round| round.waits_for_jobs());
+        times.map(|round| round.time).fold(0, i64::saturating_add)
     }
 
     /// The gates of the state that an outcome leaves.

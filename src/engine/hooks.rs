@@ -90,7 +90,10 @@ impl State {
         let Some(about) = work.messages().next().filter(|_| work.owes()) else {
             return Some(work);
         };
-        let hooks = self.hooks_before(who, about);
+        let hooks = match work.taken {
+            true => Vec::new(),
+            false => self.hooks_before(who, about),
+        };
         let gates = match hooks.is_empty() {
             true => self.gates_before(who, &work, about),
             false => Vec::new(),
@@ -219,14 +222,19 @@ impl State {
             }
             (_, None) => {}
         }
-        for reported in &round.reports {
-            let words = format!("before the work: {}", reported.report.gate);
-            let key = work.key(reported.outcome, who);
-            let step = Step::Queued;
-            self.record_step(reported.outcome, key, step, Some(words.into()));
-        }
+        // What it owed may have come meanwhile: then it is not given again.
         if !self.worker_mut(who).asking.is_empty() || work.is_done() {
             return self.settle(who, work, None);
+        }
+        for reported in &round.reports {
+            let key = work.key(reported.outcome, who);
+            let facts = self.messages.facts(reported.outcome);
+            let delivery = facts.and_then(|facts| facts.delivery_at(key));
+            // What was given once does not go back to the queue: it may not be changed any more.
+            if delivery.is_some_and(|delivery| delivery.step() == Step::Queued) {
+                let words = format!("before the work: {}", reported.report.gate);
+                self.record_step(reported.outcome, key, Step::Queued, Some(words.into()));
+            }
         }
         let new = std::mem::take(&mut work.waiting);
         self.next_turn(who, work, new, why.map(Cow::Owned));

@@ -38,13 +38,16 @@ impl State {
         late.job = self.next_job(who);
         let number = late.outcome.number;
         late.round = self.begin_round(who, late.job, &[number], &late.parked, kept);
+        if late.round.pending.is_empty() {
+            self.touch_agent(who);
+            return self.judge_late(who, late);
+        }
         late.due = self.at + late.round.time.max(super::dispatch::CHECKING);
         let (job, due) = (late.job, late.due);
         self.timers
             .change(Timer::Check(who.clone(), job), None, Some(due));
         self.worker_mut(who).late.push(late);
         self.touch_agent(who);
-        self.judge_late_if_complete(who, job);
     }
 
     fn take_late(&mut self, who: &Address, job: u32) -> Option<LateCheck> {

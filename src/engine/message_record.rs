@@ -419,7 +419,7 @@ impl Delivery {
                     && self.stage().map(MachineStep::key) == key.stage))
     }
 
-    /// Which one it is.
+    /// What tells it from the other deliveries of its message.
     pub(super) fn key(&self) -> DeliveryKey<'_> {
         (&self.to, self.place.as_ref()).into()
     }

@@ -34,6 +34,7 @@ mod notes;
 mod open_messages;
 mod outcomes;
 mod plan;
+mod plan_outcome;
 mod preview;
 mod promises;
 mod queue;

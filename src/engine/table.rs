@@ -262,7 +262,7 @@ impl Transition {
                 Phase::Backoff,
             ],
             Transition::Waits => &[Phase::Awaiting, Phase::AwaitingHuman],
-            Transition::GoesOn => SETTLED,
+            Transition::GoesOn | Transition::CheckAgain => SETTLED,
             Transition::Restarted => match from {
                 Phase::Backoff => SETTLED,
                 Phase::Idle
@@ -274,7 +274,6 @@ impl Transition {
                 | Phase::Checking
                 | Phase::Stopping => &[Phase::Stopping],
             },
-            Transition::CheckAgain => &[],
             Transition::Abandoned => &[Phase::Idle, Phase::Stopping],
             Transition::Held => &[Phase::Stopping],
             Transition::NotAlone => &[Phase::Idle],

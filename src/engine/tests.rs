@@ -6,6 +6,7 @@ mod answers;
 mod asks;
 mod batches;
 mod blocks;
+mod checking_orders;
 mod checks;
 mod details;
 mod evidence;

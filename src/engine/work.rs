@@ -225,7 +225,7 @@ pub struct Work {
 /// Parked messages that an outcome of other work finishes too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AlsoFinished {
-    /// The outcome.
+    /// The outcome, which counts for them when its own work is finished.
     pub outcome: MessageNo,
     /// The parked messages.
     pub parked: Vec<MessageNo>,
@@ -310,13 +310,13 @@ pub struct Overrides {
 /// What a worker had in hand last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Last {
-    /// The message.
+    /// The first message of that work.
     pub number: MessageNo,
-    /// Its threads.
+    /// The threads of that message.
     pub thread: Vec<MessageNo>,
-    /// Its hops.
+    /// The hops of the work.
     pub hops: u32,
-    /// Its run.
+    /// The run that the work belonged to.
     pub run: Option<MessageNo>,
     /// It was parked: an outcome may still finish it.
     pub parked: bool,

@@ -92,6 +92,16 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Does a round of gates or hooks still wait for the results of these jobs? Those of any other
+    /// number are late, and need not go on.
+    pub fn waits_for_job(&self, job: u32) -> bool {
+        let of_work = self.status.work().zip(self.status.round());
+        let of_work = of_work.map(|(work, round)| (work.job, round));
+        let late = self.late.iter().map(|late| (late.job, &late.round));
+        let mut rounds = of_work.into_iter().chain(late);
+        rounds.any(|(known, round)| known == job && round.waits_for_jobs())
+    }
+
     /// May its process be writing a file for the work in hand?
     pub fn is_in_turn(&self) -> bool {
         let in_turn = |work: &Work| {

@@ -1,8 +1,8 @@
-//! Where the three parts of a message file stand.
+//! Where the three parts of a message file are: frontmatter, body and rearmatter.
 //!
-//! Only the structure is decided here: which lines are exactly `---`, and which
-//! of them stand in a code fence. Whether the last block really is rearmatter
-//! depends on its YAML, so the caller decides that.
+//! This file only finds the structure: the lines that are exactly `---`, and which of them are in a
+//! code fence. Whether the last block is rearmatter depends on its YAML, so the caller decides
+//! that.
 
 use std::ops::Range;
 
@@ -22,9 +22,9 @@ pub(super) struct Blocks {
 /// The last block of a file, which may be rearmatter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Tail {
-    /// Where its opening `---` line starts: the end of the body, if it is rearmatter.
+    /// The start of its opening `---` line. If the block is rearmatter, the body ends here.
     pub(super) start: usize,
-    /// The lines in it.
+    /// The lines inside the block.
     pub(super) content: Range<usize>,
     /// Only white space follows a closing `---` line.
     pub(super) closed: bool,
@@ -35,9 +35,9 @@ pub(super) struct Tail {
 pub(super) enum NoBlocks {
     /// It does not start with `---`.
     NoFrontmatter,
-    /// Its frontmatter is never closed, or it ends before it could be.
+    /// Its frontmatter is not closed.
     Unclosed,
-    /// It stands in a code fence that is never closed.
+    /// It is in a code fence that is not closed.
     UnclosedFence,
 }
 
@@ -47,14 +47,14 @@ pub(super) fn split(text: &str) -> Result<Blocks, NoBlocks> {
     split_part(text, start..text.len(), "")
 }
 
-/// Find the parts of a message that stands in a part of a text, with this indentation.
+/// Find the parts of a message inside a longer text, with this indentation.
 pub(super) fn split_part(text: &str, part: Range<usize>, indent: &str) -> Result<Blocks, NoBlocks> {
     let text = &text[..part.end];
     let at = part.start;
     let mut lines = Lines { text, at, indent };
     match lines.next() {
         Some(first) if is_rule(text, &first) => {}
-        // Three bytes may still be on their way.
+        // The rest of `---` may not be written yet.
         Some(first) if first.end == text.len() && "---".starts_with(&text[first.clone()]) => {
             return Err(NoBlocks::Unclosed);
         }
@@ -69,7 +69,7 @@ pub(super) fn split_part(text: &str, part: Range<usize>, indent: &str) -> Result
     Ok(with_rest(text, front, lines))
 }
 
-/// A frontmatter, with what these lines after it are.
+/// A frontmatter, followed by these lines.
 fn with_rest(text: &str, front: Range<usize>, lines: Lines) -> Blocks {
     let rest = lines.at..text.len();
     let body: Vec<Range<usize>> = lines.collect();
@@ -84,7 +84,7 @@ fn with_rest(text: &str, front: Range<usize>, lines: Lines) -> Blocks {
 }
 
 impl Blocks {
-    /// The same frontmatter, with all that stands from here on as the rest.
+    /// The same frontmatter, with everything from here on as the rest.
     pub(super) fn with_rest_at(self, text: &str, at: usize) -> Blocks {
         with_rest(
             text,
@@ -118,14 +118,17 @@ fn tail(text: &str, body: &[Range<usize>], rules: &[usize]) -> Option<Tail> {
     }
 }
 
-/// The lines of a text that stand in no code fence.
-pub(super) fn lines_outside_fences(text: &str) -> Vec<&str> {
+/// The lines of a text outside code fences.
+pub(super) fn lines_outside_fences(text: &str) -> impl Iterator<Item = &str> {
+    let spans = line_spans_outside_fences(text);
+    spans.into_iter().map(|line| &text[line])
+}
+
+/// The spans of these lines, without their line breaks.
+pub(super) fn line_spans_outside_fences(text: &str) -> Vec<Range<usize>> {
     let lines = lines(text);
     let (outside, _) = outside_fences(text, &lines);
-    outside
-        .into_iter()
-        .map(|at| &text[lines[at].clone()])
-        .collect()
+    outside.into_iter().map(|at| lines[at].clone()).collect()
 }
 
 /// The lines of a text, without their line breaks.
@@ -134,13 +137,13 @@ pub(super) fn lines(text: &str) -> Vec<Range<usize>> {
     Lines { text, at, indent }.collect()
 }
 
-/// Which lines stand outside a fence and open none, and the first fence left open.
-/// A fence still open at the end of the file is no fence: the lines after it count.
+/// The lines outside fences, and the first fence that is not closed. A fence that is open at the
+/// end of the file is no fence: the lines after it count.
 fn outside_fences(text: &str, lines: &[Range<usize>]) -> (Vec<usize>, Option<Range<usize>>) {
     let mut outside = Vec::new();
     let mut open_fence = None;
-    // The longest closing fence of each sort from a line on: whether a fence is
-    // ever closed is known at once, so no text makes this quadratic.
+    // The longest closing fence of each kind from a line on. It tells at once whether a fence is
+    // ever closed, so the time stays linear for any text.
     let mut longest_after: Option<Vec<[usize; 2]>> = None;
     let mut at = 0;
     while at < lines.len() {
@@ -219,8 +222,8 @@ fn is_rule(text: &str, line: &Range<usize>) -> bool {
     &text[line.clone()] == "---"
 }
 
-/// The lines of a text as ranges without their line breaks (LF or CRLF), and without the
-/// indentation that all of them have.
+/// The lines of a text as ranges, without line breaks (LF or CRLF) and without the common
+/// indentation.
 struct Lines<'a> {
     text: &'a str,
     at: usize,

@@ -1,4 +1,4 @@
-//! What there is to say about one file, so far.
+//! The findings about one file so far.
 
 use std::ops::Range;
 
@@ -8,9 +8,9 @@ use super::SourceText;
 use super::yaml::{Cause, Fault, PathSegment};
 use crate::model::{Code, Diagnostic};
 
-/// After so many, further findings are only counted: a file of ten thousand
-/// mistakes is told once what they are, not ten thousand times.
-const MOST: usize = 50;
+/// After this many, findings are only counted. A file with ten thousand mistakes does not need ten
+/// thousand reports.
+const MAX: usize = 50;
 
 /// The findings about a text, in the order they were made.
 pub(super) struct Findings<'a> {
@@ -35,7 +35,8 @@ impl<'a> Findings<'a> {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        // An error always shows, or its file would be rejected for no reason seen.
+        // The first error is always reported, or the file would be rejected without a visible
+        // reason.
         if self.is_full() && (!code.is_error() || self.failed()) {
             self.left_out += 1;
         } else {
@@ -44,7 +45,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// A fault of YAML at this byte of the file.
+    /// Report a YAML error at this byte of the file.
     pub(super) fn yaml_fault(&mut self, at: usize, fault: &Fault) {
         let (code, hint) = match fault.cause {
             Cause::Syntax => (Code::NotYaml, "fix the YAML"),
@@ -55,25 +56,25 @@ impl<'a> Findings<'a> {
         self.say(code, at..at + 1, fault.message.clone(), hint);
     }
 
-    /// Is something among them that keeps the file from being accepted?
+    /// Whether one of them is an error.
     pub(super) fn failed(&self) -> bool {
         self.list.iter().any(Diagnostic::is_error)
     }
 
-    /// Is there no room for more?
+    /// Whether the limit is reached.
     pub(super) fn is_full(&self) -> bool {
-        self.list.len() >= MOST
+        self.list.len() >= MAX
     }
 
-    /// Count a warning without making it, if there is no room for more. What it
-    /// would say may be dear: names nearest to ten thousand wrong ones.
+    /// Count a warning without creating it, if the limit is reached. Creating one may be expensive,
+    /// such as the search for similar names.
     pub(super) fn leave_out(&mut self) -> bool {
         let full = self.is_full();
         self.left_out += usize::from(full);
         full
     }
 
-    /// All of them in the order of the text; the last one says how many were left out.
+    /// All findings in the order of the text. The last one says how many were left out.
     pub(super) fn finish(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| (d.place.line, d.place.column));
         if self.left_out > 0 {

@@ -1,28 +1,27 @@
-//! The results of a block, gathered into one text.
+//! Merges the results of a block into one text.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
-use super::parts::texts;
 use crate::model::Gather;
 
-/// The largest text that is gathered; what would be larger is not.
+/// The maximum size of the merged text. Larger results are not merged.
 pub const MAX_GATHERED: usize = 1024 * 1024;
 
-/// Texts that share this part of their words are one vote.
+/// Texts that share this fraction of their words count as one vote.
 const SAME_VOTE: f64 = 0.8;
 
 /// The result of one member.
 #[derive(Clone, Copy, Debug)]
 pub struct GatheredResult<'a> {
-    /// Who wrote it.
+    /// The author's name.
     pub author: &'a str,
     /// Its body.
     pub text: &'a str,
 }
 
-/// One text of all results, in member order. `None`: the join gets the messages themselves,
-/// because that is the strategy, because there is nothing to gather, or because it is too much.
+/// All results as one text, in member order. `None` if the join gets the messages themselves:
+/// because the strategy says so, there is nothing to merge, or the text would be too large.
 pub fn gather(strategy: &Gather, results: &[GatheredResult]) -> Option<String> {
     if results.is_empty() {
         return None;
@@ -37,7 +36,7 @@ pub fn gather(strategy: &Gather, results: &[GatheredResult]) -> Option<String> {
     (text.len() <= MAX_GATHERED).then_some(text)
 }
 
-/// A line, as first written, and the members that have it.
+/// A line as it was first written, and the members that have it.
 struct UniqueLine<'a> {
     text: &'a str,
     authors: Vec<usize>,
@@ -48,7 +47,9 @@ fn unique_lines<'a>(results: &[GatheredResult<'a>]) -> Vec<UniqueLine<'a>> {
     let mut lines: Vec<UniqueLine> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for (member, result) in results.iter().enumerate() {
-        for text in texts(result.text)
+        for text in result
+            .text
+            .lines()
             .map(str::trim)
             .filter(|text| !text.is_empty())
         {
@@ -66,7 +67,7 @@ fn unique_lines<'a>(results: &[GatheredResult<'a>]) -> Vec<UniqueLine<'a>> {
     lines
 }
 
-/// Authors as they are shown: each once, `3 of 5` if there are many.
+/// The authors, each once; `3 of 5` if there are many.
 fn authors(results: &[GatheredResult], members: &[usize]) -> String {
     let names: Vec<&str> = members
         .iter()
@@ -132,7 +133,7 @@ fn voting(results: &[GatheredResult]) -> String {
     let total = results.len();
     let shown = |out: &mut String, group: &[usize]| {
         let votes = format!("{}/{total}: {}", group.len(), authors(results, group));
-        // Of two that are equally long the first: the order of the members decides, not chance.
+        // Of two texts of the same length, take the first one: the order of the members decides.
         let longest = group
             .iter()
             .rev()

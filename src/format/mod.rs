@@ -1,9 +1,8 @@
-//! Text to nouns and back: message files, mesh YAML, reports on both, and prompts.
+//! Parses and renders text: message files, mesh YAML, reports on both, and prompts.
 //!
-//! Pure: bytes come in, values and diagnostics go out. A bad text is data here,
-//! a diagnostic with a place and a hint, never an error that climbs. What these
-//! parsers refuse: to guess where a message goes, to read past their limits,
-//! and to panic.
+//! Pure: bytes come in, values and diagnostics go out. A bad text is data here: a diagnostic with a
+//! place and a hint, never an `Err` that is passed up. These parsers never guess where a message
+//! goes, never read past their limits, and never panic.
 
 mod blocks;
 mod findings;

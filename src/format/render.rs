@@ -1,4 +1,4 @@
-//! A message as the text of its file. What is written here parses back equal.
+//! Renders a message as the text of its file. The result parses back to the same message.
 
 use std::fmt::Write;
 
@@ -24,8 +24,8 @@ pub fn render(message: &Message) -> String {
     let start = text.len() + 1;
     let rear = &message.rearmatter.0;
     if rear.is_empty() {
-        // A body that ends like rearmatter is kept from being read as such by
-        // an empty block after it.
+        // A body that ends like rearmatter gets an empty block after it, so that it is not read as
+        // rearmatter.
         if may_end_in_rearmatter(body) {
             text.push_str("\n---\n{}\n---\n");
         }
@@ -42,7 +42,7 @@ pub fn render(message: &Message) -> String {
     text
 }
 
-/// The name of a message's file: `{timestamp}-{type}-{from}--{to}-{msg-id}.md`. For people.
+/// The name of a message's file, for people: `{timestamp}-{type}-{from}--{to}-{msg-id}.md`.
 pub fn file_name(message: &Message, kind: Kind) -> String {
     let envelope = &message.envelope;
     let time = envelope.timestamp.to_utc().format("%Y%m%dT%H%M%S%3fZ");
@@ -158,8 +158,7 @@ pub(super) fn yaml_block(map: &Map<String, Value>) -> String {
     }
 }
 
-/// One `key: value` a line: less pretty, as short as can be, and no line of it
-/// can be taken for anything else.
+/// One `key: value` per line: less pretty, but as short as possible, and unambiguous.
 fn flat_block(map: &Map<String, Value>) -> String {
     let mut block = String::new();
     for (key, value) in map {
@@ -188,7 +187,7 @@ fn flow(value: &Value, out: &mut String) {
     }
 }
 
-/// Beyond doubt the same text without quotes.
+/// Whether a text certainly means the same without quotes.
 fn is_plain(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic())

@@ -1,4 +1,4 @@
-//! Diagnostics as people read them: like a compiler's, with the line and a caret.
+//! Diagnostics for people: like a compiler's, with the line and a caret.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
@@ -19,13 +19,12 @@ pub fn report(path: &str, text: &str, diagnostics: &[Diagnostic], styled: bool) 
             Severity::Warning => Level::WARNING,
         };
         let place = &diagnostic.place;
-        // The line alone, so that a long file costs nothing and odd bytes
-        // elsewhere in it are never shown.
+        // Only the line, so that a long file costs nothing and odd bytes elsewhere are not shown.
         let start = text[..place.start.min(text.len())]
             .rfind('\n')
             .map_or(0, |n| n + 1);
         let line = text[start..].split('\n').next().unwrap_or_default();
-        // Columns do not count a byte order mark, nor does the line show it.
+        // A byte order mark is not counted in columns and not shown.
         let line = line.trim_start_matches('\u{feff}');
         let line: String = line
             .chars()
@@ -63,8 +62,8 @@ pub fn many(count: usize, what: &str) -> String {
     }
 }
 
-/// Text without control characters, so that a file's name or content cannot
-/// drive the terminal it is shown on, nor hide or reorder what is read there.
+/// Text without control characters, so that the name or content of a file cannot control the
+/// terminal, or hide or reorder what is shown.
 pub fn printable(text: &str) -> String {
     if !text.chars().any(is_unsafe) {
         return text.into();
@@ -76,7 +75,7 @@ pub fn printable(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// The same for a text of many lines, which stay lines; tabs stay too.
+/// The same for a text of several lines. Line breaks and tabs stay.
 pub fn printable_lines(text: &str) -> String {
     let kept = |c: char| c == '\n' || c == '\t';
     text.split_inclusive(kept)
@@ -87,11 +86,11 @@ pub fn printable_lines(text: &str) -> String {
         .collect()
 }
 
-/// JSON whose strings have no such characters in them but as numbers: it means the same.
+/// JSON with such characters escaped in strings. Its meaning is the same.
 pub fn printable_json(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for c in json.chars() {
-        // Outside of strings there are none but line breaks.
+        // Outside strings, only line breaks can occur.
         match c != '\n' && is_unsafe(c) {
             true => safe += &format!("\\u{:04x}", u32::from(c)),
             false => safe.push(c),
@@ -100,7 +99,7 @@ pub fn printable_json(json: &str) -> String {
     safe
 }
 
-/// Control characters, and those without width or that turn the direction.
+/// Control characters, and characters without width or that change the direction.
 fn is_unsafe(c: char) -> bool {
     let invisible = matches!(c,
         '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');

@@ -1,5 +1,5 @@
-//! The text of `.ai/tx/config.yaml`. One mistake in it is told and nothing of it is
-//! used: a setting must never look as if it worked.
+//! Parses `.ai/tx/config.yaml`. If it has a mistake, the mistake is reported and no setting is
+//! used, because a setting must never look as if it worked.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::yaml::{self, PathSegment, Places};
 use crate::model::{Code, Diagnostic, Settings, did_you_mean};
 use crate::runtime::Runtimes;
 
-/// The settings that a text says, or what is wrong with it.
+/// The settings in a text, or what is wrong with it.
 pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
     let at = SourceText(text);
     let mut value = yaml::parse(text).map_err(|fault| {
@@ -69,8 +69,9 @@ pub fn parse(text: &str) -> Result<Settings, Diagnostic> {
     Ok(settings)
 }
 
-/// An entry of `runtimes` with the name of a built-in one and without a command line of its own
-/// changes that one: it gets all fields that it does not have. With one it replaces it.
+/// An entry of `runtimes` that has the name of a built-in runtime and no command line changes that
+/// runtime: it gets all fields that it does not have. With a command line it replaces the built-in
+/// one.
 fn complete_runtimes(settings: &mut Value) {
     let runtimes = settings.get_mut("runtimes").and_then(Value::as_object_mut);
     for (name, own) in runtimes.into_iter().flatten() {

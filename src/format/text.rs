@@ -1,10 +1,10 @@
-//! A file's text, and places in it.
+//! The text of a file, and places in it.
 
 use std::ops::Range;
 
 use crate::model::{Code, Diagnostic, Location};
 
-/// A file's text: turns byte ranges into places that people can find.
+/// The text of a file. It turns byte ranges into lines and columns.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceText<'a>(pub &'a str);
 
@@ -20,7 +20,7 @@ impl SourceText<'_> {
             start,
             end,
             line: before.matches('\n').count() + 1,
-            // A byte order mark has no width for whoever reads the column.
+            // A byte order mark has no width.
             column: before[line_start..]
                 .trim_start_matches('\u{feff}')
                 .chars()
@@ -45,7 +45,7 @@ impl SourceText<'_> {
         }
     }
 
-    /// The line that a byte stands in, without its line break.
+    /// The line that contains a byte, without its line break.
     pub(crate) fn line_at(&self, at: usize) -> Range<usize> {
         let at = self.0.floor_char_boundary(at);
         let start = self.0[..at].rfind('\n').map_or(0, |n| n + 1);
@@ -54,7 +54,8 @@ impl SourceText<'_> {
     }
 }
 
-/// The bytes as text, or where they stop being text and whether more bytes could mend it.
+/// The bytes as text, or a diagnostic where they stop being text, and whether more bytes could fix
+/// it.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, (Diagnostic, bool)> {
     std::str::from_utf8(bytes).map_err(|error| {
         let good = std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default();

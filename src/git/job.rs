@@ -15,7 +15,7 @@ use crate::model::Feature;
 /// A git operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum GitOrder {
+pub enum GitOperation {
     /// Make the worktree of a feature, or find it.
     Create {
         /// The project's root.
@@ -55,9 +55,9 @@ pub enum GitOrder {
 }
 
 /// Run the operation. Returns a text for people, which may be empty.
-pub fn do_order(order: &GitOrder) -> Result<String, String> {
-    match order {
-        GitOrder::Create {
+pub fn run_operation(operation: &GitOperation) -> Result<String, String> {
+    match operation {
+        GitOperation::Create {
             root,
             path,
             feature,
@@ -66,7 +66,7 @@ pub fn do_order(order: &GitOrder) -> Result<String, String> {
             create(&open(root)?, path, feature, messages)?;
             Ok(String::new())
         }
-        GitOrder::Commit {
+        GitOperation::Commit {
             root,
             folder,
             message,
@@ -74,7 +74,7 @@ pub fn do_order(order: &GitOrder) -> Result<String, String> {
             let done = commit(&open(root)?, folder, message)?;
             Ok(done.unwrap_or_default())
         }
-        GitOrder::Remove {
+        GitOperation::Remove {
             root,
             path,
             feature,
@@ -82,7 +82,7 @@ pub fn do_order(order: &GitOrder) -> Result<String, String> {
             let removed = remove(&open(root)?, path, feature)?;
             Ok(removed.kept.unwrap_or_default())
         }
-        GitOrder::Changes { root, feature } => match feature {
+        GitOperation::Changes { root, feature } => match feature {
             Some(feature) => difference(&open(root)?, feature, true),
             None => Git::at(root).text(&["diff", "--stat", "--no-color", "HEAD"]),
         },

@@ -16,7 +16,7 @@ mod worktrees;
 mod tests;
 
 pub use commit::commit;
-pub use job::{GitOrder, do_order};
+pub use job::{GitOperation, run_operation};
 pub use repository::{Registered, Repository};
 pub use survey::{Survey, difference, survey};
 pub use worktrees::{Removed, branch_of, create, remove};

@@ -144,7 +144,7 @@ fn what_cannot_be_made_is_said_in_words_and_changes_nothing() {
     let place = Place::new();
     fs::create_dir_all(place.path()).unwrap();
     fs::write(place.path().join("mine"), "").unwrap();
-    says(&place, "is no worktree of this repository");
+    says(&place, "is not a worktree of this repository");
     assert!(place.path().join("mine").exists());
 
     let place = Place::new();
@@ -225,7 +225,7 @@ fn what_must_not_be_removed_stays() {
     let place = Place::new();
     fs::create_dir_all(place.path()).unwrap();
     fs::write(place.path().join("mine"), "").unwrap();
-    stays(&place, "is no worktree of this repository");
+    stays(&place, "is not a worktree of this repository");
 
     // A repository inside, whose files git would only name.
     let place = Place::new();
@@ -247,7 +247,7 @@ fn what_must_not_be_removed_stays() {
             "x",
         ],
     );
-    stays(&place, "is a repository of its own");
+    stays(&place, "is a separate repository");
     assert!(inner.join("x").exists());
 }
 

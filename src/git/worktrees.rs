@@ -80,7 +80,7 @@ pub fn create(
         }
         (None, true) if !is_empty_folder(path) => {
             return Err(format!(
-                "{shown} is there, and is no worktree of this repository: it is left alone"
+                "{shown} exists, and is not a worktree of this repository: it is left alone"
             ));
         }
         (Some(_), false) | (None, true | false) => {}
@@ -160,7 +160,7 @@ pub fn remove(repository: &Repository, path: &Path, feature: &Feature) -> Result
     let Some(known) = repository.worktree_at(path)? else {
         return match path.exists() {
             true => Err(format!(
-                "{shown} is no worktree of this repository: it is left alone"
+                "{shown} is not a worktree of this repository: it is left alone"
             )),
             false => Ok(Removed {
                 was_there: false,
@@ -270,7 +270,7 @@ pub(super) fn snapshot(path: &Path) -> Result<Trees, String> {
         if let Some(line) = changed.lines().find(|line| line.contains(" 160000 ")) {
             let name = line.rsplit('\t').next().unwrap_or_default();
             return Err(format!(
-                "`{name}` in {} is a repository of its own, which cannot be kept: it is left alone",
+                "`{name}` in {} is a separate repository, which cannot be kept: it is left alone",
                 path.display()
             ));
         }

@@ -51,7 +51,7 @@ impl FoldedJournal {
 
     /// Fold what was appended since the last fold. Returns the messages that reached the human with
     /// it.
-    pub fn come_since(&mut self) -> Result<Vec<MessageRecord>, Error> {
+    pub fn catch_up_for_human(&mut self) -> Result<Vec<MessageRecord>, Error> {
         let last = self.reader.last()?;
         let mut numbers = Vec::new();
         Store::fold_on(&self.reader, &mut self.state, last, |_, _, _, effects| {

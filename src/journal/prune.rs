@@ -74,7 +74,7 @@ pub fn prune(
         None
     };
     place(lines, archive).map_err(|error| Error::from_io(archive, &error))?;
-    let put = files_to_go(&connection).map_err(failed)?;
+    let put = files_to_prune(&connection).map_err(failed)?;
     put_away(&put).map_err(|error| Error::from_io(archive, &error))?;
     remove(&mut connection, &cut, snapshot, archive).map_err(failed)?;
     pruned.not_compacted = compact(&connection).map_err(failed).err();
@@ -147,7 +147,7 @@ fn choose(connection: &Connection, state: &State, before: i64) -> rusqlite::Resu
 }
 
 /// The names of the files of the pruned messages.
-fn files_to_go(connection: &Connection) -> rusqlite::Result<PrunedMessages> {
+fn files_to_prune(connection: &Connection) -> rusqlite::Result<PrunedMessages> {
     let mut put = PrunedMessages::default();
     let mut paths = connection.prepare(
         "SELECT DISTINCT path FROM messages

@@ -1,5 +1,7 @@
 //! Gates: the checks that an outcome must pass before it is routed, and what they report.
 
+use std::collections::BTreeMap;
+
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -177,16 +179,15 @@ impl GateVerdict {
 }
 
 impl Quality {
-    /// The worst verdict of all gates; `None` if there were no gates.
+    /// The worst verdict of all gates; `None` if there were no gates. If a gate has reported more
+    /// than once, its newest report counts.
     pub fn verdict(&self) -> Option<GateVerdict> {
-        let all = || self.reports.iter().map(|report| report.verdict);
-        match (all().next(), all().any(|it| it == GateVerdict::Fail)) {
-            (None, _) => None,
-            (Some(_), true) => Some(GateVerdict::Fail),
-            (Some(_), false) if all().any(|it| it == GateVerdict::Error) => {
-                Some(GateVerdict::Error)
-            }
-            (Some(_), false) => Some(GateVerdict::Pass),
-        }
+        let reports = self.reports.iter();
+        let newest: BTreeMap<&str, GateVerdict> = reports
+            .map(|report| (report.gate.as_str(), report.verdict))
+            .collect();
+        let is_any = |verdict| newest.values().any(|it| *it == verdict);
+        let worst = [GateVerdict::Fail, GateVerdict::Error, GateVerdict::Pass];
+        worst.into_iter().find(|verdict| is_any(*verdict))
     }
 }

@@ -66,7 +66,7 @@ impl Worktree {
 }
 
 impl Lifecycle {
-    /// Is nothing done?
+    /// Whether there are no hooks.
     pub fn is_empty(&self) -> bool {
         *self == Lifecycle::default()
     }

@@ -15,8 +15,8 @@ use crate::model::{Agent, Code, Feature, Manifest, Mesh, Prompt};
 /// The largest file that is put into a prompt, in bytes.
 const MAX_INCLUDED: usize = 256 * 1024;
 /// The limits of what one pattern includes: in bytes, and in files.
-const MAX_MATCHED: usize = 512 * 1024;
-const MOST_MATCHED: usize = 100;
+const MAX_MATCHED_BYTES: usize = 512 * 1024;
+const MAX_MATCHED_FILES: usize = 100;
 
 /// The prompt of an agent cannot be read. The agent must not run without it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -131,14 +131,14 @@ fn matched(
     if paths.is_empty() {
         return vec![not("names no file".into())];
     }
-    let (count, mut room, mut files) = (paths.len(), MAX_MATCHED, Vec::new());
+    let (count, mut room, mut files) = (paths.len(), MAX_MATCHED_BYTES, Vec::new());
     for path in paths {
         let file = read(path);
         let size = file.text.as_ref().map_or(0, String::len);
-        if size > room || files.len() == MOST_MATCHED {
-            let (left, most) = (count - files.len(), MAX_MATCHED / 1024);
+        if size > room || files.len() == MAX_MATCHED_FILES {
+            let (left, most) = (count - files.len(), MAX_MATCHED_BYTES / 1024);
             files.push(not(format!(
-                "names {count} files: {left} of them are left out, since {MOST_MATCHED} files and {most} KiB are read at most"
+                "names {count} files: {left} of them are left out, since {MAX_MATCHED_FILES} files and {most} KiB are read at most"
             )));
             break;
         }
@@ -197,7 +197,7 @@ fn read_within(root: &Path, path: &Path) -> Result<String, String> {
         Ok((bytes, _)) if bytes.len() > MAX_INCLUDED => return Err(too_large()),
         Ok((bytes, _)) => bytes,
         Err(diagnostic) if diagnostic.code == Code::FileTooLarge => return Err(too_large()),
-        Err(diagnostic) if diagnostic.code == Code::NotAFile => return Err("is no file".into()),
+        Err(diagnostic) if diagnostic.code == Code::NotAFile => return Err("is not a file".into()),
         Err(diagnostic) => return Err(diagnostic.message),
     };
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
@@ -240,7 +240,7 @@ mod tests {
             ("up/key", outside),
             (key.to_str().unwrap(), outside),
             ("large", "is larger than 256 KiB"),
-            ("sub", "is no file"),
+            ("sub", "is not a file"),
             ("bytes", "is not UTF-8 text"),
             ("missing", "is not there"),
         ] {

@@ -27,7 +27,7 @@ pub fn read_regular(path: &Path, limit: usize) -> Result<Contents, Diagnostic> {
 pub fn try_read_regular(path: &Path, limit: usize) -> io::Result<Result<Contents, Diagnostic>> {
     let read = read(path, limit, OFlags::NOFOLLOW);
     match read {
-        Err(NotRead::Failed(error)) if is_passing(&error) => Err(error),
+        Err(NotRead::Failed(error)) if is_transient(&error) => Err(error),
         Err(NotRead::Failed(error)) => Ok(Err(unreadable(&error))),
         Err(NotRead::NotAFile(found)) => Ok(Err(not_a_file(found))),
         Err(NotRead::TooLarge) => Ok(Err(too_large(limit))),
@@ -63,7 +63,7 @@ fn read(path: &Path, limit: usize, more: OFlags) -> Result<Contents, NotRead> {
         .custom_flags(flags.bits().cast_signed())
         .open(path)
         .map_err(|error| match fs::symlink_metadata(path) {
-            Ok(found) if !found.is_file() && !is_passing(&error) => {
+            Ok(found) if !found.is_file() && !is_transient(&error) => {
                 NotRead::NotAFile(found.file_type())
             }
             Ok(_) | Err(_) => NotRead::Failed(error),
@@ -86,7 +86,7 @@ fn read(path: &Path, limit: usize, more: OFlags) -> Result<Contents, NotRead> {
 }
 
 /// Whether this error will pass and says nothing about the file.
-pub fn is_passing(error: &io::Error) -> bool {
+pub fn is_transient(error: &io::Error) -> bool {
     let passing = [
         Errno::MFILE,
         Errno::NFILE,

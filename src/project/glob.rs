@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// How many folders and files one pattern may look at.
-const MOST_LOOKED_AT: usize = 20_000;
+const MAX_LOOKED_AT: usize = 20_000;
 
 /// Whether this is a pattern and not one path.
 pub(super) fn is_pattern(path: &str) -> bool {
@@ -41,7 +41,7 @@ fn walk(folder: &Path, at: &str, parts: &[&str], found: &mut Vec<String>, seen: 
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         *seen += 1;
-        if *seen > MOST_LOOKED_AT {
+        if *seen > MAX_LOOKED_AT {
             return;
         }
         let name = entry.file_name().to_string_lossy().into_owned();

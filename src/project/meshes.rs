@@ -77,9 +77,15 @@ impl Catalogue {
         }
         // Of two with the same name, one that loads and whose folder has that name comes first and
         // is used: a copy never replaces its original.
-        entries.sort_by_cached_key(|entry| (entry.name.clone(), !entry.is_ok(), !entry.is_home()));
+        entries.sort_by_cached_key(|entry| {
+            (
+                entry.name.clone(),
+                !entry.is_ok(),
+                !entry.is_in_own_folder(),
+            )
+        });
         let mut catalogue = Catalogue { entries, runtimes };
-        catalogue.note_twins();
+        catalogue.report_duplicate_names();
         let directory = catalogue.directory();
         for entry in &mut catalogue.entries {
             entry.check_targets(&directory);
@@ -107,7 +113,7 @@ impl Catalogue {
     }
 
     /// Report meshes that have the same name.
-    fn note_twins(&mut self) {
+    fn report_duplicate_names(&mut self) {
         let names = self.entries.chunk_by_mut(|a, b| a.name == b.name);
         for twins in names.filter(|twins| twins.len() > 1) {
             let used = twins[0].place.clone();
@@ -240,7 +246,7 @@ impl MeshEntry {
     }
 
     /// Whether its folder has the name of the mesh.
-    fn is_home(&self) -> bool {
+    fn is_in_own_folder(&self) -> bool {
         !self
             .diagnostics
             .iter()
@@ -265,7 +271,7 @@ impl MeshEntry {
             part: ConfigPart::Name,
             code: Code::NoBrain,
             message: "`brain: true`, and there is no mesh `brain`".into(),
-            hint: "add such a mesh, or leave the field out; agents are not told of it".into(),
+            hint: "add such a mesh, or leave the field out; agents are not told about it".into(),
         });
         let unknown = unknown.chain(nobody);
         // Finding the nearest names is expensive, so only the first hundred are reported.

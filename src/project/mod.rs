@@ -17,7 +17,7 @@ mod workspace;
 pub use atomic_file::{FileUse, replace, write_new, write_numbered, write_with_folders};
 pub use briefing::{BadPrompt, briefing, system_text};
 pub use builtin::BUILTIN;
-pub use files::{Contents, is_passing, read_regular, try_read_regular, unreadable};
+pub use files::{Contents, is_transient, read_regular, try_read_regular, unreadable};
 pub use meshes::{Catalogue, MeshEntry, MeshSource, config_in};
 pub use private::{
     close_all_in, create_private, make_private_folder, make_private_folders, write_private,

@@ -18,7 +18,7 @@ use crate::model::{Settings, WORKTREE_MARK};
 const SOCKET_PATH: usize = 103;
 
 /// The largest file of settings, in bytes.
-const MOST_SETTINGS: usize = 256 * 1024;
+const MAX_SETTINGS: usize = 256 * 1024;
 
 /// A folder with `.ai/tx` or `meshes` in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl Project {
     /// The settings of the project, with defaults filled in.
     pub fn settings(&self) -> Result<Settings, BadSettings> {
         let path = self.root.join(".ai/tx/config.yaml");
-        let text = match read_settings(&path, MOST_SETTINGS) {
+        let text = match read_settings(&path, MAX_SETTINGS) {
             Ok(text) => text.unwrap_or_default(),
             Err(why) => {
                 let report = format!("{}: {why}", path.display());

@@ -52,9 +52,7 @@ pub fn cannot_run(
         true => folder
             .filter(|folder| config_in(folder).is_some())
             .and_then(|folder| missing_script(project, folder, agent)),
-        false if program.contains('/') => {
-            Some(format!("`{program}` is no file that can be executed"))
-        }
+        false if program.contains('/') => Some(format!("`{program}` is not an executable file")),
         false => Some(format!("there is no program `{program}` on the PATH of tx")),
     }
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// How many bytes of a long text are kept: a hook call is one line on the control socket.
-const MOST: usize = 8 * 1024;
+const MAX: usize = 8 * 1024;
 
 /// The data of a hook call that tx needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl HookCall {
         Some(HookCall {
             prompt: call.prompt.map(shortened),
             input: call.input.map(|input| match input.to_string() {
-                long if long.len() > MOST => Value::String(shortened(long)),
+                long if long.len() > MAX => Value::String(shortened(long)),
                 _ => input,
             }),
             said: call.said.map(shortened),
@@ -56,7 +56,7 @@ impl HookCall {
     }
 
     /// What the agent wants to do, as a text for the human who decides.
-    pub fn wish(&self) -> String {
+    pub fn request_text(&self) -> String {
         let tool = self.tool.as_deref().unwrap_or("a tool");
         let Some(input) = &self.input else {
             return tool.into();
@@ -137,7 +137,7 @@ impl HookOutput {
 }
 
 fn shortened(text: String) -> String {
-    match text.char_indices().nth(MOST) {
+    match text.char_indices().nth(MAX) {
         Some((end, _)) => text[..end].to_owned() + " …",
         None => text,
     }
@@ -156,17 +156,17 @@ mod tests {
         .unwrap();
         assert_eq!(call.event, "PermissionRequest");
         assert_eq!(call.session.as_deref(), Some("s"));
-        assert_eq!(call.wish(), "Bash\n  command: rm x\n  timeout: 5\n");
+        assert_eq!(call.request_text(), "Bash\n  command: rm x\n  timeout: 5\n");
         assert_eq!(HookCall::read("garbage"), None);
         assert_eq!(HookCall::read("[1]"), None);
     }
 
     #[test]
     fn a_long_text_is_cut_where_a_character_ends() {
-        let prompt = "ä".repeat(MOST + 5);
+        let prompt = "ä".repeat(MAX + 5);
         let text = json!({"hook_event_name": "UserPromptSubmit", "prompt": prompt}).to_string();
         let call = HookCall::read(&text).unwrap();
-        assert_eq!(call.prompt.unwrap().chars().count(), MOST + 2);
+        assert_eq!(call.prompt.unwrap().chars().count(), MAX + 2);
     }
 
     #[test]

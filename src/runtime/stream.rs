@@ -14,7 +14,7 @@ const TELLING: [&str; 7] = [
     "url",
 ];
 /// How many characters of a tool's input are shown.
-const MOST: usize = 160;
+const MAX: usize = 160;
 
 /// What one line of a stream says to people, if anything. A line that is not JSON is shown as it
 /// is.
@@ -129,7 +129,7 @@ fn tool(name: &Value, input: &Value) -> String {
         str::to_owned,
     );
     let on = on.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = on.chars().take(MOST).collect();
+    let short: String = on.chars().take(MAX).collect();
     let more = if short.len() < on.len() { "…" } else { "" };
     format!("● {name}  {short}{more}").trim_end().to_owned()
 }

@@ -67,7 +67,7 @@ pub struct Values<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfilled {
     /// There is no such placeholder, and it has no default.
-    #[error("`{{{0}}}` is no placeholder of `run`; {hint}", hint = instead_of(.0))]
+    #[error("`{{{0}}}` is not a placeholder of `run`; {hint}", hint = instead_of(.0))]
     Unknown(String),
     /// An argument cannot contain a zero byte.
     #[error("the value of `{{{0}}}` has a zero byte in it")]
@@ -360,12 +360,12 @@ mod tests {
         let error = |run| filled(&[run], &VALUES).unwrap_err().to_string();
         assert_eq!(
             error("{msgfile}"),
-            "`{msgfile}` is no placeholder of `run`; did you mean `msg_file`?"
+            "`{msgfile}` is not a placeholder of `run`; did you mean `msg_file`?"
         );
         assert_eq!(
             error("{print}"),
             format!(
-                "`{{print}}` is no placeholder of `run`; there are {}; `{{{{print}}}}` is the text itself",
+                "`{{print}}` is not a placeholder of `run`; there are {}; `{{{{print}}}}` is the text itself",
                 Placeholder::names().collect::<Vec<_>>().join(", ")
             )
         );

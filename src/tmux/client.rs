@@ -9,7 +9,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::panes::PaneId;
-use super::protocol::{Came, Parser};
+use super::protocol::{ControlOutput, Parser};
 use super::quote::{arguments, line};
 use super::server::{Server, ServerId};
 
@@ -44,7 +44,7 @@ pub enum Error {
     #[error("tmux says: {0}")]
     Refused(String),
     /// The server that the pane belonged to is gone.
-    #[error("its tmux server is no more")]
+    #[error("its tmux server is gone")]
     OtherServer,
     /// The command has a line break, which control mode cannot carry.
     #[error("an argument for tmux has a line break in it")]
@@ -223,12 +223,12 @@ async fn serve(
                     let line = live.line.strip_suffix(b"\n");
                     let came = line.and_then(|line| live.parser.line(line));
                     live.line.clear();
-                    if !more || came == Some(Came::Exit) {
+                    if !more || came == Some(ControlOutput::Exit) {
                         // The pending requests fail. If tmux cannot be reached at once, the next
                         // request tries again.
                         drop(connection.take());
                         connection = connect(&server, patience, &lives).await.ok();
-                    } else if let Some(Came::Reply { ok, lines }) = came {
+                    } else if let Some(ControlOutput::Reply { ok, lines }) = came {
                         live.reply(ok, lines);
                     }
                     continue;

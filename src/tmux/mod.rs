@@ -17,4 +17,4 @@ pub use environment::is_of_tx;
 pub use panes::{PaneId, PaneInfo, Person, Window, session_name};
 pub use quote::literal;
 pub use server::{HUB, Server, ServerId};
-pub use typing::{CORE, Mark, PaneSnapshot, Paste, What};
+pub use typing::{CORE, Mark, PaneSnapshot, Paste, PasteContent};

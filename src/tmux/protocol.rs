@@ -4,7 +4,7 @@
 
 /// A parsed item.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(super) enum ControlOutput {
     /// The reply to one of our commands.
     Reply {
         /// Whether the command succeeded.
@@ -34,7 +34,7 @@ struct OutputBlock {
 
 impl Parser {
     /// Take a line, without its line break.
-    pub(super) fn line(&mut self, line: &[u8]) -> Option<Came> {
+    pub(super) fn line(&mut self, line: &[u8]) -> Option<ControlOutput> {
         let (first, guard) = match line.iter().position(|byte| *byte == b' ') {
             Some(space) => (&line[..space], &line[space + 1..]),
             None => (line, &line[line.len()..]),
@@ -49,14 +49,14 @@ impl Parser {
                     lines: Vec::new(),
                 });
             }
-            return (first == b"%exit").then_some(Came::Exit);
+            return (first == b"%exit").then_some(ControlOutput::Exit);
         };
         if !matches!(first, b"%end" | b"%error") || guard != block.guard {
             block.lines.push(line.to_vec());
             return None;
         }
         let OutputBlock { ours, lines, .. } = self.block.take()?;
-        ours.then_some(Came::Reply {
+        ours.then_some(ControlOutput::Reply {
             ok: first == b"%end",
             lines,
         })
@@ -67,7 +67,7 @@ impl Parser {
 mod tests {
     use super::*;
 
-    fn all(text: &[u8]) -> Vec<Came> {
+    fn all(text: &[u8]) -> Vec<ControlOutput> {
         let mut parser = Parser::default();
         let lines = text.split(|byte| *byte == b'\n');
         lines.filter_map(|line| parser.line(line)).collect()
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(
             all(text),
             [
-                Came::Reply {
+                ControlOutput::Reply {
                     ok: true,
                     lines: vec![
                         b"%end is what a pane wrote".to_vec(),
@@ -93,11 +93,11 @@ mod tests {
                         b"\xff".to_vec(),
                     ],
                 },
-                Came::Reply {
+                ControlOutput::Reply {
                     ok: false,
                     lines: vec![b"no such pane".to_vec()],
                 },
-                Came::Exit,
+                ControlOutput::Exit,
             ]
         );
     }

@@ -114,7 +114,7 @@ impl Server {
             return Err(Error::NotStarted(said.trim().to_owned()));
         }
         self.refresh_environment().await.map_err(failed)?;
-        self.see_off_others().await.map_err(failed)?;
+        self.end_old_clients().await.map_err(failed)?;
         let mut which = self.command();
         which.args(["display-message", "-p", ServerId::FORMAT]);
         let which = which.stdin(Stdio::null()).output().await.map_err(failed)?;
@@ -136,7 +136,9 @@ impl Server {
             .kill_on_drop(true)
             .spawn()
             .map_err(failed)?;
-        self.tell_of_end(process.id()).await.map_err(failed)?;
+        self.announce_end_of_tx(process.id())
+            .await
+            .map_err(failed)?;
         Ok((process, server))
     }
 
@@ -161,7 +163,7 @@ impl Server {
 
     /// When tx ends in any way, its client ends. The status line is then out of date, so have tmux
     /// itself say that tx has ended.
-    async fn tell_of_end(&self, client: Option<u32>) -> std::io::Result<()> {
+    async fn announce_end_of_tx(&self, client: Option<u32>) -> std::io::Result<()> {
         let is_ours = format!("#{{==:#{{hook_client}},client-{}}}", client.unwrap_or(0));
         let say = line(&["set-option", "-g", "status-right", " tx does not run "]);
         let tell = line(&["if-shell", "-F", &is_ours, &say.unwrap_or_default()]);
@@ -173,7 +175,7 @@ impl Server {
 
     /// A killed tx may have left a client, which may still send commands. Wait until it is gone, so
     /// that the hook set here is the last.
-    async fn see_off_others(&self) -> std::io::Result<()> {
+    async fn end_old_clients(&self) -> std::io::Result<()> {
         let deadline = Instant::now() + LAST_CLIENT;
         loop {
             let mut list = self.command();

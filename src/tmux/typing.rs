@@ -43,14 +43,14 @@ pub struct PaneSnapshot {
 #[derive(Clone, Copy, Debug)]
 pub struct Paste<'a> {
     /// What is pasted.
-    pub what: What<'a>,
+    pub what: PasteContent<'a>,
     /// A mark that is set on the pane in the same step.
     pub mark: Option<Mark<'a>>,
 }
 
 /// What is pasted.
 #[derive(Clone, Copy, Debug)]
-pub enum What<'a> {
+pub enum PasteContent<'a> {
     /// The content of a file.
     File(&'a Path),
     /// A line.
@@ -185,13 +185,13 @@ fn commands(pane: &PaneId, put: Paste) -> Result<Vec<Vec<String>>, Error> {
     let target = pane.as_str();
     let buffer = format!("tx-{}", target.trim_start_matches('%'));
     let load = match put.what {
-        What::File(file) => {
+        PasteContent::File(file) => {
             // tmux would expand it as a format, and run the content of `#(…)`.
             let file = literal(file.to_str().ok_or(Error::NotText)?);
             let load = LoadBuffer::new().buffer_name(buffer.as_str());
             words(&load.path(file.as_str()).build())
         }
-        What::Line(line) => {
+        PasteContent::Line(line) => {
             let set = SetBuffer::new().buffer_name(buffer.as_str());
             words(&set.data(line).build())
         }

@@ -197,7 +197,7 @@ fn decided_by(delivery: &Delivery) -> Option<String> {
         KindRow::Explicit => "its author said so",
         KindRow::Answer => "it answers an open ask",
         KindRow::LateAnswer => "it answers an ask that is closed",
-        KindRow::CoreAnswers => "core writes to somebody who has asked core",
+        KindRow::CoreAnswers => "core writes to an agent that has asked core",
         KindRow::WorkIsAsk => "its author's work is an ask",
         KindRow::Status => "an agent gives a status",
         KindRow::ToCore => "the recipient is core",

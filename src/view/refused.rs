@@ -92,7 +92,7 @@ impl From<NoAnswer> for Refused {
         match error {
             NoAnswer::Refused { hint, .. } => refused.hint(hint),
             NoAnswer::TimedOut => refused
-                .hint("it may be done all the same: `tx status` shows how things are")
+                .hint("it may be done all the same: `tx status` shows the status")
                 .because(Reason::TimedOut),
             NoAnswer::Gone => refused
                 .hint("`tx start` starts it again; nothing is lost")

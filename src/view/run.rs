@@ -81,13 +81,13 @@ impl ResultView {
 /// The result of the message in a file; `None` while it is under way or was not seen yet.
 pub(crate) fn run_of(history: History, file: &str) -> Result<Option<RunView>, Error> {
     match history.at_path(file)?.into_iter().next() {
-        Some(first) => come_of(history, &first, &asks(history)?),
+        Some(first) => result_of(history, &first, &asks(history)?),
         None => Ok(None),
     }
 }
 
 /// The result of a message; `None` while it is under way.
-pub(super) fn come_of(
+pub(super) fn result_of(
     history: History,
     first: &MessageRecord,
     asks: &[AskView],
@@ -145,7 +145,7 @@ pub(super) fn come_of(
     }
     match all.iter().any(|facts| is_under_way(history, facts)) {
         true => Ok(None),
-        false => what_became(history, first, later()).map(Some),
+        false => end_of_run(history, first, later()).map(Some),
     }
 }
 
@@ -258,7 +258,7 @@ pub(crate) fn is_under_way(history: History, facts: &MessageRecord) -> bool {
 }
 
 /// How a run without work under way ended: the worst thing that happened, or the last.
-fn what_became<'f>(
+fn end_of_run<'f>(
     history: History,
     first: &'f MessageRecord,
     later: impl Iterator<Item = &'f MessageRecord> + Clone,

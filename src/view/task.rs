@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ladder::Gist;
-use super::run::{come_of, held_up, is_under_way};
+use super::run::{held_up, is_under_way, result_of};
 use super::{AgentUsage, AskView, Page, Refused, RunUsage, RunView, Time, Trace, UsageView};
 use super::{asks, find_messages, trace};
 use crate::engine::{MessageNo, MessageRecord, Phase, Work};
@@ -241,7 +241,7 @@ impl TaskView {
             }
             true => task.is_open(history, run, holders),
             false => {
-                if let Some(came) = come_of(history, facts, &holders.asks)? {
+                if let Some(came) = result_of(history, facts, &holders.asks)? {
                     task.has_ended(history, came)?;
                 }
             }

@@ -124,7 +124,7 @@ pub(crate) fn worktree_difference(
 /// A feature by its name.
 pub(crate) fn feature(wanted: &str) -> Result<Feature, Refused> {
     wanted.parse().map_err(|_| {
-        Refused::no_such_thing(format!("`{wanted}` is no feature"))
+        Refused::no_such_thing(format!("`{wanted}` is not a feature"))
             .hint("a feature has small letters, digits and `-`")
     })
 }

@@ -225,7 +225,7 @@ fn the_runtime_of_the_project_runs_the_meshes_that_name_none() {
     sandbox.write(".ai/tx/config.yaml", "");
     let refused = tx(&sandbox, &["send", "dev-review", "Hi"]).exits(6);
     assert!(refused.stderr.contains("`claude`"), "{refused:?}");
-    // A runtime that is none of tx's is a mistake in the settings.
+    // An unknown runtime in the settings is an error.
     sandbox.write(".ai/tx/config.yaml", "runtime: cdex\n");
     let found = check(&sandbox, ".ai/tx/config.yaml");
     assert!(

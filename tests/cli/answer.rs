@@ -262,7 +262,7 @@ fn what_is_no_open_question_is_told_as_such() {
         ("colour", "the default is taken"),
         ("size", "`size` is closed: withdrawn"),
         ("colo", "`colour` is closed: "),
-        ("build", "is no question to you"),
+        ("build", "is not a question to you"),
         ("sice", "there is no question `sice`"),
     ] {
         answer(&sandbox, &[id, "x"]).exits(6).complains(words, 2);

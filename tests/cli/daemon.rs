@@ -1,5 +1,5 @@
-//! The verbs that need a daemon, with a stand-in for it: the lock, the socket and the
-//! journal are real; the agents are a script.
+//! The commands that need a daemon, with a stand-in for it: the lock, the socket and the journal
+//! are real; the agents are a script.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,8 +16,8 @@ use tx::project::Project;
 use crate::story::Story;
 use crate::tx::Sandbox;
 
-/// A daemon without agents. What is dropped goes into the journal, and then the script
-/// tells what comes of it.
+/// A daemon without agents. It accepts dropped files into the journal, and then the script plays
+/// what happens.
 pub(crate) struct StandIn {
     pub(crate) sandbox: Arc<Sandbox>,
     over: Arc<AtomicBool>,
@@ -46,7 +46,7 @@ impl StandIn {
         }
     }
 
-    /// It is gone, as if killed.
+    /// End it, as if it were killed.
     pub(crate) fn end(mut self) -> Arc<Sandbox> {
         self.over.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap();
@@ -89,7 +89,7 @@ async fn play(
                 };
                 answer.send(reply).unwrap();
                 if stop {
-                    // The answer is on its way first.
+                    // Let the answer go out first.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     return;
                 }
@@ -129,7 +129,7 @@ fn what_needs_a_daemon_says_so_without_one() {
         let ran = sandbox.tx(verb).exits(4);
         ran.complains("no daemon runs here", 2);
     }
-    // To stop what does not run is no failure.
+    // Stopping a daemon that does not run is not a failure.
     let ran = sandbox
         .tx(["stop"])
         .ok()
@@ -145,7 +145,7 @@ fn stop_waits_for_the_end_and_tells_what_is_kept() {
     let stopped = daemon.sandbox.tx(["stop"]).ok().stdout;
     assert_eq!(
         stopped,
-        "stopped; 1 unfinished message kept; 2 agents may go on in their panes\n"
+        "stopped; 1 unfinished message kept; 2 agents may keep running in their panes\n"
     );
     daemon.sandbox.tx(["stop"]).ok().complains("no daemon", 1);
     let daemon = StandIn::of(Story::told(), nothing_more);
@@ -194,7 +194,7 @@ fn a_dead_letter_is_retried_and_another_dropped() {
         (&letters[0]["id"], &"dropped".into())
     );
     let said = tx(&["dlq", "retry", "doomed"]).ok().stdout;
-    assert_eq!(said, "doomed is given another chance\n");
+    assert_eq!(said, "doomed is retried\n");
     assert_eq!(
         tx(&["dlq", "list", "--json"]).ok().json(),
         serde_json::json!([])

@@ -1,11 +1,10 @@
 //! The docs are true: commands run, examples parse, tables match the code.
 //!
-//! In a ```` ```console ```` block a line `$ command` is run in a folder of the
-//! file's own (a here-document ends at `END`), and the lines after it are what it prints:
-//! `[..]` stands for anything in a line, a line `...` for any lines. A block
-//! marked `markdown` or `yaml` with `ok` or codes after it is a message or mesh
-//! with just these diagnostics. `TX_UPDATE=1 cargo test` writes the generated
-//! files anew.
+//! In a ```` ```console ```` block a line `$ command` is run in the page's own folder (a
+//! here-document ends at `END`), and the lines after it are the expected output: `[..]` matches
+//! anything within a line, a line `...` matches any lines. A block marked `markdown` or `yaml` with
+//! `ok` or codes after it is a message or mesh with exactly these diagnostics. `TX_UPDATE=1 cargo
+//! test` writes the generated files again.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -70,7 +69,8 @@ fn every_command_in_the_docs_runs_and_prints_what_they_say() {
     assert!(count >= 10, "only {count} commands were found in the docs");
 }
 
-/// A page may start a daemon. If what it prints is wrong, nobody gets to where it is stopped.
+/// A page may start a daemon. If its output is wrong, the test never reaches the command that stops
+/// it.
 struct StopAtEnd<'s>(&'s Sandbox);
 
 impl Drop for StopAtEnd<'_> {
@@ -138,7 +138,7 @@ fn every_example_in_the_docs_has_just_the_diagnostics_it_names() {
             if expected.is_empty() && !block.info.ends_with(" ok") {
                 continue;
             }
-            // Examples are short: what a message takes from its file is not their subject.
+            // Examples are short: what a message takes from its file is left out.
             let filled_in = [
                 Code::MissingId,
                 Code::MissingHeadline,
@@ -153,7 +153,7 @@ fn every_example_in_the_docs_has_just_the_diagnostics_it_names() {
             shown.extend(found.iter().map(|code| (*code).to_owned()));
         }
     }
-    // Those that a text alone cannot show.
+    // Diagnostics that a text alone cannot show.
     let elsewhere = [
         Code::NotText,
         Code::FileTooLarge,
@@ -265,7 +265,7 @@ fn links_and_anchors_between_pages_lead_somewhere() {
     }
 }
 
-/// What GitHub makes of the headings of a page: lower case, dashes for spaces, no punctuation.
+/// The anchors that GitHub makes from headings: lower case, dashes for spaces, no punctuation.
 fn anchors(page: &Path) -> BTreeSet<String> {
     let mut fence = 0;
     let mut anchors = BTreeSet::new();

@@ -1,7 +1,8 @@
-//! What every verb answers, to the byte, of one project in which everything has happened once.
+//! The answers of every command, byte for byte, in one project in which everything has happened
+//! once.
 //!
-//! `tests/cli/golden.txt` has the answers; `TX_UPDATE=1 cargo test` writes them again. What
-//! depends on the machine or the moment is masked.
+//! `tests/cli/golden.txt` has the answers; `TX_UPDATE=1 cargo test` writes them again. What depends
+//! on the machine or the time is masked.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -23,7 +24,7 @@ agents:
 entry_point: watcher
 ";
 
-/// A mesh that cannot be loaded: a route to nobody.
+/// A mesh that cannot be loaded: a route to an unknown agent.
 const ODD: &str = "mesh: odd
 agents:
   - { name: one, prompt: Do it., run: cat }
@@ -124,7 +125,7 @@ pub(crate) fn full() -> Story {
     story
 }
 
-/// What the machine and the moment decide.
+/// Mask what depends on the machine and the time.
 fn masked(sandbox: &Sandbox, text: &str) -> String {
     let mut text = text.replace(&*sandbox.path().to_string_lossy(), "<root>");
     let name = sandbox.path().file_name().unwrap().to_string_lossy();
@@ -138,7 +139,7 @@ fn masked(sandbox: &Sandbox, text: &str) -> String {
         (r"within \d+ s", "within <long>"),
         (r"\b\d+[smhd]\b", "<age>"),
     ] {
-        // The story's own times are the same everywhere.
+        // The story's own times are always the same.
         let pattern = Regex::new(pattern).unwrap();
         let masked = pattern.replace_all(&text, |found: &regex::Captures| {
             if found[0].starts_with("2026-11-15T1") || found[0].starts_with("2126") {
@@ -171,8 +172,7 @@ impl Golden {
         self.text.push('\n');
     }
 
-    /// Run a command for people and, unless all it does is to show what is stored, for
-    /// scripts.
+    /// Run a command for people and, unless it only shows what is stored, for scripts.
     fn run(&mut self, sandbox: &Sandbox, words: &str) {
         let json = format!("{words} --json").trim().to_owned();
         let stored = [
@@ -189,7 +189,7 @@ impl Golden {
     }
 }
 
-/// A leading `AGENT=` is in whose environment it runs.
+/// A leading `AGENT=` sets the agent whose environment it runs in.
 fn command(sandbox: &Sandbox, words: &str) -> Command {
     let (agent, words) = match words.split_once('=') {
         Some((agent, rest)) if agent.contains('/') && !agent.contains(' ') => {
@@ -204,7 +204,7 @@ fn command(sandbox: &Sandbox, words: &str) -> Command {
     command
 }
 
-/// The answers without a daemon, with one, and what is answered while one waits.
+/// The answers without a daemon, with one, and while a command waits.
 fn answers() -> String {
     let mut golden = Golden {
         text: String::new(),
@@ -373,7 +373,7 @@ fn with_daemon(golden: &mut Golden) {
     }
 }
 
-/// What comes of a task.
+/// Continue the story until this result of a task.
 fn comes(story: &mut Story, what: &str) {
     story.takes_up("dev/builder");
     match what {
@@ -410,20 +410,20 @@ fn every_verb_answers_as_it_did() {
     crate::pages::same_as_file("tests/cli/golden.txt", &text);
 }
 
-/// `docs/answers.schema.json` is what the types of the answers say.
+/// `docs/answers.schema.json` matches the types of the answers.
 #[test]
 fn the_schema_of_answers_is_that_of_their_types() {
     let schema = format!("{:#}\n", tx::cli::schema());
     crate::pages::same_as_file("docs/answers.schema.json", &schema);
 }
 
-/// `docs/cli.md` is what clap and the types of the answers say.
+/// `docs/cli.md` matches clap's definitions and the types of the answers.
 #[test]
 fn the_reference_of_the_command_line_is_what_the_program_takes() {
     crate::pages::same_as_file("docs/cli.md", &tx::cli::reference());
 }
 
-/// Every answer in `golden.txt` is as the schema says, and says nothing else.
+/// Every answer in `golden.txt` matches the schema, without additional fields.
 #[test]
 fn every_answer_is_of_its_schema() {
     let whole = tx::cli::schema();
@@ -438,7 +438,7 @@ fn every_answer_is_of_its_schema() {
             continue;
         }
         for answer in answers {
-            // A masked process is a number all the same.
+            // A masked process id has to be a number again.
             let mut answer: Value = serde_json::from_str(&answer.replace("<pid>", "7")).unwrap();
             let verb = verb(command, &answer);
             let mut schema = strict(verbs[&verb].clone());
@@ -475,7 +475,7 @@ fn every_answer_is_of_its_schema() {
     );
 }
 
-/// The verb of a command, as the schema names it.
+/// The name of a command in the schema.
 fn verb(command: &str, answer: &Value) -> String {
     let words = command.trim_start_matches("tx ");
     let words = words.split("= ").last().unwrap().trim();
@@ -497,7 +497,7 @@ fn verb(command: &str, answer: &Value) -> String {
     format!("tx {verb}")
 }
 
-/// The same schema, which allows no field that it does not name.
+/// The same schema, without additional fields.
 fn strict(mut schema: Value) -> Value {
     match &mut schema {
         Value::Object(fields) => {

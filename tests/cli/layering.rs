@@ -1,10 +1,10 @@
-//! The rule of the rooms: who may import whom.
+//! The import rules: which room may import which.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A room and those it may import from. A room not listed here is a failure.
+/// Each room and those it may import from. A room that is not listed is a failure.
 const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("runtime", &["model"]),
@@ -42,8 +42,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What answers and actions may use of the daemon: its control client, and what tells whether
-/// and what of it is there.
+/// What views and actions may use of the daemon: its control client, and what tells whether it
+/// runs.
 const OF_DAEMON: &[&str] = &[
     "Control",
     "DaemonLock",
@@ -62,7 +62,7 @@ const OF_DAEMON: &[&str] = &[
     "running",
 ];
 
-/// What an answer does not depend on, and who prints it.
+/// What a view must not use.
 const NOT_IN_VIEWS: &[&str] = &[
     "std::env",
     "std::fs",
@@ -77,7 +77,7 @@ const NOT_IN_VIEWS: &[&str] = &[
     "println!",
 ];
 
-/// What the pure rooms may not touch.
+/// What the pure rooms must not use.
 const IMPURE: &[&str] = &[
     "std::{",
     "std::fs",
@@ -91,7 +91,7 @@ const IMPURE: &[&str] = &[
     "Instant::now",
 ];
 
-/// The files of the daemon that run on the loop from end to end.
+/// The files of the daemon that run entirely on the loop.
 const ON_THE_LOOP: &[&str] = &[
     "input_builder.rs",
     "job_input.rs",
@@ -217,7 +217,7 @@ fn answers_and_actions_use_the_control_client_alone() {
                     "{} uses daemon::{name}",
                     path.display()
                 );
-                // The name that follows `as` is the file's own.
+                // The name after `as` belongs to the file.
                 if used.contains(&format!("{name} as ")) {
                     assert_eq!(names.next(), Some("as"));
                     names.next();
@@ -320,7 +320,7 @@ fn every_task_of_the_daemon_is_joined() {
     let daemon = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/daemon");
     for path in sources(&daemon) {
         let code = code(&path);
-        // A task belongs to a `JoinSet`, and work for another thread is waited for in `blocking`.
+        // Tasks belong to a `JoinSet`, and `blocking` waits for work on other threads.
         let is_blocking = path.file_name().is_some_and(|name| name == "blocking.rs");
         let spawns = code.contains("tokio::spawn") || code.contains("task::spawn");
         assert!(

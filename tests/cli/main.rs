@@ -1,4 +1,4 @@
-//! The verbs, run as a user would run them: the real program, real files.
+//! The commands, run as a user would run them: the real program, real files.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

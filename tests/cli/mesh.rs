@@ -254,11 +254,11 @@ fn a_misspelt_field_is_told_by_status_and_send() {
     let config = "mesh: x\nagents: [{name: a, run: cat}]\nentry_pont: a\n";
     sandbox.write("meshes/x/config.yaml", config);
     sandbox.tx(["send", "x", "hi"]).ok().complains(
-        "warning: mesh `x`: `entry_pont` is no field that tx knows",
+        "warning: mesh `x`: `entry_pont` is not a field that tx knows",
         4,
     );
     let status = sandbox.tx(["status"]).ok().stdout;
-    assert!(status.contains("`entry_pont` is no field"), "{status}");
+    assert!(status.contains("`entry_pont` is not a field"), "{status}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Pages as tests read them: their fenced blocks, and what a command is to print.
+//! Pages as tests read them: their fenced blocks, and the expected output of commands.
 
 use std::fs;
 use std::path::Path;
@@ -47,7 +47,7 @@ pub(crate) fn blocks(page: &Path) -> Vec<Block> {
     blocks
 }
 
-/// Is this what was to be printed? `[..]` stands for anything in a line, a line `...` for
+/// Whether this is the expected output. `[..]` matches anything within a line, a line `...` matches
 /// any lines.
 pub(crate) fn matches(expected: &str, printed: &str) -> bool {
     let expected: Vec<&str> = expected.trim_end().lines().collect();
@@ -91,7 +91,7 @@ pub(crate) fn same_as_file(path: &str, text: &str) {
     );
 }
 
-/// What a test makes of a part of a page is there, between a comment and the next.
+/// Compare a generated part of a page, between a comment and the next, or write it.
 pub(crate) fn same_in_page(path: &str, comment: &str, made: &str) {
     let (begin, end) = (format!("<!-- {comment} -->\n"), "<!-- end -->\n");
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();

@@ -1,4 +1,4 @@
-//! Meshes that are not what their author thinks: who says so, and what is not sent.
+//! Meshes that do not work as their author expects: which commands report it, and what is not sent.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ fn codes(diagnostics: &Value) -> Vec<&str> {
     all.map(|d| d["code"].as_str().unwrap()).collect()
 }
 
-/// What every verb says of a mesh with an error in it.
+/// What every command says about a mesh with an error.
 #[test]
 fn what_cannot_work_is_an_error_everywhere_and_nothing_is_sent_to_it() {
     for (config, code) in [

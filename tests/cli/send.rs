@@ -178,7 +178,7 @@ fn an_agent_speaks_as_itself_and_nobody_else() {
         .env("TX_AGENT", "nonsense"))
     .exits(1)
     .complains("TX_AGENT", 2);
-    assert_eq!(sandbox.bus().len(), count + 3);
+    assert_eq!(sandbox.bus().len(), count + 4);
 }
 
 #[test]

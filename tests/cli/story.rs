@@ -1,4 +1,4 @@
-//! A journal that the engine itself has written, by a story that is told to it.
+//! A journal that the engine writes while it is told a story.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,8 @@ use tx::engine::{
     Arrived, AttemptId, Effect, Event, LoadedMesh, ProcessExit, Rejected, Timer, Traits,
 };
 use tx::format::mesh;
-use tx::format::message::{Origin, Parsed, parse, parts};
+use tx::format::message::{Origin, Parsed, parse};
+use tx::format::parts::parts;
 use tx::format::report::report;
 use tx::journal::Store;
 use tx::model::{Address, Mode};
@@ -50,7 +51,7 @@ impl Story {
         story
     }
 
-    /// A mesh of two agents in panes is there.
+    /// Load a mesh of two agents in panes.
     pub(crate) fn loads(&mut self, name: &str, text: &str) {
         self.sandbox
             .write(&format!("meshes/{name}/config.yaml"), text);
@@ -102,7 +103,7 @@ impl Story {
         self.happens(Event::PaneExited { pane, exit });
     }
 
-    /// What the journal and the state have come to.
+    /// The journal and the state.
     pub(crate) fn store(&self) -> &Store {
         self.store.as_ref().unwrap()
     }
@@ -114,7 +115,7 @@ impl Story {
         store.commit().unwrap()
     }
 
-    /// A file is dropped: on the bus, and in the journal.
+    /// Drop a file: on the bus, and in the journal.
     pub(crate) fn drop(&mut self, name: &str, front: &str, body: &str) -> PathBuf {
         let text = format!(
             "---\n{front}headline: {body}\ntimestamp: 2026-11-15T10:00:00Z\n---\n\n{body}\n"
@@ -124,7 +125,7 @@ impl Story {
         path
     }
 
-    /// A file on the bus that is not in the journal yet.
+    /// Let the journal accept a file that is already on the bus.
     pub(crate) fn take_in(&mut self, name: &str, text: String) {
         let origin = Origin {
             name: name.into(),
@@ -263,7 +264,7 @@ impl Story {
             "to: dev/tester\nfrom: core\nmsg-id: doomed\n",
             "Divide by zero",
         );
-        // What the tester has in hand goes first.
+        // The tester's current work goes first.
         for _ in 0..6 {
             self.takes_up("dev/tester");
             self.dies("dev/tester");
@@ -271,7 +272,7 @@ impl Story {
         }
     }
 
-    /// Nothing more happens; the verbs need no writer.
+    /// End the story, so that the commands find no writer.
     pub(crate) fn end(mut self) -> Arc<Sandbox> {
         self.store = None;
         self.sandbox

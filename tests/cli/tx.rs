@@ -12,12 +12,12 @@ use tempfile::TempDir;
 /// The program under test.
 pub(crate) const TX: &str = env!("CARGO_BIN_EXE_tx");
 
-/// A folder of a test's own, removed with it.
+/// A temporary folder for one test.
 pub(crate) struct Sandbox {
     dir: TempDir,
 }
 
-/// What a run of the program gave.
+/// The result of running the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -52,7 +52,7 @@ impl Sandbox {
         path
     }
 
-    /// The program, in this folder, with nothing of the tester's environment.
+    /// The program, run in this folder, without the tester's environment.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(TX);
         command
@@ -78,13 +78,13 @@ impl Sandbox {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
-        // It may stop reading early: that is its right.
+        // The program may stop reading early.
         let _ = child.stdin.take().expect("stdin is piped").write_all(input);
         child.wait_with_output().expect("the program ends").into()
     }
 
-    /// The program at a terminal, and what a person types there once it shows `prompt`. All
-    /// that the terminal shows is in `stdout`.
+    /// Run the program at a terminal, and type something once it shows `prompt`. `stdout` has
+    /// everything that the terminal shows.
     pub(crate) fn at_a_terminal(&self, args: &[&str], prompt: &str, typed: &str) -> Ran {
         let words = args.iter().map(|arg| format!(" '{arg}'"));
         let line: String = [TX.to_owned()].into_iter().chain(words).collect();
@@ -135,7 +135,7 @@ impl Sandbox {
     }
 }
 
-/// How much of something: so much in every run, so much in `scripts/soak.sh`.
+/// How often to repeat something: in every run, and in `scripts/soak.sh`.
 pub(crate) fn soak(every_run: usize, full: usize) -> usize {
     if std::env::var_os("TX_SOAK").is_some() {
         full
@@ -160,13 +160,13 @@ impl From<std::process::Output> for Ran {
 }
 
 impl Ran {
-    /// It ended well.
+    /// Check that it succeeded.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         self.exits(0)
     }
 
-    /// It ended with this code, and without a panic.
+    /// Check that it exited with this code and did not panic.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
@@ -174,13 +174,13 @@ impl Ran {
         self
     }
 
-    /// Its answer as JSON: one document.
+    /// Its answer as one JSON document.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 
-    /// It complained in so many words, and in so few lines.
+    /// Check that its error has these words and at most this many lines.
     #[track_caller]
     pub(crate) fn complains(self, words: &str, lines: usize) -> Self {
         assert!(self.stderr.contains(words), "{self:#?}");

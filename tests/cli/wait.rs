@@ -1,4 +1,4 @@
-//! `tx send --wait`: what comes of a message, told by a script in place of agents.
+//! `tx send --wait`: the result of a message, with a script in place of agents.
 
 use std::process::Stdio;
 
@@ -77,7 +77,7 @@ fn what_is_parked_or_ends_elsewhere_is_told_as_such() {
     let why = answer["over"]["why"].as_str().unwrap();
     assert!(why.contains("killed by signal 9"), "{why}");
 
-    // The builder is no completion agent.
+    // The builder is not a completion agent.
     let (answer, _) = sent(1, |story, _| {
         story.takes_up("dev/builder");
         let front = "from: dev/builder\nstatus: error\nmsg-id: no\n";
@@ -87,7 +87,7 @@ fn what_is_parked_or_ends_elsewhere_is_told_as_such() {
     assert_eq!(answer["over"]["step"], "finished");
     let why = answer["over"]["why"].as_str().unwrap();
     assert!(why.contains("not the end of the run"), "{why}");
-    // What was said is shown all the same.
+    // The body is shown anyway.
     assert_eq!(answer["result"]["body"], "It cannot be built");
 }
 

@@ -1,5 +1,4 @@
-//! Agents ask the human: they wait, whatever dies meanwhile, and go on once, with all the
-//! answers.
+//! Agents ask the human. They wait through every crash, and continue once, with all the answers.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};

@@ -76,6 +76,32 @@ fn a_gate_that_runs_when_tx_is_killed_is_not_run_twice() {
 }
 
 #[test]
+fn a_gate_whose_outcome_changes_meanwhile_is_ended_before_it_is_run_again() {
+    // Each run looks for the ones before it. One that is dead may not have been waited for yet.
+    let gate = "touch pids; for p in $(cat pids); do ps -o stat= -p $p | grep -qv ^Z && echo twice >> log; done; \
+                echo $$ >> pids; if [ $(wc -l < pids) = 1 ]; then sleep 300; fi";
+    let config = format!(
+        "mesh: dev\nagents: [{{ name: a, runtime: command, run: [cat] }}]\n\
+         quality: {{ command: {{ name: slow, shell: true, run: '{gate}' }} }}\n"
+    );
+    let project = Project::started(&[("dev/config.yaml", &config)]);
+    task(&project, "t");
+    let pids = project.root().join("pids");
+    let begun = || {
+        fs::read_to_string(&pids)
+            .ok()
+            .filter(|text| !text.is_empty())
+    };
+    wait_for("the gate to begin", begun);
+    let second = message("dev/a", "core", "o2", "status: complete\n", "better");
+    project.drop_file("o2.md", &second);
+    project.wait_for_step("t", Step::Finished);
+    let runs = fs::read_to_string(&pids).unwrap().lines().count();
+    assert_eq!(runs, 3, "once, and then for each of two outcomes");
+    assert!(!project.root().join("log").exists(), "two ran at once");
+}
+
+#[test]
 fn a_gate_that_hangs_or_prints_ten_megabytes_costs_neither_time_nor_room() {
     let config = "mesh: dev\nagents: [{ name: a, runtime: command, run: [cat] }]\n\
                   iteration: { maxIterations: 0 }\n\

@@ -1,5 +1,5 @@
-//! A human who is played: a client of tx inside an outer tmux, on a private socket of its
-//! own. What it shows is looked at there, popups and all.
+//! A simulated human: a client of tx inside an outer tmux, on its own private socket. The test
+//! reads its screen there, including popups.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ impl Human {
         tmux(outer.socket(), &[&start[..], &attach].concat());
         let keep = format!("cat > '{}'", outer.folder().join("received").display());
         tmux(outer.socket(), &["pipe-pane", "-t", "human:0", &keep]);
-        // Looking elsewhere, so that a bell is noted.
+        // Show another window, so that a bell is recorded.
         tmux(outer.socket(), &["new-window", "-t", "human"]);
         Human { outer }
     }
@@ -49,7 +49,7 @@ impl Human {
         )
     }
 
-    /// What the line at the foot says besides the windows.
+    /// The status line, without the windows.
     pub(crate) fn foot(&self) -> String {
         let screen = self.screen();
         let foot = screen.trim_end().lines().last().unwrap_or_default();
@@ -68,13 +68,13 @@ impl Human {
         );
     }
 
-    /// All that the terminal was sent since it was there.
+    /// Everything that was sent to the terminal.
     pub(crate) fn received(&self) -> String {
         let received = std::fs::read(self.outer.folder().join("received"));
         String::from_utf8_lossy(&received.unwrap_or_default()).into()
     }
 
-    /// Asks a popup for its line, which it gives to a key that comes by itself.
+    /// Press the key that makes a popup accept text.
     pub(crate) fn asks_for_the_line(&self) {
         let mut pressed = Instant::now();
         wait_for(&format!("the line of {}", self.screen()), || {

@@ -1,4 +1,4 @@
-//! The whole of it: real tmux on a private socket, real processes, real files.
+//! Everything together: real tmux on a private socket, real processes, real files.
 #![cfg(test)]
 
 mod answers;

@@ -1,5 +1,4 @@
-//! Where a test plays: a folder of its own with a tmux server of its own, both gone when
-//! it ends.
+//! The place of a test: its own folder and its own tmux server, both removed when it ends.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ pub(crate) const TX: &str = env!("CARGO_BIN_EXE_tx");
 
 /// How long anything may take, on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long it takes to the next look at what is waited for.
+/// The first pause between two checks of a condition.
 const SOON: Duration = Duration::from_millis(5);
 const SELDOM: Duration = Duration::from_millis(100);
 
@@ -48,7 +47,7 @@ impl Drop for Stage {
         let server = tmux(&self.socket, &["display-message", "-p", "#{pid}"]);
         let clients = tmux(&self.socket, &["list-clients", "-F", "#{client_pid}"]);
         tmux(&self.socket, &["kill-server"]);
-        // A server waits for a client that nobody listens to, and that for the server.
+        // A server waits for a client that nobody reads, and the client waits for the server.
         for pid in server.lines().chain(clients.lines()) {
             if let Some(pid) = pid.parse().ok().and_then(Pid::from_raw) {
                 let _ = kill_process(pid, Signal::KILL);
@@ -94,7 +93,7 @@ impl Project {
         &self.root
     }
 
-    /// The folder of this test, which is no part of the project if that is below it.
+    /// The folder of this test, which is outside the project if the project is below it.
     pub(crate) fn outside(&self) -> &Path {
         self.stage.folder()
     }
@@ -118,12 +117,12 @@ impl Project {
         std::fs::write(self.bus().join(name), text).unwrap();
     }
 
-    /// Run a verb to its end.
+    /// Run a command to its end.
     pub(crate) fn tx(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
     }
 
-    /// Run a verb that must succeed; what it says on standard output.
+    /// Run a command that must succeed. Returns its standard output.
     pub(crate) fn ok(&self, arguments: &[&str]) -> String {
         let output = self.tx(arguments);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -140,7 +139,7 @@ impl Project {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(TX);
         command.arg("-C").arg(self.root()).args(arguments);
-        // A shell reads no settings of whoever runs the tests.
+        // Shells must not read the settings of the user who runs the tests.
         command.env("HOME", self.stage.folder());
         for name in ["TMUX", "TX_ROOT", "TX_AGENT"] {
             command.env_remove(name);
@@ -149,7 +148,7 @@ impl Project {
         command
     }
 
-    /// What a person sees of a verb: on a terminal.
+    /// The output of a command on a terminal.
     pub(crate) fn at_a_terminal(&self, words: &str) -> String {
         let line = format!("'{TX}' -C '{}' {words}", self.root().display());
         let mut command = Command::new("script");
@@ -166,7 +165,7 @@ impl Project {
         self.ok(&["start", "--detach"]);
     }
 
-    /// Start the daemon as if so many seconds had gone by.
+    /// Start the daemon with its clock this many seconds ahead.
     pub(crate) fn start_later(&self, seconds: u32) {
         self.start_with("TX_TEST_AHEAD", u64::from(seconds) * 1_000);
     }
@@ -192,7 +191,7 @@ impl Project {
         Pid::from_raw(running.pid.cast_signed())
     }
 
-    /// Kill the daemon as hard as can be, and wait until it is gone.
+    /// Kill the daemon with SIGKILL, and wait until it is gone.
     pub(crate) fn kill_daemon(&self) {
         if let Some(pid) = self.daemon() {
             let _ = kill_process(pid, Signal::KILL);
@@ -202,7 +201,7 @@ impl Project {
         }
     }
 
-    /// The state that the journal tells of.
+    /// The state in the journal.
     pub(crate) fn state(&self) -> State {
         let reader = self.reader();
         Store::fold_to(&reader, reader.last().unwrap()).unwrap()
@@ -212,7 +211,7 @@ impl Project {
         Reader::open(&self.root().join(".ai/tx/state/journal.db")).unwrap()
     }
 
-    /// What is known of a message, finished or not.
+    /// The record of a message, finished or not.
     pub(crate) fn message(&self, id: &str) -> Option<MessageRecord> {
         let state = self.state();
         let held = state
@@ -222,17 +221,17 @@ impl Project {
             .or_else(|| self.finished(id))
     }
 
-    /// What is known of a message whose every delivery has ended.
+    /// The record of a message whose deliveries have all ended.
     fn finished(&self, id: &str) -> Option<MessageRecord> {
         let found = self.reader().messages_named(&id.parse().unwrap(), 1);
         found.unwrap().into_iter().next()
     }
 
-    /// Wait until a message has come to this step at every recipient.
+    /// Wait until every delivery of a message has reached this step.
     pub(crate) fn wait_for_step(&self, id: &str, step: Step) -> MessageRecord {
         wait_for(&format!("{id} to be {}", step.as_str()), || {
             let found = match step {
-                // It has left the state, which takes long to fold if it is large.
+                // It has left the state. Folding a large state would take long.
                 Step::Finished => self.finished(id),
                 Step::Accepted
                 | Step::Queued
@@ -246,7 +245,7 @@ impl Project {
         })
     }
 
-    /// The files that the daemon took in so far: a record each.
+    /// The number of files that the daemon has accepted so far.
     pub(crate) fn arrivals(&self) -> usize {
         self.records("arrived")
     }
@@ -263,7 +262,7 @@ impl Project {
         count
     }
 
-    /// The files that were refused, and not mended since: each with the reason.
+    /// The rejected files that were not fixed since, each with the reason.
     pub(crate) fn refused(&self) -> BTreeMap<String, String> {
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
         let status = self.json(&["status"]);
@@ -273,7 +272,7 @@ impl Project {
             .collect()
     }
 
-    /// The panes in which something runs: what each was started with.
+    /// The commands of the panes in which something runs.
     pub(crate) fn live_panes(&self) -> Vec<String> {
         let format = "#{pane_dead} #{pane_start_command}";
         let all = tmux(self.socket(), &["list-panes", "-a", "-F", format]);
@@ -282,7 +281,7 @@ impl Project {
         ours.map(Into::into).collect()
     }
 
-    /// Every life of a worker's process that has left a folder.
+    /// Every attempt that has left a folder.
     fn attempts(&self) -> Vec<Attempt> {
         let inner = |folder: &PathBuf| {
             let entries = std::fs::read_dir(folder).into_iter().flatten();
@@ -316,7 +315,7 @@ impl Drop for Project {
         }
         // Turns outlive their terminal.
         for attempt in self.attempts() {
-            // Its pane may be about to begin it.
+            // Its wrapper may be about to begin.
             if let Ok(AttemptState::NotBegun) = attempt.state() {
                 let _ = attempt.revoke();
             }
@@ -335,15 +334,15 @@ pub(crate) fn message(from: &str, to: &str, id: &str, more: &str, body: &str) ->
     )
 }
 
-/// Is this a run that may take long?
+/// Whether this run may take long.
 pub(crate) fn soak() -> bool {
     std::env::var_os("TX_SOAK").is_some()
 }
 
-/// Pass without having tested anything, which is not for where all is to be tested.
+/// Pass without having tested anything. With `CI` set, fail instead.
 pub(crate) fn skip(why: &str) {
     assert!(std::env::var_os("CI").is_none(), "cannot be skipped: {why}");
-    // Past the test harness, which hides what a passing test says.
+    // Write past the test harness, which hides the output of passing tests.
     let line = format!("SKIPPED: {why}\n");
     let said = std::fs::OpenOptions::new()
         .write(true)
@@ -352,19 +351,19 @@ pub(crate) fn skip(why: &str) {
     written.unwrap_or_else(|_| eprint!("{line}"));
 }
 
-/// Run a tmux command on a private server; what it prints.
+/// Run a tmux command on a private server. Returns its output.
 pub(crate) fn tmux(socket: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new("tmux");
     command.arg("-S").arg(socket).args(arguments);
-    // Shells that this starts read no settings of whoever runs the tests.
+    // Shells must not read the settings of the user who runs the tests.
     command.env("HOME", socket.parent().expect("a socket is in a folder"));
     command.env_remove("TMUX").stdin(Stdio::null());
     let output = command.output().expect("tmux is installed");
     String::from_utf8_lossy(&output.stdout).into()
 }
 
-/// Wait until something is so, and say what if it never is. Looks cost time that others need,
-/// so they get rarer.
+/// Wait for a condition, and panic with its description if it never holds. Checks get rarer,
+/// because they cost time that other tests need.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {

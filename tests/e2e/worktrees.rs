@@ -134,7 +134,7 @@ fn what_keeps_a_worktree_from_being_made_parks_the_work_and_is_said() {
     let parked = project.wait_for_step("t", Step::Parked);
     let why = format!("{parked:?}");
     assert!(
-        why.contains("is no worktree of this repository: it is left alone"),
+        why.contains("is not a worktree of this repository: it is left alone"),
         "{why}"
     );
     assert_eq!(fs::read_to_string(mine.join("precious")).unwrap(), "mine");

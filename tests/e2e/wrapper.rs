@@ -1,5 +1,5 @@
-//! The riskiest piece alone: the wrapper with its lock and its record, and the paste with
-//! its turn, while the driver and the tmux server are killed again and again.
+//! The riskiest part alone: the wrapper with its lock and its record, and the paste with its turn,
+//! while the driver and the tmux server are killed again and again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,13 +10,13 @@ use std::time::Duration;
 use tx::daemon::{Attempt, AttemptState, LaunchSpec};
 use tx::engine::AttemptId;
 use tx::model::Mode;
-use tx::tmux::{Client, Mark, Paste, Server, What, Window};
+use tx::tmux::{Client, Mark, Paste, PasteContent, Server, Window};
 
 use crate::stage::{Stage, TX, tmux, wait_for};
 
 const WORKERS: u32 = 3;
 
-/// A program for one turn: it notices if another of its worker runs, and says when it
+/// A program for one turn. It notices if another process of its worker runs, and records when it
 /// begins and ends.
 const TURN: &str = r#"
 trap '' HUP
@@ -27,7 +27,7 @@ rmdir "$1/running"
 echo "end $2" >> "$1/log"
 "#;
 
-/// A program that stays: it notes every line it is given.
+/// A program that stays and records every line that it gets.
 const LISTENER: &str = r#"
 while IFS= read -r line; do echo "$line" >> "$1/$2"; done
 "#;
@@ -59,19 +59,19 @@ fn no_turn_runs_twice_and_no_exit_is_lost_under_kills() {
         driver.wait().unwrap();
         driver = drive(folder);
     }
-    // It goes on after the last kill.
+    // It continues after the last kill.
     let before = heard(folder).values().map(Vec::len).sum::<usize>();
     wait_for("lines after the last kill", || {
         let after = heard(folder).values().map(Vec::len).sum::<usize>();
         (after > before + 3).then_some(())
     });
     let mut killed = false;
-    // On a slow machine there may have been no server when one was to be killed.
+    // On a slow machine there may not have been a server to kill.
     wait_for("another life of the listener", || {
         if heard(folder).len() > 1 {
             return Some(());
         }
-        // Only one that has been at work: else none ever would be.
+        // Only kill one that has worked, or none ever would.
         let lines = heard(folder).values().map(Vec::len).sum::<usize>();
         if lines > before + 3 && !std::mem::replace(&mut killed, true) {
             kill_server(&stage);
@@ -96,7 +96,7 @@ fn no_turn_runs_twice_and_no_exit_is_lost_under_kills() {
     );
 }
 
-/// Every turn began once, alone, and has its record. How many were there?
+/// Check that every turn began once, alone, and has a record. Returns their number.
 fn check_turns(folder: &Path) -> usize {
     let mut turns = 0;
     for worker in 0..WORKERS {
@@ -127,7 +127,7 @@ fn check_turns(folder: &Path) -> usize {
     turns
 }
 
-/// Each process has heard the turns that it was given once each, in order. How many?
+/// Check that each process got its turns once each, in order. Returns their number.
 fn check_pastes(folder: &Path) -> usize {
     let heard = heard(folder);
     let pastes = heard.values().map(Vec::len).sum();
@@ -180,7 +180,8 @@ fn drive(folder: &Path) -> Child {
         .unwrap()
 }
 
-/// What is killed: it keeps one process a worker running, and tells the listener of turns.
+/// The process that is killed: it keeps one process per worker running, and sends turns to the
+/// listener.
 #[test]
 #[ignore = "it is what the test above kills"]
 fn driver() {
@@ -205,7 +206,7 @@ fn driver() {
     });
 }
 
-/// One process after the other, each once the one before is known to be over.
+/// Run one process after the other, each after the one before is known to be over.
 async fn take_turns(worker: u32, client: Client, folder: PathBuf) {
     let mut number = latest(&folder, &format!("w{worker}"));
     let mut just_opened = false;
@@ -231,7 +232,7 @@ async fn take_turns(worker: u32, client: Client, folder: PathBuf) {
     }
 }
 
-/// Wait until an attempt has ended, or see to it that it never begins.
+/// Wait until an attempt has ended, or make sure that it never begins.
 async fn over(attempt: &Attempt, just_opened: bool) {
     let begins_by = std::time::Instant::now() + Duration::from_secs(20);
     loop {
@@ -252,8 +253,8 @@ async fn over(attempt: &Attempt, just_opened: bool) {
     }
 }
 
-/// Tell the listener one turn after the other. What was to be told is noted before, and
-/// what was told is known from the pane.
+/// Send the listener one turn after the other. Each is recorded before it is sent, and the pane
+/// shows what was sent.
 async fn tell_turns(client: Client, folder: PathBuf) {
     let noted = folder.join("told");
     loop {
@@ -293,7 +294,7 @@ async fn tell_turns(client: Client, folder: PathBuf) {
         fs::write(&text, format!("{turn}\n")).unwrap();
         let turn = turn.to_string();
         let put = Paste {
-            what: What::File(&text),
+            what: PasteContent::File(&text),
             mark: Some(Mark::Turn(&turn)),
         };
         let _ = client.paste(&found.id, put).await;
@@ -348,7 +349,7 @@ fn attempt_of(folder: &Path, name: &str, attempt: u32) -> Attempt {
     Attempt::of(&folder.join("run"), &AttemptId { worker, attempt })
 }
 
-/// The number of the last attempt that there was.
+/// The number of the last attempt.
 fn latest(folder: &Path, name: &str) -> u32 {
     let Ok(entries) = fs::read_dir(folder.join("run/mesh").join(name)) else {
         return 0;

@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use tx::engine::{LoadedMesh, Traits};
 use tx::format;
-use tx::model::{Check, Gate, Mesh, Mode, OnGateError, Program, RearmatterCheck, Seconds};
+use tx::model::{
+    Check, Evaluation, Gate, HookAction, LifecycleHook, Mesh, Mode, OnGateError, Program,
+    RearmatterCheck, Seconds, WORKTREES, Worktree,
+};
 
 use crate::rng::Rng;
 use crate::settings::Settings;
@@ -91,6 +94,9 @@ pub(crate) fn make(
     let mut mesh = mesh.unwrap_or_else(|| panic!("{text}\n{:?}", loaded.diagnostics));
     if rng.percent(30) {
         gates(rng, &mut mesh, &names);
+    }
+    if rng.percent(25) {
+        hooks(rng, &mut mesh);
     }
     LoadedMesh { mesh, text, traits }
 }
@@ -242,22 +248,34 @@ fn gates(rng: &mut Rng, mesh: &mut Mesh, names: &[String]) {
         timeout: Seconds(60),
     };
     for n in 0..rng.within(1, 3) {
-        let check = match rng.below(4) {
+        let check = match rng.below(6) {
             0 => Check::Rearmatter(RearmatterCheck {
                 thresholds: [("confidence".to_owned(), 0.5.into())].into(),
                 ..RearmatterCheck::default()
             }),
             1 => Check::Commands(vec![program.clone(), program.clone()]),
+            2 | 3 => Check::Evaluation(Evaluation {
+                evaluator: rng.pick(names).unwrap().parse().unwrap(),
+                instructions: "Judge it.".into(),
+                min_score: None,
+                timeout: Seconds(1800),
+            }),
             _ => Check::Command(program.clone()),
         };
         let one = rng
             .percent(30)
             .then(|| rng.pick(names).unwrap().parse().unwrap());
         let lenient = rng.percent(30);
+        // An evaluator may come before the work.
+        let before = check.evaluator().is_some() && rng.percent(30);
         mesh.gates.push(Gate {
             name: format!("gate-{n}"),
             agent: one,
-            words: words.clone().into(),
+            words: if before {
+                Vec::new()
+            } else {
+                words.clone().into()
+            },
             check,
             on_error: if lenient {
                 OnGateError::Pass
@@ -265,5 +283,40 @@ fn gates(rng: &mut Rng, mesh: &mut Mesh, names: &[String]) {
                 OnGateError::Block
             },
         });
+    }
+}
+
+/// Some hooks: before the work, after it, and when a run is complete.
+fn hooks(rng: &mut Rng, mesh: &mut Mesh) {
+    let hook = |name: &str, action: HookAction| LifecycleHook {
+        name: name.into(),
+        action,
+    };
+    let program = Program {
+        run: vec!["note".into()],
+        shell: false,
+        timeout: Seconds(60),
+    };
+    if mesh.name.as_str() == WITH_WORKTREES && rng.percent(60) {
+        let path = WORKTREES.into();
+        mesh.worktree = Some(Worktree { path });
+        let create = hook("worktree:create", HookAction::CreateWorktree);
+        mesh.lifecycle.before.push(create);
+        if rng.percent(50) {
+            let cleanup = hook("worktree:cleanup", HookAction::RemoveWorktree);
+            mesh.lifecycle.complete.push(cleanup);
+        }
+    }
+    if rng.percent(50) {
+        let action = HookAction::Command(program);
+        mesh.lifecycle.before.push(hook("command:note", action));
+    }
+    if rng.percent(60) {
+        let commit = hook("commit:auto", HookAction::Commit);
+        mesh.lifecycle.after.push(commit);
+    }
+    if rng.percent(30) {
+        let update = hook("brain-update", HookAction::UpdateBrain);
+        mesh.lifecycle.complete.push(update);
     }
 }

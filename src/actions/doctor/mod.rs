@@ -77,7 +77,7 @@ pub(crate) fn export_unreadable(project: &Project, folder: &Path) -> Result<Vec<
 
 impl CheckView {
     /// A check that passed.
-    fn well(name: impl Into<String>, detail: impl Into<String>) -> CheckView {
+    fn passed(name: impl Into<String>, detail: impl Into<String>) -> CheckView {
         CheckView {
             name: name.into(),
             ok: true,
@@ -87,26 +87,26 @@ impl CheckView {
     }
 
     /// A check that passed with a warning.
-    fn odd(
+    fn warned(
         name: impl Into<String>,
         detail: impl Into<String>,
         fix: impl Into<String>,
     ) -> CheckView {
         CheckView {
             fix: Some(fix.into()),
-            ..CheckView::well(name, detail)
+            ..CheckView::passed(name, detail)
         }
     }
 
     /// A check that failed.
-    fn bad(
+    fn failed(
         name: impl Into<String>,
         detail: impl Into<String>,
         fix: impl Into<String>,
     ) -> CheckView {
         CheckView {
             ok: false,
-            ..CheckView::odd(name, detail, fix)
+            ..CheckView::warned(name, detail, fix)
         }
     }
 }
@@ -114,23 +114,23 @@ impl CheckView {
 fn tmux() -> CheckView {
     let install = "install tmux 3.2 or newer: `apt install tmux`, `brew install tmux`";
     match version("tmux", "-V") {
-        Err(why) => CheckView::bad("tmux", why, install),
+        Err(why) => CheckView::failed("tmux", why, install),
         Ok(said) => match number(&said) {
             Some(found) if found < TMUX => {
                 let detail = format!("{said} is too old");
-                CheckView::bad("tmux", detail, install)
+                CheckView::failed("tmux", detail, install)
             }
-            Some(_) | None => CheckView::well("tmux", said),
+            Some(_) | None => CheckView::passed("tmux", said),
         },
     }
 }
 
 fn git() -> CheckView {
     match version("git", "--version") {
-        Ok(said) => CheckView::well("git", said),
+        Ok(said) => CheckView::passed("git", said),
         Err(why) => {
             let fix = "install git: `apt install git`, `brew install git`";
-            CheckView::bad("git", why, fix)
+            CheckView::failed("git", why, fix)
         }
     }
 }
@@ -161,12 +161,12 @@ fn folders(project: &Project, short: fn(&Path) -> String) -> Vec<CheckView> {
         let there = folder.ancestors().find(|folder| folder.exists());
         let there = there.unwrap_or(Path::new("/"));
         match tempfile::Builder::new().prefix(".tx-").tempfile_in(there) {
-            Ok(_) => CheckView::well(name, format!("{} is writable", short(there))),
+            Ok(_) => CheckView::passed(name, format!("{} is writable", short(there))),
             Err(error) => {
                 let path = there.display();
                 let fix = format!("`sudo chown -R \"$USER\" {path}` and `chmod -R u+rwX {path}`");
                 let detail = format!("{} cannot be written to: {error}", short(there));
-                CheckView::bad(name, detail, fix)
+                CheckView::failed(name, detail, fix)
             }
         }
     });
@@ -179,7 +179,7 @@ fn settings(project: &Project, path: &OsStr) -> CheckView {
         Ok(settings) => settings,
         Err(wrong) => {
             let detail = wrong.report.lines().next().unwrap_or_default();
-            return CheckView::bad(name, detail, "`tx start` shows where");
+            return CheckView::failed(name, detail, "`tx start` shows where");
         }
     };
     for (key, command) in [
@@ -192,16 +192,16 @@ fn settings(project: &Project, path: &OsStr) -> CheckView {
         {
             let detail = format!("{key}: there is no program `{program}`");
             let fix = format!("install it, or fix {key}");
-            return CheckView::bad(name, detail, fix);
+            return CheckView::failed(name, detail, fix);
         }
     }
-    CheckView::well(name, "it is as it should be")
+    CheckView::passed(name, "it is as it should be")
 }
 
 fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
     let checked = match Reader::open(&project.journal()) {
         Err(Error::Missing(_)) => {
-            return CheckView::well("journal", "nothing has happened yet");
+            return CheckView::passed("journal", "nothing has happened yet");
         }
         Err(error) => Err(error),
         Ok(reader) => reader.check().and_then(|()| reader.last()),
@@ -211,11 +211,11 @@ fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
         Err(error) => Err(error.to_string()),
     };
     match checked.map_err(|error| error.to_string()).and_then(folded) {
-        Ok(last) => CheckView::well("journal", format!("{last} records, all well")),
+        Ok(last) => CheckView::passed("journal", format!("{last} records, all well")),
         Err(why) => {
             let path = short(&project.journal());
             let fix = format!("restore a copy, or start over: `mv {path} {path}.broken`");
-            CheckView::bad("journal", why, fix)
+            CheckView::failed("journal", why, fix)
         }
     }
 }
@@ -234,7 +234,7 @@ fn records(project: &Project) -> Option<CheckView> {
         detail.push(format!("and {} more", more + 1));
     }
     let fix = "`tx doctor --export DIR` writes them to files, as they are stored; all else goes on";
-    Some(CheckView::odd(
+    Some(CheckView::warned(
         "records",
         format!("cannot be read: {}", detail.join("; ")),
         fix,
@@ -246,25 +246,25 @@ fn daemon(project: &Project, short: fn(&Path) -> String) -> CheckView {
     match (running(project), socket) {
         (_, Err(error)) => {
             let fix = "see that the folder is yours alone";
-            CheckView::bad("daemon", error.to_string(), fix)
+            CheckView::failed("daemon", error.to_string(), fix)
         }
         (Some(running), Ok(_)) => match Control::connect(project) {
             Ok(_) => {
                 let since = Time(running.since);
                 let detail = format!("runs as process {}, since {since}", running.pid);
-                CheckView::well("daemon", detail)
+                CheckView::passed("daemon", detail)
             }
             Err(error) => {
                 let fix = format!("`kill {}`, then `tx start`: nothing is lost", running.pid);
-                CheckView::bad("daemon", error.to_string(), fix)
+                CheckView::failed("daemon", error.to_string(), fix)
             }
         },
         (None, Ok(socket)) if socket.exists() => {
             let fix = format!("`rm {}`, or `tx start`, which replaces it", short(&socket));
             let detail = "it does not run, and has left its socket";
-            CheckView::odd("daemon", detail, fix)
+            CheckView::warned("daemon", detail, fix)
         }
-        (None, Ok(_)) => CheckView::well("daemon", "does not run; `tx start` starts it"),
+        (None, Ok(_)) => CheckView::passed("daemon", "does not run; `tx start` starts it"),
     }
 }
 
@@ -279,7 +279,7 @@ fn tmux_server(project: &Project) -> Option<CheckView> {
         agents => format!("runs without a daemon, with {}", many(agents, "live agent")),
     };
     let fix = "`tx start` takes it over; `tx stop --kill-agents` ends it, and what runs in it";
-    Some(CheckView::odd("tmux server", detail, fix))
+    Some(CheckView::warned("tmux server", detail, fix))
 }
 
 fn meshes(catalogue: &Catalogue) -> CheckView {
@@ -287,14 +287,14 @@ fn meshes(catalogue: &Catalogue) -> CheckView {
     match broken.first() {
         None => {
             let count = catalogue.entries.len();
-            CheckView::well("meshes", format!("all {count} load"))
+            CheckView::passed("meshes", format!("all {count} load"))
         }
         Some(first) => {
             let names: Vec<&str> = broken.iter().map(|entry| entry.name.as_str()).collect();
             let errors: usize = broken.iter().map(|entry| entry.diagnostics.len()).sum();
             let detail = format!("{} with {}", names.join(", "), many(errors, "finding"));
             let fix = format!("`tx mesh check {}` says what is wrong", first.name);
-            CheckView::bad("meshes", format!("do not load: {detail}"), fix)
+            CheckView::failed("meshes", format!("do not load: {detail}"), fix)
         }
     }
 }
@@ -313,7 +313,7 @@ fn parts_left_out(catalogue: &Catalogue) -> Vec<CheckView> {
         let fix = format!("`tx mesh check {}` says more", entry.name);
         Some(CheckView {
             ok: entry.is_sound(),
-            ..CheckView::odd(format!("mesh {}", entry.name), detail, fix)
+            ..CheckView::warned(format!("mesh {}", entry.name), detail, fix)
         })
     });
     checks.collect()
@@ -335,12 +335,12 @@ fn leftovers(project: &Project, short: fn(&Path) -> String) -> CheckView {
         name.as_encoded_bytes().starts_with(b".tx-") && old(path)
     });
     match left.count() {
-        0 => CheckView::well("leftovers", "no unfinished writes"),
+        0 => CheckView::passed("leftovers", "no unfinished writes"),
         count => {
             let folder = short(&project.messages());
             let fix = format!("`find {folder} -name '.tx-*' -mmin +60 -delete`");
             let detail = format!("{} left in {folder}", many(count, "unfinished write"));
-            CheckView::odd("leftovers", detail, fix)
+            CheckView::warned("leftovers", detail, fix)
         }
     }
 }
@@ -352,9 +352,9 @@ fn watches() -> Option<CheckView> {
     let detail = format!("{limit} may be watched at once");
     Some(if limit < WATCHES {
         let fix = "`sudo sysctl fs.inotify.max_user_watches=65536`";
-        CheckView::odd("watches", detail, fix)
+        CheckView::warned("watches", detail, fix)
     } else {
-        CheckView::well("watches", detail)
+        CheckView::passed("watches", detail)
     })
 }
 
@@ -373,15 +373,15 @@ fn watching(project: &Project) -> CheckView {
         Ok(()) if scanning => {
             let fix = "`tx stop`, then `tx start`, or wait half a minute";
             let detail = "a folder can be watched, and the daemon does not watch it yet";
-            CheckView::odd("watching", detail, fix)
+            CheckView::warned("watching", detail, fix)
         }
-        Ok(()) => CheckView::well("watching", "a folder can be watched"),
+        Ok(()) => CheckView::passed("watching", "a folder can be watched"),
         Err(error) => {
             let fix = "`sudo sysctl fs.inotify.max_user_instances=1024 fs.inotify.max_user_watches=65536`, or end what watches so much";
             let detail = format!(
                 "a folder cannot be watched: {error}; tx looks for files instead, which is slower"
             );
-            CheckView::odd("watching", detail, fix)
+            CheckView::warned("watching", detail, fix)
         }
     }
 }

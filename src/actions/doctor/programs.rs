@@ -46,7 +46,7 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
         let (name, detail, fix) = match need {
             Needed::Program(program) if find_program(project, program, path).is_some() => {
                 let name = format!("program {program}");
-                return CheckView::well(name, format!("for {who}"));
+                return CheckView::passed(name, format!("for {who}"));
             }
             Needed::Program(program) => (
                 format!("program {program}"),
@@ -66,7 +66,7 @@ pub(super) fn checks(project: &Project, catalogue: &Catalogue, path: &OsStr) -> 
         };
         CheckView {
             ok: own.is_empty(),
-            ..CheckView::odd(name, detail, fix)
+            ..CheckView::warned(name, detail, fix)
         }
     });
     checks.collect()
@@ -90,7 +90,7 @@ fn agent_cli(
     let check = format!("runtime {name}");
     let state = program_state(project, program, info, path);
     if let (ProgramState::NotInstalled, Some((what, fix))) = (state, state.problem(info)) {
-        return CheckView::bad(check, format!("`{program}` {what}, for {who}"), fix);
+        return CheckView::failed(check, format!("`{program}` {what}, for {who}"), fix);
     }
     let version = program_version(project, program, path);
     let is_tested = |version: &String| runtime.is_none_or(|runtime| runtime.is_tested(version));
@@ -126,8 +126,8 @@ fn agent_cli(
         };
     }
     match fixes.is_empty() {
-        true => CheckView::well(check, detail),
-        false => CheckView::odd(check, detail, fixes.join("; ")),
+        true => CheckView::passed(check, detail),
+        false => CheckView::warned(check, detail, fixes.join("; ")),
     }
 }
 

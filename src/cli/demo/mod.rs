@@ -113,7 +113,7 @@ const SCENES: [Scene; 5] = [
     Scene {
         about: "three reviews that know nothing of each other, and the verdict that most gave",
         to: "ensemble-review",
-        headline: "Is count sh right",
+        headline: "Is count.sh right?",
         body: "It was written just now.",
         answer: "As you like",
         expected: &[

@@ -132,7 +132,7 @@ impl DemoProject {
         if let Err(failure) = ended {
             // Something that still runs may write there, so the folder is kept.
             let kept = folder.keep();
-            return Err(failure.hint(format!("what is left of the demo is in {}", kept.display())));
+            return Err(failure.hint(format!("the files of the demo are in {}", kept.display())));
         }
         if let Ok(socket) = socket {
             let real = fs::canonicalize(folder.path()).unwrap_or_default();
@@ -156,7 +156,7 @@ impl Interrupted {
         let told = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, told.clone())
-                .map_err(|error| Refused::new(format!("signals cannot be heard: {error}")))?;
+                .map_err(|error| Refused::new(format!("signals cannot be received: {error}")))?;
         }
         Ok(Interrupted(told))
     }

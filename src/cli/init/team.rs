@@ -134,7 +134,7 @@ impl FoundView {
 
 impl Choice {
     /// The chosen agent CLIs and those that are installed; all if there are none.
-    pub(super) fn worth_telling(&self) -> impl Iterator<Item = &FoundView> {
+    pub(super) fn to_report(&self) -> impl Iterator<Item = &FoundView> {
         let nothing = self.preferred().is_none();
         let chosen = [&self.builder, &self.reviewer];
         self.found.iter().filter(move |found| {

@@ -29,7 +29,7 @@ pub(super) fn shown(mesh: &Mesh) -> String {
         };
         let min = match block.min {
             MinSuccesses::All => "all must succeed".into(),
-            MinSuccesses::Number(0) => "whoever fails".into(),
+            MinSuccesses::Number(0) => "even if members fail".into(),
             MinSuccesses::Number(number) => format!("{number} must succeed"),
         };
         let time = block.time.map_or_else(String::new, |time| {

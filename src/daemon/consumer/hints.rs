@@ -15,7 +15,7 @@ use super::fence;
 use crate::daemon::platform::{FileEvent, file_event};
 
 /// With more hints than these, the folder is scanned instead.
-const MOST: usize = 200_000;
+const MAX: usize = 200_000;
 
 /// Something to look at.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Shared {
     /// Take an event of the watcher, about the bus or about the folder of the fences.
     pub(super) fn hear(&self, folders: &[PathBuf; 2], event: notify::Result<Event>) {
         let mut noted = self.lock();
-        if noted.hints.len() > MOST {
+        if noted.hints.len() > MAX {
             // The scan finds what is dropped here. Fences are kept.
             noted.hints.retain(|hint| matches!(hint, Hint::Fence(_)));
             noted.hints.push(Hint::LostTrack);

@@ -14,15 +14,14 @@ use sha2::{Digest, Sha256};
 
 use crate::daemon::turn_starts::TurnStarts;
 use crate::engine::{Arrived, Event, Rejected, Unsigned};
-use crate::format::message::{
-    MAX_FILE, Origin, Parsed, ReadMessage, Rejection, parse, parse_of, parts,
-};
+use crate::format::message::{MAX_FILE, Origin, Parsed, ReadMessage, Rejection, parse, parse_of};
+use crate::format::parts::parts;
 use crate::format::report::report;
 use crate::model::{Address, Recipient};
 use crate::project::{try_read_regular, unreadable};
 
 /// What a file turned out to be.
-pub(super) enum Looked {
+pub(super) enum FileVerdict {
     /// A message.
     Message(Box<Arrived>),
     /// No message.
@@ -37,7 +36,7 @@ pub(super) enum Looked {
 
 /// Look at a file. With `waited`, an incomplete file counts as it is. With `tried`, a disk error
 /// counts as permanent.
-pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &TurnStarts) -> Looked {
+pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &TurnStarts) -> FileVerdict {
     let name: String = path
         .file_name()
         .unwrap_or_default()
@@ -48,11 +47,11 @@ pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &TurnStarts) -
         Err(error) if tried && Errno::from_io_error(&error) == Some(Errno::IO) => {
             Err(unreadable(&error))
         }
-        Err(error) => return Looked::Later(error),
+        Err(error) => return FileVerdict::Later(error),
     };
     let mut looked = match read {
         Ok((bytes, modified)) => judge(name, bytes, modified, waited),
-        Err(_) if !path.exists() && !path.is_symlink() => Looked::Gone,
+        Err(_) if !path.exists() && !path.is_symlink() => FileVerdict::Gone,
         Err(diagnostic) => {
             // The file has no readable text, so the finding itself identifies it.
             let hash = format!("{}: {}", diagnostic.code.id(), diagnostic.message);
@@ -62,33 +61,38 @@ pub(super) fn look(path: &Path, waited: bool, tried: bool, begun: &TurnStarts) -
                 diagnostics: vec![diagnostic],
             };
             let modified = DateTime::UNIX_EPOCH.fixed_offset();
-            Looked::Bad(rejected(name, hash, Vec::new(), modified, why))
+            FileVerdict::Bad(rejected(name, hash, Vec::new(), modified, why))
         }
     };
     match &mut looked {
-        Looked::Message(arrived) if arrived.envelope.from.is_core() => {}
-        Looked::Message(arrived) => {
+        FileVerdict::Message(arrived) if arrived.envelope.from.is_core() => {}
+        FileVerdict::Message(arrived) => {
             let from = &arrived.envelope.from;
             arrived.turn = written(path).and_then(|time| begun.turn_at(from, time));
         }
-        Looked::Bad(rejected) => {
+        FileVerdict::Bad(rejected) => {
             if let (Some(unsigned), Some(time)) = (&mut rejected.unsigned, written(path)) {
                 unsigned.turns = begun.turns_at(time);
             }
         }
-        Looked::Incomplete | Looked::Gone | Looked::Later(_) => {}
+        FileVerdict::Incomplete | FileVerdict::Gone | FileVerdict::Later(_) => {}
     }
     looked
 }
 
-fn judge(name: String, bytes: Vec<u8>, modified: DateTime<FixedOffset>, waited: bool) -> Looked {
+fn judge(
+    name: String,
+    bytes: Vec<u8>,
+    modified: DateTime<FixedOffset>,
+    waited: bool,
+) -> FileVerdict {
     let origin = Origin { name, modified };
     match parse(&bytes, &origin) {
-        Parsed::Message(read) => Looked::Message(arrived(origin.name, &bytes, *read)),
-        Parsed::Incomplete(_) if !waited => Looked::Incomplete,
+        Parsed::Message(read) => FileVerdict::Message(arrived(origin.name, &bytes, *read)),
+        Parsed::Incomplete(_) if !waited => FileVerdict::Incomplete,
         Parsed::Incomplete(why) | Parsed::Rejected(why) => {
             let hash = hash_of(&bytes);
-            Looked::Bad(rejected(origin.name, hash, bytes, modified, why))
+            FileVerdict::Bad(rejected(origin.name, hash, bytes, modified, why))
         }
     }
 }

@@ -8,7 +8,7 @@ pub(super) type StampByName = HashMap<u64, u64>;
 
 /// How many folders are remembered. While the real folder is away, tx makes another one for each of
 /// its own messages, and somebody may remove that again.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// The files that were taken from the current folder and from those before it.
 pub(super) struct TakenFiles {
@@ -42,7 +42,7 @@ impl TakenFiles {
             inode: Some(inode),
             files: StampByName::new(),
         }));
-        self.folders.truncate(MOST);
+        self.folders.truncate(MAX);
     }
 
     /// Replace the list of taken files of the current folder.
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!((seen.stamp_of(1), seen.stamp_of(2)), (Some(10), None));
         seen.enter(8);
         assert_eq!(seen.stamp_of(2), Some(20));
-        for other in 100..100 + MOST as u64 {
+        for other in 100..100 + MAX as u64 {
             seen.enter(other);
         }
         seen.enter(8);

@@ -71,7 +71,7 @@ pub fn command_for(request: &Request, store: &Store) -> Result<Command, Refusal>
         }
         Request::Stop { .. } | Request::Reload | Request::Follow | Request::Hook { .. } => {
             Err(Refusal {
-                why: "this is no order for the engine".into(),
+                why: "this is not a command for the engine".into(),
                 hint: "the daemon itself sees to it".into(),
             })
         }

@@ -53,7 +53,7 @@ pub fn stop_listening(project: &Project) -> io::Result<()> {
     match fs::symlink_metadata(&path) {
         Ok(found) if found.file_type().is_socket() => fs::remove_file(&path),
         Ok(_) => {
-            let what = format!("{} is no socket: move it away", path.display());
+            let what = format!("{} is not a socket: move it away", path.display());
             Err(io::Error::new(io::ErrorKind::AlreadyExists, what))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -150,7 +150,7 @@ async fn attend(
                 _ = from.fill_buf() => return,
             },
             Err(error) => Reply::Refused {
-                why: format!("this is no request: {error}"),
+                why: format!("this is not a request: {error}"),
                 hint: "use the verbs of tx, of the same version as the daemon".into(),
             },
         };

@@ -168,7 +168,7 @@ async fn nobody_holds_anything_up() {
             rubbish.shutdown(std::net::Shutdown::Write).unwrap();
             let mut told = String::new();
             rubbish.read_to_string(&mut told).unwrap();
-            assert_eq!(told.matches("this is no request").count(), 3, "{told}");
+            assert_eq!(told.matches("this is not a request").count(), 3, "{told}");
             // One never ends its line, and is shown the door.
             let mut long = connect();
             let _ = long.write_all(&vec![b'x'; super::LINE + 2]);

@@ -4,13 +4,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::attempt::Attempt;
-use super::super::blocking::run_blocking;
-use super::super::launch_spec::LaunchSpec;
-use super::super::test_settings;
 use super::checks::{file_has_changed, fill_variables, is_on_branch};
-use super::program::{Limits, OutputPart, run_program};
+use super::program::{GIT_JOB, OutputPart, ProgramLimits, run_program};
 use super::{Batch, JobInput, folders};
+use crate::daemon::attempt::Attempt;
+use crate::daemon::blocking::run_blocking;
+use crate::daemon::launch_spec::LaunchSpec;
+use crate::daemon::test_settings;
 use crate::engine::{Event, Job, JobEnd, JobResult};
 use crate::format::gather::{GatheredResult, gather};
 use crate::model::{Gather, Mode};
@@ -89,7 +89,7 @@ impl JobRunner<'_> {
                     false => program.run,
                 };
                 let spec = self.launch_spec(argv, self.folder, Some(Vec::new()));
-                let limits = Limits {
+                let limits = ProgramLimits {
                     time: program.timeout,
                     output: OutputPart::GateEnd,
                 };
@@ -98,7 +98,7 @@ impl JobRunner<'_> {
             Job::Script { text, timeout } => {
                 let argv = vec!["bash".into(), "-c".into(), text];
                 let spec = self.launch_spec(argv, self.folder, None);
-                let limits = Limits {
+                let limits = ProgramLimits {
                     time: test_settings::script(timeout),
                     output: OutputPart::ScriptBeginning,
                 };
@@ -119,9 +119,12 @@ impl JobRunner<'_> {
             }
             Job::Git(_) => {
                 // A separate process runs git, and finishes if the daemon is killed.
-                let argv = vec![self.tx.to_owned(), "git-job".into()];
-                let spec = self.launch_spec(argv, self.root, None);
-                let limits = Limits {
+                let argv = vec![self.tx.to_owned(), GIT_JOB.into()];
+                let spec = LaunchSpec {
+                    runtime: GIT_JOB.into(),
+                    ..self.launch_spec(argv, self.root, None)
+                };
+                let limits = ProgramLimits {
                     time: Job::GIT_TIME,
                     output: OutputPart::ScriptBeginning,
                 };

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::super::attempt::Attempt;
+use crate::daemon::attempt::Attempt;
 use crate::engine::JobOwner;
 
 /// The folder of all jobs. A mesh cannot have this name.
@@ -34,7 +34,8 @@ pub(super) fn attempts(run: &Path) -> Vec<Attempt> {
     attempts_below(&run.join(JOBS))
 }
 
-fn attempts_below(folder: &Path) -> Vec<Attempt> {
+/// Every program below a folder.
+pub(super) fn attempts_below(folder: &Path) -> Vec<Attempt> {
     let attempt = Attempt::at(folder);
     if attempt.has_launch_spec() {
         return vec![attempt];
@@ -58,12 +59,19 @@ pub(super) fn remove_all(run: &Path) -> io::Result<()> {
 /// Remove the folders of batches that are older than the last few before `job`. A folder that
 /// cannot be removed only takes up room.
 pub(super) fn remove_old_batches(owner: &Path, job: u32) {
-    for entry in fs::read_dir(owner).into_iter().flatten().flatten() {
-        let number = entry.file_name().to_string_lossy().parse::<u32>();
-        if number.is_ok_and(|number| number.saturating_add(KEPT_BATCHES) < job) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
+    let is_old = |number: &u32| number.saturating_add(KEPT_BATCHES) < job;
+    for number in batches(owner).into_iter().filter(is_old) {
+        let _ = fs::remove_dir_all(owner.join(number.to_string()));
     }
+}
+
+/// The numbers of the batches of an owner that have folders.
+pub(super) fn batches(owner: &Path) -> Vec<u32> {
+    let entries = fs::read_dir(owner).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name());
+    names
+        .filter_map(|name| name.to_string_lossy().parse().ok())
+        .collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //!
 //! A program runs under the same wrapper as a turn, in a folder of its own. After a crash the
 //! record in that folder tells how the program ended, or its lock tells that it still runs. If
-//! neither is there, the program runs again. It never runs twice at once.
+//! neither is there, the program runs again. It never runs twice at once: the batches of one owner
+//! run one after the other, and a batch that is no longer wanted is ended before the next begins.
 //!
 //! This file starts and ends batches. [`batch`] runs the jobs of one batch in order, [`program`]
 //! runs a program, [`checks`] looks at files and commits, and [`folders`] knows where everything
@@ -14,24 +15,21 @@ mod checks;
 mod folders;
 mod program;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::sync::{Mutex, mpsc};
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::Input;
 use super::attempt::{Attempt, AttemptState};
 use super::blocking::run_blocking;
-use super::signals::kill_all;
+use super::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{Job, JobOwner};
-
-/// How long a killed program may take to disappear.
-const KILL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often tx looks whether a killed program is gone.
-const KILL_POLL: Duration = Duration::from_millis(20);
+use program::end_earlier_run;
 
 /// Jobs with everything that is needed to run them.
 pub(super) struct Batch {
@@ -68,8 +66,10 @@ pub(super) struct Jobs {
     /// The path of the tx program.
     program: String,
     inputs: mpsc::Sender<Input>,
-    running: HashSet<(JobOwner, u32)>,
+    running: HashMap<(JobOwner, u32), AbortHandle>,
     tasks: JoinSet<(JobOwner, u32)>,
+    /// Held by the batch of an owner that runs. The owner's other batches wait for it.
+    turns: HashMap<JobOwner, Arc<Mutex<()>>>,
 }
 
 impl Jobs {
@@ -78,31 +78,54 @@ impl Jobs {
             run,
             program,
             inputs,
-            running: HashSet::new(),
+            running: HashMap::new(),
             tasks: JoinSet::new(),
+            turns: HashMap::new(),
         }
     }
 
-    /// Run a batch, unless it is already running.
-    pub(super) fn start(&mut self, batch: Batch) {
+    /// Run a batch, unless it is already running. `is_wanted` says of each batch of the same owner
+    /// whether its results are still wanted; the others are ended first.
+    pub(super) fn start(&mut self, batch: Batch, is_wanted: impl Fn(u32) -> bool) {
         while let Some(ended) = self.tasks.try_join_next() {
             match ended {
                 Ok(id) => drop(self.running.remove(&id)),
+                Err(error) if error.is_cancelled() => {}
                 Err(error) => tracing::error!(%error, "the task of a job failed"),
             }
         }
-        let id = (batch.owner.clone(), batch.job);
-        if !self.running.insert(id.clone()) {
+        self.turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        let (owner, job) = (batch.owner.clone(), batch.job);
+        self.running.retain(|(of, number), task| {
+            let is_unwanted = *of == owner && !is_wanted(*number);
+            if is_unwanted {
+                tracing::info!(?owner, job = number, "job no longer wanted");
+                task.abort();
+            }
+            !is_unwanted
+        });
+        let id = (owner.clone(), job);
+        if !is_wanted(job) || self.running.contains_key(&id) {
             return;
         }
         let (inputs, program) = (self.inputs.clone(), self.program.clone());
-        let folder = folders::of_owner(&self.run, &batch.owner);
-        self.tasks.spawn(async move {
+        let folder = folders::of_owner(&self.run, &owner);
+        let known = folders::batches(&folder).into_iter();
+        let kept: Vec<u32> = known
+            .filter(|number| is_wanted(*number))
+            .chain([job])
+            .collect();
+        let turn = self.turns.entry(owner).or_default().clone();
+        let key = id.clone();
+        let task = self.tasks.spawn(async move {
+            let _turn = turn.lock().await;
+            end_other_batches(&folder, &kept).await;
             let finished = batch::run(&folder, &program, batch).await;
             // If the loop has ended, nobody reads the result. The next start finds the records.
             let _ = inputs.send(Input::Event(finished)).await;
             id
         });
+        self.running.insert(key, task);
     }
 
     /// End all jobs because tx ends. The next start runs them again.
@@ -110,6 +133,19 @@ impl Jobs {
         self.tasks.shutdown().await;
         let run = self.run.clone();
         run_blocking(move || end_all_in(&run)).await;
+    }
+}
+
+/// End what runs of an owner's batches, except those with these numbers. A program that has not
+/// begun never will. A git job may finish: half of it helps nobody.
+async fn end_other_batches(owner: &Path, kept: &[u32]) {
+    let others = folders::batches(owner).into_iter();
+    for number in others.filter(|number| !kept.contains(number)) {
+        for attempt in folders::attempts_below(&owner.join(number.to_string())) {
+            if let Err(error) = end_earlier_run(&attempt).await {
+                tracing::warn!(%error, "what an old job left cannot be read");
+            }
+        }
     }
 }
 

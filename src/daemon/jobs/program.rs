@@ -11,13 +11,12 @@ use rustix::process::Pid;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-use super::super::attempt::{Attempt, AttemptState, Ended};
-use super::super::blocking::run_blocking;
-use super::super::launch_spec::LaunchSpec;
-use super::super::platform::gone;
-use super::super::signals::kill_all;
-use super::{KILL_POLL, KILL_TIMEOUT};
-use crate::engine::{JobEnd, JobResult, ProcessExit};
+use crate::daemon::attempt::{Attempt, AttemptState, Ended};
+use crate::daemon::blocking::run_blocking;
+use crate::daemon::launch_spec::LaunchSpec;
+use crate::daemon::platform::gone;
+use crate::daemon::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
+use crate::engine::{Job, JobEnd, JobResult, ProcessExit};
 use crate::model::Seconds;
 
 /// How many bytes of a script's output are reported.
@@ -25,9 +24,12 @@ const MAX_SCRIPT_OUTPUT: usize = 64 * 1024;
 /// How many bytes of a gate's output are reported.
 const MAX_GATE_OUTPUT: usize = 8 * 1024;
 
+/// The command of tx that runs git, and the runtime in the launch spec of such a job.
+pub(super) const GIT_JOB: &str = "git-job";
+
 /// The limits of a program.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct ProgramLimits {
     pub(super) time: Seconds,
     pub(super) output: OutputPart,
 }
@@ -48,7 +50,7 @@ pub(super) async fn run_program(
     tx: &str,
     spec: LaunchSpec,
     stdin: String,
-    limits: Limits,
+    limits: ProgramLimits,
 ) -> JobResult {
     let time = Duration::from_secs(limits.time.0);
     let earlier = attempt.clone();
@@ -62,7 +64,10 @@ pub(super) async fn run_program(
         EarlierRun::None => {
             let prepared = attempt.clone();
             let prepare = run_blocking(move || {
-                kill_all(&prepared.remains());
+                // Looking for processes takes longer than a small program.
+                if prepared.folder().exists() {
+                    kill_all(&prepared.remains());
+                }
                 prepared.make()?;
                 prepared.prepare(&spec, &stdin)
             });
@@ -116,6 +121,29 @@ fn earlier_run(attempt: &Attempt) -> io::Result<EarlierRun> {
         | AttemptState::Vanished
         | AttemptState::Ended(_) => EarlierRun::None,
     })
+}
+
+/// End a program that an earlier life of the daemon, or a batch that is no longer wanted, has
+/// left running. Wait for a git job instead.
+pub(super) async fn end_earlier_run(attempt: &Attempt) -> io::Result<()> {
+    let earlier = attempt.clone();
+    let (earlier, is_git) = run_blocking(move || {
+        let run = earlier_run(&earlier)?;
+        let is_git = match run {
+            EarlierRun::Running(_) => earlier.launch_spec()?.runtime == GIT_JOB,
+            EarlierRun::None | EarlierRun::Ended => false,
+        };
+        io::Result::Ok((run, is_git))
+    })
+    .await?;
+    let EarlierRun::Running(pid) = earlier else {
+        return Ok(());
+    };
+    let time = Duration::from_secs(Job::GIT_TIME.0);
+    if !is_git || timeout(time, gone(pid)).await.is_err() {
+        kill(attempt).await;
+    }
+    Ok(())
 }
 
 async fn run_wrapper(attempt: &Attempt, tx: &str) -> io::Result<()> {

@@ -18,7 +18,7 @@ use tokio::io::unix::AsyncFd;
 use super::FileEvent;
 
 /// How long a file has to be unchanged if its close was not seen.
-pub(in crate::daemon) const STANDS: Duration = Duration::from_millis(500);
+pub(in crate::daemon) const SETTLE_TIME: Duration = Duration::from_millis(500);
 /// How often a process is checked if there is no pidfd.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -75,7 +75,7 @@ pub(in crate::daemon) fn session_of(pid: Pid) -> Option<Pid> {
 }
 
 /// The process group in the foreground of the terminal of a process.
-pub(in crate::daemon) fn at_terminal_of(pid: Pid) -> Option<Pid> {
+pub(in crate::daemon) fn foreground_group_of(pid: Pid) -> Option<Pid> {
     stat(pid, 5)
 }
 

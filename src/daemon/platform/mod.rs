@@ -10,8 +10,8 @@
 mod linux;
 #[cfg(all(target_os = "linux", not(feature = "portable")))]
 pub(super) use linux::{
-    STANDS, all_processes, at_terminal_of, environment_of, exists, file_event, gone, is_dead,
-    lock_holder, open_files, parent_of, path_of, processes_with, program_of, session_of,
+    SETTLE_TIME, all_processes, environment_of, exists, file_event, foreground_group_of, gone,
+    is_dead, lock_holder, open_files, parent_of, path_of, processes_with, program_of, session_of,
     this_program, tie_to_parent,
 };
 
@@ -19,8 +19,8 @@ pub(super) use linux::{
 mod portable;
 #[cfg(any(not(target_os = "linux"), feature = "portable"))]
 pub(super) use portable::{
-    STANDS, all_processes, at_terminal_of, environment_of, exists, file_event, gone, is_dead,
-    lock_holder, open_files, parent_of, path_of, processes_with, program_of, session_of,
+    SETTLE_TIME, all_processes, environment_of, exists, file_event, foreground_group_of, gone,
+    is_dead, lock_holder, open_files, parent_of, path_of, processes_with, program_of, session_of,
     this_program, tie_to_parent,
 };
 

@@ -16,7 +16,7 @@ use sysinfo::{ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, System, Upda
 use super::FileEvent;
 
 /// How long a file has to be unchanged before it is taken.
-pub(in crate::daemon) const STANDS: Duration = Duration::from_millis(100);
+pub(in crate::daemon) const SETTLE_TIME: Duration = Duration::from_millis(100);
 /// How often a process is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -66,7 +66,7 @@ pub(in crate::daemon) fn session_of(pid: Pid) -> Option<Pid> {
 }
 
 /// The process group in the foreground of the terminal of a process.
-pub(in crate::daemon) fn at_terminal_of(pid: Pid) -> Option<Pid> {
+pub(in crate::daemon) fn foreground_group_of(pid: Pid) -> Option<Pid> {
     let told = told_by("ps", ["-o", "tpgid=", "-p", &pid.to_string()])?;
     // -1 means no process.
     Pid::from_raw(told.trim().parse::<i32>().ok()?.max(0))

@@ -10,8 +10,8 @@ use std::time::Duration;
 use rustix::process::{Pid, getpid};
 
 use super::{
-    all_processes, at_terminal_of, environment_of, exists, gone, is_dead, lock_holder, open_files,
-    parent_of, processes_with, program_of, session_of,
+    all_processes, environment_of, exists, foreground_group_of, gone, is_dead, lock_holder,
+    open_files, parent_of, processes_with, program_of, session_of,
 };
 use crate::daemon::signals::of_session;
 
@@ -52,7 +52,7 @@ fn a_process_is_known_by_its_session_parent_environment_and_program() {
     assert_eq!(session_of(pid), Some(pid));
     assert_eq!(parent_of(pid), Some(getpid()));
     assert_eq!(of_session(pid), [pid]);
-    assert_eq!(at_terminal_of(pid), None, "it has no terminal");
+    assert_eq!(foreground_group_of(pid), None, "it has no terminal");
     assert!(environment_of(pid).contains(&OsString::from("TX_LEADER=yes")));
     let shell = Path::new("/bin/sh").canonicalize().unwrap();
     assert_eq!(program_of(pid), Some(shell));

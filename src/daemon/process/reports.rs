@@ -7,7 +7,7 @@ use crate::model::Mode;
 use crate::pane::Report;
 
 /// How many characters of an agent's last message are kept.
-const MOST_SAID: usize = 1_000;
+const MAX_SAID: usize = 1_000;
 
 impl Process {
     /// Report its usage before the end of the turn. A program that stays writes a transcript; one
@@ -34,7 +34,7 @@ impl Process {
             .take()
             .filter(|said| !said.trim().is_empty())
         {
-            let text: String = said.trim().chars().take(MOST_SAID).collect();
+            let text: String = said.trim().chars().take(MAX_SAID).collect();
             let pane = self.pane.clone();
             let event = Event::PaneSaid { pane, text };
             let _ = self.world.inputs.send(Input::Event(event)).await;

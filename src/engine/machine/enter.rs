@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::change::{StateChange, kind_in_stage};
+use super::change::StateChange;
 use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase};
 use crate::engine::event::Timer;
 use crate::engine::fanout::{BlockPhase, BlockRules, FanOut, MemberProgress};
@@ -454,5 +454,18 @@ fn in_words(from: Option<&StateName>, to: &StateName, reason: &str) -> String {
     match from {
         Some(from) => format!("{from} → {to}: {reason}"),
         None => format!("begin → {to}"),
+    }
+}
+
+/// What a message is to the agent of a stage.
+fn kind_in_stage(kind: Kind) -> Kind {
+    match kind {
+        Kind::TaskComplete => Kind::TaskComplete,
+        Kind::Task
+        | Kind::Ask
+        | Kind::AskHuman
+        | Kind::AskResponse
+        | Kind::Update
+        | Kind::Lifecycle => Kind::Task,
     }
 }

@@ -1,6 +1,7 @@
 //! The jobs of a machine: run, told of, repeated when they cannot tell.
 
-use super::change::{StateChange, gate_job, gate_name};
+use super::change::StateChange;
+use super::state_jobs::{gate_job, gate_name};
 use super::{Machine, MachineId, MachinePhase};
 use crate::engine::effect::Effect;
 use crate::engine::event::Timer;

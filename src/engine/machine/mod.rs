@@ -7,14 +7,18 @@
 
 mod begin;
 mod change;
+mod change_values;
 mod enter;
 mod jobs;
 mod judged;
 mod leave;
+mod next_state;
+mod outcome_facts;
 mod parked;
 mod plan;
 mod promises;
 mod shown;
+mod state_jobs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -33,12 +37,12 @@ pub use shown::{MachineMember, MachineStatus, StageFacts};
 #[serde(transparent)]
 pub(super) struct Machines(BTreeMap<MessageNo, BTreeMap<Name, Machine>>);
 
-/// Which machine.
+/// What tells one machine from all others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MachineId {
     /// The message that began it.
     pub begun: MessageNo,
-    /// Its mesh.
+    /// The mesh that it is a workflow of: one message may begin a machine in each of several.
     pub mesh: Name,
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::play::{Play, from, mesh, who};
 use crate::engine::{Effect, Event, Job, JobEnd, JobOwner, JobResult, Phase, Step, Timer};
-use crate::model::GateVerdict;
+use crate::model::{GateVerdict, Kind};
 
 const JUDGE: &str = "quality:\n  evaluator: judge\n  checklist: [it works]\n";
 
@@ -165,6 +165,23 @@ fn a_gate_that_crashes_is_run_again_alone_and_then_blocks_unless_it_may_pass() {
 }
 
 #[test]
+fn gates_that_a_reload_takes_away_while_they_cannot_tell_keep_nothing() {
+    for is_late in [false, true] {
+        let mut play = working("quality: {command: {name: x, run: [x]}}\n");
+        if is_late {
+            play.park("dev/a");
+            play.drop(from("dev/a").id("o").status("complete"));
+        } else {
+            outcome(&mut play, "o", json!({}));
+        }
+        play.load(&mesh("dev", &["a", "judge"], ""), false);
+        ran(&mut play, &[JobResult::failed("x crashed".into())]);
+        assert_eq!(play.step("t", "dev/a"), Step::Finished, "late: {is_late}");
+        assert_eq!(play.step("o", "core/core"), Step::Finished);
+    }
+}
+
+#[test]
 fn a_late_outcome_passes_the_gates_like_any_other() {
     let mut play = working("quality: {command: {name: x, run: [x]}}\n");
     play.park("dev/a");
@@ -262,6 +279,25 @@ fn an_evaluator_without_a_verdict_is_reminded_once_then_its_gate_cannot_tell() {
         "{}",
         play.told("core")
     );
+    play.all_over();
+}
+
+#[test]
+fn an_evaluator_that_is_blocked_reaches_the_human_whatever_its_table_says() {
+    let more = format!(
+        "{JUDGE}routing: {{judge: {{blocked: {{a: ask it}}, complete: {{core: done}}}}}}\n"
+    );
+    let mut play = working(&more);
+    outcome(&mut play, "o", json!({}));
+    play.take_up("dev/judge");
+    play.drop(from("dev/judge").id("help").status("blocked"));
+    play.idle("dev/judge");
+    assert_eq!(play.kind("help", "core/core"), Kind::AskHuman);
+    assert_eq!(play.is("dev/judge"), Phase::AwaitingHuman);
+    play.drop(from("core/core").to("dev/judge").id("r").reply("help"));
+    play.take_up("dev/judge");
+    verdict(&mut play, "v", json!({"verdict": "pass"}));
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
     play.all_over();
 }
 

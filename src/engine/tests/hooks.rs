@@ -127,6 +127,59 @@ fn a_failing_pre_is_a_failed_start_and_says_why() {
 }
 
 #[test]
+fn work_that_is_done_while_it_is_prepared_again_is_finished_and_not_queued_again() {
+    let mut play = play(WORKTREE);
+    play.task("dev/a", "t");
+    ran(&mut play, &[done()]);
+    play.die("dev/a");
+    play.until(|timer| matches!(timer, Timer::State(_)));
+    assert_eq!(play.is("dev/a"), Phase::Checking);
+    // It had its work after all, and what it wrote is noticed now.
+    play.drop(from("dev/a").id("o").status("complete").reply("t"));
+    ran(&mut play, &[done()]);
+    assert_eq!(
+        play.ladder("t", "dev/a"),
+        "accepted queued queued leased finished"
+    );
+    assert_eq!(play.step("o", "core/core"), Step::Finished);
+    play.all_over();
+}
+
+#[test]
+fn work_whose_start_failed_is_not_queued_again_when_it_is_prepared_again() {
+    let mut play = play(WORKTREE);
+    play.task("dev/a", "t");
+    ran(&mut play, &[done()]);
+    play.die("dev/a");
+    play.until(|timer| matches!(timer, Timer::State(_)));
+    ran(&mut play, &[done()]);
+    let ladder = play.ladder("t", "dev/a");
+    assert_eq!(ladder, "accepted queued queued leased leased");
+}
+
+#[test]
+fn a_pre_that_a_reload_brings_does_not_run_in_the_middle_of_work() {
+    let mut play = play("");
+    play.task("dev/a", "t");
+    play.take_up("dev/a");
+    play.load(
+        &mesh(
+            "dev",
+            &["a", "b"],
+            "lifecycle: {pre: ['command:note it']}\n",
+        ),
+        false,
+    );
+    play.idle("dev/a");
+    assert_eq!(play.is("dev/a"), Phase::Starting, "it is reminded at once");
+    assert!(all_asked(&play).is_empty());
+    play.take_up("dev/a");
+    play.finish("dev/a", "o");
+    play.task("dev/a", "t2");
+    assert_eq!(asked(&play).jobs.len(), 1, "the next run has it");
+}
+
+#[test]
 fn a_start_that_fails_has_its_worktree_made_again() {
     let mut play = play(WORKTREE);
     play.task("dev/a", "t");
@@ -302,7 +355,9 @@ fn a_worktree_is_taken_away_when_nobody_is_in_it_any_more() {
     // Meanwhile nothing new begins in this mesh.
     play.task("dev/b", "t2");
     assert_eq!(play.is("dev/b"), Phase::Idle);
+    let before = all_asked(&play).len();
     play.restart(&[]);
+    assert_eq!(all_asked(&play).len(), before + 1, "it is asked for again");
     assert_eq!(asked(&play).owner, JobOwner::Run(run));
     ran(&mut play, &[code(0, "refs/tx/kept/t-123\n")]);
     assert!(core_was_told(

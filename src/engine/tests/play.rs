@@ -23,6 +23,7 @@ pub(super) enum Verdict {
 }
 
 /// The stage.
+#[derive(Clone)]
 pub(super) struct Play {
     pub(super) state: State,
     pub(super) at: i64,

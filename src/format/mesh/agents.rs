@@ -23,7 +23,7 @@ pub(super) fn agents(
     let raw = raw.unwrap_or_default();
     let mut agents = IndexMap::new();
     for (index, raw) in raw.into_iter().enumerate() {
-        // What was wrong with an item that is nothing now was said already.
+        // A list item that could not be read was already reported.
         let Some(raw) = raw else {
             continue;
         };
@@ -94,7 +94,7 @@ fn agent(
     }
     let runtime = match raw.runtime {
         Some(runtime) => runtime.0,
-        // A program to run and no runtime named: the program is the agent.
+        // A program without a runtime: the program is the agent.
         None if !run.is_empty() => "command".into(),
         None => runtimes.preferred().into(),
     };
@@ -130,8 +130,8 @@ fn agent(
     }
 }
 
-/// A path has the ending of a text, or a slash and no white space; anything else, such as
-/// the one word `Greet.`, is the prompt itself.
+/// Whether a prompt is a path or the text itself. A path ends in `.md` or `.txt`, or has a slash
+/// and no white space. Anything else, such as the word `Greet.`, is the prompt.
 fn prompt_kind(prompt: String) -> Prompt {
     let line = prompt.trim();
     let is_path = !line.contains('\n')

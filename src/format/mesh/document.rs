@@ -1,4 +1,4 @@
-//! A mesh config's text, its values, and where each stands.
+//! The text of a mesh config, its values, and where each one is.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -11,12 +11,12 @@ use crate::format::findings::{Findings, path_name};
 use crate::format::yaml::{PathSegment, Places};
 use crate::model::{Address, Code, did_you_mean};
 
-/// The text under examination and what was found in it so far.
+/// The text and the findings so far.
 pub(super) struct Document<'a> {
     text: &'a str,
     places: OnceCell<Places>,
     pub(super) findings: Findings<'a>,
-    /// Routes into other meshes, to be looked up where those are known.
+    /// Routes into other meshes. The caller looks them up.
     pub(super) elsewhere: Vec<(Address, Range<usize>)>,
     /// Names in fields that are not obeyed, or have no effect as they are.
     pub(super) mentioned: HashSet<String>,
@@ -39,7 +39,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Something about the value at a path.
+    /// Report a finding about the value at a path.
     pub(super) fn about_value(
         &mut self,
         code: Code,
@@ -51,7 +51,7 @@ impl<'a> Document<'a> {
         self.findings.say(code, span, message, hint);
     }
 
-    /// Something about the key at a path.
+    /// Report a finding about the key at a path.
     pub(super) fn about_key(
         &mut self,
         code: Code,
@@ -63,7 +63,7 @@ impl<'a> Document<'a> {
         self.findings.say(code, span, message, hint);
     }
 
-    /// Where a target stands: it is a key in a map with reasons, a value elsewhere.
+    /// The span of a target: a key in a map with reasons, a value elsewhere.
     pub(super) fn target_span(&self, path: &[PathSegment], target: &str) -> Range<usize> {
         match path.last() {
             Some(PathSegment::Key(key)) if key == target => self.places().key(path),
@@ -82,12 +82,12 @@ impl<'a> Document<'a> {
         self.elsewhere.push((address.clone(), span));
     }
 
-    /// Does the config have this field?
+    /// Whether the config has this field.
     pub(super) fn has(&self, field: &str) -> bool {
         self.has_at(&at![field])
     }
 
-    /// Does the config have something at this path?
+    /// Whether the config has a value at this path.
     pub(super) fn has_at(&self, path: &[PathSegment]) -> bool {
         self.places().knows(path)
     }
@@ -96,7 +96,7 @@ impl<'a> Document<'a> {
         self.places.get_or_init(|| Places::of(self.text))
     }
 
-    /// The raw config, without what does not fit. One wrong field costs itself alone.
+    /// The raw config, without the values that do not fit. A wrong field costs only itself.
     pub(super) fn raw(&mut self, mut value: Value) -> RawMesh {
         loop {
             let mut unknown = Vec::new();
@@ -126,9 +126,12 @@ impl<'a> Document<'a> {
         let name = path_name(path);
         let (message, hint) = match error.split_once(", expected ") {
             Some((found, expected)) => {
-                let expected = in_our_words(expected);
+                let expected = without_rust_types(expected);
                 (
-                    format!("{name}: expected {expected}, found {}", in_our_words(found)),
+                    format!(
+                        "{name}: expected {expected}, found {}",
+                        without_rust_types(found)
+                    ),
                     format!("write {expected}; until then it is left out"),
                 )
             }
@@ -157,7 +160,7 @@ impl<'a> Document<'a> {
                 "`tx mesh schema` lists the fields".into()
             }),
         };
-        let message = format!("`{}` is no field that tx knows", path_name(path));
+        let message = format!("`{}` is not a field that tx knows", path_name(path));
         self.about_key(Code::UnknownField, path, message, hint);
     }
 
@@ -199,8 +202,8 @@ impl From<usize> for PathSegment {
     }
 }
 
-/// What serde says, without its types.
-fn in_our_words(text: &str) -> String {
+/// serde's message, without Rust types.
+fn without_rust_types(text: &str) -> String {
     let text = ["invalid type: ", "invalid value: ", "unknown variant "]
         .iter()
         .fold(text, |text, prefix| {
@@ -237,10 +240,10 @@ fn mention(value: Option<&Value>, texts: &mut HashSet<String>) {
     }
 }
 
-/// A setting that asks for nothing cannot look as if it worked.
+/// Whether a setting has an effect. One without is not reported as ignored.
 fn asks_for_something(pattern: &str, value: &Value) -> bool {
     match value {
-        // The one that is on by default.
+        // This setting is on by default.
         Value::Bool(on) if pattern == "load_claude_md" => !on,
         Value::Null | Value::Bool(false) => false,
         Value::Array(items) => !items.is_empty(),
@@ -311,8 +314,8 @@ fn steps_to(path: &serde_path_to_error::Path) -> Vec<PathSegment> {
         .collect()
 }
 
-/// Leave out what is wrong: an item of a list becomes nothing, so that the others
-/// keep their index; else the innermost field goes. False if nothing could go.
+/// Remove a wrong value. An item of a list becomes null, so that the others keep their index;
+/// otherwise the innermost field is removed. False if nothing could be removed.
 fn leave_out(value: &mut Value, path: &[PathSegment]) -> bool {
     let Some((last, above)) = path.split_last() else {
         return false;
@@ -327,7 +330,7 @@ fn leave_out(value: &mut Value, path: &[PathSegment]) -> bool {
             items[*index] = Value::Null;
             true
         }
-        // Nothing was no better there: the whole list goes.
+        // Null was wrong too: remove the whole list.
         (Some(_) | None, _) => leave_out(value, above),
     }
 }

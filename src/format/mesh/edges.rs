@@ -1,4 +1,4 @@
-//! The routing table and the blocks as a graph: every way that an outcome can go.
+//! The routing table and the blocks as a graph: every way that an outcome can take.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use crate::model::{
     Block, Join, Mesh, Name, Opener, Routing, RoutingMode, Row, StateKind, StateRules, Target,
 };
 
-/// One way that an outcome can go.
+/// One way that an outcome can take.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Edge<'m> {
     pub(super) from: &'m Name,
@@ -15,26 +15,25 @@ pub(super) struct Edge<'m> {
     pub(super) reason: &'m str,
 }
 
-/// Why an outcome goes that way.
+/// When an outcome takes this way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Label<'m> {
-    /// This outcome word.
+    /// With this outcome word.
     Word(&'m str),
-    /// Any word that is not listed.
+    /// With any word that is not listed.
     Default,
-    /// Any word.
+    /// With any word.
     Always,
-    /// To one of several that work side by side; with this word, or with any.
+    /// To a member of a fan-out; with this word, or with any.
     FanOut(Option<&'m str>),
-    /// All their results, to who gets them.
+    /// The results of all members, to the join.
     Join,
-    /// Nothing is listed, so it goes to core.
+    /// No row exists, so it goes to core.
     Unlisted,
 }
 
 impl Label<'_> {
-    /// Does an outcome that goes well take this way? `escalate` asks the human
-    /// where the table alone decides.
+    /// Whether a successful outcome takes this way. In dispatcher mode, `escalate` asks the human.
     pub(super) fn goes_on(self, mode: RoutingMode) -> bool {
         match self {
             Label::Word("escalate") => mode == RoutingMode::Agent,
@@ -50,7 +49,7 @@ impl Label<'_> {
     }
 }
 
-/// Every way that outcomes can go by blocks and table, the ones that are left unsaid too.
+/// Every way that outcomes can take by blocks and table, including the implicit ones.
 pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
     let Routing {
         mode,
@@ -93,8 +92,8 @@ pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
             }
         }
     }
-    // Who only works as a member or in a state leaves nothing unsaid: the join or the machine
-    // gets the outcome.
+    // An agent that only works as a member or in a state has no implicit way: its outcome goes to
+    // the join or the machine.
     let states = || {
         mesh.machine
             .iter()
@@ -125,7 +124,7 @@ struct Edges<'m> {
     all: Vec<Edge<'m>>,
     /// The agents that are members of a block.
     joined: HashSet<usize>,
-    /// The blocks that are in here, each with who opens it.
+    /// The blocks that were added, with the agent that opens each.
     opened: HashSet<(&'m Name, &'m str)>,
 }
 
@@ -173,7 +172,8 @@ pub(super) fn own_agent(mesh: &Mesh, target: &Target) -> Option<usize> {
     }
 }
 
-/// The block that an outcome of an agent opens. `None` as the word: one that no row lists.
+/// The block that an outcome of an agent opens. A word of `None` stands for any word that no row
+/// lists.
 pub(in crate::format) fn opened<'m>(
     mesh: &'m Mesh,
     from: &Name,
@@ -187,7 +187,7 @@ pub(in crate::format) fn opened<'m>(
                 agent == from && word == Some("complete") && !is_join
             }
             Opener::RowOfAll => lists_all(mesh, from, word, block),
-            // The row says so itself, or there is no outcome.
+            // The row itself opens it, or the machine does.
             Opener::AnyWord(_) | Opener::State(_) => false,
         })
     })

@@ -1,13 +1,13 @@
 //! Values of `set`, conditions of `when`, and paths of gates, as people write them.
 //!
-//! What can be computed without a shell becomes an expression; any other value is bash.
+//! A value that can be computed without a shell becomes an expression. Any other value is bash.
 
 use crate::model::{
     Arithmetic, Comparison, Condition, Expression, Operand, Operator, PathSource, PathStep,
     TextPart, VariableName,
 };
 
-/// What decides that a text is bash, if it stands outside of variables.
+/// The characters that make a text bash, outside of variables.
 const SHELL_SIGNS: [char; 8] = ['|', '&', ';', '<', '>', '(', ')', '`'];
 
 /// A value of `set`.
@@ -40,12 +40,12 @@ pub(super) fn expression(text: &str) -> Expression {
     if !parts.iter().any(is_shell) {
         return Expression::Text(parts);
     }
-    // The value is what a substitution prints, not a command of that name.
+    // The value is the output of a command substitution, not a command of that name.
     let whole = command.filter(|inner| brackets.is_none() && closes_at_its_end(inner));
     Expression::Script(script_text(whole.unwrap_or(text)))
 }
 
-/// The text of a script. Quotes that would keep a value from a script are made such that do not.
+/// The text of a script. Quotes that would keep a variable from being expanded are replaced.
 pub(super) fn script_text(text: &str) -> String {
     text.replace("'$rearmatter'", "\"$rearmatter\"")
         .replace("'$message'", "\"$message\"")
@@ -250,7 +250,7 @@ fn path_query(command: &str) -> Option<Expression> {
     })
 }
 
-/// What stands for an absent value: a quoted text, a number, or a flag.
+/// The default for an absent value: a quoted text, a number or a flag.
 fn literal(text: &str) -> Option<String> {
     match text {
         "null" | "empty" => Some(String::new()),
@@ -325,7 +325,7 @@ pub(super) fn condition(text: &str) -> Option<Condition> {
         ("<", Comparison::Less),
         (">", Comparison::Greater),
     ];
-    // The name comes first, so the first sign is the one that compares.
+    // The name comes first, so the first sign is the comparison.
     let at = text.find(['=', '!', '<', '>'])?;
     let (sign, comparison) = SIGNS
         .into_iter()

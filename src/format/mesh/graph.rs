@@ -1,4 +1,4 @@
-//! The routing table as a picture, and in words.
+//! The routing table as a drawing and in words.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -23,8 +23,8 @@ pub enum Drawing {
     Dot,
 }
 
-/// Draw a mesh: its machine, if it has one, and where outcomes go by blocks and table. With
-/// `only_states` the machine alone.
+/// Draw a mesh: its machine, and where outcomes go by blocks and table. With `only_states`, only
+/// the machine.
 pub fn draw(mesh: &Mesh, drawing: Drawing, only_states: bool) -> String {
     let table = TableDrawing::of(mesh, only_states);
     match drawing {
@@ -34,7 +34,7 @@ pub fn draw(mesh: &Mesh, drawing: Drawing, only_states: bool) -> String {
     }
 }
 
-/// What is drawn beside the machine.
+/// The part of the drawing that is not the machine.
 struct TableDrawing<'m> {
     /// The agents with a part of their own.
     agents: Vec<&'m Name>,
@@ -44,7 +44,7 @@ struct TableDrawing<'m> {
 }
 
 impl<'m> TableDrawing<'m> {
-    /// All of it; where there is a machine, what goes by the table after its end.
+    /// The whole table; if there is a machine, only what comes after its end.
     fn of(mesh: &'m Mesh, only_states: bool) -> Self {
         let mut ways = ways(mesh);
         let mut agents: Vec<&Name> = mesh.agents.keys().collect();
@@ -70,7 +70,7 @@ impl<'m> TableDrawing<'m> {
     }
 }
 
-/// Every agent's row in words: what it may say, and where that goes.
+/// The row of every agent in words: the outcome words, and where each goes.
 pub fn in_words(mesh: &Mesh) -> Vec<Vec<String>> {
     let own = by_agent(mesh);
     own.iter()
@@ -78,7 +78,7 @@ pub fn in_words(mesh: &Mesh) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// The states of a mesh's machine in words: who works there, and what leads on.
+/// The states of a mesh's machine in words: who works there, and the transitions.
 pub fn states_in_words(mesh: &Mesh) -> Vec<String> {
     let Some(machine) = &mesh.machine else {
         return Vec::new();
@@ -120,7 +120,7 @@ fn words(mesh: &Mesh, edge: &Edge) -> String {
     }
 }
 
-/// The ways of each agent, in the order of the agents.
+/// The edges of each agent, in the order of the agents.
 fn by_agent(mesh: &Mesh) -> Vec<Vec<Edge<'_>>> {
     let mut own = vec![Vec::new(); mesh.agents.len()];
     for way in ways(mesh) {
@@ -131,8 +131,7 @@ fn by_agent(mesh: &Mesh) -> Vec<Vec<Edge<'_>>> {
     own
 }
 
-/// The ways as people see them: the results of a fan-out go from its members to
-/// who gets them.
+/// The edges as people see them: the results of a fan-out go from its members to the join.
 fn ways(mesh: &Mesh) -> Vec<Edge<'_>> {
     let mut ways: Vec<Edge> = Vec::new();
     let mut fanned: HashMap<&Name, Vec<Target>> = HashMap::new();

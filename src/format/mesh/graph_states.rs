@@ -7,14 +7,14 @@ use crate::model::{
     Count, ExitRun, MachineRules, Members, Mesh, Name, StateKind, StateRules, Target,
 };
 
-/// A way from one state to the next, or out of the machine.
+/// A transition to another state or out of the machine.
 struct StateWay {
     from: usize,
     label: String,
     to: WayEnd,
 }
 
-/// Where a way leads.
+/// The target of a transition.
 enum WayEnd {
     State(usize),
     Unknown(String),

@@ -1,4 +1,4 @@
-//! The limits of a mesh, and whether they can be held.
+//! The limits of a mesh, and whether they can be enforced.
 
 use indexmap::IndexMap;
 
@@ -61,7 +61,7 @@ impl Scope<'_, '_, '_> {
     }
 }
 
-/// The limits of one agent that its own fields have too.
+/// The limits of one agent that its own fields can set too.
 #[derive(Default)]
 pub(super) struct OwnLimits {
     pub(super) max_messages: Option<u32>,
@@ -69,11 +69,11 @@ pub(super) struct OwnLimits {
 }
 
 impl Scope<'_, '_, '_> {
-    /// What the guardrails say of single agents, and of the calls of all of them.
+    /// The limits that the guardrails set for single agents and for all agents.
     pub(super) fn agent_limits(&mut self, raw: &mut RawGuardrails) -> IndexMap<Name, OwnLimits> {
         let mut limits: IndexMap<Name, OwnLimits> = IndexMap::new();
         for (name, own) in raw.agents.iter_mut().flatten() {
-            // An unknown one is said elsewhere.
+            // An unknown agent is reported elsewhere.
             if let Some(agent) = self.own_agent(name) {
                 let known = limits.entry(agent).or_default();
                 known.max_messages = own.max_messages.take().and_then(limit);
@@ -139,7 +139,7 @@ fn budget(tokens: Option<RawLimit>, cost: Option<RawAmount>) -> Budget {
     }
 }
 
-/// Say which agents nothing can be counted of, though a budget holds for them.
+/// Report agents that have a budget but do not report usage.
 pub(super) fn check_budgets(
     document: &mut Document,
     rails: &Guardrails,
@@ -182,7 +182,7 @@ pub(super) fn check_budgets(
     }
 }
 
-/// Say which agents cannot be told how often they may call the model, though the guardrails say it.
+/// Report agents whose runtime cannot limit model calls, although the guardrails do.
 pub(super) fn check_max_turns(
     document: &mut Document,
     agents: &IndexMap<Name, Agent>,
@@ -209,7 +209,7 @@ pub(super) fn check_max_turns(
     }
 }
 
-/// Where the guardrails have the turns of one agent.
+/// The path of one agent's turn limit in the guardrails.
 fn own_turns(name: &Name) -> [PathSegment; 4] {
     at!["guardrails", "agents", name.as_str(), "max_turns"]
 }

@@ -1,21 +1,19 @@
-//! `lifecycle` and `worktree`: what is done before and after work, in the shapes that people
-//! write. The gates among it are read with `quality`.
+//! `lifecycle` and `worktree`: hooks before and after work, in the shapes that people write. The
+//! gates among them are read with `quality`.
 
 use serde_json::Value;
 
 use super::document::{Document, at};
 use super::raw::RawLifecycle;
-use super::scalars::duration;
+use super::scalars::{COMMAND_TIME, duration};
 use super::shapes::FlagOrMap;
 use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
 use crate::model::{
-    Code, HookAction, Lifecycle, LifecycleHook, Program, Seconds, WORKTREES, Worktree, did_you_mean,
+    Code, HookAction, Lifecycle, LifecycleHook, Program, WORKTREES, Worktree, did_you_mean,
 };
 
-/// How long a command may take.
-const COMMAND_TIME: Seconds = Seconds(600);
-/// What a hook can be, besides gates.
+/// The hooks that are not gates.
 const BEFORE: [&str; 3] = ["worktree:create", "command:", "quality:preflight"];
 const AFTER: [&str; 4] = [
     "commit:auto",
@@ -24,7 +22,7 @@ const AFTER: [&str; 4] = [
     "command:",
 ];
 
-/// Where agents work, and what is done before and after.
+/// The worktree and the hooks of a mesh.
 pub(super) fn lifecycle(
     document: &mut Document,
     worktree: Option<FlagOrMap>,
@@ -109,18 +107,18 @@ fn of_field(document: &mut Document, raw: FlagOrMap) -> Option<Worktree> {
     Some(Worktree {
         path: match path.contains("{feature}") {
             true => path,
-            // Each feature has a folder of its own.
+            // Each feature needs its own folder.
             false => format!("{path}/{{feature}}"),
         },
     })
 }
 
-/// Is a path not one below the project?
+/// Whether a path leads out of the project.
 pub(super) fn leads_out(path: &str) -> bool {
     path.starts_with('/') || path.split('/').any(|part| part == "..")
 }
 
-/// One entry; `None` for a gate, and for what is not known.
+/// One entry; `None` for a gate or an unknown entry.
 fn hook(
     document: &mut Document,
     at: &[PathSegment],

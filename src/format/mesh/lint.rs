@@ -1,4 +1,4 @@
-//! The routing table checked as a program: what can be reached, what ends.
+//! Checks the routing table like a program: what can be reached, and what ends.
 
 use std::collections::HashSet;
 
@@ -15,13 +15,13 @@ use crate::model::{
     Target,
 };
 
-/// Say what the table cannot do, with the blocks and the machine.
+/// Report what the table, the blocks and the machine cannot do.
 pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
     let all = edges(mesh);
     let index = |name: &Name| mesh.agents.get_index_of(name);
     let routed = routed_agents(mesh, &all);
-    // What an agent's row says counts only where work is routed to it: the outcome
-    // of a member or a stage goes to the join or the machine and nowhere else.
+    // An agent's row only counts if work is routed to it: the outcome of a member or a stage goes
+    // to the join or the machine.
     let counts = |edge: &&Edge| index(edge.from).is_some_and(|from| routed.contains(&from));
     let edges: Vec<&Edge> = all.iter().filter(counts).collect();
 
@@ -31,7 +31,7 @@ pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
     }
     for edge in &edges {
         if let (Some(from), Some(to)) = (index(edge.from), own_agent(mesh, &edge.to)) {
-            // Its `complete` on the results goes by the table, unless its row is the block.
+            // Its `complete` on the results follows the table, unless its row is the block.
             let by_row = matches!(mesh.routing.rows.get(edge.from), Some(Row::FanOut { .. }));
             let opener_joins = edge.label == Label::Join && from == to && !by_row;
             if edge.label.goes_on(mesh.routing.mode) && !edge.label.is_fan_out() && !opener_joins {
@@ -50,8 +50,8 @@ pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
     words_lint::lint(document, mesh, &routed);
 }
 
-/// The agents whose work goes by the table: not those who only work as members of a
-/// block or in states of the machine. Without an entry point, all.
+/// The agents whose outcomes follow the table: not those that only work as members of a block or in
+/// states. Without an entry point, all.
 pub(super) fn routed_agents(mesh: &Mesh, edges: &[Edge]) -> HashSet<usize> {
     let starts: Vec<usize> = match (&mesh.machine, &mesh.entry_point) {
         (Some(machine), _) => {
@@ -77,7 +77,7 @@ pub(super) fn routed_agents(mesh: &Mesh, edges: &[Edge]) -> HashSet<usize> {
     routed
 }
 
-/// Every agent that can be given anything: work, a place in a block or a state, or a question.
+/// Every agent that can get anything: work, a place in a block or a state, or a question.
 fn reached_agents(mesh: &Mesh, edges: &[Edge], routed: &HashSet<usize>) -> HashSet<usize> {
     let index = |name: &Name| mesh.agents.get_index_of(name);
     let mut reached = routed.clone();
@@ -135,7 +135,7 @@ fn never_opens(
         let opens = by_row
             || openers.iter().any(|name| {
                 let index = index(name);
-                // One that nothing leads to is said elsewhere.
+                // An agent that nothing leads to is reported elsewhere.
                 index.is_some_and(|index| routed.contains(&index) || !reached.contains(&index))
             });
         if opens {
@@ -163,8 +163,8 @@ pub(super) fn block_place(block: &Block) -> Vec<PathSegment> {
     }
 }
 
-/// A row of an agent that only works in states: what it says of failures and words of its own
-/// is not what happens.
+/// Report a row of an agent that only works in states: its failures and own words do not follow the
+/// row.
 fn rows_not_read(document: &mut Document, mesh: &Mesh, routed: &HashSet<usize>) {
     let Some(machine) = &mesh.machine else {
         return;
@@ -277,7 +277,7 @@ fn never_completes(document: &mut Document, mesh: &Mesh, edges: &[&Edge]) {
     let completes = |edge: &&Edge| {
         let elsewhere = matches!(&edge.to, Target::Agent(a) if a.mesh != mesh.name);
         let named = mesh.completion_agents.is_empty() || mesh.completion_agents.contains(edge.from);
-        // What another mesh does with it cannot be seen from here.
+        // What another mesh does with it is unknown here.
         let ends = elsewhere || named && edge.to == Target::Core;
         ends && edge.label.goes_on(mesh.routing.mode)
     };
@@ -286,8 +286,7 @@ fn never_completes(document: &mut Document, mesh: &Mesh, edges: &[&Edge]) {
             let last = StateKind::Last(None);
             state.kind == last || matches!(state.kind, StateKind::Ensemble { last: true, .. })
         };
-        // Without a first state nothing begins, which is said; a machine without an end is
-        // said of its states.
+        // A machine without a first state, or without an end, is reported elsewhere.
         machine.initial.is_none() || machine.states.values().any(ends) || !has_last(machine)
     });
     if by_machine || edges.iter().any(completes) {

@@ -1,4 +1,4 @@
-//! A machine as written to its rules: every shape of states, ways, gates and scripts made one.
+//! A machine: every shape of states, transitions, gates and scripts becomes one.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -15,11 +15,11 @@ use crate::model::{
     Code, MachineRules, StateName, StateRules, Variable, VariableName, as_text, did_you_mean,
 };
 
-/// The most variables of a machine.
+/// The maximum number of variables of a machine.
 const MAX_VARIABLES: usize = 256;
 const STEPS: std::ops::RangeInclusive<u32> = 1..=10_000;
 
-/// Reads a file in the mesh's folder; `None` if there is none of that name.
+/// Reads a file in the mesh's folder; `None` if it does not exist.
 pub(super) type ReadScript<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A machine, and where each of its states stands in the config.
@@ -33,7 +33,7 @@ pub(super) type StatePlaces = IndexMap<StateName, Vec<PathSegment>>;
 
 impl Scope<'_, '_, '_> {
     pub(super) fn machine(&mut self, raw: RawFsm, read: ReadScript) -> Option<ReadMachine> {
-        // A machine without anything is none.
+        // An empty machine is no machine.
         let says_nothing = raw.initial.is_none()
             && raw.initial_state.is_none()
             && raw.context.is_none()
@@ -115,10 +115,10 @@ impl Scope<'_, '_, '_> {
         variables
     }
 
-    /// The name of a variable, unless it is none or one too many.
+    /// The name of a variable, unless it is invalid or there are too many.
     pub(super) fn variable(&mut self, key: &str, at: &[PathSegment]) -> Option<VariableName> {
         let Some(name) = VariableName::new(key) else {
-            let message = format!("`{key}` is no name of a variable; it is left out");
+            let message = format!("`{key}` is not the name of a variable; it is left out");
             let hint = "letters, digits and `_`, and no digit first";
             self.document.about_key(Code::BadValue, at, message, hint);
             return None;
@@ -255,7 +255,7 @@ impl Scope<'_, '_, '_> {
     }
 }
 
-/// A hint for a name that is none of the states.
+/// A hint for an unknown state.
 pub(super) fn no_such_state(wanted: &StateName, names: &[StateName]) -> String {
     let names = names.iter().map(StateName::as_str);
     did_you_mean(wanted.as_str(), names.clone(), || {

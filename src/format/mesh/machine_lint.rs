@@ -1,4 +1,5 @@
-//! A machine checked as a program: what leads where, what ends, and what its texts read.
+//! Checks a machine like a program: its transitions, its ends, and the variables that its texts
+//! read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -50,7 +51,7 @@ fn next_states(machine: &MachineRules, state: &StateRules) -> Vec<usize> {
     match &exit.run {
         ExitRun::State(name) => return index(name).into_iter().collect(),
         ExitRun::Scripts(scripts) if scripts.is_empty() => {}
-        // A script may print any name; most have those that they print in them.
+        // A script may print any name; usually its text contains the names that it prints.
         ExitRun::Scripts(scripts) => {
             next = script_states(machine, scripts);
             if next.is_empty() {
@@ -92,7 +93,7 @@ fn is_last(state: &StateRules) -> bool {
     }
 }
 
-/// Does the state always lead on by itself, without a condition or a gate? Then where to.
+/// The next state, if the state always leads there without a condition or a gate.
 fn leads_always(machine: &MachineRules, state: &StateRules) -> Option<usize> {
     let exit = &state.exit;
     if !exit.gates.is_empty() || is_last(state) {
@@ -203,7 +204,7 @@ impl MachineCheck<'_, '_, '_> {
         }
     }
 
-    /// Names that conditions and counts read and nothing sets.
+    /// Report names that conditions and counts read and nothing sets.
     fn names(&mut self) {
         let machine = self.machine;
         let rearmatter = &self.mesh.rearmatter.fields;
@@ -307,7 +308,7 @@ impl MachineCheck<'_, '_, '_> {
         }
     }
 
-    /// Gates of agents that do not work in the state, and files that runs share.
+    /// Report gates of agents that do not work in the state, and files that runs share.
     fn gates(&mut self) {
         let path = self
             .mesh
@@ -346,7 +347,7 @@ impl MachineCheck<'_, '_, '_> {
     }
 }
 
-/// Does one of the conditions always hold?
+/// Whether one of the conditions always holds.
 fn covers_all(state: &StateRules) -> bool {
     let mut equal: HashMap<(&Operand, &Operand), Comparison> = HashMap::new();
     state.exit.when.iter().any(|when| match &when.condition {
@@ -395,7 +396,7 @@ fn in_arithmetic(script: &str) -> Vec<VariableName> {
     names
 }
 
-/// Readers of files that nobody writes before them.
+/// Report readers of files that no agent writes before them.
 fn manifest(document: &mut Document, mesh: &Mesh) {
     if mesh.manifest.is_empty() {
         return;
@@ -456,7 +457,8 @@ fn manifest(document: &mut Document, mesh: &Mesh) {
     }
 }
 
-/// What works in a state comes before what works in the next, also over states without work.
+/// Add the order of agents: those of a state come before those of the next one, also across states
+/// without work.
 fn add_machine(graph: &mut DiGraphMap<usize, ()>, mesh: &Mesh, machine: &MachineRules) {
     let before = |index: usize| mesh.agents.len() + index;
     for (number, state) in machine.states.values().enumerate() {

@@ -1,4 +1,4 @@
-//! One state of a machine: what it does, its gates, and its ways in and out.
+//! One state of a machine: its work, its gates, its entry and its exit.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
@@ -99,7 +99,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
                     let last = is_last;
                     (StateKind::Ensemble { block, last }, Vec::new())
                 }
-                // What is wrong was said, and keeps the mesh from loading or the state from working.
+                // The mistake was reported, and the mesh does not load or the state does not work.
                 None => (StateKind::Last(None), Vec::new()),
             };
         }
@@ -126,9 +126,9 @@ impl StateReader<'_, '_, '_, '_, '_> {
         for (field, texts) in fields {
             let at = [&self.at[..], &at![field]].concat();
             for text in texts.map(OneOrMany::into_vec).into_iter().flatten() {
-                // A name that no agent can have must not turn a state of work into one without.
+                // An invalid agent name must not turn a state with work into one without.
                 let Ok(name) = text.trim().parse::<Name>() else {
-                    let message = format!("{text:?} is no name of an agent");
+                    let message = format!("{text:?} is not the name of an agent");
                     self.say(
                         Code::BadName,
                         &at,
@@ -151,7 +151,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         names
     }
 
-    /// A way in or out, of its two spellings, and the one that has something.
+    /// An entry or exit from its two spellings: the one that is not empty.
     fn way(
         &mut self,
         side: &str,
@@ -309,7 +309,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
                 for (agent, list) in agents {
                     let at = [at, &at![&agent]].concat();
                     let Ok(name) = agent.trim().parse::<Name>() else {
-                        let message = format!("{agent:?} is no name of an agent");
+                        let message = format!("{agent:?} is not the name of an agent");
                         self.say(
                             Code::BadName,
                             &at,
@@ -327,7 +327,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
         }
     }
 
-    /// With a `/` or a `$` it is a file, else the name of a script.
+    /// A gate with a `/` or a `$` is a file; otherwise it is the name of a script.
     fn gate(&mut self, text: &str, at: &[PathSegment]) -> StateGate {
         let text = text.trim();
         if let Some(known) = self.scripts.get(text) {

@@ -1,4 +1,4 @@
-//! The manifest: each file's path and who reads and writes it.
+//! The manifest: the path of each file, and who reads and writes it.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ impl Scope<'_, '_, '_> {
             }
             entries.push(entry);
         }
-        // Rules without files ask for nothing, and are not kept.
+        // Rules without files have no effect, and are not kept.
         if entries.is_empty() {
             return Manifest::default();
         }
@@ -94,7 +94,8 @@ impl Scope<'_, '_, '_> {
         })
     }
 
-    /// A place of the workspace and the id, the path itself, or the workspace and the id.
+    /// The path of a file: a location of the workspace and the id, the path itself, or the
+    /// workspace and the id.
     fn manifest_path(
         &mut self,
         id: &str,
@@ -109,8 +110,9 @@ impl Scope<'_, '_, '_> {
                 Some(folder) => in_place(&format!("{}/{id}", folder.trim_end_matches('/'))),
                 None if is_path(location) => in_workspace(location),
                 None => {
-                    let message =
-                        format!("location: `{location}` is no path and no place of the workspace");
+                    let message = format!(
+                        "location: `{location}` is neither a path nor a location of the workspace"
+                    );
                     let hint = "name one of `workspace.locations`; until then it is the workspace";
                     let at = [at, &at!["location"]].concat();
                     self.document
@@ -152,7 +154,7 @@ fn is_path(location: &str) -> bool {
     location.contains(['/', '{']) || name.trim_start_matches('.').contains('.')
 }
 
-/// A place of the workspace is below it, unless it says where it is itself.
+/// A location is below the workspace, unless it says otherwise.
 fn in_place(path: &str) -> ManifestPath {
     match path.starts_with(['.', '{', '/']) {
         true => in_workspace(path),

@@ -1,8 +1,8 @@
-//! Mesh configs: raw YAML to a resolved [`Mesh`], and the table checked as a program.
+//! Mesh configs: raw YAML becomes a resolved [`Mesh`], and its table is checked like a program.
 //!
-//! `raw` parses every shape, `resolve`, `program` and `table` make one shape of them, `lint`
-//! walks the routing table as a graph, `graph` draws it, `schema` describes it to
-//! editors. Few things keep a mesh from loading; all else is a warning.
+//! `raw` parses every shape. `resolve` and the modules that it calls make one shape of them. `lint`
+//! walks the routing table as a graph, `graph` draws it, and `schema` describes it to editors. Few
+//! mistakes keep a mesh from loading; all others are warnings.
 
 mod agents;
 mod document;
@@ -55,23 +55,23 @@ pub use schema::schema;
 /// The largest mesh config, in bytes.
 pub const MAX_FILE: usize = 256 * 1024;
 
-/// A mesh config, read.
+/// A parsed mesh config.
 #[derive(Debug, Default)]
 pub struct ParsedMesh {
     /// The mesh; `None` if it does not load, and the diagnostics say why.
     pub mesh: Option<Mesh>,
-    /// What there is to say about it.
+    /// The findings about it.
     pub diagnostics: Vec<Diagnostic>,
-    /// Routes into other meshes, and where they stand: only who knows those can look them up.
+    /// Routes into other meshes, and their spans. The caller looks them up.
     pub elsewhere: Vec<(Address, Range<usize>)>,
 }
 
-/// What somebody else has to say about a config that loads.
+/// A finding of a caller about a config that loads.
 #[derive(Clone, Debug)]
 pub struct Remark {
-    /// Where.
+    /// The part of the config that it is about.
     pub part: ConfigPart,
-    /// Which finding.
+    /// The code of the finding.
     pub code: Code,
     /// What was found.
     pub message: String,
@@ -90,21 +90,21 @@ pub enum ConfigPart {
     Agent(usize),
     /// The gates.
     Quality,
-    /// These bytes.
+    /// A span of the text.
     Span(Range<usize>),
 }
 
-/// Parse a mesh config, where there are tx's own runtimes.
+/// Parse a mesh config, with tx's own runtimes.
 pub fn parse(bytes: &[u8]) -> ParsedMesh {
     parse_with(bytes, Runtimes::builtin())
 }
 
-/// The same in a project, which may have more.
+/// The same with the runtimes of a project.
 pub fn parse_with(bytes: &[u8], runtimes: &Runtimes) -> ParsedMesh {
     parse_in(bytes, runtimes, &|_| None)
 }
 
-/// The same where scripts can be files: `read` gives the text of one in the mesh's folder.
+/// The same, where scripts can be files: `read` returns the text of a file in the mesh's folder.
 pub fn parse_in(
     bytes: &[u8],
     runtimes: &Runtimes,

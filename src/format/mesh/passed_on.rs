@@ -1,7 +1,7 @@
-//! What an agent's CLI is given beside its messages: permissions, MCP servers and the like.
+//! The settings that tx passes on to an agent CLI: permissions, MCP servers and the like.
 //!
-//! The runtime's command line has a placeholder for each that it can pass on. One that it cannot
-//! pass on is a warning: a setting must never look as if it worked.
+//! The runtime's command line has a placeholder for each setting that it supports. A setting that
+//! it does not support is a warning, because a setting must never look as if it worked.
 
 use serde_json::{Map, Value};
 
@@ -23,7 +23,7 @@ pub(super) fn permissions(raw: Option<RawPermissions>) -> Permissions {
     }
 }
 
-/// A level; `true` is the level that every agent CLI has.
+/// A thinking level; `true` is the level that every agent CLI has.
 pub(super) fn thinking(raw: Option<Scalar>) -> Option<String> {
     match raw?.0 {
         flag if flag == "true" => Some("high".into()),
@@ -51,7 +51,7 @@ pub(super) fn mcp_servers(
     servers
 }
 
-/// Can the runtime of an agent pass all of it on?
+/// Report settings that the runtime of an agent cannot pass on.
 pub(super) fn check_passed_on(
     document: &mut Document,
     index: usize,
@@ -115,7 +115,7 @@ pub(super) fn check_passed_on(
     check_word(document, &level_at, agent.thinking.as_deref(), name, levels);
 }
 
-/// Is it one of the words that a runtime knows? One that knows none was warned of already.
+/// Report a word that the runtime does not know. A runtime without any words was already reported.
 fn check_word<'a>(
     document: &mut Document,
     at: &[PathSegment],

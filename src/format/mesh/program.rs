@@ -1,4 +1,4 @@
-//! What runs an agent: its runtime, its program, and the placeholders in that.
+//! The runtime and the program of an agent, and the placeholders in its arguments.
 
 use super::document::{Document, at};
 use super::passed_on::check_passed_on;
@@ -33,8 +33,8 @@ pub(super) fn check_runtime(
     }
 }
 
-/// The arguments of a program. A line is split like a shell would, before
-/// anything is filled in; for a shell it stays one text.
+/// The arguments of a program. A text is split like a shell would do it, before anything is filled
+/// in; for a shell it stays one text.
 pub(super) fn run(
     document: &mut Document,
     index: usize,
@@ -101,9 +101,9 @@ fn check_placeholders(document: &mut Document, at: &[PathSegment], text: &str) {
             Piece::Slot { .. } | Piece::Text(_) => continue,
         };
         let message = match default {
-            None => format!("run: `{{{name}}}` is no placeholder; the agent cannot start"),
+            None => format!("run: `{{{name}}}` is not a placeholder; the agent cannot start"),
             Some(default) => {
-                format!("run: `{{{name}}}` is no placeholder; `{default}` always stands there")
+                format!("run: `{{{name}}}` is not a placeholder; `{default}` always stands there")
             }
         };
         let hint = did_you_mean(name, Placeholder::names(), || {

@@ -27,7 +27,7 @@ pub(super) struct RawMesh {
     pub(super) mesh: Option<Scalar>,
     /// What the mesh is for, in a line.
     pub(super) description: Option<Scalar>,
-    /// The agents.
+    /// The agents of the mesh.
     #[schemars(with = "Option<Vec<RawAgent>>")]
     pub(super) agents: Option<Vec<Option<RawAgent>>>,
     /// The agent that gets what is addressed to the mesh. Default: `worker`, or the only agent.
@@ -42,15 +42,15 @@ pub(super) struct RawMesh {
     pub(super) routing_mode: Option<RoutingMode>,
     /// Which outcome goes where: agent to row.
     pub(super) routing: Option<IndexMap<String, RawRow>>,
-    /// Whom an ask to the human pauses. Default: `worker`.
+    /// What an ask to the human pauses. Default: `worker`.
     pub(super) on_ask: Option<OnAsk>,
-    /// What the agents say of their own work.
+    /// The rearmatter that agents write about their own work.
     pub(super) rearmatter: Option<RawRearmatter>,
     /// The gates that outcomes must pass, for all agents and under the names of single ones.
     pub(super) quality: Option<Value>,
-    /// How often work is sent back by a failed gate.
+    /// How often a failed check sends work back.
     pub(super) iteration: Option<RawIteration>,
-    /// What runs before and after the mesh. Only `quality:*` in `post` is obeyed yet.
+    /// What runs before and after work: gates, commits, worktrees, commands.
     pub(super) lifecycle: Option<RawLifecycle>,
     /// Work in git worktrees, one for each feature: true, or a map with `path`.
     pub(super) worktree: Option<FlagOrMap>,
@@ -60,7 +60,7 @@ pub(super) struct RawMesh {
     pub(super) env: Option<OneOrMany>,
     /// Whether agents go on in their session: true (the default), false, or the agents that do. Others begin a new session with each task.
     pub(super) continuation: Option<FlagOrNames>,
-    /// The limits.
+    /// The limits of a run and of agents.
     pub(super) guardrails: Option<RawGuardrails>,
     /// The messages one run may cause.
     pub(super) max_mesh_messages: Option<u32>,
@@ -71,22 +71,22 @@ pub(super) struct RawMesh {
     pub(super) stop_on_first_complete: Option<bool>,
     /// A run ends only when the mesh's queue is empty. Default: true.
     pub(super) check_queue_on_complete: Option<bool>,
-    /// Loaded, listed, and given no work.
+    /// The mesh is loaded and listed, but gets no work.
     pub(super) disable: Option<bool>,
-    /// Texts that call for this mesh: `tx send --intent`.
+    /// Phrases that select this mesh: `tx send --intent`.
     pub(super) intents: Option<RawIntents>,
     /// The files that agents read and write.
     pub(super) manifest: Option<Vec<Option<RawManifest>>>,
-    /// What is checked of these files.
+    /// How these files are checked.
     pub(super) manifest_enforcement: Option<RawManifestRules>,
     /// Put the files that an agent reads before its message. Default: true.
     #[serde(rename = "autoInjectManifestFiles")]
     pub(super) auto_inject_manifest_files: Option<bool>,
-    /// Agents that work side by side.
+    /// Agents that work in parallel.
     pub(super) parallelism: Option<RawParallels>,
     /// Several agents on one task.
     pub(super) ensemble: Option<RawEnsemble>,
-    /// One task in parts, shared out.
+    /// One task in parts, which several agents share.
     pub(super) task_distribution: Option<RawDistribution>,
     /// A machine: the states that each task goes through.
     pub(super) fsm: Option<RawFsm>,
@@ -96,7 +96,7 @@ pub(super) struct RawMesh {
     pub(super) brain: Option<bool>,
     /// Notes for people.
     pub(super) playbook_notes: Option<Scalar>,
-    /// Settings of the mesh's own, which tx does not read.
+    /// The mesh's own settings, which tx does not read.
     pub(super) config: Option<Value>,
     /// `persistent` (the default), or `ephemeral`: panes end when their run has ended.
     #[serde(rename = "type")]
@@ -126,7 +126,7 @@ pub(super) struct RawAgent {
     pub(super) description: Option<Scalar>,
     /// The model, in the runtime's own words.
     pub(super) model: Option<Scalar>,
-    /// Who the agent is: a file beside the config, or the text itself.
+    /// The agent's role and instructions: a file beside the config, or the text itself.
     pub(super) prompt: Option<Scalar>,
     /// A slash command put before the message.
     pub(super) command: Option<Scalar>,
@@ -140,20 +140,20 @@ pub(super) struct RawAgent {
     pub(super) timeout: Option<Scalar>,
     /// `pane`: the program stays. `turn`: one process for each delivery.
     pub(super) mode: Option<Mode>,
-    /// What a program in a pane is given. Default: `path`.
+    /// What tx types into a pane to deliver a message. Default: `path`.
     pub(super) deliver: Option<Deliver>,
-    /// Take all that waits in one delivery.
+    /// Deliver all waiting messages together.
     pub(super) batch: Option<bool>,
     /// Files put before the message.
     pub(super) load: Option<OneOrMany>,
-    /// Where the agent puts its files, if not where the mesh does.
+    /// The agent's output folder, if not that of the mesh.
     pub(super) workspace: Option<RawWorkspace>,
     /// The variables that the agent gets, instead of the mesh's.
     pub(super) env: Option<OneOrMany>,
     /// MCP servers of the agent, by name: `command`, `args`, `env`, or `url`.
     #[serde(rename = "mcpServers")]
     pub(super) mcp_servers: Option<Map<String, Value>>,
-    /// What its agent CLI lets the agent do.
+    /// What the agent CLI allows the agent to do.
     pub(super) permissions: Option<RawPermissions>,
     /// How often the agent CLI may call the model in one turn.
     pub(super) max_turns: Option<u32>,
@@ -163,7 +163,7 @@ pub(super) struct RawAgent {
     pub(super) checkpoint: Option<Value>,
     /// Start from another agent's session. Not obeyed yet.
     pub(super) fork_from: Option<Scalar>,
-    /// How much the model thinks: `low`, `medium`, `high`; `true` is `high`.
+    /// The model's thinking level: `low`, `medium`, `high`; `true` is `high`.
     pub(super) thinking: Option<Scalar>,
     /// The agent leads the others. Not obeyed yet.
     pub(super) orchestrator: Option<bool>,
@@ -173,29 +173,30 @@ pub(super) struct RawAgent {
     pub(super) tiers: Option<IndexMap<String, Option<RawTier>>>,
 }
 
-/// What the agents say of their own work.
+/// The rearmatter that agents write about their own work.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "RearmatterRules")]
 pub(super) struct RawRearmatterRules {
     /// The agents are told to write it. Default: true.
     pub(super) enabled: Option<bool>,
-    /// Whether it must be there, with all fields.
+    /// Whether rearmatter is required, with all fields.
     pub(super) required: Option<bool>,
     /// The fields they are told to write.
     pub(super) fields: Option<Vec<Option<Scalar>>>,
-    /// Field to what it means.
+    /// What each field means.
     pub(super) schema: Option<Map<String, Value>>,
-    /// Field to the value it must reach: a number from 0.0 to 1.0, or a grade. An outcome below it is sent back.
+    /// The minimum value of each field: a number from 0.0 to 1.0, or a grade. An outcome below it
+    /// is sent back.
     pub(super) thresholds: Option<Map<String, Value>>,
 }
 
-/// How often work is sent back by a failed check.
+/// How often a failed check sends work back.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "Iteration")]
 pub(super) struct RawIteration {
-    /// At most so often. Default: 3.
+    /// The maximum number of times. Default: 3.
     #[serde(rename = "maxIterations")]
     pub(super) max_iterations: Option<u32>,
     /// What a failed check does. Default: `loop`.
@@ -221,13 +222,13 @@ pub(super) struct RawLifecycle {
 pub(super) struct RawWorkspaceRules {
     /// The folder, from the project's root; `{task-id}`, `{topic}`, `{feature}` and `{mesh}` are filled in.
     pub(super) path: Option<Scalar>,
-    /// Make it. Default: true.
+    /// Create it. Default: true.
     pub(super) create_on_init: Option<bool>,
     /// Named places in it.
     pub(super) locations: Option<IndexMap<String, Scalar>>,
     /// The files expected in it, which agents are shown.
     pub(super) structure: Option<Value>,
-    /// What the agents are told of it.
+    /// What the agents are told about it.
     pub(super) note: Option<Scalar>,
 }
 
@@ -236,7 +237,7 @@ pub(super) struct RawWorkspaceRules {
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "Guardrails")]
 pub(super) struct RawGuardrails {
-    /// Limits refuse instead of warning.
+    /// Limits reject messages instead of warning.
     pub(super) strict: Option<bool>,
     /// Where limits begin to warn. Not obeyed yet.
     pub(super) warning: Option<Value>,
@@ -254,9 +255,9 @@ pub(super) struct RawGuardrails {
     pub(super) agents: Option<IndexMap<String, RawAgentLimits>>,
     /// Commands that agents may not run. Not obeyed yet.
     pub(super) bash_guard: Option<Value>,
-    /// What follows an outcome that the table does not allow.
+    /// What happens to an outcome that the table does not allow.
     pub(super) routing_error: Option<RawRoutingError>,
-    /// The most workers that the blocks of a state give one agent. Default: 8.
+    /// The maximum number of workers that the blocks of a state give one agent. Default: 8.
     pub(super) max_instances: Option<u32>,
 }
 
@@ -286,7 +287,7 @@ pub(super) struct RawAgentLimits {
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "LimitRules")]
 pub(super) struct RawLimitRules {
-    /// At most so many.
+    /// The maximum.
     pub(super) limit: Option<u32>,
     /// The same as `limit`.
     pub(super) max: Option<u32>,
@@ -294,7 +295,7 @@ pub(super) struct RawLimitRules {
     pub(super) strict: Option<Value>,
     /// Where it begins to warn. Not obeyed yet.
     pub(super) warning: Option<Value>,
-    /// At most so many, for single agents.
+    /// The maximum for single agents.
     #[serde(flatten)]
     pub(super) agents: IndexMap<String, Option<u32>>,
 }
@@ -304,7 +305,7 @@ pub(super) struct RawLimitRules {
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "AmountRules")]
 pub(super) struct RawAmountRules {
-    /// At most so much.
+    /// The maximum amount.
     pub(super) limit: Option<f64>,
     /// The same as `limit`.
     pub(super) max: Option<f64>,
@@ -314,29 +315,29 @@ pub(super) struct RawAmountRules {
     pub(super) warning: Option<Value>,
 }
 
-/// What follows an outcome that the table does not allow.
+/// What happens to an outcome that the table does not allow.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "RoutingError")]
 pub(super) struct RawRoutingError {
-    /// Refuse a target that the table does not list.
+    /// Reject a target that the table does not list.
     pub(super) strict: Option<bool>,
-    /// Repair notes before the fallback.
+    /// The number of repair notes before the fallback.
     pub(super) max_retries: Option<u32>,
     /// The same as `max_retries`.
     pub(super) routing_retry_max: Option<u32>,
-    /// Where the outcome goes then.
+    /// The target after that.
     pub(super) routing_fallback: Option<Scalar>,
     /// Where this begins to warn. Not obeyed yet.
     pub(super) warning: Option<Value>,
 }
 
-/// Words that call for this mesh.
+/// Phrases that select this mesh.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "Intents")]
 pub(super) struct RawIntents {
-    /// Patterns of what a person says.
+    /// Phrases that a person may write.
     pub(super) patterns: Option<Vec<Value>>,
     /// Commands by name.
     pub(super) commands: Option<Map<String, Value>>,
@@ -359,8 +360,8 @@ pub(super) struct RawPermissions {
     pub(super) disallowed_tools: Option<Vec<Scalar>>,
 }
 
-/// The fields that are read and not obeyed yet; `*` is any key or index. A
-/// setting must never look as if it worked, so each warns.
+/// The fields that are read but not obeyed yet; `*` is any key or index. Each causes a warning,
+/// because a setting must never look as if it worked.
 pub(super) const NOT_OBEYED: &[&str] = &[
     "ensemble.fault_tolerance.retry_failed",
     "fsm.states.*.ensemble.fault_tolerance.retry_failed",

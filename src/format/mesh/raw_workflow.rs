@@ -8,12 +8,12 @@ use serde_json::{Map, Number, Value};
 
 use super::shapes::{OneOrMany, Scalar, Shaped, by_shape, list, map};
 
-/// Agents that work side by side.
+/// Agents that work in parallel.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "Parallel")]
 pub(super) struct RawParallel {
-    /// Who works side by side.
+    /// The agents that work in parallel.
     pub(super) agents: Option<OneOrMany>,
     /// The agent that opens the block with its `complete`.
     pub(super) entry: Option<Scalar>,
@@ -21,7 +21,7 @@ pub(super) struct RawParallel {
     pub(super) exit: Option<Scalar>,
     /// How long each may work, in milliseconds. Default: no limit.
     pub(super) timeout: Option<Scalar>,
-    /// `continue`: the results are joined whoever fails. `abort`: all must succeed.
+    /// `continue`: the results are joined even if members fail. `abort`: all must succeed.
     pub(super) on_partial: Option<Scalar>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct RawEnsemble {
     pub(super) allow_partial_failure: Option<bool>,
     /// How many must succeed.
     pub(super) fault_tolerance: Option<RawFaultTolerance>,
-    /// The sort of ensemble; adds nothing.
+    /// The kind of ensemble; has no effect.
     #[serde(rename = "type")]
     pub(super) kind: Option<Scalar>,
 }
@@ -62,20 +62,20 @@ pub(super) struct RawEnsemble {
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "FaultTolerance")]
 pub(super) struct RawFaultTolerance {
-    /// At least so many.
+    /// The minimum number.
     pub(super) min_success_count: Option<u32>,
-    /// Not obeyed: crashed attempts are always made again, three times.
+    /// Not obeyed: a crashed attempt is always retried, three times.
     pub(super) retry_failed: Option<Value>,
 }
 
-/// One task in parts, shared out.
+/// One task in parts, which several agents share.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "TaskDistribution")]
 pub(super) struct RawDistribution {
     /// The agent that writes the parts.
     pub(super) spawner: Option<Scalar>,
-    /// Who gets them, in rotation.
+    /// The agents that get the parts, in rotation.
     pub(super) subagents: Option<OneOrMany>,
     /// Who gets the results.
     pub(super) reviewer: Option<Scalar>,
@@ -113,7 +113,7 @@ pub(super) enum RawTier {
     Rules(RawTierRules),
 }
 
-/// A machine: states, and what leads from one to the next.
+/// A machine: states and transitions.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "Fsm")]
@@ -125,9 +125,9 @@ pub(super) struct RawFsm {
     pub(super) initial_state: Option<Scalar>,
     /// The variables with their first values.
     pub(super) context: Option<Map<String, Value>>,
-    /// What the agents are told of each variable.
+    /// What the agents are told about each variable.
     pub(super) context_descriptions: Option<IndexMap<String, Scalar>>,
-    /// The transitions before the machine is parked, from 1 to 10000. Default: 100.
+    /// The number of transitions before the machine is parked, from 1 to 10000. Default: 100.
     pub(super) max_steps: Option<u32>,
     /// Named scripts: a text, or a file in the mesh's folder.
     pub(super) scripts: Option<IndexMap<String, Scalar>>,
@@ -153,7 +153,7 @@ pub(super) enum RawStates {
 pub(super) struct RawState {
     /// Its name, in a list of states.
     pub(super) name: Option<Scalar>,
-    /// What the agents are told of it.
+    /// What the agents are told about it.
     pub(super) description: Option<Scalar>,
     /// The first works; the others can be asked.
     pub(super) agents: Option<OneOrMany>,
@@ -167,19 +167,19 @@ pub(super) struct RawState {
     pub(super) terminal: Option<bool>,
     /// The outcome has parts, for the ensemble after it.
     pub(super) subtask: Option<Value>,
-    /// The sort of state; adds nothing.
+    /// The kind of state; has no effect.
     #[serde(rename = "type")]
     pub(super) kind: Option<Scalar>,
-    /// On the way in.
+    /// What happens on entry.
     pub(super) entry: Option<RawWay>,
-    /// Gates on the way in.
+    /// Gates on entry.
     pub(super) entry_gates: Option<RawGates>,
     /// The same as `entry`.
     #[serde(rename = "onEnter")]
     pub(super) on_enter: Option<RawWay>,
-    /// On the way out.
+    /// What happens on exit.
     pub(super) exit: Option<RawWay>,
-    /// Gates on the way out.
+    /// Gates on exit.
     pub(super) exit_gates: Option<RawGates>,
     /// The same as `exit`.
     #[serde(rename = "onExit")]
@@ -188,31 +188,31 @@ pub(super) struct RawState {
     pub(super) transitions: Option<Value>,
 }
 
-/// Scripts alone, or all that happens on a way in or out.
+/// Only scripts, or everything that happens on entry or exit.
 #[derive(Debug)]
 pub(super) enum RawWay {
     Scripts(RawScripts),
     Rules(Box<RawWayRules>),
 }
 
-/// What happens on a way in or out.
+/// What happens on entry or exit.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "FsmWay")]
 pub(super) struct RawWayRules {
-    /// What must hold: files, or names of scripts.
+    /// Gates: files that must have changed, or names of scripts that must succeed.
     pub(super) gates: Option<RawGates>,
-    /// Variables to values.
+    /// The variables to set, with their values.
     pub(super) set: Option<Map<String, Value>>,
-    /// Scripts; on the way out also the name of the next state.
+    /// Scripts; on exit also the name of the next state.
     pub(super) run: Option<RawScripts>,
-    /// Ways out: the first one that holds is taken.
+    /// Conditional transitions: the first one that holds is taken.
     pub(super) when: Option<Vec<Option<RawWhen>>>,
-    /// The way out if none holds.
+    /// The next state if no condition holds.
     pub(super) default: Option<Scalar>,
 }
 
-/// A way out.
+/// A conditional transition.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "FsmWhen")]
@@ -251,29 +251,29 @@ pub(super) struct RawManifest {
     pub(super) writes: Option<OneOrMany>,
     /// Kept between runs.
     pub(super) persistent: Option<bool>,
-    /// Put before the message. Default: true.
+    /// Its content is put before the message. Default: true.
     #[serde(rename = "autoInject")]
     pub(super) auto_inject: Option<bool>,
 }
 
-/// What is checked of the manifest.
+/// How the files of the manifest are checked.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, expecting = "a map")]
 #[schemars(rename = "ManifestRules")]
 pub(super) struct RawManifestRules {
-    /// Reads, before a turn. Default: true.
+    /// Check the files that an agent reads, before its turn. Default: true.
     pub(super) pre_validation: Option<bool>,
-    /// Writes, after a turn. Default: true.
+    /// Check the files that an agent writes, after its turn. Default: true.
     pub(super) post_validation: Option<bool>,
     /// How often work is sent back. Default: 2.
     pub(super) max_retry: Option<u32>,
     /// A missing file fails the work. Default: false.
     pub(super) strict: Option<bool>,
-    /// The agent is told of a missing file. Default: true.
+    /// Tell the agent about a missing file. Default: true.
     pub(super) warning: Option<bool>,
 }
 
-/// One of a thing, or a list of it.
+/// One, or a list.
 #[derive(Debug)]
 pub(super) struct RawParallels(pub(super) Vec<Option<RawParallel>>);
 

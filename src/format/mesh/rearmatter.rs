@@ -26,7 +26,7 @@ pub(super) fn rearmatter(raw: Option<RawRearmatter>) -> RearmatterRules {
     }
 }
 
-/// A threshold that can never hold is an error.
+/// Report thresholds that can never be reached.
 pub(super) fn check_thresholds(document: &mut Document, raw: Option<&RawRearmatter>) {
     let Some(RawRearmatter::Rules(rules)) = raw else {
         return;

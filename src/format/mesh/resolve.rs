@@ -20,7 +20,7 @@ use super::workspace::workspace;
 use crate::model::{Agent, Code, Iteration, Mesh, Name, Routing, did_you_mean};
 use crate::runtime::Runtimes;
 
-/// The mesh, or `None` if something keeps it from loading.
+/// The mesh, or `None` if it cannot be loaded.
 pub(super) fn resolve(
     document: &mut Document,
     raw: RawMesh,
@@ -149,7 +149,7 @@ fn mesh_name(document: &mut Document, name: Option<Scalar>) -> Option<Name> {
     }
 }
 
-/// What the parts that refer to agents need to know.
+/// What is needed to read settings that refer to agents.
 pub(super) struct Scope<'d, 't, 'm> {
     pub(super) document: &'d mut Document<'t>,
     pub(super) mesh: &'m Name,
@@ -157,7 +157,7 @@ pub(super) struct Scope<'d, 't, 'm> {
 }
 
 impl Scope<'_, '_, '_> {
-    /// A hint for a name that is none of the agents, nor any of `others`.
+    /// A hint for an unknown name, from the agents and `others`.
     pub(super) fn did_you_mean(&self, name: &str, others: &[&str]) -> String {
         let names = self.agents.keys().map(Name::as_str);
         let names: Vec<&str> = names.chain(others.iter().copied()).collect();

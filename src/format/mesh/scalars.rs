@@ -5,6 +5,9 @@ use super::shapes::Scalar;
 use crate::format::yaml::PathSegment;
 use crate::model::{Code, Seconds};
 
+/// How long a command of a mesh may take, unless its settings say otherwise.
+pub(super) const COMMAND_TIME: Seconds = Seconds(600);
+
 /// A text; empty if it is missing.
 pub(super) fn text(scalar: Option<Scalar>) -> String {
     scalar.map(|text| text.0).unwrap_or_default()

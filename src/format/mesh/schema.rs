@@ -1,4 +1,4 @@
-//! The JSON schema of a mesh config, made from the types that parse it.
+//! The JSON schema of a mesh config, generated from the types that parse it.
 
 use std::sync::LazyLock;
 
@@ -27,7 +27,7 @@ pub(super) fn fields_at(path: &[PathSegment]) -> Vec<String> {
         at = at.and_then(|schema| match step {
             PathSegment::Key(key) => {
                 let field = properties(root, schema).and_then(|fields| fields.get(key));
-                // A map of names to settings has the same under every name.
+                // A map of names to settings has the same fields under every name.
                 let any = || find(root, schema, &|s| s.get("additionalProperties"));
                 field.or_else(any)
             }

@@ -1,4 +1,4 @@
-//! How long sessions and panes live, and what calls for a mesh.
+//! How long sessions and panes live, and the phrases that select a mesh.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::shapes::{FlagOrNames, NumberOrFalse, Scalar};
 use crate::format::findings::found;
 use crate::model::{Code, Name, Seconds, SessionRules};
 
-/// The fields that say how long sessions and panes live.
+/// The fields about the lifetime of sessions and panes.
 pub(super) struct RawSessions {
     pub(super) continuation: Option<FlagOrNames>,
     pub(super) kind: Option<Scalar>,
@@ -78,7 +78,7 @@ impl Scope<'_, '_, '_> {
         others.cloned().collect()
     }
 
-    /// The texts that call for the mesh: its patterns, and its commands.
+    /// The phrases that select the mesh: its patterns and its commands.
     pub(super) fn intents(&mut self, raw: Option<RawIntents>) -> Vec<String> {
         let raw = raw.unwrap_or_default();
         let mut intents = Vec::new();

@@ -11,7 +11,7 @@ use serde_json::{Map, Number, Value};
 
 use super::raw::{RawAmountRules, RawLimitRules, RawRearmatterRules, RawWorkspaceRules};
 
-/// Text; a number or a truth value counts as its own text.
+/// Text; a number or a boolean counts as its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scalar(pub(super) String);
 
@@ -22,14 +22,14 @@ pub(super) enum OneOrMany {
     Many(Vec<Option<Scalar>>),
 }
 
-/// What the agents say of their own work.
+/// The setting `rearmatter`.
 #[derive(Debug)]
 pub(super) enum RawRearmatter {
     Flag(bool),
     Rules(RawRearmatterRules),
 }
 
-/// Where agents work.
+/// The setting `workspace`.
 #[derive(Debug)]
 pub(super) enum RawWorkspace {
     Path(String),
@@ -58,7 +58,7 @@ pub(super) enum FlagOrMap {
     Map(Map<String, Value>),
 }
 
-/// `true`, `false`, or the agents it holds for.
+/// `true`, `false`, or the agents that it applies to.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "true, false or a list of agents")]
 pub(super) enum FlagOrNames {
@@ -106,9 +106,9 @@ impl OneOrMany {
     }
 }
 
-/// A type read from what is there: text, a number, a flag, a list or a map. Unlike
-/// an untagged enum this does not buffer, so that a fault deep inside has its own
-/// path, and a field unknown in there is seen.
+/// A type that is parsed by the shape of the value: text, number, flag, list or map. Unlike an
+/// untagged enum this does not buffer, so an error deep inside keeps its path, and an unknown field
+/// in there is seen.
 pub(super) trait Shaped<'de>: Sized {
     const EXPECTED: &'static str;
 
@@ -372,7 +372,7 @@ by_shape! {
     RawRow, "Row", |g| json_schema!({
         "description": "Where an agent's outcomes go: one target, a fan-out, or targets by status.",
         "anyOf": [
-            {"type": "string", "description": "There, whatever the status."},
+            {"type": "string", "description": "One target for every status."},
             {"type": "array", "items": g.subschema_for::<RawMember>(), "description": "To all at once; `{ complete: agent }` at the end gets the results."},
             {"type": "object", "additionalProperties": g.subschema_for::<RawTargets>(), "description": "By status; `default` for the others."},
         ],

@@ -1,4 +1,4 @@
-//! The routing table: every shape of row made one, every target looked up.
+//! The routing table: every shape of row becomes one, and every target is looked up.
 
 use indexmap::{IndexMap, IndexSet};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
 use crate::model::{Address, Code, Kind, Name, OutcomeWord, Recipient, RoutingMode, Row, Target};
 
-/// Whom an agent may ask, and why.
+/// The agents that each agent may ask, with reasons.
 pub(super) type AskRows = IndexMap<Name, IndexMap<Target, String>>;
 
 impl Scope<'_, '_, '_> {
@@ -53,7 +53,7 @@ impl Scope<'_, '_, '_> {
         (rows, asks)
     }
 
-    /// A row that sends an agent's outcome to that agent.
+    /// Report a row that sends an agent's outcome to the agent itself.
     fn check_own(&mut self, agent: &Name, row: &Row, at: &[PathSegment]) {
         let own = Target::Agent(Address::new(self.mesh.clone(), agent.clone()));
         let mut found: Vec<Vec<PathSegment>> = Vec::new();
@@ -73,7 +73,8 @@ impl Scope<'_, '_, '_> {
         }
         for at in found {
             let message = format!("this route leads from `{agent}` back to itself");
-            let hint = "nobody wakes by their own message: name another agent, or core";
+            let hint =
+                "an agent cannot wake itself by its own message: name another agent, or core";
             self.document
                 .about_key(Code::BackToSelf, &at, message, hint);
         }
@@ -90,7 +91,7 @@ impl Scope<'_, '_, '_> {
         let mut asked = IndexMap::new();
         for (word, raw) in raw {
             let at = [at, &at![&word]].concat();
-            // Kinds of messages are no outcome words: they say whom the agent asks and answers.
+            // Message kinds are not outcome words: such a row says whom the agent asks and answers.
             match word.parse::<Kind>() {
                 Ok(Kind::Ask | Kind::AskHuman) => {
                     asked.extend(self.targets(mode, raw, &at));
@@ -224,7 +225,7 @@ impl Scope<'_, '_, '_> {
             return None;
         }
         if !join_named {
-            let message = "this fan-out names nobody who gets the results; core does";
+            let message = "this fan-out does not say who gets the results; core does";
             let hint = "end the list with `{ complete: agent }`";
             self.document.about_key(Code::NoJoin, at, message, hint);
         }
@@ -276,7 +277,7 @@ impl Scope<'_, '_, '_> {
     }
 }
 
-/// A reason is shown, not obeyed: whatever it is, it costs no route.
+/// A reason is only shown, so a wrong one does not cost the route.
 fn reason_text(reason: Value) -> String {
     match reason {
         Value::Null => String::new(),

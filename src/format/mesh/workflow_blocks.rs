@@ -1,5 +1,5 @@
-//! Every spelling of a block made one: `parallelism`, `ensemble`, `task_distribution`, the
-//! ensemble of a state, and rows of the table that are fan-outs.
+//! Every spelling of a block becomes one: `parallelism`, `ensemble`, `task_distribution`, the
+//! ensemble of a state, and fan-out rows of the table.
 
 use indexmap::IndexMap;
 
@@ -13,7 +13,7 @@ use crate::model::{
     Opener, Row, StateName, Target, VariableName,
 };
 
-/// The most members of a block.
+/// The maximum number of members of a block.
 pub(super) const MAX_MEMBERS: u32 = 100;
 
 /// The times that TX allows, in milliseconds.
@@ -22,7 +22,7 @@ const TIMES: std::ops::RangeInclusive<u64> = 100..=600_000;
 const STRATEGIES: [&str; 5] = ["concat", "deduplicate", "voting", "consensus", "custom"];
 
 impl Scope<'_, '_, '_> {
-    /// The blocks that outcomes open, in the order in which they are asked.
+    /// The blocks that outcomes open, in the order in which they are tried.
     pub(super) fn blocks(
         &mut self,
         rows: &IndexMap<Name, Row>,
@@ -72,7 +72,7 @@ impl Scope<'_, '_, '_> {
         };
         let time = self.time(raw.timeout, &[&at[..], &at!["timeout"]].concat());
         if join.is_none() {
-            let message = "this block names nobody who gets the results; core does";
+            let message = "this block does not say who gets the results; core does";
             self.document
                 .about_key(Code::NoJoin, &at, message, "add `exit: agent`");
         }
@@ -90,7 +90,7 @@ impl Scope<'_, '_, '_> {
         })
     }
 
-    /// Nobody opens it: that is said, and there is no such block.
+    /// Report a block that nothing opens, and leave it out.
     fn never_opens(
         &mut self,
         at: &[PathSegment],
@@ -134,11 +134,7 @@ impl Scope<'_, '_, '_> {
             join: Join::To(self.own_target(join)),
             opens_for: vec![Opener::Complete(coordinator)],
             members: Members::Each(members),
-            min: match (counted, raw.allow_partial_failure) {
-                (Some(number), _) => MinSuccesses::Number(number),
-                (None, Some(true)) => MinSuccesses::Number(1),
-                (None, Some(false) | None) => MinSuccesses::All,
-            },
+            min: min_successes(counted, raw.allow_partial_failure),
             time: self.time(raw.timeout_ms, &within("timeout_ms")),
             give: Give::PartsIfMatching,
             gather,
@@ -171,7 +167,7 @@ impl Scope<'_, '_, '_> {
             return self.never_opens(&at, "distribution", "spawner", &members);
         };
         if reviewer.is_none() {
-            let message = "this block names nobody who gets the results; core does";
+            let message = "this block does not say who gets the results; core does";
             self.document
                 .about_key(Code::NoJoin, &at, message, "add `reviewer: agent`");
         }
@@ -181,10 +177,7 @@ impl Scope<'_, '_, '_> {
             opens_for: vec![Opener::Complete(spawner)],
             members: Members::PerPart(self.some_members(members, &at)?),
             join: Join::To(join),
-            min: match raw.allow_partial_failure {
-                Some(true) => MinSuccesses::Number(1),
-                Some(false) | None => MinSuccesses::All,
-            },
+            min: min_successes(None, raw.allow_partial_failure),
             time: self.time(raw.timeout_ms, &within("timeout_ms")),
             give: Give::Parts(raw.subtask_count),
             gather: Gather::Concat,
@@ -241,11 +234,7 @@ impl Scope<'_, '_, '_> {
             opens_for: vec![Opener::State(state.clone())],
             members,
             join: Join::Machine,
-            min: match (counted, raw.allow_partial_failure) {
-                (Some(number), _) => MinSuccesses::Number(number),
-                (None, Some(true)) => MinSuccesses::Number(1),
-                (None, Some(false) | None) => MinSuccesses::All,
-            },
+            min: min_successes(counted, raw.allow_partial_failure),
             time: self.time(raw.timeout_ms, &within("timeout_ms")),
             give: Give::PartsIfMatching,
             gather,
@@ -272,7 +261,9 @@ impl Scope<'_, '_, '_> {
         }
         let message = match text.as_str() {
             "" => "`agent` needs `count`: how many members there are".into(),
-            text => format!("count: `{text}` is no number from 0 to {MAX_MEMBERS} and no variable"),
+            text => format!(
+                "count: `{text}` is neither a number from 0 to {MAX_MEMBERS} nor a variable"
+            ),
         };
         let hint = "the state is not entered until there is one";
         self.document
@@ -333,8 +324,8 @@ impl Scope<'_, '_, '_> {
         }
     }
 
-    /// An agent that a block names: `None` if it names none, and nothing at all if there is no
-    /// such agent, which was said.
+    /// An agent that a block names: `Some(None)` if it names none, and `None` if there is no such
+    /// agent, which is reported.
     fn named(&mut self, raw: Option<Scalar>, at: &[PathSegment]) -> Option<Option<Name>> {
         let Some(Scalar(text)) = raw else {
             return Some(None);
@@ -369,7 +360,7 @@ impl Scope<'_, '_, '_> {
         {
             match self.own_agent(&text) {
                 Some(name) if Some(&name) == opener => {
-                    let message = format!("`{name}` opens this block, so it is no member of it");
+                    let message = format!("`{name}` opens this block, so it is not a member of it");
                     let hint = "leave it out of the list";
                     let at = [at, &at![index]].concat();
                     self.document
@@ -395,5 +386,14 @@ impl Scope<'_, '_, '_> {
 
     pub(super) fn own_target(&self, name: &Name) -> Target {
         Target::Agent(Address::new(self.mesh.clone(), name.clone()))
+    }
+}
+
+/// How many members must succeed: the number that is set, one if failures are allowed, or all.
+fn min_successes(counted: Option<u32>, allow_failure: Option<bool>) -> MinSuccesses {
+    match (counted, allow_failure) {
+        (Some(number), _) => MinSuccesses::Number(number),
+        (None, Some(true)) => MinSuccesses::Number(1),
+        (None, Some(false) | None) => MinSuccesses::All,
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn workspace(
         .skip(1)
         .filter_map(|rest| rest.split_once('}'));
     for (name, _) in names.filter(|(name, _)| !PLACEHOLDERS.contains(name)) {
-        let message = format!("workspace: `{{{name}}}` is no placeholder; it stays as it is");
+        let message = format!("workspace: `{{{name}}}` is not a placeholder; it stays as it is");
         let hint = did_you_mean(name, PLACEHOLDERS, || {
             format!("there are {}", PLACEHOLDERS.join(", "))
         });

@@ -1,4 +1,4 @@
-//! The addresses of a message, looked up among those that there are.
+//! Looks up the addresses of a message.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::format::findings::Findings;
 use crate::format::yaml::{self, PathSegment, Places};
 use crate::model::{Address, Code, Diagnostic, Directory, Message, Recipient, Unresolved};
 
-/// What is wrong with the addresses of a message that was parsed from this text.
+/// The findings about the addresses of a message that was parsed from this text.
 pub fn check_addresses(text: &str, message: &Message, directory: &Directory) -> Vec<Diagnostic> {
     let envelope = &message.envelope;
     let front = OnceCell::new();
@@ -22,7 +22,7 @@ pub fn check_addresses(text: &str, message: &Message, directory: &Directory) -> 
     let from = &envelope.from;
     let sender = Recipient::Full(from.clone());
     if !directory.knows(from) {
-        // A sender is looked up as written: `mesh/dispatch` speaks for nobody.
+        // A sender is looked up as written: `mesh/dispatch` is not an agent.
         let (message, hint) = match directory.resolve(&sender, &Address::core(), None) {
             Err(Unresolved::System(_)) => (
                 "only tx writes as `system/*`".into(),
@@ -30,7 +30,7 @@ pub fn check_addresses(text: &str, message: &Message, directory: &Directory) -> 
             ),
             Err(unresolved) => (unresolved.to_string(), unresolved.hint()),
             Ok(_) => (
-                format!("`{from}` is no agent"),
+                format!("`{from}` is not an agent"),
                 "name the agent itself".into(),
             ),
         };
@@ -54,7 +54,7 @@ pub fn check_addresses(text: &str, message: &Message, directory: &Directory) -> 
     findings.finish()
 }
 
-/// The frontmatter again, now that there is something to point at in it.
+/// The frontmatter, parsed again to find the places of findings.
 struct Front<'a> {
     source: BlockSource<'a>,
     places: Places,
@@ -81,7 +81,7 @@ impl Front<'_> {
         self.source.span(self.places.value(path))
     }
 
-    /// Where a recipient stands in `to`, which may name one twice.
+    /// The path of a recipient in `to`, which may name one twice.
     fn path_to(&self, recipient: &Recipient) -> Vec<PathSegment> {
         let mut path = vec![PathSegment::Key("to".into())];
         if let Some(Value::Array(items)) = &self.to {

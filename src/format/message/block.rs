@@ -1,4 +1,4 @@
-//! A YAML block of a message: its fields, and where they stand.
+//! A YAML block of a message: its fields and their places.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use super::source::BlockSource;
 use crate::format::SourceText;
 use crate::format::yaml::{PathSegment, Places, entries};
 
-/// One of the two YAML blocks: its fields, and where they stand.
+/// One of the two YAML blocks: its fields and their places.
 pub(super) struct MatterBlock<'a> {
     pub(super) text: SourceText<'a>,
     pub(super) source: BlockSource<'a>,
@@ -39,8 +39,8 @@ impl<'a> MatterBlock<'a> {
         self.places.get_or_init(|| places_of(&self.source.text))
     }
 
-    /// A value as its author wrote it. What YAML takes for a number or a date
-    /// (`msg-id: 007`) is text to us.
+    /// A value as its author wrote it. What YAML takes for a number or a date (`msg-id: 007`) is
+    /// text here.
     pub(super) fn scalar(&self, key: &str, value: &Value) -> Option<String> {
         match value {
             Value::String(text) => Some(text.clone()),
@@ -53,8 +53,8 @@ impl<'a> MatterBlock<'a> {
     }
 }
 
-/// Places, also in a block that only parses line by line: there each entry is
-/// looked at on its own.
+/// The places in a block, even if it only parses line by line: then each entry is parsed
+/// separately.
 pub(super) fn places_of(block: &str) -> Places {
     let mut places = Places::of(block);
     for entry in entries(block) {

@@ -1,4 +1,4 @@
-//! The frontmatter fields, each by its own rule.
+//! Parses the frontmatter fields, each by its own rule.
 
 use std::str::FromStr;
 
@@ -13,15 +13,15 @@ use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
 use crate::model::{Address, Code, Kind, Line, MsgId, OutcomeWord, Recipient, did_you_mean};
 
-/// The frontmatter fields, taken out one by one; what is left is extra.
+/// The frontmatter fields, which are removed one by one. What is left is extra.
 pub(super) struct Fields<'r, 'a> {
     reading: &'r mut Reading<'a>,
     block: MatterBlock<'a>,
-    /// Fields that were there and wrong.
+    /// Fields with wrong values.
     failed: Vec<&'static str>,
 }
 
-/// The fields that have a meaning, in their right spelling.
+/// The known fields, in their canonical spelling.
 const KNOWN: [&str; 19] = [
     "to",
     "from",
@@ -44,10 +44,10 @@ const KNOWN: [&str; 19] = [
     "session-id",
 ];
 
-/// Fields of TX that have no effect here.
+/// Fields of TX that have no effect in tx.
 const NOT_OBEYED: [&str; 4] = ["revision", "parallel", "human", "conversation-id"];
 
-/// The field that a key means, in its right spelling: `msg_id` is `msg-id`.
+/// The field that a key means, in its canonical spelling: `msg_id` is `msg-id`.
 pub fn field_named(key: &str) -> Option<&'static str> {
     let plain = |byte: u8| match byte {
         b'_' => b'-',
@@ -60,8 +60,8 @@ pub fn field_named(key: &str) -> Option<&'static str> {
 
 impl<'r, 'a> Fields<'r, 'a> {
     pub(super) fn new(reading: &'r mut Reading<'a>, mut block: MatterBlock<'a>) -> Self {
-        // `msg_id`, `In-Reply-To`: agents write these, and mean the field.
-        // Nearly all keys are in lower case with dashes, and cannot be another spelling.
+        // Agents also write `msg_id` or `In-Reply-To`. Nearly all keys are in lower case with
+        // dashes and cannot be another spelling.
         let odd = |key: &&String| key.contains(|c: char| c.is_ascii_uppercase() || c == '_');
         let other_spellings: Vec<(String, &str)> = block
             .fields
@@ -101,7 +101,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         }
     }
 
-    /// Take a field out. A field without a value counts as absent.
+    /// Remove a field. A field without a value counts as absent.
     fn take(&mut self, key: &str) -> Option<Value> {
         let value = self.block.fields.shift_remove(key)?;
         (!value.is_null()).then_some(value)
@@ -142,7 +142,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         text
     }
 
-    /// A headline that YAML cut short is pointed at: `Fix #12` is `Fix` to it.
+    /// The headline. One that YAML cut short is reported: YAML reads `Fix #12` as `Fix`.
     pub(super) fn headline(&mut self) -> Option<Line> {
         let headline = self.text("headline")?;
         if self.block.source.text.contains(" #") {
@@ -224,7 +224,7 @@ impl<'r, 'a> Fields<'r, 'a> {
             });
             let span = self.block.value_span(&[PathSegment::Key("type".into())]);
             let message = format!(
-                "type: {} is no kind of message; it is inferred",
+                "type: {} is not a kind of message; it is inferred",
                 found(&value)
             );
             self.reading
@@ -300,7 +300,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         );
     }
 
-    /// Items of a field that may be one text or a list of them.
+    /// The items of a field that may be one text or a list.
     fn items(&mut self, key: &'static str) -> Vec<(Vec<PathSegment>, Value)> {
         match self.take(key) {
             None => Vec::new(),
@@ -365,7 +365,7 @@ impl<'r, 'a> Fields<'r, 'a> {
         ids
     }
 
-    /// What answers itself may not ask for leave to do something.
+    /// A message with a default answer must not ask for permission.
     pub(super) fn no_permission(&mut self) {
         let marked = self.block.fields.get("permission").cloned();
         let marked = marked.and_then(|value| self.block.scalar("permission", &value));
@@ -394,7 +394,7 @@ impl<'r, 'a> Fields<'r, 'a> {
                 );
             }
         }
-        // A list or a map was never meant for a field that is one text.
+        // A list or a map is not valid for a field that is one text.
         let texts = self
             .block
             .fields
@@ -418,13 +418,13 @@ impl<'r, 'a> Fields<'r, 'a> {
     }
 }
 
-/// ISO 8601 as people and agents write it. Without an offset it is UTC.
+/// A time in ISO 8601, as people and agents write it. Without an offset it is UTC.
 fn iso_8601(text: &str) -> Option<DateTime<FixedOffset>> {
     let text = text.trim();
     if let Ok(time) = DateTime::parse_from_rfc3339(text) {
         return Some(time);
     }
-    // `Z` and a space for `T` are the same thing said in another way.
+    // `Z`, and a space instead of `T`, are allowed.
     let plain = match text.strip_suffix(['Z', 'z']) {
         Some(utc) => format!("{utc}+00:00"),
         None => text.to_owned(),

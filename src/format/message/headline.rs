@@ -1,4 +1,4 @@
-//! The headline that a body suggests.
+//! Derives a headline from a body.
 
 use crate::format::blocks;
 use crate::model::{Body, Line};
@@ -8,8 +8,8 @@ pub fn headline_of(body: &Body) -> Line {
     let outside = blocks::lines_outside_fences(body.as_str());
     let text = |line: &str| line.trim_start().trim_start_matches('#').trim().to_owned();
     let has_text = |line: &String| line.chars().any(char::is_alphanumeric);
-    let found = outside.into_iter().map(text).find(has_text);
-    // Nothing but code: its first line, then.
+    let found = outside.map(text).find(has_text);
+    // If there is only code, its first line.
     let found = found.or_else(|| body.as_str().lines().map(text).find(has_text));
     let line = found.unwrap_or_else(|| "(no headline)".into());
     Line::from(line.chars().take(120).collect::<String>())

@@ -1,4 +1,4 @@
-//! The marks that models put around a word: `` `complete` ``, `**complete**`.
+//! Removes the marks that models put around a word: `` `complete` ``, `**complete**`.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::format::findings::Findings;
 use crate::format::yaml::PathSegment;
 use crate::model::Code;
 
-/// The fields whose values are words or addresses, in which marks mean nothing.
+/// The fields with words or addresses as values. Marks mean nothing there.
 pub(super) const FIELDS: [&str; 5] = ["to", "from", "status", "outcome", "route_to"];
 
 const PAIRS: [(&str, &str); 7] = [
@@ -23,8 +23,8 @@ const PAIRS: [(&str, &str); 7] = [
     ("‘", "’"),
 ];
 
-/// A word or an address without the marks around it; nothing, if there are none, or if
-/// there are others in it.
+/// A word or an address without the marks around it; `None` if there are no marks, or others
+/// inside.
 pub(super) fn without(text: &str) -> Option<&str> {
     let mut word = text.trim();
     let stripped = |word: &'_ str| -> Option<(usize, usize)> {
@@ -42,7 +42,7 @@ pub(super) fn without(text: &str) -> Option<&str> {
     (plain && word.len() < text.trim().len()).then_some(word)
 }
 
-/// Leave the marks out of the values of these fields: `**complete**` means the word.
+/// Remove the marks from the values of these fields.
 pub(super) fn leave_out(block: &mut MatterBlock, findings: &mut Findings) {
     for key in FIELDS {
         let mut marked = Vec::new();
@@ -70,8 +70,8 @@ pub(super) fn leave_out(block: &mut MatterBlock, findings: &mut Findings) {
     }
 }
 
-/// A block in which the marked values of these fields are quoted: YAML takes a backtick
-/// and an asterisk at the start of a value for something else.
+/// A block in which the marked values of these fields are quoted, because YAML gives a backtick or
+/// an asterisk at the start of a value another meaning.
 pub(super) fn quoted(block: &str) -> Cow<'_, str> {
     if !block.contains(['`', '*']) {
         return Cow::Borrowed(block);
@@ -102,7 +102,7 @@ pub(super) fn quoted(block: &str) -> Cow<'_, str> {
     text.into()
 }
 
-/// Does a key mean one of these fields?
+/// Whether a key means one of these fields.
 pub(super) fn is_routing(key: &str) -> bool {
     field_named(key).is_some_and(|field| FIELDS.contains(&field))
 }

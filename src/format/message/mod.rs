@@ -1,7 +1,7 @@
-//! A message file to a [`Message`], with everything there is to say about it.
+//! Parses a message file into a [`Message`], with all findings about it.
 //!
-//! Forgiving where a slip changes nothing, exact where it would change where a
-//! message goes or whether it runs: that is never guessed, it is a rejection.
+//! The parser is lenient where a slip changes nothing, and exact where it would change where a
+//! message goes or whether it runs. That is never guessed; the file is rejected.
 
 mod addresses;
 mod block;
@@ -10,7 +10,6 @@ mod headline;
 mod marks;
 #[cfg(test)]
 mod mistakes;
-mod parts;
 mod reading;
 mod rear;
 mod source;
@@ -31,14 +30,13 @@ use reading::Reading;
 pub use addresses::check_addresses;
 pub use fields::field_named;
 pub use headline::headline_of;
-pub use parts::parts;
 
 /// The largest message file, in bytes.
 pub const MAX_FILE: usize = 1024 * 1024;
 /// The largest frontmatter or rearmatter, in bytes.
 pub const MAX_BLOCK: usize = 64 * 1024;
 
-/// What a message takes from its file where its author said nothing.
+/// What a message takes from its file if its author left it out.
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// The file's name.
@@ -47,36 +45,36 @@ pub struct Origin {
     pub modified: DateTime<FixedOffset>,
 }
 
-/// What a file turned out to be.
+/// The result of parsing a file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parsed {
     /// A message, perhaps with warnings.
     Message(Box<ReadMessage>),
-    /// No message: the diagnostics say why, and the author is told.
+    /// Not a message. The diagnostics say why, and the author is told.
     Rejected(Rejection),
-    /// Perhaps still being written. If nothing more comes, it is rejected for this.
+    /// Possibly still being written. If nothing more comes, it is rejected for this reason.
     Incomplete(Rejection),
 }
 
-/// A message as it was read.
+/// A parsed message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadMessage {
-    /// What it says.
+    /// The message itself.
     pub message: Message,
-    /// Where its body stands in the text.
+    /// The span of its body in the text.
     pub body: Range<usize>,
-    /// What is not as its author may think.
+    /// The warnings about it.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Why a file is no message.
+/// Why a file is not a message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rejection {
-    /// Who seems to have written it.
+    /// The probable author.
     pub author: Option<Address>,
-    /// The bare name of whoever seems to have written it.
+    /// The bare name of the probable author.
     pub name: Option<Name>,
-    /// At least one of them is an error.
+    /// The findings. At least one is an error.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -85,15 +83,15 @@ pub fn parse(bytes: &[u8], origin: &Origin) -> Parsed {
     parse_of(bytes, origin, None)
 }
 
-/// Parse the bytes of a message file whose writer is known from elsewhere. That counts
-/// where its `from` is missing or a bare name.
+/// Parse a message file whose writer is known from elsewhere. The writer is used if `from` is
+/// missing or a bare name.
 pub fn parse_of(bytes: &[u8], origin: &Origin, writer: Option<&Address>) -> Parsed {
     if bytes.len() > MAX_FILE {
         return Parsed::Rejected(nobodys(too_large(MAX_FILE)));
     }
     let text = match super::text::utf8(bytes) {
         Ok(text) => text,
-        // A character cut in two at the end may be a write under way.
+        // A character cut in two at the end may belong to a write in progress.
         Err((diagnostic, true)) => return Parsed::Incomplete(nobodys(diagnostic)),
         Err((diagnostic, false)) => return Parsed::Rejected(nobodys(diagnostic)),
     };
@@ -111,7 +109,7 @@ pub fn parse_of(bytes: &[u8], origin: &Origin, writer: Option<&Address>) -> Pars
     }
 }
 
-/// The rearmatter that a text ends in, by the rules of message files: what a program prints may
+/// The rearmatter at the end of a text, by the rules of message files. The output of a program may
 /// have one.
 pub fn rearmatter_at_end(text: &str) -> Rearmatter {
     if !text.trim_end().lines().any(|line| line.trim_end() == "---") {
@@ -128,7 +126,7 @@ pub fn rearmatter_at_end(text: &str) -> Rearmatter {
     }
 }
 
-/// What is rejected for this, with what its frontmatter says of its author.
+/// A rejection, with the author that the frontmatter names.
 fn rejection(front: &str, diagnostics: Vec<Diagnostic>) -> Rejection {
     let from = reading::author(front);
     let (author, name) = match from {

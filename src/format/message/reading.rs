@@ -1,4 +1,4 @@
-//! The blocks of a file to a message: the front, the rear, and what lies between.
+//! Turns the blocks of a file into a message.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,20 +23,20 @@ use crate::model::{
     body_span,
 };
 
-/// Who seems to have written a file whose frontmatter cannot be read.
+/// The probable author of a file whose frontmatter cannot be parsed.
 pub(super) fn author(front: &str) -> Option<Recipient> {
     let mut lines = front.lines();
     let from = lines.find_map(|line| line.trim_start().strip_prefix("from:"))?;
     marks::without(from).unwrap_or(from.trim()).parse().ok()
 }
 
-/// The state of parsing one file whose blocks are known.
+/// The parser's state for one file whose blocks are known.
 pub(super) struct Reading<'a> {
     pub(super) text: &'a str,
     front: Range<usize>,
-    /// What every line of the file begins with.
+    /// The indentation of every line of the file.
     indent: &'a str,
-    /// Who wrote it, as is known from elsewhere.
+    /// The writer, if known from elsewhere.
     pub(super) writer: Option<&'a Address>,
     pub(super) findings: Findings<'a>,
 }
@@ -128,7 +128,7 @@ impl<'a> Reading<'a> {
         Some(MatterBlock::new(text, source, fields))
     }
 
-    /// The fields of a frontmatter that is not YAML: perhaps only for the marks in it.
+    /// The fields of a frontmatter that is not YAML, perhaps only because of marks.
     fn loose_front(
         &mut self,
         source: &BlockSource,
@@ -191,7 +191,7 @@ impl<'a> Reading<'a> {
             }
             return None;
         }
-        // Prose is the common case, and no reason to start a YAML parser.
+        // Prose is the common case and needs no YAML parser.
         let first = significant_lines(block).next()?;
         if key_of(first).is_none() && !is_flow(first) {
             return None;
@@ -232,7 +232,7 @@ impl<'a> Reading<'a> {
             Code::NotRearmatter,
             at..at + 1,
             format!(
-                "this block looks like rearmatter and is none: {}",
+                "this block looks like rearmatter but is not: {}",
                 fault.message
             ),
             "fix it, or it stays part of the body",
@@ -267,7 +267,7 @@ impl<'a> Reading<'a> {
         let headless = fields.flag("headless", Code::BadRouting);
         let inject_response = fields.flag("inject-response", Code::WrongField);
         let default = fields.text("default");
-        // A default that is never taken would leave its ask open for ever.
+        // A default that is never used would leave its ask open for ever.
         let wrong_expires = match default {
             Some(_) => Code::BadRouting,
             None => Code::WrongField,
@@ -332,14 +332,14 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Something absent was filled in; one that was there and wrong is said already.
+    /// Report that an absent field was filled in. A field with a wrong value was already reported.
     fn filled_in(&mut self, failed: bool, code: Code, message: impl Into<String>, line: &str) {
         if !failed {
             self.say_front(code, message, &format!("add `{line}`"));
         }
     }
 
-    /// About the frontmatter as a whole: shown at its first line.
+    /// Report a finding about the whole frontmatter, at its first line.
     pub(super) fn say_front(&mut self, code: Code, message: impl Into<String>, hint: &str) {
         let first = SourceText(self.text).line_at(self.front.start.saturating_sub(1));
         self.findings.say(code, first, message, hint);
@@ -366,7 +366,7 @@ fn known(key: &str) -> bool {
     Rearmatter::KNOWN.contains(&key)
 }
 
-/// What the lines of a block look like, without parsing them.
+/// The form of a block's lines, without parsing them.
 struct LineShapes {
     /// No line is prose.
     all_yaml: bool,
@@ -408,7 +408,7 @@ fn key_of(line: &str) -> Option<&str> {
     is_identifier(key).then_some(key)
 }
 
-/// Does the line begin like a mapping that is not written as `key: value`?
+/// Whether the line begins like a mapping that is not written as `key: value`.
 fn is_flow(line: &str) -> bool {
     line.trim_start().starts_with(['{', '?', '&', '!'])
 }
@@ -421,7 +421,7 @@ fn derived_id(from: &Address, origin: &Origin, text: &str) -> MsgId {
     }
     let hex = encode_string(&hash.finalize()[..6]);
     let id = format!("{}-{hex}", from.agent);
-    // A name may be longer than an id may.
+    // A name may be longer than an id.
     id.parse()
         .or_else(|_| hex.parse())
         .expect("hex digits are an id")

@@ -1,4 +1,4 @@
-//! What the known rearmatter fields must look like.
+//! The rules for known rearmatter fields.
 
 use serde_json::Value;
 
@@ -6,7 +6,8 @@ use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
 use crate::model::Grade;
 
-/// What is wrong with a known rearmatter field: expected, found. `path` is led to it.
+/// What is wrong with a known rearmatter field: what was expected and what was found. `path` is
+/// extended to the place.
 pub(super) fn wrong_rearmatter(
     key: &str,
     value: &Value,

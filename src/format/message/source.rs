@@ -1,13 +1,13 @@
-//! A YAML block without the indentation that all lines of its file have.
+//! A YAML block without the common indentation of its file.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A block, and where each byte of it stands in the file.
+/// A block, and the position of each byte in the file.
 pub(super) struct BlockSource<'a> {
     pub(super) text: Cow<'a, str>,
     start: usize,
-    /// Where each line begins here, and how much indentation was left out up to there.
+    /// Where each line begins here, and how much indentation was removed before it.
     left_out: Vec<(usize, usize)>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> BlockSource<'a> {
         source
     }
 
-    /// Where a byte of the block stands in the file.
+    /// The position in the file of a byte of the block.
     pub(super) fn at(&self, byte: usize) -> usize {
         let line = self.left_out.partition_point(|(start, _)| *start <= byte);
         let out = line.checked_sub(1).map_or(0, |line| self.left_out[line].1);

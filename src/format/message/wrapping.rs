@@ -1,8 +1,8 @@
-//! Where a message stands in a file that has more than the message in it.
+//! Finds a message in a file that contains more than the message.
 //!
-//! Models put a whole file into a code fence, write a sentence before it, or copy an
-//! example with its indentation. That is read as the message it plainly is. Whatever may
-//! as well be a document that only shows a message is none.
+//! Models put a whole file into a code fence, write a sentence before it, or copy an example with
+//! its indentation. Such a file is read as the message that it clearly is. A file that may be a
+//! document which only shows a message is not one.
 
 use std::ops::Range;
 
@@ -15,18 +15,18 @@ use crate::format::blocks::{self, Blocks, CodeFence, NoBlocks, split_part};
 use crate::format::yaml;
 use crate::model::{Code, Recipient};
 
-/// The most lines of text that may stand before a frontmatter.
-const MOST_BEFORE: usize = 10;
+/// The maximum number of text lines before a frontmatter.
+const MAX_BEFORE: usize = 10;
 
-/// What lines of a document begin with, and prose does not.
+/// How lines of a document begin, but not lines of prose.
 const NO_PROSE: [&str; 9] = ["#", "```", "~~~", "|", ">", "<", "- ", "* ", "=="];
 
 /// A message found in a file.
 pub(super) struct FoundMessage<'a> {
     pub(super) blocks: Blocks,
-    /// What every line of it begins with.
+    /// The indentation of every line.
     pub(super) indent: &'a str,
-    /// How it is wrapped, and the first line of the file that has something on it.
+    /// How it is wrapped, and the first line of the file that is not blank.
     pub(super) wrapping: Option<(Wrapping, Range<usize>)>,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Wrapping {
 }
 
 impl Wrapping {
-    /// What is said of it: code, message, hint.
+    /// The finding about it: code, message, hint.
     pub(super) fn said(self) -> (Code, &'static str, &'static str) {
         match self {
             Wrapping::BlankLines => (
@@ -122,8 +122,8 @@ fn find_wrapped(text: &str) -> Result<FoundMessage<'_>, NoBlocks> {
     }
 }
 
-/// A message in a fence that begins its file. The last line that can close the fence does:
-/// what lies between may have fences of its own.
+/// A message in a fence at the start of its file. The last line that can close the fence does: the
+/// text between may have its own fences.
 fn in_fence(
     text: &str,
     lines: &[Range<usize>],
@@ -147,7 +147,7 @@ fn in_fence(
     if !is_of_a_message(text, &blocks, "") {
         return Err(NoBlocks::NoFrontmatter);
     }
-    // With the frontmatter alone in the fence, the body is what follows.
+    // If only the frontmatter is in the fence, the body follows it.
     let is_next = |line: &Range<usize>| {
         line.start >= blocks.rest.start && !text[line.clone()].trim().is_empty()
     };
@@ -163,14 +163,14 @@ fn in_fence(
     })
 }
 
-/// A message after a few lines of prose. A document may have rules in it, and show a
-/// message: only a frontmatter that says from whom and what for is taken for one.
+/// A message after a few lines of prose. A document may contain rules and show a message, so the
+/// frontmatter must say who sends it and what for.
 fn after_text(text: &str, lines: &[Range<usize>]) -> Option<Blocks> {
     let rule = lines.iter().position(|line| &text[line.clone()] == "---")?;
     let before = lines[..rule].iter().map(|line| text[line.clone()].trim());
     let is_prose = |line: &str| !NO_PROSE.iter().any(|mark| line.starts_with(mark));
     let prose = before.filter(|line| !line.is_empty());
-    if !prose.clone().all(is_prose) || prose.count() > MOST_BEFORE {
+    if !prose.clone().all(is_prose) || prose.count() > MAX_BEFORE {
         return None;
     }
     let blocks = split_part(text, lines[rule].start..text.len(), "").ok()?;
@@ -188,7 +188,7 @@ fn after_text(text: &str, lines: &[Range<usize>]) -> Option<Blocks> {
     is_one.then_some(blocks)
 }
 
-/// Has the frontmatter a field that says who writes to whom, or what came of work?
+/// Whether the frontmatter has a field with a sender, a recipient or an outcome.
 fn is_of_a_message(text: &str, blocks: &Blocks, indent: &str) -> bool {
     let block = BlockSource::of(text, blocks.front.clone(), indent);
     let mut keys = block.text.lines().filter_map(|line| line.split_once(':'));

@@ -1,4 +1,4 @@
-//! The messages that an agent is given, and what it owes for them.
+//! The messages of a turn, as the agent reads them, and what it has to send for them.
 
 use std::fmt::Write;
 
@@ -6,14 +6,14 @@ use super::{one_line, tag_around};
 use crate::format::render::yaml_block;
 use crate::model::{Address, Kind, MsgId, OutcomeWord, Rearmatter};
 
-/// A message as its recipient is given it.
+/// A message for its recipient.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     /// Its id.
     pub id: &'a MsgId,
     /// Its sender.
     pub from: &'a Address,
-    /// What it is to the recipient.
+    /// Its kind for the recipient.
     pub kind: Kind,
     /// One line for people.
     pub headline: &'a str,
@@ -21,21 +21,21 @@ pub struct Given<'a> {
     pub status: Option<&'a OutcomeWord>,
     /// The messages that it answers.
     pub in_reply_to: &'a [MsgId],
-    /// The markdown.
+    /// The body, in markdown.
     pub body: &'a str,
-    /// What its author says of the work.
+    /// What its author says about the work.
     pub rearmatter: &'a Rearmatter,
 }
 
-/// What an agent is given at once: the briefing, unless it is empty because the
-/// agent has it already, then the messages, then what it owes for them. A slash
-/// command is the first line, where the agent's CLI looks for it.
+/// The text of a turn: the briefing, which is empty if the agent already has it, then the messages,
+/// then what it has to send for them. A slash command is the first line, where the agent CLI
+/// expects it.
 pub fn prompt(briefing: &str, command: Option<&str>, given: &[Given]) -> String {
     prompt_at(briefing, command, "", given)
 }
 
-/// The same with where the work stands ([`stage`](super::stage()) or [`member`](super::member)),
-/// which comes before the messages each time.
+/// The same with the position of the work ([`stage`](super::stage())), which comes before the
+/// messages each time.
 pub fn prompt_at(briefing: &str, command: Option<&str>, position: &str, given: &[Given]) -> String {
     let mut text = String::new();
     if let Some(command) = command.filter(|command| !command.trim().is_empty()) {
@@ -60,7 +60,7 @@ pub fn prompt_at(briefing: &str, command: Option<&str>, position: &str, given: &
     text + &owed(given)
 }
 
-/// The message that began a run, for an agent that comes to it later.
+/// The message that began a run, for an agent that joins later.
 pub fn original(message: &Given) -> String {
     let shown = shown(message);
     let tag = tag_around("message", std::iter::once(shown.as_str()));
@@ -69,7 +69,7 @@ pub fn original(message: &Given) -> String {
     )
 }
 
-/// As its file would have it, without what only matters to tx.
+/// The message as in its file, without what only matters to tx.
 fn shown(message: &Given) -> String {
     let Given {
         id,

@@ -1,8 +1,7 @@
-//! What an agent is told: who it is, how to speak here, and its messages.
+//! The instructions for an agent: its role, how to communicate here, and its messages.
 //!
-//! Texts and nouns come in, one text goes out. It is read by a model, so it is
-//! short, and says each thing once. What others wrote is shown byte for byte,
-//! between marks that it does not contain.
+//! Data comes in, one text goes out. A model reads it, so it is short and says each thing once.
+//! Text that others wrote is shown byte for byte, between marks that it does not contain.
 
 mod given;
 mod routes;
@@ -29,37 +28,37 @@ pub use system::{line, system};
 pub struct Briefing<'a> {
     /// The mesh.
     pub mesh: &'a Mesh,
-    /// The agent of it.
+    /// The agent that is briefed.
     pub agent: &'a Agent,
-    /// What it prints is its outcome.
+    /// Its output is its outcome.
     pub prints: bool,
     /// The text of its prompt.
     pub prompt: Option<&'a str>,
     /// The folder that messages are dropped into.
     pub messages_folder: &'a str,
-    /// Where it works.
+    /// The folder that it works in.
     pub workdir: &'a str,
-    /// Where it puts what it makes, if its mesh says so.
+    /// Its output folder, if its mesh has one.
     pub workspace: Option<&'a str>,
     /// The feature that it works on.
     pub feature: Option<&'a Feature>,
-    /// The files that are put before the message.
+    /// The files that are included before the message.
     pub loaded: &'a [PromptFile],
 }
 
-/// A file that is put before the message.
+/// A file that is included before the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptFile {
-    /// Its path as the mesh has it.
+    /// Its path as the mesh writes it.
     pub path: String,
     /// Its text, or why there is none.
     pub text: Result<String, String>,
 }
 
-/// The siblings that an agent is told by name; who has more knows them by its prompt.
+/// How many other agents are named. An agent with more knows them from its prompt.
 const NAMED: usize = 12;
 
-/// All that an agent is told before its first message.
+/// Everything that an agent is told before its first message.
 pub fn brief(briefing: &Briefing) -> String {
     let mut text = intro(briefing);
     workspace(&mut text, briefing);
@@ -100,7 +99,7 @@ fn manifest(text: &mut String, briefing: &Briefing) {
     }
 }
 
-/// Who an agent is, and its own prompt.
+/// The agent's role and its own prompt.
 fn intro(briefing: &Briefing) -> String {
     let Briefing { mesh, agent, .. } = briefing;
     let mut text = format!(
@@ -123,7 +122,7 @@ fn intro(briefing: &Briefing) -> String {
     text
 }
 
-/// A text of the mesh's with the message's feature in it.
+/// A text of the mesh with the feature filled in.
 pub fn with_feature(text: &str, feature: Option<&Feature>) -> String {
     match feature {
         Some(feature) => text.replace("{feature}", &feature.to_string()),
@@ -164,7 +163,7 @@ fn workspace(text: &mut String, briefing: &Briefing) {
     }
 }
 
-/// Where an agent puts what it makes, in a line.
+/// The line about the output folder.
 pub fn output_folder(folder: &str) -> String {
     format!("Put the files that you make in `{folder}` (TX_WORKSPACE).\n")
 }
@@ -222,8 +221,8 @@ fn messages(text: &mut String, briefing: &Briefing) {
 const HEADLINE: &str = "One line that says it";
 const BODY: &str = "The body, in markdown.";
 
-/// A message file as this agent would write it. The time is the file's own, which
-/// is truer than one that a model makes up.
+/// A message file as this agent would write it, without a time: the file's own time is more
+/// reliable than one that a model makes up.
 fn example(mesh: &Mesh, agent: &Agent, status: &str) -> String {
     let mut text = format!(
         "---\nfrom: {}/{}\nmsg-id: a-new-id-each-time\nheadline: {HEADLINE}\nstatus: {status}\n---\n\n{BODY}\n",
@@ -265,10 +264,10 @@ fn sample(field: &str) -> &'static str {
     }
 }
 
-/// Whom an agent can ask: the others of its mesh, and the human last.
+/// The agents that an agent can ask: the others of its mesh, and the human last.
 fn whom(mesh: &Mesh, agent: &Agent) -> String {
     let asks = mesh.routing.asks.get(&agent.name);
-    // A row for the human alone says nothing of the agents.
+    // A row with only the human says nothing about agents.
     if let Some(asks) = asks.filter(|asks| asks.keys().any(|to| *to != Target::Core)) {
         return brain(mesh) + &listed_asks(mesh, asks);
     }
@@ -291,7 +290,7 @@ fn whom(mesh: &Mesh, agent: &Agent) -> String {
     whom + "`to: core`"
 }
 
-/// The mesh that knows the project, where it may be asked.
+/// The mesh that knows the project, if it may be asked.
 fn brain(mesh: &Mesh) -> String {
     match mesh.brain {
         true => "`to: brain` (it knows this project), ".into(),
@@ -299,7 +298,7 @@ fn brain(mesh: &Mesh) -> String {
     }
 }
 
-/// Whom the table lets an agent ask, and why; the human can always be asked.
+/// The agents that the table allows an agent to ask, with reasons. The human can always be asked.
 fn listed_asks(mesh: &Mesh, asks: &IndexMap<Target, String>) -> String {
     let mut whom = String::new();
     for (to, reason) in asks.iter().filter(|(to, _)| **to != Target::Core) {
@@ -319,10 +318,10 @@ fn listed_asks(mesh: &Mesh, asks: &IndexMap<Target, String>) -> String {
     }
 }
 
-/// A name for marks around texts, none of which has such a mark in it: what is
-/// between them can neither end early nor pretend to be more.
+/// A name for the marks around texts that occurs in none of them, so that a text cannot end early
+/// or pretend to be more.
 fn tag_around<'a>(word: &str, texts: impl Iterator<Item = &'a str>) -> String {
-    // The numbers taken: `<word` and `<word-1` are no different.
+    // The numbers that are in use: `<word` and `<word-1` are no different.
     let mut taken = HashSet::new();
     for text in texts {
         for (at, mark) in text.match_indices(word) {

@@ -1,4 +1,4 @@
-//! An agent's own part of the routing table, as it reads it.
+//! The agent's part of the routing table, in words.
 
 use std::fmt::Write;
 
@@ -12,13 +12,13 @@ use crate::model::{
     StateKind, Target,
 };
 
-/// The words that go to core where nothing else is said of them, and what they mean.
+/// The words that go to core unless the table says otherwise, and their meaning.
 const FAILURES: [(&str, &str); 2] = [
     ("error", "it cannot be done; say why"),
     ("blocked", "you need the human, and wait for the answer"),
 ];
 
-/// A word that the agent may give when all went well.
+/// A word for a successful outcome.
 pub(super) fn first_word(mesh: &Mesh, agent: &Agent) -> String {
     let words = match mesh.routing.rows.get(&agent.name) {
         Some(Row::ByStatus { words, .. }) => {
@@ -35,7 +35,7 @@ pub(super) fn first_word(mesh: &Mesh, agent: &Agent) -> String {
     good.map_or_else(|| "complete".into(), ToString::to_string)
 }
 
-/// Which status goes where, and why.
+/// Where each status goes, and why.
 pub(super) fn in_words(mesh: &Mesh, agent: &Agent) -> String {
     let mut text = String::new();
     let own = own(mesh, &agent.name);
@@ -127,7 +127,7 @@ fn needs_parts(block: &Block, agent: &Name) -> bool {
     opens && matches!(block.give, Give::Parts(_))
 }
 
-/// Does the machine give this agent work?
+/// Whether the machine gives this agent work.
 fn works_in_states(mesh: &Mesh, agent: &Name) -> bool {
     let mut states = mesh
         .machine
@@ -175,7 +175,7 @@ fn block_lines(mesh: &Mesh, agent: &Name) -> Vec<String> {
     lines
 }
 
-/// Where a word leads; `None` if that is only back to the agent itself.
+/// Where a word leads; `None` if only back to the agent itself.
 fn by_word(
     mesh: &Mesh,
     own: &Target,
@@ -202,7 +202,7 @@ fn by_word(
     Some(line)
 }
 
-/// What goes to core though no word of the row says so.
+/// The words that go to core although the row does not list them.
 fn unlisted(
     mesh: &Mesh,
     words: Option<&IndexMap<OutcomeWord, IndexMap<Target, String>>>,

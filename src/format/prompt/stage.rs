@@ -1,4 +1,4 @@
-//! Where an agent's work stands: the state of a machine, or the place in a block.
+//! The position of an agent's work: the state of a machine, or the place in a block.
 
 use std::fmt::Write;
 
@@ -9,22 +9,22 @@ use crate::model::{
     PathStep, StateGate, StateKind, StateName, StateRules, TextPart, VariableName,
 };
 
-/// A stage of a machine, as its agent is told of it.
+/// A stage of a machine, for its agent.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage<'a> {
-    /// The machine.
+    /// The rules of the machine.
     pub machine: &'a MachineRules,
     /// The agent that works.
     pub agent: &'a Name,
-    /// The state.
+    /// The current state.
     pub state: &'a StateName,
     /// How often it was entered.
     pub visit: u32,
-    /// What the variables hold, in order; messages as `the 3 results below`.
+    /// The values of the variables, in order; messages as `the 3 results below`.
     pub variables: &'a [(VariableName, String)],
 }
 
-/// The longest value that is shown.
+/// The maximum length of a value.
 const SHOWN: usize = 300;
 
 /// What the agent of a stage is told, before the messages. Empty if there is no such state.
@@ -55,11 +55,10 @@ pub fn stage(stage: &Stage) -> String {
     text
 }
 
-/// What one of several members is told, before the messages.
+/// What a member of a block is told about its place, after the messages.
 pub fn member(index: u32, total: u32) -> String {
     format!(
-        "# Where this work stands\n\nYou are number {index} of {total} who work on this side by side, counted from 0 \
-         (ENSEMBLE_INDEX, ENSEMBLE_TOTAL). Your outcome goes with those of the others to who gets them all.\n"
+        "You are one of {total} that work on this side by side: ENSEMBLE_INDEX is {index}, ENSEMBLE_TOTAL is {total}.\n"
     )
 }
 
@@ -172,7 +171,7 @@ fn written(part: &TextPart) -> String {
     }
 }
 
-/// The ways out of a state in words, in the order in which they are tried.
+/// The transitions of a state in words, in the order in which they are tried.
 pub(crate) fn decisions(
     machine: &MachineRules,
     name: &StateName,
@@ -241,7 +240,7 @@ fn lead(machine: &MachineRules, here: &StateName, target: &StateName) -> String 
     }
 }
 
-/// What a name in a condition is, to the author of the outcome.
+/// The meaning of a name in a condition, for the author of the outcome.
 fn source_of(machine: &MachineRules, state: &StateRules, name: &VariableName) -> String {
     let text = name.as_str();
     if let Some(field) = field_of(state, name) {
@@ -256,7 +255,7 @@ fn source_of(machine: &MachineRules, state: &StateRules, name: &VariableName) ->
     }
 }
 
-/// The field of the rearmatter that the exit sets a variable to.
+/// The rearmatter field that the exit assigns to a variable.
 fn field_of(state: &StateRules, name: &VariableName) -> Option<String> {
     let mut set = state.exit.set.iter().rev();
     let assignment = set.find(|assignment| assignment.name == *name)?;
@@ -284,7 +283,7 @@ fn step(step: &PathStep) -> String {
     }
 }
 
-/// The fields of the rearmatter that the exit of a state reads, with the values that it asks for.
+/// The rearmatter fields that the exit of a state reads, with the expected values.
 fn fields(machine: &MachineRules, state: &StateRules) -> Vec<(String, Vec<String>)> {
     let mut fields: Vec<(String, Vec<String>)> = Vec::new();
     if matches!(state.kind, StateKind::Ensemble { .. }) {
@@ -303,7 +302,7 @@ fn fields(machine: &MachineRules, state: &StateRules) -> Vec<(String, Vec<String
         }
     };
     for assignment in &state.exit.set {
-        // Only fields at the top are shown: what is deeper has no one form.
+        // Only top-level fields are shown; deeper ones have no single form.
         if let Expression::Path {
             source: PathSource::Rearmatter,
             path,
@@ -340,7 +339,7 @@ fn fields(machine: &MachineRules, state: &StateRules) -> Vec<(String, Vec<String
     fields
 }
 
-/// The first values of the variables, as a stage is shown before anything has happened.
+/// The first values of the variables, for a stage before anything has happened.
 pub fn first_values(mesh: &Mesh) -> Vec<(VariableName, String)> {
     let machine = mesh.machine.iter();
     let variables = machine.flat_map(|machine| &machine.variables);

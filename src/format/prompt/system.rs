@@ -1,5 +1,5 @@
-//! What an agent CLI is told at system level, at every start: there it outlives the first message
-//! and every compaction. Deliveries are one line each, which names a file.
+//! The system prompt of an agent CLI, given at every start. There it outlives the first message and
+//! every compaction. Each delivery is one line that names a file.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::given::Given;
 use super::{Briefing, intro, loaded, manifest, one_line, routes, sample_fields, whom, workspace};
 use crate::model::Kind;
 
-/// Who an agent is, and how it works here.
+/// The agent's role, and how it works here.
 pub fn system(briefing: &Briefing) -> String {
     let Briefing {
         mesh,
@@ -61,7 +61,7 @@ pub fn system(briefing: &Briefing) -> String {
     text
 }
 
-/// One line that gives an agent its messages, which are in a file.
+/// The line that points an agent at the file with its messages.
 pub fn line(given: &[Given], file: &str, again: bool) -> String {
     let what = match given {
         [one] => {

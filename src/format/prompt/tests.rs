@@ -352,7 +352,7 @@ fn what_decides_is_read_from_the_exit_and_the_fields_are_shown() {
 
 #[test]
 fn members_are_told_their_place_and_openers_their_block() {
-    assert!(member(1, 3).contains("number 1 of 3"));
+    assert!(member(1, 3).contains("ENSEMBLE_INDEX is 1, ENSEMBLE_TOTAL is 3"));
     assert_eq!(
         with_place("${ENSEMBLE_INDEX}/${ENSEMBLE_TOTAL} $x", 0, 4),
         "0/4 $x"

@@ -1,11 +1,10 @@
-//! YAML to JSON values, within limits, and where each value stands.
+//! YAML to JSON values, within limits, and the place of each value.
 //!
-//! Strict parsing is the YAML crate's, and `plain` reads the part of YAML that
-//! nearly every message is written in without it. On top of both: a key that stands twice is
-//! a fault (elsewhere the last one silently wins), aliases cannot expand past a
-//! budget, tags are dropped, and keys become text. Places come from a second
-//! parser that is run only when there is something to say: parsing a good
-//! message never pays for them.
+//! The YAML crate does the strict parsing, and `plain` directly reads the simple YAML of nearly
+//! every message. On top of both: a duplicate key is an error (elsewhere the last one silently
+//! wins), aliases cannot expand past a budget, tags are dropped, and keys become text. Places come
+//! from a second parser that runs only if there is something to report, so parsing a good message
+//! never pays for them.
 
 mod node;
 mod places;
@@ -20,14 +19,14 @@ use serde_json::{Map, Value};
 use node::{Limits, Node, TOO_DEEP};
 pub(crate) use places::Places;
 
-/// Why a text is not YAML that we take.
+/// Why a text is not accepted as YAML.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) cause: Cause,
     pub(crate) message: String,
     /// Byte offset in the text.
     pub(crate) at: usize,
-    /// What mends just this, where that is known.
+    /// How to fix it, if that is known.
     pub(crate) hint: Option<Cow<'static, str>>,
 }
 
@@ -45,7 +44,7 @@ pub(crate) enum PathSegment {
     Index(usize),
 }
 
-/// Parse one YAML document. Nothing but comments and white space is `Null`.
+/// Parse one YAML document. A text with only comments and white space is `Null`.
 pub(crate) fn parse(text: &str) -> Result<Value, Fault> {
     match plain::parse(text) {
         Some(map) => Ok(Value::Object(map)),
@@ -77,7 +76,7 @@ fn parse_any(text: &str) -> Result<Value, Fault> {
             };
             let at = at.unwrap_or(0);
             let (message, hint) = explain(&full, text, at);
-            // A second document begins at a line of its own.
+            // A second document begins on its own line.
             let second = || Some(text.find("\n---")? + 1);
             let at = match full.contains("more than one document") {
                 true => second().unwrap_or(at),
@@ -92,10 +91,10 @@ fn parse_any(text: &str) -> Result<Value, Fault> {
         })
 }
 
-/// When strict parsing of a block fails: each `key: rest of line` on its own.
+/// If strict parsing of a block fails: each `key: rest of line` separately.
 ///
-/// Entries that are YAML by themselves keep their meaning (`gaps: []` stays a
-/// list), others are the text after the colon. `None` if a line is no entry.
+/// Entries that are YAML by themselves keep their meaning (`gaps: []` stays a list); others become
+/// the text after the colon. `None` if a line is not an entry.
 pub(crate) fn parse_by_line(text: &str) -> Option<Map<String, Value>> {
     let mut map = Map::new();
     let mut read = 0;
@@ -150,8 +149,7 @@ fn is_insignificant(text: &str) -> bool {
         .all(|line| matches!(line.trim_start().chars().next(), None | Some('#')))
 }
 
-/// Put in what YAML's merge key names: `<<: *defaults` brings the fields of
-/// `defaults` that are not there already.
+/// Apply YAML's merge key: `<<: *defaults` adds the fields of `defaults` that are missing.
 pub(crate) fn merge(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(merge),
@@ -186,9 +184,8 @@ fn second_key(text: &str) -> Option<Range<usize>> {
     Places::of(text).twice
 }
 
-/// libyaml's time grows with the square of the nesting of brackets, so absurd
-/// nesting is refused before it sees it. Brackets in quotes count too: a
-/// thousand of them unbalanced is no message.
+/// libyaml's time grows with the square of the nesting of brackets, so absurd nesting is refused
+/// first. Brackets in quotes count too: a message does not have a thousand unbalanced ones.
 fn guard_depth(text: &str) -> Result<(), Fault> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -209,8 +206,9 @@ fn guard_depth(text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A bracket or quote never closed is found at the end of the text. Where it opens
-/// is in the message alone: "while parsing a flow sequence at line 2 column 5".
+/// The position of a bracket or quote that is not closed. The YAML crate reports the end of the
+/// text, and names the opening only in its message: "while parsing a flow sequence at line 2 column
+/// 5".
 fn left_open(message: &str, text: &str) -> Option<usize> {
     let (_, place) = message
         .split_once("while parsing a flow ")
@@ -228,7 +226,7 @@ fn left_open(message: &str, text: &str) -> Option<usize> {
     Some(before + within)
 }
 
-/// The YAML crate's message in words that help, and what mends it where that is clear.
+/// The YAML crate's message in helpful words, and how to fix it if that is clear.
 fn explain(message: &str, text: &str, at: usize) -> (String, Option<Cow<'static, str>>) {
     let at = text.floor_char_boundary(at);
     let line = text[..at].rsplit('\n').next().unwrap_or_default();
@@ -240,7 +238,7 @@ fn explain(message: &str, text: &str, at: usize) -> (String, Option<Cow<'static,
             Some(hint.into()),
         );
     }
-    // Before it stands every step to the place.
+    // The crate's message starts with the path to the place.
     if message.contains(TOO_DEEP) {
         return (TOO_DEEP.into(), None);
     }
@@ -257,7 +255,7 @@ fn explain(message: &str, text: &str, at: usize) -> (String, Option<Cow<'static,
         );
     }
     let hint: Option<Cow<str>> = match message {
-        // Of two colons in a line, the second is the one that is not allowed.
+        // Of two colons in a line, the second one is not allowed.
         m if m.contains("mapping values") && line.contains(": ") => {
             Some("a value with `: ` in it wants double quotes".into())
         }
@@ -268,12 +266,12 @@ fn explain(message: &str, text: &str, at: usize) -> (String, Option<Cow<'static,
         }
         _ => indentation(text, at).map(Cow::Owned),
     };
-    // It writes its own position; ours is shown beside it.
+    // The message contains a position; ours is shown beside it.
     let cut = message.find(" at line ").unwrap_or(message.len());
     (message[..cut].into(), hint)
 }
 
-/// How the line at a place is indented, against those above it, if that may be the mistake.
+/// How the line at a place is indented compared with those above, if that may be the mistake.
 fn indentation(text: &str, at: usize) -> Option<String> {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let here = text[start..].lines().next().unwrap_or_default();

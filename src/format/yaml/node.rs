@@ -1,4 +1,4 @@
-//! What the YAML crate reads, as JSON values: within limits, tags dropped, keys as text.
+//! Values of the YAML crate as JSON values: within limits, tags dropped, keys as text.
 
 use std::cell::Cell;
 use std::fmt;
@@ -8,15 +8,15 @@ use serde_json::{Map, Number, Value};
 
 use super::Cause;
 
-/// What a text may expand to, in bytes and values. Without aliases none of the
-/// texts we take comes near it.
+/// The limit of what a text may expand to, in bytes and values. Without aliases no accepted text
+/// comes near it.
 const EXPANDED: usize = 1024 * 1024;
-/// How deep mappings and lists may nest. What is read here is stored and read back as
-/// JSON, which has its own, wider limit: what is accepted always fits into that.
+/// How deep mappings and lists may nest. Values are stored as JSON, whose own limit is higher, so
+/// every accepted value fits.
 pub(super) const DEPTH: usize = 32;
 pub(super) const TOO_DEEP: &str = "this nests more than 32 deep";
 
-/// What may still be read, and why it ended.
+/// The remaining budget, and why reading stopped.
 pub(super) struct Limits {
     left: Cell<usize>,
     broken: Cell<Option<Cause>>,
@@ -30,7 +30,7 @@ impl Limits {
         }
     }
 
-    /// Which rule of ours a text has broken, if it was one of ours.
+    /// The limit that a text has exceeded, if any.
     pub(super) fn broken(&self) -> Option<Cause> {
         self.broken.get()
     }
@@ -49,7 +49,7 @@ impl Limits {
     }
 }
 
-/// A value that is read, and how deep it stands.
+/// A value that is being read, and its depth.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'l> {
     limits: &'l Limits,
@@ -61,7 +61,7 @@ impl<'l> Node<'l> {
         Node { limits, depth: 0 }
     }
 
-    /// What stands in the mapping or list that this one is.
+    /// The values inside this mapping or list.
     fn inner<E: de::Error>(self) -> Result<Self, E> {
         if self.depth == DEPTH {
             self.limits.broken.set(Some(Cause::Limit));
@@ -102,7 +102,7 @@ impl<'de> Visitor<'de> for Node<'_> {
         Ok(Value::Number(value.into()))
     }
 
-    // JSON numbers end here; larger ones, and .nan and .inf, are kept as text.
+    // JSON has no larger numbers; they and .nan and .inf are kept as text.
     fn visit_i128<E>(self, value: i128) -> Result<Value, E> {
         Ok(Value::String(value.to_string()))
     }

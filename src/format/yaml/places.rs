@@ -1,4 +1,4 @@
-//! Where the values of a YAML text stand.
+//! The places of the values in a YAML text.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -7,7 +7,7 @@ use saphyr_parser::{Event, Parser};
 
 use super::PathSegment;
 
-/// Where the values of a YAML text stand, as byte ranges.
+/// The places of the values in a YAML text, as byte ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     spans: HashMap<Vec<PathSegment>, Span>,
@@ -28,7 +28,7 @@ impl Places {
         bytes.push(text.len());
         let byte = |index: usize| bytes[index.min(bytes.len() - 1)];
 
-        /// A collection that is being read: for a mapping, the key whose value is due.
+        /// A collection that is being read; for a mapping, with the key whose value comes next.
         struct OpenCollection {
             mapping: bool,
             count: usize,
@@ -38,7 +38,7 @@ impl Places {
         let mut open: Vec<OpenCollection> = Vec::new();
         let mut path: Vec<PathSegment> = Vec::new();
 
-        // The parser repeats its error for ever: stop at the first.
+        // The parser repeats its error for ever, so stop at the first one.
         for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
             let span = byte(span.start.index())..byte(span.end.index());
             let (scalar, collection) = match &event {
@@ -60,7 +60,7 @@ impl Places {
                 if parent.mapping && parent.key.is_none() {
                     let key = scalar.unwrap_or_default();
                     if collection.is_some() || path.len() > 200 {
-                        // A collection as a key: no path of ours leads there.
+                        // A collection as a key has no path.
                         break;
                     }
                     if !parent.seen.insert(key.clone()) {
@@ -107,7 +107,7 @@ impl Places {
         });
     }
 
-    /// Add what is known of a part of the text that starts at this byte.
+    /// Add the places of a part of the text that starts at this byte.
     pub(crate) fn extend(&mut self, part: Places, start: usize) {
         let offset = |span: Range<usize>| start + span.start..start + span.end;
         for (path, Span { key, value }) in part.spans {
@@ -119,7 +119,7 @@ impl Places {
         }
     }
 
-    /// A top-level field is known by another name from now on.
+    /// Rename a top-level field.
     pub(crate) fn rename(&mut self, from: &str, to: &str) {
         if let Some(span) = self
             .spans
@@ -134,7 +134,7 @@ impl Places {
         self.spans.contains_key(path)
     }
 
-    /// The value at a path, or the nearest thing above it that has a place.
+    /// The place of the value at a path, or of the nearest value above it.
     pub(crate) fn value(&self, path: &[PathSegment]) -> Range<usize> {
         self.find(path, |span| {
             if span.value.is_empty() {
@@ -145,7 +145,7 @@ impl Places {
         })
     }
 
-    /// The key at a path, or the nearest thing above it that has a place.
+    /// The place of the key at a path, or of the nearest one above it.
     pub(crate) fn key(&self, path: &[PathSegment]) -> Range<usize> {
         self.find(path, |span| span.key.clone().unwrap_or(span.value.clone()))
     }
@@ -156,7 +156,7 @@ impl Places {
         found.next().map_or(0..0, pick)
     }
 
-    /// Names are kept in lower case and may be written otherwise.
+    /// Names are stored in lower case, but may be written otherwise.
     fn get(&self, path: &[PathSegment]) -> Option<&Span> {
         let same = |a: &PathSegment, b: &PathSegment| match (a, b) {
             (PathSegment::Key(a), PathSegment::Key(b)) => a.eq_ignore_ascii_case(b),

@@ -1,19 +1,17 @@
-//! The YAML that nearly every message is written in, read directly.
+//! Directly reads the simple YAML that nearly every message is written in.
 //!
-//! Block mappings and lists of plain or simply quoted scalars. Anything
-//! else, an escape, an anchor, a block scalar, a doubtful number, a key that
-//! stands twice, is left to the YAML crate: `None` never means that a text is
-//! wrong. What is read here the YAML crate reads the same; a property holds the
-//! two against each other.
+//! It reads block mappings and lists of plain or simply quoted scalars. Everything else (an escape,
+//! an anchor, a block scalar, a doubtful number, a duplicate key) is left to the YAML crate: `None`
+//! never means that a text is wrong. A property test compares the results of both.
 
 use serde_json::{Map, Number, Value};
 
 use super::is_identifier;
 
-/// How deep the simple part goes.
+/// The maximum depth.
 const DEPTH: usize = 8;
 
-/// The mapping that a text is, if it is that simple.
+/// The mapping in a text, if it is simple.
 pub(super) fn parse(text: &str) -> Option<Map<String, Value>> {
     let mut reader = PlainParser::new(text)?;
     let map = reader.map(0, DEPTH)?;
@@ -22,7 +20,7 @@ pub(super) fn parse(text: &str) -> Option<Map<String, Value>> {
 
 struct PlainParser<'a> {
     rest: &'a str,
-    /// The line under the eye: its indentation, and what follows.
+    /// The current line: its indentation and its content.
     line: Option<(usize, &'a str)>,
 }
 
@@ -78,7 +76,7 @@ impl<'a> PlainParser<'a> {
         Some(map)
     }
 
-    /// What follows `key:`, on its line or on the lines below.
+    /// The value after `key:`, on its line or on the lines below.
     fn entry(&mut self, after: &str, indent: usize, depth: usize) -> Option<Value> {
         if !after.is_empty() {
             let value = scalar(after.strip_prefix(' ')?.trim_start_matches(' '))?;
@@ -88,7 +86,7 @@ impl<'a> PlainParser<'a> {
         self.advance()?;
         let depth = depth.checked_sub(1)?;
         match self.line {
-            // A list may stand at the indentation of its key.
+            // A list may have the indentation of its key.
             Some((at, content)) if is_item(content) && at >= indent => self.list(at, depth),
             Some((at, _)) if at > indent => Some(Value::Object(self.map(at, depth)?)),
             Some(_) | None => Some(Value::Null),
@@ -104,7 +102,7 @@ impl<'a> PlainParser<'a> {
             if at > indent {
                 return None;
             }
-            // A list at its key's indentation ends where the next key begins.
+            // A list with its key's indentation ends at the next key.
             let Some(item) = content.strip_prefix("- ") else {
                 break;
             };
@@ -113,7 +111,7 @@ impl<'a> PlainParser<'a> {
                 Some((key, after))
                     if is_identifier(key) && (after.is_empty() || after.starts_with(' ')) =>
                 {
-                    // `- key: value` is a mapping whose keys stand where this one does.
+                    // `- key: value` is a mapping whose keys have the column of this one.
                     let within = at + content.len() - inner.len();
                     self.line = Some((within, inner));
                     Value::Object(self.map(within, depth.checked_sub(1)?)?)
@@ -129,7 +127,7 @@ impl<'a> PlainParser<'a> {
     }
 }
 
-/// Printable, and no line break in YAML's eyes.
+/// Whether a character is printable and not a line break in YAML.
 fn is_simple(c: char) -> bool {
     match c {
         ' '..='~' => true,
@@ -172,7 +170,7 @@ fn flow_list(text: &str) -> Option<Value> {
     items.collect::<Option<Vec<_>>>().map(Value::Array)
 }
 
-/// A scalar without quotes, where what it means is beyond doubt.
+/// A scalar without quotes whose meaning is certain.
 fn plain(text: &str) -> Option<Value> {
     let first = *text.as_bytes().first()?;
     if text.contains(": ") || text.ends_with(':') || text.contains(" #") {
@@ -195,14 +193,14 @@ fn plain(text: &str) -> Option<Value> {
         {
             Number::from_f64(text.parse().ok()?).map(Value::Number)
         }
-        // A time such as 2026-11-15T10:00:00Z is text to YAML; what else begins
-        // with a digit is not ours to judge.
+        // A time such as 2026-11-15T10:00:00Z is text in YAML. Anything else that begins with a
+        // digit is left to the YAML crate.
         _ if text.get(10..11) == Some("T") && text.contains(':') => Some(text.into()),
         None | Some(_) => None,
     }
 }
 
-/// The words that are no text.
+/// The words that are not text.
 fn reserved(text: &str) -> Option<Value> {
     match text {
         "true" | "True" | "TRUE" => Some(Value::Bool(true)),

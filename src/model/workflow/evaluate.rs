@@ -127,7 +127,7 @@ impl Arithmetic {
             Arithmetic::Variable(name) => {
                 let text = variables(name).unwrap_or_default();
                 let number = text.trim().parse();
-                number.map_err(|_| format!("`{}` is no whole number", name.as_str()))
+                number.map_err(|_| format!("`{}` is not a whole number", name.as_str()))
             }
             Arithmetic::Negative(inner) => {
                 let number = inner.compute(variables)?;
@@ -299,7 +299,7 @@ impl Variable {
                     text: number.into(),
                     problem: None,
                 },
-                _ => problem("", "it is no number, and the variable is numeric"),
+                _ => problem("", "it is not a number, and the variable is numeric"),
             };
         }
         if text.contains('\0') {

@@ -1,5 +1,5 @@
-//! Whatever is dropped into the folder, however it gets there, is taken once and whole, or
-//! is told about.
+//! Every file that is dropped into the folder, in any way, is accepted once and completely, or
+//! reported.
 
 mod arrival;
 mod meshes;
@@ -13,7 +13,7 @@ use tx::engine::Step;
 
 use crate::stage::{Project, message};
 
-/// A program that never ends, and one that says what it was given.
+/// A program that never ends, and one that prints what it was given.
 pub(super) const SLOW: &str = r#"
 mesh: slow
 agents:
@@ -33,7 +33,7 @@ pub(super) fn task(to: &str, id: &str) -> String {
     )
 }
 
-/// The ids of all messages of core's, in the order in which they were taken in.
+/// The ids of all messages of core, in the order in which they were accepted.
 pub(super) fn accepted(project: &Project) -> Vec<String> {
     let reader = project.reader();
     let state = project.state();
@@ -47,14 +47,14 @@ pub(super) fn accepted(project: &Project) -> Vec<String> {
     all.iter().map(|facts| facts.id.to_string()).collect()
 }
 
-/// How many files tx itself has written.
+/// The number of files that tx itself has written.
 pub(super) fn system_messages(project: &Project) -> usize {
     let files = fs::read_dir(project.bus()).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with("202")).count()
 }
 
-/// The newest message of tx's with these words in it.
+/// The newest message of tx with these words.
 pub(super) fn note_about(project: &Project, words: &str) -> Option<String> {
     let files = fs::read_dir(project.bus()).unwrap().filter_map(Result::ok);
     let texts = files
@@ -64,7 +64,7 @@ pub(super) fn note_about(project: &Project, words: &str) -> Option<String> {
     notes.next()
 }
 
-/// What a script of an agent can lean on: to wait, to keep what it reads, to be done.
+/// Shell functions for agents' scripts: to wait, to keep what they read, to finish.
 pub(super) const GATE: &str = r#"
 gate() { until [ -e "$TX_ROOT/open" ]; do sleep 0.02; done; }
 out() { cat > "$TX_ROOT/got-$(basename "$TX_AGENT")"; }
@@ -75,8 +75,8 @@ outcome() {
 }
 "#;
 
-/// One that stays and is given the path of its message, one that is given the text, and
-/// one that reads its prompt; each begins when it is told to.
+/// One agent that stays and gets the path of its message, one that gets the text, and one that
+/// reads its prompt. Each begins when the test says so.
 pub(super) const GATED: &str = r#"
 mesh: gated
 agents:

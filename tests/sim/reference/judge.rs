@@ -28,23 +28,6 @@ pub(crate) struct Made {
 const HOPS: u32 = 50;
 
 impl Model {
-    /// Does an agent judge the work of others? A verdict goes to its gate, wherever its file is to
-    /// go: this reference does not know which work is a judgement.
-    fn judges(&self, who: &Address) -> bool {
-        let hand = self.hands.get(who).or_else(|| self.last.get(who));
-        let mut items = hand.into_iter().flat_map(|hand| &hand.items);
-        let is_tasked = items.any(|(item, kind)| {
-            let sent = self.sent.get(item);
-            *kind == Kind::Task && sent.is_some_and(|sent| sent.from.is_system())
-        });
-        if is_tasked {
-            return true;
-        }
-        let mesh = self.meshes.get(&who.mesh);
-        let mut gates = mesh.into_iter().flat_map(|mesh| &mesh.gates);
-        gates.any(|gate| gate.check.evaluator() == Some(&who.agent))
-    }
-
     /// A file was read. `made`: what tx made of it; nothing, if it was known.
     pub(crate) fn file(
         &mut self,
@@ -89,8 +72,7 @@ impl Model {
                 }
             }
         }
-        let unknown = self.judges(&said.from);
-        if (late && self.was_member(&said.from)) || unknown {
+        if late && self.was_member(&said.from) {
             may.push(May::Any);
         }
         // Whether these still wait for answers is known after the commit.
@@ -303,8 +285,10 @@ impl Model {
             hops: made.hops,
             amended: amends,
             unsure: known.is_none(),
-            member: known.and_then(|k| k.member),
+            // What is only recorded is nobody's result.
+            member: known.and_then(|k| k.member).filter(|_| !said.headless),
             error: is_error(said),
+            judges: None,
         };
         self.list(made.number, sent);
         if over {
@@ -376,6 +360,7 @@ impl Model {
             unsure: false,
             member: None,
             error: false,
+            judges: self.judged(made),
         };
         self.list(made.number, sent);
         for (to, kind) in &made.to {
@@ -385,6 +370,16 @@ impl Model {
                 }
             }
         }
+    }
+
+    /// A task of tx's own asks for a verdict: on what somebody wrote, or on what somebody is given.
+    fn judged(&self, made: &Made) -> Option<BTreeSet<Address>> {
+        let mut to = made.to.iter();
+        let (evaluator, _) = to.find(|(_, kind)| **kind == Kind::Task)?;
+        let about = made.cause.iter().filter_map(|cause| self.sent.get(cause));
+        let authors = about.flat_map(|sent| sent.to.keys().chain([&sent.from]));
+        let own = authors.filter(|author| author.mesh == evaluator.mesh);
+        Some(own.filter(|author| *author != evaluator).cloned().collect())
     }
 
     fn list(&mut self, number: Message, sent: Sent) {

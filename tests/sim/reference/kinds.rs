@@ -234,6 +234,12 @@ impl Model {
             .then(|| (asker.clone(), ask))
     }
 
+    /// Whose work is judged, if that is what is in hand: one of these.
+    fn judged_by(&self, hand: &Hand) -> Option<&BTreeSet<Address>> {
+        let mut items = hand.items.iter();
+        items.find_map(|(item, _)| self.sent.get(item)?.judges.as_ref())
+    }
+
     /// Does an outcome name what was parked at its author?
     fn names_dead_letter(&self, said: &Envelope) -> bool {
         let mut named = said.in_reply_to.iter().flat_map(|id| self.named(id));
@@ -260,6 +266,22 @@ impl Model {
         let Some(mesh) = self.meshes.get(&from.mesh) else {
             return vec![May::Any];
         };
+        let accepted = |to: &Address, kind: Kind| Accepted {
+            to: BTreeMap::from([(to.clone(), kind)]),
+            outcome: kind != Kind::AskHuman,
+            ..Accepted::default()
+        };
+        let core = Address::core();
+        if let Some(authors) = hand.and_then(|hand| self.judged_by(hand)) {
+            // What an evaluator says is its verdict, and goes nowhere else; but it can always get
+            // to the human.
+            let verdict = |author| May::Accepted(accepted(author, Kind::TaskComplete));
+            return match word {
+                Some("blocked") => vec![May::Accepted(accepted(&core, Kind::AskHuman))],
+                Some(_) => authors.iter().map(verdict).collect(),
+                None => authors.iter().map(verdict).chain([May::Refused]).collect(),
+            };
+        }
         let route_to = match &said.route_to {
             None => None,
             Some(written) => match self.means(written, from, false) {
@@ -269,12 +291,6 @@ impl Model {
                 Means::Any => return vec![May::Any],
             },
         };
-        let accepted = |to: &Address, kind: Kind| Accepted {
-            to: BTreeMap::from([(to.clone(), kind)]),
-            outcome: kind != Kind::AskHuman,
-            ..Accepted::default()
-        };
-        let core = Address::core();
         let outcome = Outcome {
             sender: from,
             word,

@@ -77,6 +77,8 @@ struct Sent {
     member: Option<Message>,
     /// It says that something has failed.
     error: bool,
+    /// tx asks for a verdict on the work of one of these.
+    judges: Option<BTreeSet<Address>>,
 }
 
 /// How far a message is on its way to somebody.

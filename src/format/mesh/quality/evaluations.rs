@@ -7,7 +7,7 @@ use super::{GateReader, texts};
 use crate::format::yaml::PathSegment;
 use crate::model::{Check, Code, Evaluation, Name, Seconds};
 
-/// The gates that an evaluator judges, and what it is told first.
+/// The gates that an evaluator judges, with the first part of its instructions.
 pub(super) const JUDGED: [(&str, &str); 4] = [
     (
         "checklist",
@@ -26,9 +26,9 @@ pub(super) const JUDGED: [(&str, &str); 4] = [
         "Summarize the work below for the human in a few sentences, as `findings`. It fails if it does not do what the task asks.",
     ),
 ];
-/// What every evaluator is told last.
+/// The last part of an evaluator's instructions.
 const ANSWER: &str = "The task and the work follow. Answer with one message, `status: complete`, that ends with\n\n    ---\n    verdict: pass        # or fail\n    score: 0.9           # from 0.0 to 1.0\n    findings: []         # what is wrong, an item each\n    ---";
-/// The gate that comes before the work, and what its evaluator is told.
+/// The gate before the work, and its evaluator's instructions.
 pub(super) const PREFLIGHT: &str = "preflight";
 const BEFORE_THE_WORK: &str = "The work below is not done yet. Say what it must fulfil to be good: criteria that can be checked, each in one line.";
 const ANSWER_CRITERIA: &str = "The task follows. Answer with one message, `status: complete`, that ends with\n\n    ---\n    criteria:            # a line each\n      - every test passes\n    ---";

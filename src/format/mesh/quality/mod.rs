@@ -115,7 +115,7 @@ pub(super) fn gates(document: &mut Document, sources: &Sources) -> Vec<Gate> {
     reading.gates
 }
 
-/// What `rearmatter` demands, if it demands anything.
+/// What `rearmatter` requires, if anything.
 fn of_rearmatter(rules: &RawRearmatterRules) -> Option<RearmatterCheck> {
     let required = rules.required == Some(true);
     let fields = rules
@@ -131,7 +131,7 @@ fn of_rearmatter(rules: &RawRearmatterRules) -> Option<RearmatterCheck> {
         .map(|(field, _)| field.clone());
     let check = RearmatterCheck {
         required,
-        // The fields of a mesh that demands nothing are only shown to its agents.
+        // If a mesh requires nothing, its fields are only shown to agents.
         fields: match required || rules.thresholds.is_some() {
             true => fields.chain(schema).collect(),
             false => Vec::new(),
@@ -341,7 +341,7 @@ impl GateReader<'_, '_, '_> {
         }))
     }
 
-    /// `lifecycle` names gates; one that `quality` has settings for is there already.
+    /// The gates that `lifecycle` names. A gate with settings in `quality` was already added.
     fn lifecycle(&mut self, raw: Option<&RawLifecycle>, quality: &Map<String, Value>) {
         let Some(raw) = raw else { return };
         let lists = [("pre", &raw.pre), ("post", &raw.post)];

@@ -4,14 +4,12 @@ use serde_json::{Map, Value};
 
 use super::{GateReader, texts};
 use crate::format::mesh::program::check_shell_words;
+use crate::format::mesh::scalars::COMMAND_TIME;
 use crate::format::yaml::PathSegment;
-use crate::model::{Check, Name, Program, Seconds};
-
-/// How long a command may take, unless its settings say otherwise.
-const COMMAND_TIME: Seconds = Seconds(600);
+use crate::model::{Check, Name, Program};
 
 impl GateReader<'_, '_, '_> {
-    /// Commands that have to exit with 0: a list, or a map that has one.
+    /// Commands that must exit with 0: a list, or a map with a list.
     pub(super) fn deterministic(&mut self, at: &[PathSegment], value: &Value) -> Option<Check> {
         let (list, rest) = match value {
             Value::Object(map) => (
@@ -40,7 +38,7 @@ impl GateReader<'_, '_, '_> {
         (!programs.is_empty()).then_some(Check::Commands(programs))
     }
 
-    /// Gates of the user's own: one, or a list, each with `run` and a name.
+    /// The user's own gates: one, or a list, each with `run` and a name.
     pub(super) fn commands(&mut self, at: &[PathSegment], agent: Option<&Name>, value: &Value) {
         let one = [value.clone()];
         let is_argv = |all: &[Value]| all.iter().all(Value::is_string);

@@ -1,5 +1,5 @@
 # One view. All three are asked at the same time.
-sleep 0.4
+sleep 0.3
 case $1 in
 optimist) echo 'For: users have it for the weekend' ;;
 skeptic) echo 'Against: nobody is here on Saturday' ;;

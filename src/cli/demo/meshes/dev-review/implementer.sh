@@ -2,7 +2,7 @@
 set -eu
 . "${0%/*}/message.sh"
 given=$(cat)
-sleep 0.4
+sleep 0.3
 
 write() {
     printf '%s\n' "$@" >"$TX_WORKDIR/greet.sh"

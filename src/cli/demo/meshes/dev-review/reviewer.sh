@@ -1,7 +1,7 @@
 # Reads greet.sh, and tries what the tester did not.
 set -eu
 . "${0%/*}/message.sh"
-sleep 0.4
+sleep 0.3
 if said=$(sh "$TX_WORKDIR/greet.sh" 2>/dev/null); then
     echo "Without a name, greet.sh says \"$said\". It should fail, and say why." |
         message 'status: changes-requested' 'headline: It greets nobody in particular'

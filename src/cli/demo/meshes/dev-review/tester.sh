@@ -1,6 +1,6 @@
 # Runs greet.sh, and looks at what it says.
 set -eu
-sleep 0.4
+sleep 0.3
 said=$(sh "$TX_WORKDIR/greet.sh" Ada)
 case $said in
 *', Ada!') echo "greet.sh Ada says \"$said\"" ;;

@@ -1,7 +1,7 @@
 # Counts one too few at first; after a check it counts right.
 set -eu
 given=$(cat)
-sleep 0.4
+sleep 0.3
 case $given in
 *'one is missing'*) last=3 ;;
 *) last=2 ;;

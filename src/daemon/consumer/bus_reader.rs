@@ -13,14 +13,14 @@ use tokio::sync::mpsc;
 
 use super::AcceptedFile;
 use super::hints::{Hint, Shared};
-use super::look::{Looked, look};
+use super::look::{FileVerdict, look};
 use super::seen::{StampByName, TakenFiles};
 use crate::daemon::Input;
 use crate::daemon::clock::wall;
-use crate::daemon::platform::STANDS;
+use crate::daemon::platform::SETTLE_TIME;
 use crate::daemon::turn_starts::TurnStarts;
 use crate::engine::Event;
-use crate::project::is_passing;
+use crate::project::is_transient;
 
 /// How long tx waits for the rest of an incomplete file.
 const GRACE: Duration = Duration::from_secs(10);
@@ -57,7 +57,7 @@ struct Stamp {
 }
 
 /// The thread's data.
-pub(super) struct Looker {
+pub(super) struct BusReader {
     shared: Arc<Shared>,
     /// `None` if files cannot be watched here. Scans find them then.
     watcher: Option<RecommendedWatcher>,
@@ -86,15 +86,15 @@ pub(super) struct Looker {
     inputs: mpsc::Sender<Input>,
 }
 
-impl Looker {
+impl BusReader {
     pub(super) fn new(
         shared: Arc<Shared>,
         [bus, run]: [PathBuf; 2],
         known: HashMap<u64, AcceptedFile>,
         begun: TurnStarts,
         inputs: mpsc::Sender<Input>,
-    ) -> Looker {
-        Looker {
+    ) -> BusReader {
+        BusReader {
             shared,
             watcher: None,
             bus,
@@ -171,13 +171,13 @@ impl Looker {
                 if Instant::now() >= changes {
                     self.scan(Scan::Everything);
                     changes = Instant::now() + UNWATCHED_CHANGES;
-                } else if self.has_another_time() {
+                } else if self.folder_has_changed() {
                     self.scan(Scan::NewNames);
                 }
                 look = Instant::now() + UNWATCHED;
             }
-            self.take_what_stood();
-            self.take_what_could_not_be_read();
+            self.take_settled();
+            self.retry_unread();
             self.give_up_incomplete();
             self.tell();
             // A new hard link may be what a fence waits for.
@@ -251,7 +251,7 @@ impl Looker {
     }
 
     /// Whether the folder's time differs from that of the last scan.
-    fn has_another_time(&self) -> bool {
+    fn folder_has_changed(&self) -> bool {
         let changed = fs::metadata(&self.bus).and_then(|found| found.modified());
         changed.ok() != self.scanned
     }
@@ -270,7 +270,7 @@ impl Looker {
             Ok(entries) => entries,
             Err(error) => {
                 self.scanned = None;
-                if is_passing(&error) {
+                if is_transient(&error) {
                     tracing::warn!(%error, "the folder cannot be listed: it is tried again");
                     self.scan_again = Some(Instant::now() + TRY_AGAIN);
                 }
@@ -306,24 +306,25 @@ impl Looker {
         // Names begin with the time, so this is the order in which they were written.
         new.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         for (name, stamp) in new {
-            match stamp.stands() {
+            match stamp.is_settled() {
                 true => self.take_as(name, stamp),
                 false => self.settle(name),
             }
         }
         // A folder that is changing now may change again without a new time.
-        let settled = |at: &SystemTime| at.elapsed().is_ok_and(|since| since > STANDS);
+        let settled = |at: &SystemTime| at.elapsed().is_ok_and(|since| since > SETTLE_TIME);
         self.scanned = before.ok().filter(settled);
     }
 
     fn settle(&mut self, name: OsString) {
         if is_candidate(&name) {
             let stamp = self.stamp(&name);
-            self.settling.insert(name, (Instant::now() + STANDS, stamp));
+            self.settling
+                .insert(name, (Instant::now() + SETTLE_TIME, stamp));
         }
     }
 
-    fn take_what_stood(&mut self) {
+    fn take_settled(&mut self) {
         let now = Instant::now();
         let due = self.settling.iter().filter(|(_, (until, _))| *until <= now);
         let due: Vec<OsString> = due.map(|(name, _)| name.clone()).collect();
@@ -337,7 +338,7 @@ impl Looker {
         }
     }
 
-    fn take_what_could_not_be_read(&mut self) {
+    fn retry_unread(&mut self) {
         let now = Instant::now();
         let due = self.unread.iter().filter(|(_, (next, _))| *next <= now);
         let due: Vec<OsString> = due.map(|(name, _)| name.clone()).collect();
@@ -382,15 +383,15 @@ impl Looker {
         let tried = since.is_some_and(|since| since.elapsed() > GRACE);
         let looked = look(&self.bus.join(&name), waited, tried, &self.begun);
         let event = match looked {
-            Looked::Message(arrived) if is_known(&arrived.hash) => None,
-            Looked::Message(arrived) => Some(Event::Arrived(arrived)),
-            Looked::Bad(rejected) if is_known(&rejected.hash) => None,
-            Looked::Bad(rejected) => Some(Event::Rejected(rejected)),
-            Looked::Gone => {
+            FileVerdict::Message(arrived) if is_known(&arrived.hash) => None,
+            FileVerdict::Message(arrived) => Some(Event::Arrived(arrived)),
+            FileVerdict::Bad(rejected) if is_known(&rejected.hash) => None,
+            FileVerdict::Bad(rejected) => Some(Event::Rejected(rejected)),
+            FileVerdict::Gone => {
                 self.unread.remove(&name);
                 return;
             }
-            Looked::Later(error) => {
+            FileVerdict::Later(error) => {
                 if since.is_none() {
                     tracing::warn!(file = %name.display(), %error, "cannot be read now: it is tried again");
                 }
@@ -399,7 +400,7 @@ impl Looker {
                     .insert(name, (now + TRY_AGAIN, since.unwrap_or(now)));
                 return;
             }
-            Looked::Incomplete => {
+            FileVerdict::Incomplete => {
                 self.unread.remove(&name);
                 let until = until.unwrap_or_else(|| Instant::now() + GRACE);
                 self.incomplete.insert(name, until);
@@ -460,14 +461,15 @@ impl Stamp {
     }
 
     /// Whether it has been unchanged for a while.
-    fn stands(&self) -> bool {
+    fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap_or_default();
         let written = Duration::new(
             u64::try_from(self.modified.0).unwrap_or(0),
             u32::try_from(self.modified.1).unwrap_or(0),
         );
-        now.checked_sub(written).is_some_and(|since| since > STANDS)
+        now.checked_sub(written)
+            .is_some_and(|since| since > SETTLE_TIME)
     }
 }
 

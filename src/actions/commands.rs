@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::control::order;
+use super::control::send_request;
 use crate::daemon::{Control, NoDaemon, Request};
 use crate::engine::{Decision, MessageNo};
 use crate::journal::FoldedJournal;
@@ -53,7 +53,7 @@ fn to_worker(
     let past = FoldedJournal::open(&project.journal())?.ok_or_else(nothing_yet)?;
     let agent = find_agent(&past.state, name)?;
     let (request, done) = request(agent.clone());
-    order(&mut control, &request)?;
+    send_request(&mut control, &request)?;
     Ok(WorkerDone { agent, done })
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn decide(project: &Project, ask: &AskView, text: &str) -> Result<Dec
         request,
         decision,
     };
-    order(&mut control, &request)?;
+    send_request(&mut control, &request)?;
     Ok(Decided {
         id: ask.id.clone(),
         agent: ask.from.clone(),
@@ -125,7 +125,7 @@ fn to_letter(
     let past = FoldedJournal::open(&project.journal())?;
     let (facts, member) = find_dead_letter(past.as_ref(), id)?;
     let (request, done) = request(facts.number.0, member);
-    order(&mut control, &request)?;
+    send_request(&mut control, &request)?;
     let id = facts.number.0.to_string();
     Ok(DeadLetterDone {
         id: member.map_or(id.clone(), |member| format!("{id}.{member}")),
@@ -142,7 +142,7 @@ pub(crate) fn mark_read(project: &Project, unread: &[MessageNo]) -> Result<bool,
             connected => connected?,
         };
         let messages = messages.iter().map(|number| number.0).collect();
-        order(&mut control, &Request::Read { messages })?;
+        send_request(&mut control, &Request::Read { messages })?;
     }
     Ok(true)
 }

@@ -13,7 +13,7 @@ const APART: i64 = 500;
 
 /// How tx deals with the program of a runtime.
 #[derive(Clone)]
-pub(in crate::daemon) struct Manner {
+pub(in crate::daemon) struct ProgramProfile {
     pub(in crate::daemon) setup: Setup,
     /// The keys that interrupt it; if empty, a signal does.
     pub(in crate::daemon) interrupt: Vec<String>,
@@ -27,8 +27,8 @@ pub(in crate::daemon) struct Manner {
     pub(in crate::daemon) usage: Option<UsageFormat>,
 }
 
-impl Manner {
-    pub(in crate::daemon) fn of(runtime: &Runtime, mode: Mode) -> Manner {
+impl ProgramProfile {
+    pub(in crate::daemon) fn of(runtime: &Runtime, mode: Mode) -> ProgramProfile {
         let setup = Setup {
             screen: runtime.screen.clone(),
             one_turn: mode == Mode::Turn,
@@ -40,7 +40,7 @@ impl Manner {
             utc_offset: utc_offset(),
             login: runtime.login().to_owned(),
         };
-        Manner {
+        ProgramProfile {
             setup,
             interrupt: runtime.interrupt.clone(),
             hooks: runtime.hooks.clone(),

@@ -1,0 +1,89 @@
+//! Gates and scripts of states as jobs, and what their results say.
+
+use super::change::Around;
+use crate::engine::jobs::{Job, JobEnd, JobResult};
+use crate::model::{Name, Script, Seconds, StateGate, StateKind, Target, TextPart};
+
+/// How long a script may take, in seconds.
+const SCRIPT: u64 = 30;
+
+/// The gates of a state as jobs; `Err`: one of them cannot pass.
+pub(super) fn gate_jobs<'g>(
+    gates: impl Iterator<Item = &'g StateGate>,
+    around: &Around,
+) -> Result<Vec<Job>, String> {
+    let jobs = gates.map(|gate| gate_job(gate, around.machine.began));
+    jobs.collect()
+}
+
+/// A gate of a state as a job; `Err`: it cannot pass.
+pub(super) fn gate_job(gate: &StateGate, began: i64) -> Result<Job, String> {
+    match gate {
+        StateGate::File(parts) => Ok(Job::File {
+            path: parts.iter().map(written).collect(),
+            since: began,
+            not_empty: false,
+        }),
+        StateGate::Script(script) => Ok(job_of(script)),
+        StateGate::Missing(name) => Err(format!("there is no script `{name}`")),
+    }
+}
+
+/// What people call a gate of a state.
+pub(super) fn gate_name(gate: &StateGate) -> String {
+    match gate {
+        StateGate::File(parts) => parts.iter().map(written).collect(),
+        StateGate::Script(script) => script.name.clone().unwrap_or_else(|| "script".into()),
+        StateGate::Missing(name) => name.clone(),
+    }
+}
+
+fn written(part: &TextPart) -> String {
+    match part {
+        TextPart::Literal(text) => text.clone(),
+        TextPart::Variable(name) => format!("${{{}}}", name.as_str()),
+    }
+}
+
+pub(super) fn job_of(script: &Script) -> Job {
+    script_job(script.text.clone())
+}
+
+pub(super) fn script_job(text: String) -> Job {
+    Job::Script {
+        text,
+        timeout: Seconds(SCRIPT),
+    }
+}
+
+pub(super) fn name_of(script: Option<&Script>) -> String {
+    let name = script.and_then(|script| script.name.clone());
+    name.unwrap_or_else(|| "script".into())
+}
+
+/// The agent that the work of a state is given to first.
+pub(super) fn first_agent(kind: &StateKind) -> Option<&Name> {
+    match kind {
+        StateKind::Work(agent) | StateKind::Last(Some(agent)) => Some(agent),
+        StateKind::Ensemble { block, .. } => match block.members.agents().first() {
+            Some(Target::Agent(address)) => Some(&address.agent),
+            Some(Target::Core) | None => None,
+        },
+        StateKind::Choice | StateKind::Core | StateKind::Last(None) => None,
+    }
+}
+
+pub(super) fn said(result: &JobResult) -> String {
+    let line = first_line(&result.output);
+    match (&result.end, line.is_empty()) {
+        (JobEnd::Code(code), true) => format!("exit {code}"),
+        (JobEnd::Code(_), false) => result.output.trim().to_owned(),
+        (JobEnd::Failed { why }, _) => why.clone(),
+    }
+}
+
+pub(super) fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.next().unwrap_or_default();
+    line.chars().take(160).collect()
+}
