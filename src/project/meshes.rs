@@ -203,7 +203,16 @@ impl MeshEntry {
 
     /// The same, and what is probably a slip of its author.
     pub fn noteworthy(&self) -> impl Iterator<Item = &Diagnostic> {
-        let slip = |d: &Diagnostic| matches!(d.code, Code::UnknownField | Code::MeshTwice);
+        let slip = |d: &Diagnostic| {
+            matches!(
+                d.code,
+                Code::UnknownField
+                    | Code::MeshTwice
+                    | Code::WordNearMiss
+                    | Code::PastTheGate
+                    | Code::ShellCharacters
+            )
+        };
         let matters = move |d: &&Diagnostic| d.is_error() || d.code.leaves_out() || slip(d);
         self.diagnostics.iter().filter(matters)
     }

@@ -249,7 +249,7 @@ fn scripts_and_programs_of_gates_that_are_not_there_are_errors() {
 }
 
 #[test]
-fn a_misspelt_field_is_told_by_status_and_send() {
+fn slips_are_told_by_status_and_send() {
     let sandbox = Sandbox::project();
     let config = "mesh: x\nagents: [{name: a, run: cat}]\nentry_pont: a\n";
     sandbox.write("meshes/x/config.yaml", config);
@@ -259,6 +259,13 @@ fn a_misspelt_field_is_told_by_status_and_send() {
     );
     let status = sandbox.tx(["status"]).ok().stdout;
     assert!(status.contains("`entry_pont` is not a field"), "{status}");
+    let config = "mesh: y\nentry_point: a\nagents: [{name: a, run: cat}, {name: b, run: cat}]\n\
+                  routing: {a: {complte: b}, b: {complete: core}}\n";
+    sandbox.write("meshes/y/config.yaml", config);
+    sandbox
+        .tx(["send", "y", "hi"])
+        .ok()
+        .complains("`a` has a route for `complte` and none for `complete`", 4);
 }
 
 #[test]
