@@ -334,10 +334,8 @@ impl State {
         );
         for (who, item) in held {
             let member = item.place.as_ref().and_then(WorkflowPlace::member);
-            let reason = member.and_then(|member| {
-                let mut failed = failed.iter();
-                failed.find(|(index, ..)| *index == member.index)
-            });
+            let is_its = |index: u32| member.is_some_and(|member| member.index == index);
+            let reason = failed.iter().find(|(index, ..)| is_its(*index));
             let reason = reason.map_or("", |(_, _, why)| why.as_str());
             for number in &item.messages {
                 self.park_held(*number, &who, item.place.as_ref(), reason);

@@ -6,7 +6,8 @@ use indexmap::IndexSet;
 
 use super::accept::AcceptedMessage;
 use super::effect::Effect;
-use super::event::{OUTPUT_CUT, ProcessExit, Traits, exited_with, last_words};
+use super::event::{OUTPUT_CUT, ProcessExit, Traits};
+use super::exit_text::{exited_with, last_words};
 use super::findings::first_line as first_line_of;
 use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
