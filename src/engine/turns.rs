@@ -6,7 +6,8 @@ use indexmap::IndexSet;
 
 use super::accept::AcceptedMessage;
 use super::effect::Effect;
-use super::event::{OUTPUT_CUT, ProcessExit, Traits, exited_with};
+use super::event::{OUTPUT_CUT, ProcessExit, Traits};
+use super::exit_text::{exited_with, last_words};
 use super::findings::first_line as first_line_of;
 use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
@@ -128,8 +129,9 @@ impl State {
                         self.printed(who, work, "complete", said, printed);
                     }
                     _ => {
-                        let text = exited_with(code, &stderr);
-                        let said = last_line(&stderr).or_else(|| first_line(&text));
+                        let text = exited_with(code, &stdout, &stderr);
+                        let said = error_line(last_words(&stdout, &stderr));
+                        let said = said.or_else(|| first_line(&text));
                         let printed = Printed {
                             text: &text,
                             rearmatter: Rearmatter::default(),
@@ -468,8 +470,13 @@ fn first_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).find(|line| !line.is_empty())
 }
 
-/// Where programs say what went wrong.
-fn last_line(text: &str) -> Option<&str> {
-    let mut lines = text.lines().rev().map(str::trim);
-    lines.find(|line| !line.is_empty())
+/// Where programs say what went wrong: the last line that begins with `error`, or else the last.
+fn error_line(text: &str) -> Option<&str> {
+    let lines = || text.lines().rev().map(str::trim);
+    let is_error = |line: &&str| {
+        let word = line.get(..5);
+        word.is_some_and(|word| word.eq_ignore_ascii_case("error"))
+    };
+    let error = lines().find(is_error);
+    error.or_else(|| lines().find(|line| !line.is_empty()))
 }
