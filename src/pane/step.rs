@@ -68,7 +68,7 @@ pub struct Pane {
     pub(super) held: i64,
     /// The pane does not count as idle before this time: a text may not show yet.
     pub(super) settled: i64,
-    /// A tx that was killed may have typed a note without submitting it.
+    /// tx may have typed a note without submitting it, perhaps before it was killed.
     pub(super) may_hold_note: bool,
     /// The result of the next look is to be reported, whatever it is.
     pub(super) asked: bool,

@@ -62,8 +62,8 @@ impl Pane {
         }));
     }
 
-    /// If a tx that was killed left its note in the prompt, submit that note, once: nobody else
-    /// will.
+    /// If the prompt still holds the note of a paused agent, as tx left it, submit it, once: nobody
+    /// else will.
     pub(super) fn sends_note_off(&mut self, saw: &Saw) -> bool {
         let Saw::Screen(view) = saw else { return false };
         let starts = matches!(self.state, PaneState::Starting { runs: true });
@@ -224,6 +224,8 @@ impl Pane {
     pub(super) fn unsure(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Starting { runs: true }) {
             PaneState::Submitted(submitted) => {
+                // Nobody waits for a note, so that nobody else would submit it.
+                self.may_hold_note |= submitted.text.turn.is_none();
                 self.look_if_wanted();
                 self.tell_unsure(&submitted.text, acts);
             }
