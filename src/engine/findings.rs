@@ -136,7 +136,7 @@ impl State {
 
     /// The author never passed: its mesh goes on with the outcome `error`.
     fn halt(&mut self, who: &Address, work: Box<Work>, why: &str, findings: &str) {
-        let status: OutcomeWord = "error".parse().expect("a word is a status");
+        let status = OutcomeWord::error();
         let headline = format!("gates failed: {}", first_line(findings));
         let number = self.next_number();
         let body = format!("tx wrote this for {who}: {why}");

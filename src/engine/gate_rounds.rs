@@ -212,7 +212,7 @@ fn look_into(
 /// The gate of the files that an agent has to leave, if the mesh lists some.
 fn manifest_gate(mesh: &Mesh, who: &Address, word: &OutcomeWord) -> Option<Gate> {
     let files = mesh.manifest.checks_after(&who.agent);
-    let is_meant = !matches!(word.as_str(), "error" | "blocked") && !files.is_empty();
+    let is_meant = !word.is_failure() && !files.is_empty();
     let strict = mesh.manifest.rules.strict;
     is_meant.then(|| Gate {
         name: MANIFEST_GATE.into(),

@@ -297,7 +297,7 @@ impl State {
         }
         let is_good = |number: &MessageNo| {
             let status = self.messages.facts(*number).and_then(|f| f.status.as_ref());
-            status.is_some_and(|word| !["error", "blocked"].contains(&word.as_str()))
+            status.is_some_and(|word| !word.is_failure())
         };
         let mut outcomes = work.outcomes.iter().map(|outcome| outcome.number);
         Some((outcomes.find(is_good)?, hooks.clone()))

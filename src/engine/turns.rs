@@ -125,7 +125,7 @@ impl State {
                             rearmatter: *rearmatter,
                             parts: numbers(&parts),
                         };
-                        self.printed(who, work, "complete", said, printed);
+                        self.printed(who, work, OutcomeWord::complete(), said, printed);
                     }
                     _ => {
                         let text = exited_with(code, &stderr);
@@ -135,7 +135,7 @@ impl State {
                             rearmatter: Rearmatter::default(),
                             parts: Vec::new(),
                         };
-                        self.printed(who, work, "error", said, printed);
+                        self.printed(who, work, OutcomeWord::error(), said, printed);
                     }
                 };
             }
@@ -221,7 +221,7 @@ impl State {
         &mut self,
         who: &Address,
         work: Box<Work>,
-        word: &str,
+        status: OutcomeWord,
         headline: Option<&str>,
         printed: Printed,
     ) {
@@ -230,7 +230,6 @@ impl State {
             rearmatter,
             parts,
         } = printed;
-        let status: OutcomeWord = word.parse().expect("a word is a status");
         let headline: String = match headline {
             Some(headline) => headline.chars().take(120).collect(),
             None => "it printed nothing".into(),
