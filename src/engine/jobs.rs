@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::MachineId;
 use super::message_record::MessageNo;
-use super::worker::is_false;
+use super::skipped::is_false;
 use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds};
 
 /// What a job may take besides its own time, in milliseconds.

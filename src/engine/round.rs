@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::gates::{proven, ran, report};
 use super::jobs::{Job, JobResult};
 use super::message_record::{MessageNo, MessageRecord};
+use super::skipped::is_false;
 use super::work::Routed;
-use super::worker::is_false;
 use crate::model::{Address, GateReport, GateVerdict, MANIFEST_GATE, OnGateError, Seconds};
 
 /// The gates that outcomes go through.

@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use super::accept::AcceptedMessage;
 use super::effect::Effect;
 use super::event::{OUTPUT_CUT, ProcessExit, Traits, exited_with};
-use super::findings::first_line as first_line_of;
+use super::lines::{first_line, headline_of, last_line};
 use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
 use super::state::State;
@@ -331,7 +331,7 @@ impl State {
             let about = work.messages().next();
             let body = format!("{who}: {why}");
             let headline = match findings {
-                Some(findings) => format!("gates parked work: {}", first_line_of(findings)),
+                Some(findings) => format!("gates parked work: {}", headline_of(findings)),
                 None => self.parked_headline("work was parked", about, &body),
             };
             self.tell_core_of_parked(&headline, body, about);
@@ -461,14 +461,4 @@ impl State {
 
 fn numbers(parts: &[Part]) -> Vec<u32> {
     parts.iter().map(|part| part.number).collect()
-}
-
-fn first_line(text: &str) -> Option<&str> {
-    text.lines().map(str::trim).find(|line| !line.is_empty())
-}
-
-/// Where programs say what went wrong.
-fn last_line(text: &str) -> Option<&str> {
-    let mut lines = text.lines().rev().map(str::trim);
-    lines.find(|line| !line.is_empty())
 }
