@@ -307,6 +307,11 @@ impl Runtime {
     /// Whether an agent's program uses one of these placeholders: in its arguments, or in the files
     /// and variables of the runtime.
     pub fn has_place_for(&self, agent: &Agent, placeholders: &[&str]) -> bool {
+        self.has_place_in(&self.run_of(agent), placeholders)
+    }
+
+    /// The same for these arguments.
+    pub fn has_place_in(&self, run: &[Argument], placeholders: &[&str]) -> bool {
         let is_one = |text: &str| {
             let pieces = pieces(text);
             let mut slots = pieces.iter().filter_map(|piece| match piece {
@@ -315,7 +320,6 @@ impl Runtime {
             });
             slots.any(|name| placeholders.contains(&name))
         };
-        let run = self.run_of(agent);
         let mut arguments = run.iter().flat_map(Argument::texts);
         let mut files = self.files.values().map(Value::to_string);
         arguments.any(is_one)
