@@ -9,6 +9,7 @@ mod act;
 mod asks;
 mod blocks;
 mod checking;
+mod commands;
 mod completed;
 mod dispatch;
 mod effect;
