@@ -141,7 +141,13 @@ impl Process {
 
     fn of(world: &World, id: AttemptId, mode: Mode, profile: ProgramProfile) -> Process {
         let files = AttemptFolder::of(&world.run, &id);
-        let hooks = Hooks::new(profile.hooks, mode == Mode::Turn, files.folder());
+        let one_turn = mode == Mode::Turn;
+        let hooks = Hooks::new(
+            profile.hooks,
+            profile.question_tools,
+            one_turn,
+            files.folder(),
+        );
         let usage = profile.usage;
         let usage = usage.map(|format| UsageFile::new(format, files.stdout()));
         Process {

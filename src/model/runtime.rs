@@ -22,6 +22,9 @@ pub struct Runtime {
     pub permissions: IndexMap<String, Vec<String>>,
     /// The tools that no agent may use, before those that its `permissions.deny` adds.
     pub denied_tools: Vec<String>,
+    /// The tools by which it asks the human a question. A hook that asks for one of them asks that
+    /// question, and not for a permission.
+    pub question_tools: Vec<String>,
     /// The levels of an agent's `thinking` that it knows.
     pub thinking_levels: Vec<String>,
     /// Variables that are set for it.
@@ -223,6 +226,7 @@ impl Default for Runtime {
             turn: Vec::new(),
             permissions: IndexMap::new(),
             denied_tools: Vec::new(),
+            question_tools: Vec::new(),
             thinking_levels: Vec::new(),
             env: IndexMap::new(),
             files: IndexMap::new(),
