@@ -4,7 +4,7 @@ use super::event::LoadedMesh;
 use super::message_record::{MessageNo, MessageRecord};
 use super::state::State;
 use super::work::Forwarding;
-use crate::model::{Address, Envelope, Kind, Name, Rearmatter, Recipient};
+use crate::model::{Address, Envelope, Kind, Rearmatter};
 
 /// What a message comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,25 +50,6 @@ impl State {
         let last = worker.last.as_ref().map(|last| &last.thread);
         let threads = held.map(|held| &held.facts.thread).or(last);
         threads.cloned().unwrap_or_default()
-    }
-
-    /// Is every mesh that a message names loaded?
-    pub fn knows_meshes_of(&self, message: &Envelope) -> bool {
-        let is_core = |name: &Name| Address::core().mesh == *name;
-        let known = |name: &Name| is_core(name) || self.mesh(name).is_some();
-        let own = self.mesh(&message.from.mesh);
-        let names_known = |to: &Recipient| match to {
-            Recipient::Full(address) => known(&address.mesh),
-            Recipient::Bare(name) => {
-                known(name) || own.is_some_and(|mesh| mesh.agents.contains_key(name))
-            }
-        };
-        known(&message.from.mesh) && message.to.iter().all(names_known)
-    }
-
-    /// Is this core or an agent of a mesh that is loaded?
-    pub fn knows(&self, address: &Address) -> bool {
-        self.meshes.directory().knows(address)
     }
 
     /// Put a mesh in the place of the one of its name, for judging alone: nothing that

@@ -327,6 +327,14 @@ pub struct Last {
 }
 
 impl Item {
+    /// The ask that it is.
+    pub(super) fn ask(&self) -> Option<MessageNo> {
+        match self.owes {
+            Owes::Answer(ask) => Some(ask),
+            Owes::Outcome | Owes::Verdict | Owes::Nothing => None,
+        }
+    }
+
     /// All its messages.
     pub(super) fn all(&self) -> impl Iterator<Item = MessageNo> {
         self.messages.iter().copied()

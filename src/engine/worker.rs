@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::Traits;
+use super::event::{AttemptId, Traits};
 use super::message_record::MessageNo;
 use super::round::LateCheck;
 use super::skipped::{is_false, is_zero};
@@ -93,6 +93,14 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Its process.
+    pub fn pane(&self, address: &Address) -> AttemptId {
+        AttemptId {
+            worker: address.clone(),
+            attempt: self.attempt,
+        }
+    }
+
     /// Does a round of gates or hooks still wait for the results of these jobs? Those of any other
     /// number are late, and need not go on.
     pub fn waits_for_job(&self, job: u32) -> bool {
