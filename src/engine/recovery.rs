@@ -84,7 +84,7 @@ impl State {
     /// What it was being given has arrived, or has not.
     fn found_starting(&mut self, who: &Address, work: Box<Work>, giving: Giving, turn: u32) {
         // A process that lives for one turn was started with it.
-        let one_turn = self.process(who).mode == Mode::Turn;
+        let one_turn = self.started_as(who).mode == Mode::Turn;
         if one_turn || self.worker_mut(who).turn == turn {
             return self.taken_up(who, work);
         }

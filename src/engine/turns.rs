@@ -32,7 +32,7 @@ impl State {
         let Some(mut work) = self.bind_at_end(who, work, exit.as_ref()) else {
             return;
         };
-        let Traits { mode, prints, .. } = self.process(who);
+        let Traits { mode, prints, .. } = self.started_as(who);
         let whole = match &exit {
             None => true,
             Some(ProcessExit::Code { code, .. }) => mode == Mode::Turn && (prints || *code == 0),
@@ -62,7 +62,7 @@ impl State {
     /// turn for a note owes nothing: there, any message ends it.
     pub(super) fn end_turns(&mut self) {
         for who in self.output.touched.agents.clone() {
-            let stays = self.process(&who).mode == Mode::Pane;
+            let stays = self.started_as(&who).mode == Mode::Pane;
             let Some(worker) = self.workers.get_mut(&who).filter(|_| stays) else {
                 continue;
             };
@@ -107,8 +107,8 @@ impl State {
         if !work.owes() {
             return self.finish(who, work);
         }
-        let prints = self.process(who).prints;
-        let one_turn = self.process(who).mode == Mode::Turn;
+        let prints = self.started_as(who).prints;
+        let one_turn = self.started_as(who).mode == Mode::Turn;
         match exit {
             Some(ProcessExit::Code {
                 code,
