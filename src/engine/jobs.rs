@@ -41,6 +41,15 @@ pub struct JobPlace {
     pub feature: Option<Feature>,
 }
 
+/// What tx adds to the environment of jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobEnvironment {
+    /// Texts, by the names of their variables.
+    pub env: Vec<(String, String)>,
+    /// Files with the texts of these messages. The variable of this name has the path.
+    pub files: Vec<(String, Vec<MessageNo>)>,
+}
+
 /// Something to run or to look at. The jobs of one effect run one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -77,7 +77,7 @@ pub use fanout::{BlockPhase, BlockRules};
 pub use infer::{
     InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,
 };
-pub use jobs::{GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult};
+pub use jobs::{GitJob, Job, JobEnd, JobEnvironment, JobOwner, JobPlace, JobResult};
 pub use machine::{
     ChangePoint, HeldValue, Machine, MachineEnd, MachineId, MachineMember, MachinePhase,
     MachineStatus, MachineStep, StageFacts, StateChange, VariableValue,
