@@ -11,7 +11,7 @@ use crate::format::report::printable;
 use crate::journal::{Error, FoldedJournal, History};
 use crate::model::{Address, Body, Kind, MsgId, did_you_mean};
 use crate::project::Project;
-use crate::view::{AskKind, AskView, Refused, asks};
+use crate::view::{AskKind, AskView, Reason, Refused, asks};
 
 /// An answer that was sent.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -48,6 +48,11 @@ pub(crate) fn asks_named(history: History, name: Option<&str>) -> Result<Vec<Ask
         let meant = open.into_iter().filter(|ask| is_ask(ask) || !any);
         return Ok(meant.collect());
     };
+    if name.trim().is_empty() {
+        return Err(Refused::new("the id of the question is empty")
+            .because(Reason::Usage)
+            .hint("`tx asks` shows what is open"));
+    }
     let is: [&dyn Fn(&AskView) -> bool; 4] = [
         &|ask| ask.id == name,
         &|ask| ask.from.to_string() == name,
@@ -99,7 +104,15 @@ pub(crate) fn nothing_open() -> Refused {
 /// Why the question does not exist, or is no longer open.
 fn not_open(history: History, open: &[AskView], id: &str) -> Result<Refused, Error> {
     let core = Address::core();
-    let known = history.named(id)?;
+    let mut known = history.named(id)?;
+    if known.is_empty() {
+        // The beginning of the id of a question that was closed, the newest first.
+        let begins =
+            |facts: &MessageRecord| facts.asked(&core) && facts.id.as_str().starts_with(id);
+        known = history.inbox(true)?;
+        known.retain(begins);
+        known.reverse();
+    }
     Ok(match known.iter().find(|facts| facts.asked(&core)) {
         Some(ask) => Refused::no_such_thing(format!(
             "`{}` is closed: {}",

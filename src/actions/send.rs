@@ -371,7 +371,7 @@ fn check_recipients(
         if !seen.insert(&address.mesh) {
             continue;
         }
-        for problem in entry.problems() {
+        for problem in entry.noteworthy() {
             let what = printable(&problem.message);
             warnings.push(format!(
                 "warning: mesh `{}`: {what}

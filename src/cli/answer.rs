@@ -14,11 +14,11 @@ use crate::view::{AskKind, AskView, FoldedJournal, Reason};
 #[command(after_help = "Example: tx answer which-colour \"Blue\"")]
 pub(super) struct AnswerArgs {
     /// Its id, the beginning of that, or who asks [default: the only one, or you choose]
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", index = 1)]
     id: Option<String>,
 
     /// The answer; `-` reads it from standard input [default: you are asked for it]
-    #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
+    #[arg(value_name = "TEXT|-", allow_hyphen_values = true, index = 2)]
     text: Option<String>,
 
     /// In a popup: the agent that asks (tx calls this itself)

@@ -8,7 +8,7 @@ use super::layout::{duration, in_local_time, rest_of_line};
 use super::output::{dim, paint, until};
 use super::{Context, Exit, Refused, open_journal};
 use crate::format::report::{printable, printable_lines};
-use crate::view::{self, AskKind, AskView};
+use crate::view::{self, AskKind, AskView, FoldedJournal, Page, dead_letters};
 
 /// Show the open questions: asks, permission dialogs, limits
 #[derive(clap::Args)]
@@ -17,14 +17,24 @@ pub(super) struct AsksArgs {}
 
 pub(super) fn run(context: &Context, _verb: &AsksArgs) -> Result<Exit, Refused> {
     let past = open_journal(&context.project()?)?;
-    let asks = past.map(|past| view::asks(past.all())).transpose()?;
-    let asks = asks.unwrap_or_default();
-    context.output.answer(&asks, |asks| match asks.is_empty() {
-        true => "nothing waits for you\n".into(),
-        false => {
-            let asks: Vec<String> = asks.iter().map(as_text).collect();
-            asks.join("\n")
+    let history = past.as_ref().map(FoldedJournal::all);
+    let asks = history.map(view::asks).transpose()?.unwrap_or_default();
+    let letters = history.map(|history| dead_letters(history, Page::default()));
+    let letters = letters.transpose()?.map_or(0, |listed| listed.items.len());
+    context.output.answer(&asks, |asks| {
+        let mut lines: Vec<String> = asks.iter().map(as_text).collect();
+        match (letters, asks.is_empty()) {
+            (0, true) => lines.push("nothing waits for you\n".into()),
+            (0, false) => {}
+            (count, _) => lines.push(format!(
+                "{} for your decision, not for an answer: `tx dlq list`\n",
+                match count {
+                    1 => "1 dead letter waits".to_owned(),
+                    count => format!("{count} dead letters wait"),
+                }
+            )),
         }
+        lines.join("\n")
     })
 }
 

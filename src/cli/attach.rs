@@ -1,18 +1,20 @@
 //! `tx attach`: go to the core session, or to an agent's window.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::time::Duration;
 
 use super::output::talk;
-use super::{Context, Exit, Refused, agent_here};
+use super::{Context, Exit, Refused, agent_here, open_journal};
 use crate::actions::{Panes, typing_now};
 use crate::daemon;
 use crate::format::report::printable;
 use crate::model::Address;
-use crate::project::Project;
+use crate::project::{Catalogue, Project};
 use crate::tmux;
+use crate::view::agent_of;
 
 /// The human's session.
 const CORE: &str = "core";
@@ -47,12 +49,7 @@ pub(super) struct AttachArgs {
 
 pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
-    let agent = verb.agent.as_ref().map(|agent| {
-        agent.parse::<Address>().map_err(|error| {
-            let hint = "write mesh/agent; `tx worker list` lists them";
-            Refused::no_such_thing(error.to_string()).hint(hint)
-        })
-    });
+    let agent = verb.agent.as_ref().map(|agent| find(&project, agent));
     let agent = agent.transpose()?;
     let panes = Panes::of(&project)?;
     // Without a daemon, existing windows can be viewed, but nothing new is opened.
@@ -77,6 +74,21 @@ pub(super) fn run(context: &Context, verb: &AttachArgs) -> Result<Exit, Refused>
             go(&panes, &select, session, pane, typing.as_deref())
         }
     }
+}
+
+/// The agent of a name: one that the journal knows, or one of a mesh that is there.
+fn find(project: &Project, name: &str) -> Result<Address, Refused> {
+    let past = open_journal(project)?;
+    let known = past.iter().flat_map(|past| past.state.agents());
+    let meshes = Catalogue::load(Some(project)).entries.into_iter();
+    let meshes = meshes.filter_map(|entry| entry.mesh);
+    let listed = meshes.flat_map(|mesh| {
+        let agents = mesh.agents.keys();
+        let agents = agents.map(|agent| Address::new(mesh.name.clone(), agent.clone()));
+        agents.collect::<Vec<_>>()
+    });
+    let agents: BTreeSet<Address> = known.chain(listed).collect();
+    agent_of(&Vec::from_iter(agents), name)
 }
 
 /// Attach to the core session. It is created if necessary.

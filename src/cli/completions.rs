@@ -10,7 +10,9 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::Shells;
 
 use super::help::command;
+use super::init::example_names;
 use super::{Context, Exit, Output, Refused, open_journal};
+use crate::model::Kind;
 use crate::project::Catalogue;
 use crate::view::{self, FoldedJournal};
 
@@ -22,7 +24,7 @@ const IDS: usize = 40;
 type Words = fn() -> Vec<CompletionCandidate>;
 
 /// Which words are offered for which argument of a command.
-const OFFERED: [(&[&str], &str, Words); 18] = [
+const OFFERED: [(&[&str], &str, Words); 23] = [
     (&["send"], "to", recipients),
     (&["attach"], "agent", agents),
     (&["answer"], "id", asks),
@@ -41,6 +43,11 @@ const OFFERED: [(&[&str], &str, Words); 18] = [
     (&["dlq", "retry"], "id", dead_letters),
     (&["dlq", "drop"], "id", dead_letters),
     (&["quality"], "of", recipients),
+    (&["worktree", "diff"], "feature", features),
+    (&["worktree", "clean"], "features", features),
+    (&["init"], "example", examples),
+    (&["init"], "runtime", runtimes),
+    (&["send"], "type", kinds),
 ];
 
 /// Add the words of the project to a command line.
@@ -182,6 +189,38 @@ fn dead_letters() -> Vec<CompletionCandidate> {
         .collect()
 }
 
+/// The features that have a worktree.
+fn features() -> Vec<CompletionCandidate> {
+    let project = here().project().ok();
+    let found = project.and_then(|project| view::worktrees(&project, past().as_ref()).ok());
+    let found = found.unwrap_or_default().into_iter();
+    found
+        .map(|one| CompletionCandidate::new(one.feature.to_string()))
+        .collect()
+}
+
+fn examples() -> Vec<CompletionCandidate> {
+    example_names().map(CompletionCandidate::new).collect()
+}
+
+/// The agent CLIs that a project can be made for.
+fn runtimes() -> Vec<CompletionCandidate> {
+    let catalogue = here().catalogue().ok();
+    let names: Vec<String> = catalogue
+        .iter()
+        .flat_map(|catalogue| catalogue.runtimes.names())
+        .filter(|name| *name != "command")
+        .chain(["auto"])
+        .map(ToOwned::to_owned)
+        .collect();
+    names.into_iter().map(CompletionCandidate::new).collect()
+}
+
+fn kinds() -> Vec<CompletionCandidate> {
+    let kinds = Kind::ALL.iter().map(|kind| kind.as_str());
+    kinds.map(CompletionCandidate::new).collect()
+}
+
 fn word(id: String, headline: &str) -> CompletionCandidate {
     CompletionCandidate::new(id).help(Some(headline.to_owned().into()))
 }
@@ -214,5 +253,47 @@ mod tests {
             );
         }
         offer(command()).debug_assert();
+    }
+
+    #[test]
+    fn words_are_offered_where_they_are_typed() {
+        let typed = [
+            (&["send", "dev-r"][..], "dev-review"),
+            (&["send", "--type", "ask-h"], "ask-human"),
+            (&["send", "dev-review", "--ty"], "--type"),
+            (&["mesh", "show", "dev-r"], "dev-review"),
+            (&["init", "--example", "pipe"], "pipeline"),
+            (&["init", "--runtime", "cod"], "codex"),
+        ];
+        let nowhere = tempfile::tempdir().unwrap();
+        for (words, offered) in typed {
+            let line = ["tx"].iter().chain(words).map(OsString::from).collect();
+            let mut all = offer(command());
+            let at = words.len();
+            let found = clap_complete::engine::complete(&mut all, line, at, Some(nowhere.path()));
+            let found: Vec<OsString> = found
+                .unwrap()
+                .iter()
+                .map(|word| word.get_value().to_owned())
+                .collect();
+            assert!(found.contains(&offered.into()), "{words:?}: {found:?}");
+        }
+    }
+
+    /// Naming an argument that words are offered for must not move it behind the others.
+    #[test]
+    fn words_are_offered_for_the_first_argument() {
+        let mut all = offer(command());
+        all.build();
+        for (verbs, argument, _) in OFFERED {
+            let verb = verbs.iter().fold(&all, |command, verb| {
+                command.find_subcommand(verb).expect("the verb exists")
+            });
+            let mut positionals = verb.get_positionals();
+            let found = positionals.find(|arg| arg.get_id() == argument);
+            if let Some(positional) = found {
+                assert_eq!(positional.get_index(), Some(1), "{verbs:?} {argument}");
+            }
+        }
     }
 }

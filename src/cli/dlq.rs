@@ -1,5 +1,6 @@
 //! `tx dlq`: dead letters, the messages that could not be handled.
 
+use super::layout::hanging;
 use super::{Context, Exit, Refused, open_journal, why};
 use crate::actions::{DeadLetterDone, drop_letter, retry};
 use crate::format::report::{printable, printable_lines};
@@ -73,7 +74,7 @@ fn list(letters: &[DeadLetter]) -> String {
                 .member
                 .map(|member| format!(" (member {member})"))
                 .unwrap_or_default(),
-            letter.reason.as_deref().unwrap_or_default()
+            hanging(letter.reason.as_deref().unwrap_or_default(), 7)
         )
     };
     match letters.is_empty() {

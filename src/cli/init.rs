@@ -14,6 +14,7 @@ use super::{Context, Exit, Refused, short};
 use crate::actions::ProgramState;
 use crate::project::{Project, write_with_folders};
 use crate::runtime::Runtimes;
+pub(super) use examples::example_names;
 
 /// Make a tx project: folders, a commented config, a mesh
 #[derive(clap::Args)]
@@ -153,7 +154,7 @@ fn say_where(root: &Path) {
         ),
         Ok(found) => talk(&format!(
             "note: this folder is inside of the project {}; it becomes a project of its own\n  \
-             help: `tx stop` and `rm -r .ai/tx` here undo that\n",
+             help: `tx stop` and `rm -r .ai/tx meshes` here undo that\n",
             short(&found.root)
         )),
         Err(_) => {}

@@ -18,6 +18,25 @@ pub(super) fn rest_of_line(text: &str, taken: usize) -> String {
     fit(text, width.saturating_sub(taken).max(LEAST))
 }
 
+/// The same, but a pipe without `COLUMNS` gets all of it.
+pub(super) fn rest_of_terminal_line(text: &str, taken: usize) -> String {
+    match terminal_width() {
+        Some(_) => rest_of_line(text, taken),
+        None => printable(text),
+    }
+}
+
+/// A text of many lines, safe to print, with every line but the first this far from the margin.
+pub(super) fn hanging(text: &str, columns: usize) -> String {
+    let margin = " ".repeat(columns);
+    let lines = text.trim_end().lines().enumerate();
+    let lines = lines.map(|(number, line)| match (number, line.trim()) {
+        (0, _) | (_, "") => printable(line.trim_end()),
+        (_, _) => format!("{margin}{}", printable(line)),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// A text, safe to print, cut to this many columns.
 pub(super) fn fit(text: &str, columns: usize) -> String {
     let text = printable(text);
@@ -90,6 +109,11 @@ mod tests {
         assert_eq!(fit("a little longer", 9), "a little…");
         assert_eq!(fit("日本語です", 6), "日本…");
         assert_eq!(fit("bell\u{7}", 20), "bell\\u{7}");
+    }
+
+    #[test]
+    fn a_text_of_many_lines_hangs() {
+        assert_eq!(hanging("one\n\ntwo\u{7}\n", 2), "one\n\n  two\\u{7}");
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::output::{bold, dim};
+use super::runs;
 use crate::format::report::{printable, printable_lines};
-use crate::view::{MachineView, Now, ShortBlock};
+use crate::view::{MachineView, Now, ShortBlock, TaskView};
 
 /// The maximum length of a variable's value on a line.
 const SHOWN: usize = 40;
@@ -36,17 +37,39 @@ pub(super) fn wait_for_person(now: &Now) -> Vec<String> {
             dim(&printable(command))
         ))
     });
-    let short = now.short_blocks.iter().map(|block| {
-        let ShortBlock {
-            id,
-            needed,
-            successes,
-        } = block;
-        let what = format!("the block of {id} needs {needed} results, and has {successes}");
-        let command = format!("tx dlq retry {id}.N  (or: tx dlq drop {id}.N)");
-        format!("{}  {}", printable(&what), dim(&printable(&command)))
-    });
+    let short = now.short_blocks.iter().map(short_block);
     parked.chain(short).collect()
+}
+
+/// A block with too few results, with the command that a person can use.
+pub(super) fn short_block(block: &ShortBlock) -> String {
+    let what = format!("the block of {} {}", block.id, block.in_words());
+    format!(
+        "{}  {}",
+        printable(&what),
+        dim(&printable(&block.command()))
+    )
+}
+
+/// The runs of a mesh without a workflow.
+pub(super) fn without_workflow(mesh: &str, tasks: &[TaskView]) -> String {
+    if tasks.is_empty() {
+        return format!("no run is under way in {mesh}\n");
+    }
+    let mut text = String::new();
+    for task in tasks {
+        let _ = writeln!(
+            text,
+            "{}  {}  {}",
+            task.id,
+            runs::held_by(task),
+            task.headline
+        );
+        if let Some(reason) = &task.reason {
+            let _ = writeln!(text, "  {}", printable(reason));
+        }
+    }
+    printable_lines(&text)
 }
 
 /// `bug-fixer  do-it-41ab  fixing (visit 2)  step 6  3 of 5 members: fixer#2 working  n=1`.

@@ -140,12 +140,11 @@ fn show(context: &Context, name: &str) -> Result<Exit, Refused> {
 
 fn as_text(entry: &MeshEntry, mesh: &crate::model::Mesh) -> String {
     let off = if mesh.disabled { "disabled, " } else { "" };
-    let mut text = format!(
-        "{}: {}\n{off}{}\n",
-        mesh.name,
-        one_line(&mesh.description),
-        place(&entry.place)
-    );
+    let about = match one_line(&mesh.description).as_str() {
+        "" => String::new(),
+        about => format!(": {about}"),
+    };
+    let mut text = format!("{}{about}\n{off}{}\n", mesh.name, place(&entry.place));
     let names: Vec<&str> = mesh.completion_agents.iter().map(Name::as_str).collect();
     let entry_point = mesh
         .entry_point

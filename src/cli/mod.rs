@@ -53,7 +53,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use crate::daemon::running;
 use crate::format::message::MAX_FILE;
 use crate::project::{Catalogue, NotAProject, Project};
-use crate::view::{FoldedJournal, Refused, nothing_yet};
+use crate::view::{FoldedJournal, Refused, nothing_yet, waiting_files};
 pub use exit::Exit;
 use output::Output;
 pub use reference::reference;
@@ -256,7 +256,16 @@ fn open_journal(project: &Project) -> Result<Option<FoldedJournal>, Refused> {
 
 /// The folded journal of a project. An error if there is none.
 fn require_journal(project: &Project) -> Result<FoldedJournal, Refused> {
-    open_journal(project)?.ok_or_else(nothing_yet)
+    match open_journal(project)? {
+        Some(past) => Ok(past),
+        None => Err(match waiting_files(project, None)? {
+            0 => nothing_yet(),
+            count => nothing_yet().hint(format!(
+                "{}: `tx start` starts it",
+                status::waiting_files(count)
+            )),
+        }),
+    }
 }
 
 /// The body of a message from standard input.

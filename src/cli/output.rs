@@ -102,11 +102,13 @@ pub(super) fn talk(text: &str) {
     let _ = stderr.write_all(text.as_bytes());
 }
 
-/// The number of columns of the terminal on stdout; `None` if stdout is not a terminal.
+/// The number of columns of the terminal on stdout, or `COLUMNS`; `None` if neither is known.
 pub(super) fn terminal_width() -> Option<usize> {
-    let stdout = io::stdout();
-    let size = rustix::termios::tcgetwinsize(stdout).ok()?;
-    (size.ws_col > 0).then_some(size.ws_col.into())
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let columns = size.map(|size| usize::from(size.ws_col));
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok();
+    let known = columns.filter(|columns| *columns > 0).or_else(named);
+    known.filter(|columns: &usize| *columns > 0)
 }
 
 /// Whether stderr is a terminal.

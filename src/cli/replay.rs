@@ -9,7 +9,7 @@ use chrono::{DateTime, NaiveDate};
 use super::output::{findings, is_watched, talk};
 use super::{Context, Exit, Refused, require_journal, short};
 use crate::format::mesh::parse;
-use crate::format::report::{printable_lines, report};
+use crate::format::report::{many, printable_lines, report};
 use crate::view::{
     Differences, FoldedJournal, Judgement, Reason, StateView, Time, compare, state_at,
 };
@@ -83,12 +83,23 @@ pub(super) fn moment(text: &str) -> Result<i64, Refused> {
     })
 }
 
+fn number_of(count: u64, what: &str) -> String {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    many(count, what)
+}
+
 fn state_text(view: &StateView) -> String {
     let state = &view.state;
     let (seq, at, counts) = (state.seq(), Time(state.at()), state.counts());
     let mut text = format!(
-        "after record {seq}, at {at}\n{} messages accepted, {} finished, {} parked, {} refused, {} said twice\n",
-        counts.accepted, counts.left, counts.parked, counts.refused, counts.duplicates,
+        "after record {seq}, at {at}\n{} accepted: {} ended, {} under way\n\
+         {} parked; {} refused, {} said twice\n",
+        number_of(counts.accepted, "message"),
+        counts.left,
+        counts.accepted.saturating_sub(counts.left),
+        counts.parked,
+        number_of(counts.refused, "file"),
+        counts.duplicates,
     );
     for (address, worker) in state.workers() {
         let (is, since) = (worker.status.is().as_str(), Time(worker.since));
@@ -127,8 +138,8 @@ fn run_against(
 
 fn differences_text(found: &Differences) -> String {
     let mut text = format!(
-        "{} messages judged by the changed `{}`: {} differ, {} that follow from those are unknown\n",
-        found.judged,
+        "{} judged by the changed `{}`: {} differ, {} that follow from those are unknown\n",
+        number_of(found.judged, "message"),
         found.mesh,
         found.differences.len(),
         found.unknown

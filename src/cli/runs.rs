@@ -4,10 +4,14 @@ use std::fmt::Write;
 
 use clap::builder::styling::AnsiColor;
 
-use super::layout::{duration, in_local_time, local, rest_of_line, took};
+use super::layout::{duration, hanging, in_local_time, local, rest_of_line, took};
 use super::output::{bold, dim, paint};
-use super::{Context, Exit, Refused, open_journal, require_journal, trace};
-use crate::view::{TaskDetails, TaskList, TaskState, TaskView, UsageView, task, tasks};
+use super::{Context, Exit, Refused, open_journal, require_journal, status, trace};
+use crate::daemon::running;
+use crate::view::{
+    FoldedJournal, TaskDetails, TaskList, TaskState, TaskView, UsageView, task, tasks,
+    waiting_files,
+};
 
 /// How many tasks are shown.
 const LAST: usize = 20;
@@ -32,9 +36,24 @@ pub(super) fn run(context: &Context, verb: &RunsArgs) -> Result<Exit, Refused> {
         return context.output.answer(&task(past.all(), id)?, details);
     }
     let past = open_journal(&project)?;
-    let runs = past.map(|past| tasks(past.all(), Some(verb.last)));
+    let history = past.as_ref().map(FoldedJournal::all);
+    let runs = history.map(|history| tasks(history, Some(verb.last)));
     let runs = runs.transpose()?.unwrap_or_default();
-    context.output.answer(&runs, as_text)
+    let waiting = match running(&project) {
+        Some(_) => 0,
+        None => waiting_files(&project, history)?,
+    };
+    context.output.answer(&runs, |runs| match waiting {
+        0 => as_text(runs),
+        count => {
+            let waiting = status::waiting_files(count);
+            let runs = match runs.runs.is_empty() {
+                true => String::new(),
+                false => as_text(runs),
+            };
+            format!("{waiting}: `tx start` starts it\n{runs}")
+        }
+    })
 }
 
 fn as_text(list: &TaskList) -> String {
@@ -51,7 +70,10 @@ fn as_text(list: &TaskList) -> String {
 
 fn details(details: &TaskDetails) -> String {
     let task = &details.task;
-    let mut text = lines(task);
+    let mut text = outline(task);
+    if let Some(reason) = &task.reason {
+        let _ = writeln!(text, "    {}", hanging(&in_local_time(reason), 4));
+    }
     let _ = writeln!(text, "    given {}", local(task.given));
     for used in &task.usage_by_agent {
         let words = UsageView::in_words(Some(&used.usage));
@@ -60,8 +82,18 @@ fn details(details: &TaskDetails) -> String {
     text + "\n" + &trace::as_tree(&details.trace)
 }
 
-/// A task in two or three lines.
+/// A task in two to four lines.
 fn lines(task: &TaskView) -> String {
+    let mut text = outline(task);
+    if let Some(reason) = &task.reason {
+        let first = in_local_time(reason.lines().next().unwrap_or_default());
+        let _ = writeln!(text, "    {}", rest_of_line(&first, 4));
+    }
+    text
+}
+
+/// A task without the reason for its state.
+fn outline(task: &TaskView) -> String {
     let mut text = format!(
         "{} {}\n",
         mark(task.state),
@@ -73,10 +105,6 @@ fn lines(task: &TaskView) -> String {
         let status = status.unwrap_or_default();
         let line = format!("→ {}{status}  {}", result.from, result.headline);
         let _ = writeln!(text, "    {}", rest_of_line(&line, 4));
-    }
-    if let Some(reason) = &task.reason {
-        let reason = in_local_time(reason);
-        let _ = writeln!(text, "    {}", rest_of_line(&reason, 4));
     }
     text
 }

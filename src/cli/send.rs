@@ -5,6 +5,7 @@ use super::output::{is_watched, talk};
 use super::wait::Wait;
 use super::{Context, Exit, Refused, agent_here, daemon_path, read_body, short};
 use crate::actions::{Draft, Ready, WaitingAsk, prepare};
+use crate::daemon::running;
 use crate::format::report::printable;
 use crate::model::{Address, Recipient};
 use crate::project::{Catalogue, Project};
@@ -18,11 +19,11 @@ use crate::view::Reason;
 pub(super) struct SendArgs {
     /// Who gets it: `mesh/agent`, a mesh, `core`; several with commas. An agent that gives a
     /// --status may leave it out: its mesh knows where the outcome goes
-    #[arg(value_name = "TO")]
+    #[arg(value_name = "TO", index = 1)]
     to: Option<String>,
 
     /// The body, which may end in a rearmatter block; `-` reads it from standard input
-    #[arg(value_name = "TEXT|-", allow_hyphen_values = true)]
+    #[arg(value_name = "TEXT|-", allow_hyphen_values = true, index = 2)]
     text: Option<String>,
 
     /// Send it to the mesh with the longest of its `intents` in this text, instead of naming TO. Without a TEXT it is the body too
@@ -106,6 +107,9 @@ pub(super) fn run(context: &Context, verb: SendArgs) -> Result<Exit, Refused> {
             "it answers `{id}` of {asker}: {headline}\n  \
              help: `--type task` sends new work instead\n"
         ));
+    }
+    if !context.output.json && !verb.wait.is_wanted() && running(&project).is_none() {
+        talk("no daemon runs here: the message is kept until `tx start` starts one\n");
     }
     let id = sent.id.clone();
     verb.wait.then_say(context, &project, &path, &id, sent)

@@ -1,8 +1,8 @@
 //! `tx spy`: events and their effects, as they happen.
 
-use super::layout::{local, rest_of_line};
-use super::output::dim;
-use super::{Context, Exit, Refused};
+use super::layout::{local, rest_of_terminal_line};
+use super::output::{dim, talk};
+use super::{Context, Exit, Refused, require_journal};
 use crate::actions::{ended, follow};
 use crate::view::{EventFilter, EventView, Events};
 
@@ -28,6 +28,10 @@ pub(super) struct SpyArgs {
     /// Only events of this kind: arrived, pane-idle, command…; or those that moved a machine or a block
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
+
+    /// How many of the last events are shown
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = LAST)]
+    last: usize,
 }
 
 pub(super) fn run(context: &Context, verb: &SpyArgs) -> Result<Exit, Refused> {
@@ -37,11 +41,21 @@ pub(super) fn run(context: &Context, verb: &SpyArgs) -> Result<Exit, Refused> {
         false => None,
     };
     let (agent, mesh, kind) = (&verb.agent, &verb.mesh, &verb.kind);
-    let mut events = Events::open(&project.journal(), LAST, |state| {
+    if !project.journal().exists() {
+        require_journal(&project)?;
+    }
+    let mut events = Events::open(&project.journal(), verb.last, |state| {
         EventFilter::of(state, agent.as_deref(), mesh.as_deref(), kind.as_deref())
     })?;
     let show = |event: &EventView| context.output.shown(event, as_text);
-    context.output.say(&events.show(LAST, show)?)?;
+    let count = events.count()?;
+    if count > verb.last as u64 && agent.is_none() && mesh.is_none() && kind.is_none() {
+        let last = verb.last;
+        talk(&format!(
+            "the last {last} of {count} events: `tx spy -n {count}` shows all\n"
+        ));
+    }
+    context.output.say(&events.show(verb.last, show)?)?;
     let Some(followed) = &mut followed else {
         return Ok(Exit::Done);
     };
@@ -63,6 +77,6 @@ fn as_text(event: &EventView) -> String {
         [only] => format!("  → {only}"),
         [first, more @ ..] => format!("  → {first} (+{})", more.len()),
     };
-    let rest = rest_of_line(&format!("{words}{led_to}"), head.len());
+    let rest = rest_of_terminal_line(&format!("{words}{led_to}"), head.len());
     format!("{}{rest}\n", dim(&head))
 }

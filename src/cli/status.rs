@@ -72,7 +72,7 @@ fn now(context: &Context, project: &Project, past: Option<&FoldedJournal>) -> Re
     let pane = |agent: &_| Some(panes.as_ref()?.pane(agent)?.0.to_owned());
     let daemon = running(project);
     let history = past.map(FoldedJournal::all);
-    Ok(Now::of(&project.root, history, daemon.as_ref(), own, pane)?)
+    Ok(Now::of(project, history, daemon.as_ref(), own, pane)?)
 }
 
 /// One screen, with a section for each subject that has something to show.
@@ -108,12 +108,23 @@ fn daemon(now: &Now) -> String {
             paint(AnsiColor::Yellow, "○")
         ),
     };
+    if now.daemon.waiting_files > 0 {
+        let _ = writeln!(text, "  {}", waiting_files(now.daemon.waiting_files));
+    }
     if now.daemon.scanning {
         let slow = "files cannot be watched, so tx looks for them: that is slower";
         let mark = paint(AnsiColor::Yellow, "!");
         let _ = writeln!(text, "{mark} {slow}\n  `tx doctor` says more");
     }
     text
+}
+
+/// What only a daemon takes up.
+pub(super) fn waiting_files(count: usize) -> String {
+    match count {
+        1 => "1 file waits for the daemon".into(),
+        count => format!("{count} files wait for the daemon"),
+    }
 }
 
 fn agents(now: &Now) -> String {

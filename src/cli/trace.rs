@@ -4,7 +4,7 @@ use super::layout::{fit, local, took};
 use super::output::dim;
 use super::{Context, Exit, Refused, require_journal};
 use crate::format::report::{printable, printable_lines};
-use crate::view::{self, Page, find_messages};
+use crate::view::{self, Page, Step, find_messages};
 
 /// The maximum length of a headline in the tree.
 const HEADLINE: usize = 60;
@@ -31,9 +31,14 @@ pub(super) fn as_tree(trace: &view::Trace) -> String {
     let line = |(before, entry, others): (String, &view::TraceEntry, Vec<&str>)| {
         let gist = &entry.gist;
         let to: Vec<String> = gist.to.iter().map(ToString::to_string).collect();
+        // What was refused went nowhere.
+        let arrow = match entry.step == Step::Refused {
+            true => "↛",
+            false => "→",
+        };
         let to = match to.is_empty() {
             true => String::new(),
-            false => format!(" → {}", to.join(", ")),
+            false => format!(" {arrow} {}", to.join(", ")),
         };
         let kind = gist.kind.map_or("refused", |kind| kind.as_str());
         let word = gist.status.as_ref().map_or(kind, |status| status.as_str());
@@ -45,9 +50,9 @@ pub(super) fn as_tree(trace: &view::Trace) -> String {
         let edge = edge.map(|edge| edge.split_once(": ").map_or(edge, |(edge, _)| edge));
         let edge = edge.map(|edge| format!("  [{edge}]")).unwrap_or_default();
         let join = if entry.joined { "  ⋈" } else { "" };
-        let took = match entry.ended {
-            Some(ended) => took(entry.at, ended),
-            None => entry.step.as_str().to_owned(),
+        let took = match (entry.ended, entry.step) {
+            (_, Step::Refused | Step::Parked) | (None, _) => entry.step.as_str().to_owned(),
+            (Some(ended), _) => took(entry.at, ended),
         };
         let head = format!("{before}{}  ", local(entry.at));
         let tail = format!(

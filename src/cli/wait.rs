@@ -15,7 +15,7 @@ use crate::daemon::Heard;
 use crate::format::report::printable_lines;
 use crate::model::MsgId;
 use crate::project::Project;
-use crate::view::{Reason, ResultView, RunView, run_of};
+use crate::view::{Reason, ResultView, RunView, run_of, shell_word};
 
 /// The option to wait.
 #[derive(clap::Args)]
@@ -44,6 +44,11 @@ pub(super) struct Waited<T> {
 }
 
 impl Wait {
+    /// Whether the user wants to wait.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wait.is_some()
+    }
+
     /// Print what was sent, and wait for the result if wanted.
     pub(super) fn then_say<T: Serialize>(
         &self,
@@ -77,6 +82,14 @@ impl Wait {
             return Ok(exit::tell(refused));
         }
         let run = waited.run.unwrap_or_default();
+        let parked = run.over.as_ref();
+        let parked = parked.filter(|over| over.step == "parked" && !over.why.contains("tx dlq"));
+        if let Some(over) = parked {
+            let letter = shell_word(over.id.as_str());
+            talk(&format!(
+                "  help: `tx dlq retry {letter}` tries it again, `tx dlq drop {letter}` gives it up\n"
+            ));
+        }
         if run.has_failed {
             talk(&format!(
                 "  help: `tx runs {id}` shows all that led to it\n"

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::layout::{in_local_time, local};
+use super::layout::{hanging, in_local_time, local};
 use super::{Context, Exit, Refused, gates, require_journal};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
@@ -31,15 +31,19 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
         }
         (Err(unknown), _) => {
             let mesh = verb.what.trim_end_matches("/dispatch");
-            let known = past.state.meshes().any(|it| it.mesh.name.as_str() == mesh);
-            if !known {
+            let mut meshes = past.state.meshes();
+            let Some(known) = meshes.find(|it| it.mesh.name.as_str() == mesh) else {
                 return Err(unknown);
-            }
+            };
             let mut machines = view::machines(past.all())?;
             machines.retain(|machine| machine.mesh.as_str() == mesh);
-            return context
-                .output
-                .answer(&machines, |all| super::machines::of_mesh(mesh, all));
+            let mut tasks = view::open_tasks(past.all(), usize::MAX)?;
+            tasks.retain(|task| task.mesh.as_ref() == Some(&known.mesh.name));
+            let has_workflow = known.mesh.machine.is_some();
+            return context.output.answer(&machines, |all| match has_workflow {
+                true => super::machines::of_mesh(mesh, all),
+                false => super::machines::without_workflow(mesh, &tasks),
+            });
         }
     };
     // Scripts only get the newest one.
@@ -128,7 +132,8 @@ pub(super) fn as_text(message: &MessageView) -> String {
             .iter()
             .filter(|entry| entry.delivery == place)
         {
-            let (at, step, evidence) = (local(entry.at), entry.step.as_str(), &entry.evidence);
+            let (at, step) = (local(entry.at), entry.step.as_str());
+            let evidence = hanging(&entry.evidence, 8);
             let _ = writeln!(text, "    {at}  {step:<12}  {evidence}");
         }
     }

@@ -98,7 +98,10 @@ impl Process {
     /// A process that is to be started, in a dead pane if there is one.
     pub(super) fn new(world: &World, start: Start, dead: Option<PaneId>) -> Process {
         let (id, mode) = (start.pane.clone(), start.mode);
-        let profile = start.profile.clone();
+        let mut profile = start.profile.clone();
+        if !start.resumed {
+            profile.setup.screen.resumed = None;
+        }
         let mut process = Process::of(world, id, mode, profile);
         process.tmux_pane = dead;
         // A program with hooks reports its session itself.

@@ -314,22 +314,34 @@ impl State {
         let failed = self.failed_members(block);
         let id = self.messages.facts(block).map(|facts| facts.id.clone());
         let id = id.map_or_else(String::new, |id| id.to_string());
+        let lines: Vec<String> = failed
+            .iter()
+            .map(|(index, agent, why)| {
+                format!(
+                    "- member {index}, {agent}: {why}\n  \
+                     `tx dlq retry {id}.{index}` tries it again, `tx dlq drop {id}.{index}` goes on without it"
+                )
+            })
+            .collect();
         let body = format!(
             "The block that `{id}` opened needs {needed} results, and has {successes}. \
-             These members failed:\n\n{}\n\n\
-             `tx dlq retry {id}.N` tries member N again, `tx dlq drop {id}.N` goes on without it.",
-            failed.join("\n")
+             These members failed:\n\n{}",
+            lines.join("\n")
         );
         for (who, item) in held {
+            let member = item.place.as_ref().and_then(WorkflowPlace::member);
+            let is_its = |index: u32| member.is_some_and(|member| member.index == index);
+            let reason = failed.iter().find(|(index, ..)| is_its(*index));
+            let reason = reason.map_or("", |(_, _, why)| why.as_str());
             for number in &item.messages {
-                self.park_held(*number, &who, item.place.as_ref());
+                self.park_held(*number, &who, item.place.as_ref(), reason);
             }
         }
         self.tell_core_of_parked("a block is short", body, Some(block));
     }
 
-    /// The members without a success, a line each with the reason.
-    pub(super) fn failed_members(&self, block: MessageNo) -> Vec<String> {
+    /// The members of a block without a success: index, agent and the reason.
+    pub fn failed_members(&self, block: MessageNo) -> Vec<(u32, Address, String)> {
         let failed = self.fan_outs.get(block).into_iter();
         let failed = failed.flat_map(FanOut::failed).map(|(index, member)| {
             let error = member.errors.last();
@@ -337,14 +349,25 @@ impl State {
             let error = error.map(|facts| format!("`{}`: {}", facts.id, facts.headline));
             let why = error.or_else(|| member.failures.last().cloned());
             let why = why.unwrap_or_else(|| "it has no result".into());
-            format!("- member {index}, {}: {why}", member.agent)
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            (index, member.agent.clone(), why)
         });
         failed.collect()
     }
 
     /// Work that ended with `error` becomes a dead letter: a later outcome may still finish it.
-    fn park_held(&mut self, number: MessageNo, who: &Address, place: Option<&WorkflowPlace>) {
-        let why = Cow::Borrowed("it ended with `error`, and its block has too few results");
+    fn park_held(
+        &mut self,
+        number: MessageNo,
+        who: &Address,
+        place: Option<&WorkflowPlace>,
+        reason: &str,
+    ) {
+        let why = "it ended with `error`, and its block has too few results";
+        let why = match reason {
+            "" => Cow::Borrowed(why),
+            reason => Cow::Owned(format!("{why}. {reason}")),
+        };
         self.end(number, (who, place), Step::Parked, Some(why));
         let last = self.worker_mut(who).last.as_mut();
         if let Some(last) =

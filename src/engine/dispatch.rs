@@ -304,7 +304,7 @@ impl State {
             messages.extend(work.given.iter().copied());
         }
         if work.taken && !remembers && why.is_none() {
-            why = Some("it cannot resume: everything again".into());
+            why = Some("a new process gets everything again".into());
         }
         work.begun = true;
         messages.extend(unread.iter().chain(&new).chain(&updates).copied());

@@ -352,11 +352,6 @@ impl ProcessExit {
 /// What stands at the end of an output that was not kept whole.
 pub const OUTPUT_CUT: &str = "\n[tx: it printed more, which was not kept]\n";
 
-/// What the `error` of a program says that ended with this code.
-pub fn exited_with(code: i32, stderr: &str) -> String {
-    format!("It exited with {code}.\n\n{stderr}")
-}
-
 /// How much of a failed delivery may have arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

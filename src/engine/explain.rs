@@ -122,7 +122,7 @@ impl State {
             }
             WorkerState::Idle => "its mesh is disabled".into(),
             WorkerState::Starting { giving, .. } => match giving {
-                Giving::Spawning => format!("attempt {} is being started", worker.attempt),
+                Giving::Spawning => "its process is being started".into(),
                 Giving::Delivering => "its work is being handed over".into(),
                 Giving::Unconfirmed => {
                     "its work may have been handed over; a sign of it is awaited".into()
@@ -153,8 +153,8 @@ impl State {
             }
             WorkerState::Checking { work, round } => match round.purpose {
                 RoundPurpose::Outcomes => format!(
-                    "its outcome is being checked (sent back {} times so far)",
-                    work.iteration
+                    "its outcome is being checked (sent back {} so far)",
+                    times(work.iteration)
                 ),
                 RoundPurpose::Before { .. } => format!("before its work: {}", round.waits_for()),
                 RoundPurpose::After { .. } => format!("after its work: {}", round.waits_for()),
@@ -168,8 +168,8 @@ impl State {
                 to_the_second(*until)
             ),
             WorkerState::Backoff { work: None, until } => format!(
-                "it failed {} times in a row, and is left alone until {}",
-                worker.failures,
+                "it failed {} in a row, and is left alone until {}",
+                times(worker.failures),
                 to_the_second(*until)
             ),
             WorkerState::Stopping { why, .. } => format!("its process is being ended: {why}"),
@@ -211,5 +211,13 @@ impl State {
             *counts.entry(step).or_default() += 1;
         }
         counts.into_iter().collect()
+    }
+}
+
+/// `1 time`, `3 times`.
+pub(super) fn times(count: u32) -> String {
+    match count {
+        1 => "1 time".into(),
+        count => format!("{count} times"),
     }
 }

@@ -2,6 +2,7 @@
 //! often enough.
 
 use super::accept::AcceptedMessage;
+use super::explain::times;
 use super::lines::{MAX_HEADLINE, headline_of};
 use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
@@ -103,8 +104,9 @@ impl State {
         }
         let left = rules.max - work.iteration;
         let body = format!(
-            "{findings}\n\nFix this, then give your outcome again. It was sent back {} times; it is sent back {left} times more.",
-            work.iteration
+            "{findings}\n\nFix this, then give your outcome again. It was sent back {}; it is sent back {} more.",
+            times(work.iteration),
+            times(left)
         );
         let note = self.write_message(&Note {
             to: who,
@@ -125,9 +127,9 @@ impl State {
         let rounds: Vec<String> = rounds
             .map(|(n, findings)| format!("Round {}:\n{findings}", n + 1))
             .collect();
-        let times = work.findings.len();
+        let failed = times(u32::try_from(rounds.len()).unwrap_or(u32::MAX));
         format!(
-            "its outcome failed its gates {times} times\n\n{}",
+            "its outcome failed its gates {failed}\n\n{}",
             rounds.join("\n\n")
         )
     }

@@ -117,13 +117,15 @@ impl State {
 
     /// The join gets one message that replies to all results.
     fn join_gathered(&mut self, block: MessageNo, text: &str) {
-        let failed = self.failed_members(block);
+        let failed: Vec<(u32, Address, String)> = self.failed_members(block);
         let Some(fan_out) = self.take_block(block) else {
             return;
         };
         let mut body = text.trim_end().to_owned();
         if !failed.is_empty() {
-            body += &format!("\n\nThese members failed:\n\n{}", failed.join("\n"));
+            let line = |(index, agent, why)| format!("- member {index}, {agent}: {why}");
+            let lines: Vec<String> = failed.into_iter().map(line).collect();
+            body += &format!("\n\nThese members failed:\n\n{}", lines.join("\n"));
         }
         let results = fan_out.first_results();
         let FanOut {

@@ -8,10 +8,15 @@ pub(super) fn first_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).find(|line| !line.is_empty())
 }
 
-/// The last line that is not blank: where programs say what went wrong.
-pub(super) fn last_line(text: &str) -> Option<&str> {
-    let mut lines = text.lines().rev().map(str::trim);
-    lines.find(|line| !line.is_empty())
+/// Where programs say what went wrong: the last line that begins with `error`, or else the last.
+pub(super) fn error_line(text: &str) -> Option<&str> {
+    let lines = || text.lines().rev().map(str::trim);
+    let is_error = |line: &&str| {
+        let word = line.get(..5);
+        word.is_some_and(|word| word.eq_ignore_ascii_case("error"))
+    };
+    let error = lines().find(is_error);
+    error.or_else(|| lines().find(|line| !line.is_empty()))
 }
 
 /// The first line of a text, as long as a headline.

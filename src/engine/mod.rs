@@ -15,6 +15,7 @@ mod dispatch;
 mod effect;
 mod evaluation;
 mod event;
+mod exit_text;
 mod explain;
 mod failures;
 mod fanout;
@@ -71,8 +72,9 @@ pub use asks::Ask;
 pub use effect::{Effect, SystemMessage, Turn};
 pub use event::{
     Alive, Arrived, AttemptId, Command, Decision, Dialog, DialogKind, Event, LoadedMesh,
-    OUTPUT_CUT, ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used, exited_with,
+    OUTPUT_CUT, ProcessExit, Rejected, Sent, Timer, Traits, Unsigned, Used,
 };
+pub use exit_text::exited_with;
 pub use fanout::{BlockPhase, BlockRules};
 pub use infer::{
     InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,

@@ -170,8 +170,7 @@ impl State {
 
     fn own_id(&mut self) -> MsgId {
         self.output.own_messages += 1;
-        let id = format!("tx-{}-{}", self.seq, self.output.own_messages);
-        id.parse().expect("letters and digits are an id")
+        own_id(self.seq, self.output.own_messages)
     }
 
     /// A delivery that has just been decided, by no row or rule.
@@ -476,4 +475,14 @@ fn gist_of_report(body: &str) -> String {
 fn system(part: &str) -> Address {
     let name = |name: &str| -> Name { name.parse().expect("a word in lower case is a name") };
     Address::new(name("system"), name(part))
+}
+
+/// The id of the first message that tx writes at a record.
+pub(super) fn first_own_id(record: u64) -> MsgId {
+    own_id(record, 1)
+}
+
+fn own_id(record: u64, message: u32) -> MsgId {
+    let id = format!("tx-{record}-{message}");
+    id.parse().expect("letters and digits are an id")
 }

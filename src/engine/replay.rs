@@ -1,10 +1,12 @@
 //! The past, judged again: what would have become of a message under another table.
 
-use super::event::LoadedMesh;
+use super::event::{AttemptId, LoadedMesh, ProcessExit, Traits};
 use super::message_record::{MessageNo, MessageRecord};
+use super::notes::first_own_id;
 use super::state::State;
 use super::work::Forwarding;
-use crate::model::{Address, Envelope, Kind, Rearmatter};
+use super::worker_state::WorkerState;
+use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, OutcomeWord, Rearmatter, utc};
 
 /// What a message comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +29,58 @@ impl State {
         said: &Rearmatter,
         known: &[MessageRecord],
     ) -> Judged {
-        match self.plan(envelope, known, parts, said, false) {
+        self.judge_planned(envelope, parts, said, known, false)
+    }
+
+    /// What the outcome would come to that a process prints, which ends with this exit here and
+    /// now, and the id of that outcome; `None` if its exit is no outcome.
+    pub fn judge_exit(&self, pane: &AttemptId, exit: &ProcessExit) -> Option<(MsgId, Judged)> {
+        let ProcessExit::Code {
+            code,
+            rearmatter,
+            parts,
+            ..
+        } = exit
+        else {
+            return None;
+        };
+        let (who, worker) = (&pane.worker, self.workers.get(&pane.worker)?);
+        let WorkerState::Working { work } = &worker.status else {
+            return None;
+        };
+        let Traits { mode, prints, .. } = self.started_as(who);
+        let is_owed = work.owes() && !work.is_done() && work.waiting.is_empty();
+        let is_last = worker.attempt == pane.attempt && worker.asking.is_empty();
+        if mode != Mode::Turn || !prints || !is_owed || !is_last {
+            return None;
+        }
+        let (word, said, parts) = match code {
+            0 => (
+                "complete",
+                (**rearmatter).clone(),
+                parts.iter().map(|part| part.number).collect(),
+            ),
+            _ => ("error", Rearmatter::default(), Vec::new()),
+        };
+        let status: OutcomeWord = word.parse().expect("a word is a status");
+        let id = first_own_id(self.seq + 1);
+        let now = utc(self.at).fixed_offset();
+        let envelope = Envelope {
+            status: Some(status),
+            ..Envelope::new(who.clone(), id.clone(), Line::default(), now)
+        };
+        Some((id, self.judge_planned(&envelope, &parts, &said, &[], true)))
+    }
+
+    fn judge_planned(
+        &self,
+        envelope: &Envelope,
+        parts: &[u32],
+        said: &Rearmatter,
+        known: &[MessageRecord],
+        is_stdout: bool,
+    ) -> Judged {
+        match self.plan(envelope, known, parts, said, is_stdout) {
             Ok(plan) => {
                 if let Some(Forwarding::Machine(stage)) = &plan.way {
                     return Judged::Moves(self.judge_change(stage, envelope, said));

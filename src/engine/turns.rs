@@ -6,8 +6,9 @@ use indexmap::IndexSet;
 
 use super::accept::AcceptedMessage;
 use super::effect::Effect;
-use super::event::{OUTPUT_CUT, ProcessExit, Traits, exited_with};
-use super::lines::{first_line, headline_of, last_line};
+use super::event::{OUTPUT_CUT, ProcessExit, Traits};
+use super::exit_text::{exited_with, last_words};
+use super::lines::{error_line, first_line, headline_of};
 use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
 use super::state::State;
@@ -128,8 +129,9 @@ impl State {
                         self.printed(who, work, OutcomeWord::complete(), said, printed);
                     }
                     _ => {
-                        let text = exited_with(code, &stderr);
-                        let said = last_line(&stderr).or_else(|| first_line(&text));
+                        let text = exited_with(code, &stdout, &stderr);
+                        let said = error_line(last_words(&stdout, &stderr));
+                        let said = said.or_else(|| first_line(&text));
                         let printed = Printed {
                             text: &text,
                             rearmatter: Rearmatter::default(),

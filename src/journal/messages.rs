@@ -225,7 +225,7 @@ impl Reader {
                 }),
             ) => Some(StoredMessage::Own(match code {
                 0 => stdout,
-                code => exited_with(code, &stderr),
+                code => exited_with(code, &stdout, &stderr),
             })),
             (Source::File { .. } | Source::Output { .. }, _) => None,
         })

@@ -160,9 +160,10 @@ codes! {
     Runtime          "TX0317" Warning "The runtime is not one that tx has, or cannot run this agent."
     UnknownPlaceholder "TX0318" Warning "tx does not know a placeholder in `run` or `workspace`."
     OutsideProject   "TX0319" Warning "A `workspace` leads out of the project; it is left out."
-    CannotRun        "TX0320" Error   "An agent cannot be run on this machine: its runtime or program is not there."
+    CannotRun        "TX0320" Error   "An agent or a gate cannot be run on this machine: its runtime, program or script is not there."
     NoUsage          "TX0321" Warning "A budget cannot hold an agent to it: its runtime does not report what it uses."
     UntestedVersion  "TX0322" Warning "tx was not tested with the installed version of an agent CLI."
+    ShellCharacters  "TX0323" Warning "A `run` line has words that only a shell understands, and no shell runs it."
     // The routing table, checked as a program.
     UnknownTarget    "TX0401" Error   "A route leads to an agent that does not exist."
     UnknownRow       "TX0402" Warning "A routing row is for an agent that does not exist."
@@ -191,6 +192,8 @@ codes! {
     NoBrain          "TX0443" Warning "The agents may ask the mesh `brain`, and there is no such mesh."
     ManifestGap      "TX0444" Warning "A file of the manifest that is not there when it is read, or is not found."
     BackToSelf       "TX0445" Warning "A route of the table leads back to its own agent, which cannot wake itself by its own message."
+    WordNearMiss     "TX0446" Warning "A status of a row is almost `complete`, `error` or `blocked`, which the row does not list."
+    PastTheGate      "TX0447" Warning "An outcome goes on past the gates of its agent, which check only `complete`."
 }
 
 #[cfg(test)]

@@ -193,6 +193,9 @@ pub struct ScreenRules {
     /// It is at work: in the last lines down to the composer and below it, or anywhere on the
     /// screen of a program without a composer.
     pub busy: Option<Pattern>,
+    /// What it shows of a session that it has resumed, for a program that loses the session if it is
+    /// given a text before.
+    pub resumed: Option<Pattern>,
     /// Something that a person has opened over its composer.
     pub covered: Option<Pattern>,
     /// For a program without a composer: what stands before the cursor, in whole lines, when it

@@ -5,11 +5,12 @@ use super::saw::{Hook, Saw};
 use super::step::{Pane, PaneState};
 use super::texts::{Delivering, TAKES};
 use crate::engine::{DialogKind, LIMITED, MOST_LIMITED};
+use crate::model::Pattern;
 use crate::runtime::reset;
 use crate::runtime::screen::{Look, Wants, classify};
 
-/// How long a program without hooks may take to begin the turn that it was started with, in
-/// milliseconds.
+/// How long a program without hooks may take to begin the turn that it was started with, or to show
+/// the session that it resumes, in milliseconds.
 const LAUNCHES: i64 = 20_000;
 /// At most one sign of life is reported in so many seconds, since each is a record in the journal.
 const LIVES: i64 = 60;
@@ -147,9 +148,18 @@ impl Pane {
         let is_unsure = view.mark.parse().is_ok_and(|mark: u32| mark > self.turn);
         let apart = match is_unsure && matches!(self.state, PaneState::Starting { .. }) {
             true => TAKES,
+            false if self.resumes(view) => LAUNCHES,
             false => self.setup.apart,
         };
         self.at >= self.settled && self.at - since >= apart
+    }
+
+    /// Does the program still read the session that it resumes, as far as can be told?
+    fn resumes(&self, view: &super::View) -> bool {
+        let starts = matches!(self.state, PaneState::Starting { .. });
+        let shows = |resumed: &Pattern| resumed.is_in(&view.screen.lines.join("\n"));
+        let resumed = self.setup.screen.resumed.as_ref();
+        starts && resumed.is_some_and(|resumed| !shows(resumed))
     }
 
     /// A turn has ended, as its outcome or a hook says. That also proves that an unconfirmed

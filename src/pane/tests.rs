@@ -358,6 +358,35 @@ fn a_lost_enter_is_pressed_once_more_and_not_if_anything_has_moved() {
 }
 
 #[test]
+fn a_program_that_resumes_is_idle_when_it_shows_its_session() {
+    let rules = "{ prompt: '^> $', busy: working, resumed: '^earlier' }";
+    let mut play = PaneHarness::of(serde_yaml::from_str(rules).unwrap(), false);
+    play.see(Saw::Start { turn: None });
+    play.see(Saw::Started);
+    for _ in 0..10 {
+        assert_eq!(play.see(screen("> ")), [], "it may still read it");
+        play.later(500);
+    }
+    let resumed = |play: &mut PaneHarness| {
+        let mut view = view("> ");
+        view.screen.lines.insert(0, "earlier".into());
+        view.screen.cursor = Some([2, 1]);
+        play.see(Saw::Screen(view))
+    };
+    assert_eq!(resumed(&mut play), []);
+    play.later(500);
+    let ready = [Act::Fence, told(Report::Ready { no: 1 })];
+    assert_eq!(resumed(&mut play), ready);
+    // One that never shows it is not waited for for ever.
+    let mut play = PaneHarness::of(serde_yaml::from_str(rules).unwrap(), false);
+    play.see(Saw::Start { turn: None });
+    play.see(Saw::Started);
+    assert_eq!(play.see(screen("> ")), []);
+    play.later(20_000);
+    assert_eq!(play.see(screen("> ")), ready);
+}
+
+#[test]
 fn a_screen_that_is_being_drawn_does_not_show_that_a_text_was_taken() {
     let mut play = PaneHarness::entered();
     assert_eq!(play.see(screen("drawing")), []);

@@ -7,7 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::runnable::missing_prompt;
+use super::runnable::{missing_gates, missing_prompt};
 use super::{BUILTIN, Project, cannot_run, read_regular, unreadable};
 use crate::format::mesh::{self, ConfigPart, MAX_FILE, ParsedMesh, Remark};
 use crate::model::{Address, Agent, Code, Diagnostic, Directory, Mesh, Recipient};
@@ -201,6 +201,22 @@ impl MeshEntry {
         self.diagnostics.iter().filter(matters)
     }
 
+    /// The same, and what is probably a slip of its author.
+    pub fn noteworthy(&self) -> impl Iterator<Item = &Diagnostic> {
+        let slip = |d: &Diagnostic| {
+            matches!(
+                d.code,
+                Code::UnknownField
+                    | Code::MeshTwice
+                    | Code::WordNearMiss
+                    | Code::PastTheGate
+                    | Code::ShellCharacters
+            )
+        };
+        let matters = move |d: &&Diagnostic| d.is_error() || d.code.leaves_out() || slip(d);
+        self.diagnostics.iter().filter(matters)
+    }
+
     /// Find the agents that cannot be run on this machine, by the PATH of the daemon.
     pub fn check_runnable(&mut self, project: &Project, runtimes: &Runtimes, path: &OsStr) {
         let Some(mesh) = self.mesh.as_ref().filter(|mesh| !mesh.disabled) else {
@@ -223,6 +239,16 @@ impl MeshEntry {
                     hint: "install it, or name another program; `tx doctor` says more".into(),
                 });
             }
+        }
+        for (gate, program) in missing_gates(project, mesh, path) {
+            remarks.push(Remark {
+                part: ConfigPart::Quality,
+                code: Code::CannotRun,
+                message: format!(
+                    "the gate `{gate}` cannot be run here: there is no program `{program}`"
+                ),
+                hint: "install it, or name another program: without it, work is parked".into(),
+            });
         }
         let found = mesh::diagnose(&self.text, remarks);
         self.diagnostics.extend(found);

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use chrono::{DateTime, Utc};
 use sha2::{Digest, Sha256};
 
 use super::files::read_settings;
@@ -95,6 +96,19 @@ impl Project {
     /// The bus: the folder that messages are dropped into.
     pub fn messages(&self) -> PathBuf {
         self.root.join(".ai/tx/msgs")
+    }
+
+    /// The names of the message files on the bus, each with the time of its last change in
+    /// milliseconds since 1970.
+    pub fn message_files(&self) -> impl Iterator<Item = (String, i64)> {
+        let listed = fs::read_dir(self.messages()).into_iter().flatten();
+        listed.flatten().filter_map(|file| {
+            let name = file.file_name().into_string().ok()?;
+            let modified = file.metadata().ok()?.modified().ok()?;
+            let modified = DateTime::<Utc>::from(modified).timestamp_millis();
+            let is_message = name.ends_with(".md") && !name.starts_with('.');
+            is_message.then_some((name, modified))
+        })
     }
 
     /// Whether a file lies directly on the bus.

@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{MeshSource, Project};
-use crate::model::{Agent, Prompt, Runtime};
+use super::{MeshSource, Project, config_in};
+use crate::model::{Agent, Check, Mesh, Program, Prompt, Runtime};
 
 /// Why an agent cannot be run, with the daemon's PATH; `None` if no reason is known.
 pub fn cannot_run(
@@ -48,10 +48,77 @@ pub fn cannot_run(
     let own = own.and_then(|env| env.set.iter().rev().find(|(name, _)| name == "PATH"));
     let path = own.map_or(path, |(_, path)| OsStr::new(path));
     match is_program(project, &program, path) {
-        true => None,
+        // A draft that lies elsewhere has no folder of its own yet.
+        true => folder
+            .filter(|folder| config_in(folder).is_some())
+            .and_then(|folder| missing_script(project, folder, agent)),
         false if program.contains('/') => Some(format!("`{program}` is not an executable file")),
         false => Some(format!("there is no program `{program}` on the PATH of tx")),
     }
+}
+
+/// The programs that run a script file, which is their first argument.
+const INTERPRETERS: [&str; 12] = [
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "python",
+    "python3",
+    "node",
+    "ruby",
+    "perl",
+    "php",
+    "lua",
+    "osascript",
+];
+
+/// Why the script of an agent cannot be run: it is not in the mesh's folder, or only there.
+fn missing_script(project: &Project, folder: &Path, agent: &Agent) -> Option<String> {
+    let (program, arguments) = agent.run.split_first().filter(|_| !agent.shell)?;
+    let script = arguments
+        .first()
+        .filter(|script| !script.starts_with('-'))?;
+    if !INTERPRETERS.contains(&program.as_str()) {
+        return None;
+    }
+    match script.strip_prefix("{mesh_dir}/") {
+        Some(file) if file.contains('{') || folder.join(file).exists() => None,
+        Some(file) => Some(format!("its script {file} is not in the mesh's folder")),
+        None if script.contains('{') || project.root.join(script).exists() => None,
+        None => folder.join(script).is_file().then(|| {
+            format!("`{script}` is not in the project's folder: write `{{mesh_dir}}/{script}`")
+        }),
+    }
+}
+
+/// The gates of a mesh with a program that is not there: the gate, and the program. A path in the
+/// project may exist only where an agent works.
+pub(super) fn missing_gates<'m>(
+    project: &Project,
+    mesh: &'m Mesh,
+    path: &OsStr,
+) -> Vec<(&'m str, &'m str)> {
+    let mut missing = Vec::new();
+    for gate in &mesh.gates {
+        let programs: Vec<&Program> = match &gate.check {
+            Check::Command(program) => vec![program],
+            Check::Commands(programs) => programs.iter().collect(),
+            Check::Evidence(checks) => checks.values().collect(),
+            Check::Rearmatter(_)
+            | Check::Accuracy(_)
+            | Check::Files { .. }
+            | Check::Evaluation(_) => Vec::new(),
+        };
+        let names = programs.into_iter().filter(|program| !program.shell);
+        let names = names.filter_map(|program| program.run.first());
+        let found = names.map(String::as_str).filter(|name| {
+            let is_in_project = name.contains('/') && !name.starts_with('/');
+            !is_in_project && !is_program(project, name, path)
+        });
+        missing.extend(found.map(|name| (gate.name.as_str(), name)));
+    }
+    missing
 }
 
 /// Whether this can be executed, looked up as the system would from the project's root.

@@ -59,13 +59,16 @@ impl AskView {
     }
 }
 
-/// The body of a message without its headline, which is often the first line or all of it.
+/// The body of a message without its headline, which is often the first line, the last one, or all
+/// of it.
 pub(crate) fn beyond<'b>(headline: &str, body: &'b str) -> Option<&'b str> {
     let body = body.trim_start_matches('\n').trim_end();
     let (first, rest) = body.split_once('\n').unwrap_or((body, ""));
-    let more = match first.trim() == headline {
-        true => rest.trim_start_matches('\n'),
-        false => body,
+    let (start, last) = body.rsplit_once('\n').unwrap_or(("", body));
+    let more = match (first.trim() == headline, last.trim() == headline) {
+        (true, _) => rest.trim_start_matches('\n'),
+        (false, true) => start.trim_end(),
+        (false, false) => body,
     };
     (!more.is_empty()).then_some(more)
 }
@@ -140,6 +143,19 @@ fn limited_until(status: &WorkerState) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_headline_of_a_message_is_not_shown_twice() {
+        for (body, more) in [
+            ("broken", None),
+            ("broken\n\nmore\n", Some("more")),
+            ("It exited with 1.\n\nbroken\n", Some("It exited with 1.")),
+            ("one\nbroken two", Some("one\nbroken two")),
+            ("", None),
+        ] {
+            assert_eq!(beyond("broken", body), more, "{body:?}");
+        }
+    }
 
     #[test]
     fn a_word_is_one_word_to_a_shell() {

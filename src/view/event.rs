@@ -78,6 +78,11 @@ impl Events {
         Ok(Events { past, filter })
     }
 
+    /// How many events there have been.
+    pub(crate) fn count(&self) -> Result<u64, Refused> {
+        Ok(self.past.reader.last()?)
+    }
+
     /// Show what was appended since. If there is too much, only the last events.
     pub(crate) fn show(
         &mut self,
@@ -109,7 +114,16 @@ impl<'e> EventView<'e> {
             event,
             effects,
             workflow,
-            words: in_words(record),
+            words: match event {
+                // The name of its file would fill the line.
+                Event::Arrived(arrived) => {
+                    format!(
+                        "{} of {} arrived",
+                        arrived.envelope.id, arrived.envelope.from
+                    )
+                }
+                _ => in_words(record),
+            },
             effects_in_words: workflow
                 .iter()
                 .cloned()
@@ -230,25 +244,25 @@ pub(super) fn in_words(record: &Record) -> String {
         Ok(event) => event,
         Err(_) => return format!("{}, of a form that this tx does not know", record.kind),
     };
-    let turn = |attempt: u32, turn: u32| format!("attempt {attempt}, turn {turn}");
+    let turn = |attempt: u32, turn: u32| format!("process {attempt}, turn {turn}");
     match event {
         Event::Arrived(arrived) => format!("{} arrived", arrived.path),
         Event::Rejected(rejected) => format!("{} was rejected", rejected.path),
         Event::PaneStarted { pane, .. } => {
-            format!("{} started, attempt {}", pane.worker, pane.attempt)
+            format!("{} started, process {}", pane.worker, pane.attempt)
         }
         Event::PaneSession { pane, session } => {
             format!("{} has session {session}", pane.worker)
         }
         Event::PaneSaid { pane, .. } => format!("{} said something", pane.worker),
         Event::PaneReady { pane, .. } => {
-            format!("{} was ready, attempt {}", pane.worker, pane.attempt)
+            format!("{} was ready, process {}", pane.worker, pane.attempt)
         }
         Event::PaneIdle { pane, turn: t, .. } => {
             format!("{} was idle, {}", pane.worker, turn(pane.attempt, t))
         }
         Event::PaneBusy { pane, .. } => {
-            format!("{} was busy, attempt {}", pane.worker, pane.attempt)
+            format!("{} was busy, process {}", pane.worker, pane.attempt)
         }
         Event::PaneAsked { pane, .. } => format!("{} showed a dialog", pane.worker),
         Event::PaneLimited { pane, until, .. } => {
@@ -264,7 +278,7 @@ pub(super) fn in_words(record: &Record) -> String {
                 ProcessExit::NotStarted { why } => format!("did not start: {why}"),
                 ProcessExit::Unstartable { why } => format!("cannot be started with this: {why}"),
             };
-            format!("{} {how}, attempt {}", pane.worker, pane.attempt)
+            format!("{} {how}, process {}", pane.worker, pane.attempt)
         }
         Event::PaneUsed(used) => format!(
             "{} has used {}, by counter {}",
@@ -293,11 +307,17 @@ pub(super) fn in_words(record: &Record) -> String {
             Timer::Check(who, _) => format!("the gates of a late outcome of {who} took too long"),
             Timer::Member(_, index) => format!("the time of member {index} is over"),
             Timer::Idle(who) => format!("{who} was idle long enough"),
-            Timer::Job(owner) => format!("jobs of {} took too long", owner_in_words(&owner)),
+            Timer::Job(owner) => {
+                format!("gates or hooks of {} took too long", owner_in_words(&owner))
+            }
         },
         Event::JobsFinished { owner, results, .. } => {
             let ends: Vec<String> = results.iter().map(end_of_job).collect();
-            format!("jobs of {}: {}", owner_in_words(&owner), ends.join(", "))
+            format!(
+                "gates or hooks of {} ended: {}",
+                owner_in_words(&owner),
+                ends.join(", ")
+            )
         }
         Event::MeshLoaded(loaded) => format!("mesh {} was loaded", loaded.mesh.name),
         Event::MeshRemoved { mesh } => format!("mesh {mesh} was removed"),
@@ -354,20 +374,20 @@ fn effect_in_words(state: &State, all: &[Effect], effect: &Effect) -> String {
             let given = turn.as_ref();
             let given = given.map(|turn| format!(" with {}", ids(&turn.messages)));
             let given = given.unwrap_or_default();
-            format!("spawn {} attempt {}{given}", pane.worker, pane.attempt)
+            format!("spawn {}, process {}{given}", pane.worker, pane.attempt)
         }
         Effect::Deliver { pane, turn } => format!(
-            "deliver {} to {} attempt {}, turn {}",
+            "deliver {} to {}, process {}, turn {}",
             ids(&turn.messages),
             pane.worker,
             pane.attempt,
             turn.turn
         ),
         Effect::Interrupt { pane, .. } => {
-            format!("interrupt {} attempt {}", pane.worker, pane.attempt)
+            format!("interrupt {}, process {}", pane.worker, pane.attempt)
         }
-        Effect::Look { pane } => format!("look at {} attempt {}", pane.worker, pane.attempt),
-        Effect::Kill { pane } => format!("kill {} attempt {}", pane.worker, pane.attempt),
+        Effect::Look { pane } => format!("look at {}, process {}", pane.worker, pane.attempt),
+        Effect::Kill { pane } => format!("kill {}, process {}", pane.worker, pane.attempt),
         Effect::Write(system_message) => {
             let to = system_message.to.as_ref().map(|to| format!(" to {to}"));
             let to = to.unwrap_or_default();

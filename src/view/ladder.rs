@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::event::in_words;
+use super::worker::agent_meant;
 use super::{DiagnosticView, GateView, Refused, RunUsage, Time, gates_of};
 use crate::engine::{Delivery, KindRow, MessageRecord, Rule, State, Step};
 use crate::journal::{Error, History, StoredMessage};
@@ -152,9 +153,11 @@ fn unknown(state: &State, name: &str) -> Refused {
         .collect();
     let near = nearest(name, ids.iter().map(String::as_str));
     let refused = Refused::no_such_thing(format!("there is no message or agent `{name}` here"));
-    match near.first() {
-        Some(near) => refused.hint(format!("did you mean `{near}`?")),
-        None => refused.hint("a msg-id, the name of a message file, mesh/agent, or a mesh"),
+    let agents: Vec<Address> = state.agents().collect();
+    match (near.first(), agent_meant(&agents, name)) {
+        (Some(near), _) => refused.hint(format!("did you mean `{near}`?")),
+        (None, Some(meant)) => refused.hint(meant),
+        (None, None) => refused.hint("a msg-id, the name of a message file, mesh/agent, or a mesh"),
     }
 }
 

@@ -52,10 +52,21 @@ pub(crate) fn machines(history: History) -> Result<Vec<MachineView>, Error> {
     all.map(|status| MachineView::of(history, status)).collect()
 }
 
+/// The command that a person can use to continue a machine, for the first failed member of its
+/// block.
+pub(super) fn command(status: &MachineStatus) -> Option<String> {
+    let command = status.command.as_ref()?;
+    let mut members = status.members.iter();
+    let failed = members.find(|member| member.done && !member.succeeded);
+    let member = failed.map_or_else(|| ".N".into(), |member| format!(".{}", member.index));
+    Some(command.replace(".N", &member))
+}
+
 impl MachineView {
     fn of(history: History, status: MachineStatus) -> Result<MachineView, Error> {
         let first: MessageNo = status.run.unwrap_or(status.id.begun);
         let run = history.ids([first])?;
+        let command = command(&status);
         let members = status.members.into_iter().map(|member| MachineMemberView {
             index: member.index,
             agent: member.who,
@@ -79,7 +90,7 @@ impl MachineView {
             members: members.collect(),
             waits_for: status.waits_for,
             last_change: status.last_change,
-            command: status.command,
+            command,
             set_by: variables()
                 .map(|(name, _, record)| (name.as_str().to_owned(), *record))
                 .collect(),

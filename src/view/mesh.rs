@@ -150,7 +150,7 @@ pub(crate) fn own_meshes(project: &Project, path: &OsStr) -> OwnMeshes {
             let agents = agents.map(|agent| Address::new(mesh.name.clone(), agent.clone()));
             own.agents.extend(agents);
         }
-        let diagnostics = DiagnosticView::all(&entry.place.to_string(), entry.problems());
+        let diagnostics = DiagnosticView::all(&entry.place.to_string(), entry.noteworthy());
         if !diagnostics.is_empty() {
             own.problems.push(MeshProblems {
                 diagnostics,

@@ -20,6 +20,7 @@ mod refused;
 mod replay;
 mod run;
 mod runtime;
+mod short_block;
 mod task;
 mod time;
 mod trace;
@@ -27,7 +28,7 @@ mod usage;
 mod worker;
 mod worktree;
 
-pub(crate) use crate::engine::{MessageNo, Phase};
+pub(crate) use crate::engine::{MessageNo, Phase, Step};
 pub(crate) use crate::journal::FoldedJournal;
 pub(crate) use ask::{AskKind, AskView, asks, word as shell_word};
 pub(crate) use dead_letter::{DeadLetter, DeadLetterView, dead_letters, find_dead_letter};
@@ -41,18 +42,21 @@ pub(crate) use machine::{MachineView, machines};
 pub(crate) use mesh::{
     DiagnosticView, MeshCheck, MeshLine, MeshList, MeshProblems, MeshView, OwnMeshes, own_meshes,
 };
-pub(crate) use now::{Now, Queue, ShortBlock};
+pub(crate) use now::{Now, Queue, waiting_files};
 pub(crate) use page::{Listed, Page};
 pub(crate) use quality::{Calibration, FEW, calibration};
 pub(crate) use refused::{Reason, Refused, nothing_yet};
 pub(crate) use replay::{Differences, Judgement, StateView, compare, state_at};
 pub(crate) use run::{ResultView, RunView, is_under_way, run_of};
 pub(crate) use runtime::{CannotView, DialogWants, LookState, LookView, RuntimeLine, RuntimeView};
-pub(crate) use task::{TaskDetails, TaskList, TaskName, TaskState, TaskView, task, tasks};
+pub(crate) use short_block::{ShortBlock, short_blocks};
+pub(crate) use task::{
+    TaskDetails, TaskList, TaskName, TaskState, TaskView, open_tasks, task, tasks,
+};
 pub(crate) use time::Time;
 pub(crate) use trace::{Trace, TraceEntry, trace};
 pub(crate) use usage::{AgentUsage, RunUsage, UsageView};
-pub(crate) use worker::{AgentView, WorkerView, agent, find_agent, workers};
+pub(crate) use worker::{AgentView, WorkerView, agent, agent_of, find_agent, workers};
 pub(crate) use worktree::{
     DifferenceView, WorktreeView, feature, repository, worktree_difference, worktrees,
 };

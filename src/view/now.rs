@@ -9,18 +9,23 @@ use serde::Serialize;
 use super::task::open_tasks;
 use super::{
     AskView, CheckingView, DiagnosticView, Listed, MachineView, MeshProblems, OwnMeshes, Page,
-    TaskView, Time, WorkerView, asks, checking, machines, workers,
+    ShortBlock, TaskView, Time, WorkerView, asks, checking, machines, short_blocks, workers,
 };
 use crate::daemon::Running;
 use crate::engine::{MessageRecord, Step};
 use crate::journal::{Error, History, Quarantined};
 use crate::model::{Address, Severity};
+use crate::project::Project;
 
 /// How many rejected files are looked at, and how many of them are shown.
 const REFUSED: (usize, usize) = (100, 10);
 
 /// How many of the newest unfinished messages are looked at for warnings.
 const WARNED: usize = 1000;
+
+/// A file that was written so long before the last record of the journal is known to it, in
+/// milliseconds.
+const JUST_BEFORE: i64 = 60_000;
 
 /// How many tasks under way are shown.
 const TASKS: usize = 50;
@@ -60,6 +65,8 @@ pub(crate) struct DaemonView {
     pub(crate) since: Option<Time>,
     /// It cannot watch the bus, and scans it instead.
     pub(crate) scanning: bool,
+    /// How many files on the bus wait for a daemon, while none runs.
+    pub(crate) waiting_files: usize,
 }
 
 /// The project.
@@ -78,17 +85,6 @@ pub(crate) struct Queue {
     /// The number of finished tasks.
     pub(crate) finished: usize,
     pub(crate) parked: usize,
-}
-
-/// A block with too few results.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct ShortBlock {
-    /// The id of the message that opened it.
-    pub(crate) id: String,
-    /// How many results it needs.
-    pub(crate) needed: usize,
-    /// How many it has.
-    pub(crate) successes: usize,
 }
 
 /// A rejected file.
@@ -112,19 +108,23 @@ pub(crate) struct UnreadableRecord {
 impl Now {
     /// The status. Without a history, nothing has happened yet.
     pub(crate) fn of(
-        project: &Path,
+        project: &Project,
         history: Option<History>,
         daemon: Option<&Running>,
         own: OwnMeshes,
         pane: impl Fn(&Address) -> Option<String>,
     ) -> Result<Now, Error> {
         let mut now = Now {
-            project: ProjectView::of(project),
+            project: ProjectView::of(&project.root),
             daemon: DaemonView {
                 running: daemon.is_some(),
                 pid: daemon.map(|daemon| daemon.pid),
                 since: daemon.map(|daemon| Time(daemon.since)),
                 scanning: daemon.is_some_and(|daemon| daemon.scanning),
+                waiting_files: match daemon {
+                    Some(_) => 0,
+                    None => waiting_files(project, history)?,
+                },
             },
             problems: own.problems,
             workers: workers(history, &own.agents, pane)?,
@@ -135,14 +135,7 @@ impl Now {
             now.as_of = daemon.is_none().then_some(at);
             now.runs = open_tasks(history, TASKS)?;
             now.machines = machines(history)?;
-            for (number, needed, successes) in history.state.short_blocks() {
-                let id = history.ids([number])?;
-                now.short_blocks.push(ShortBlock {
-                    id: id.into_iter().next().unwrap_or_default(),
-                    needed,
-                    successes,
-                });
-            }
+            now.short_blocks = short_blocks(history)?;
             now.queue = Queue::of(history)?;
             now.checking = checking(history.state);
             now.dead_letters = now.queue.parked;
@@ -154,6 +147,20 @@ impl Now {
         }
         Ok(now)
     }
+}
+
+/// How many files on the bus the journal does not know yet. Only a daemon takes them up.
+pub(crate) fn waiting_files(project: &Project, history: Option<History>) -> Result<usize, Error> {
+    let mut count = 0;
+    for (name, modified) in project.message_files() {
+        let is_waiting = match history {
+            Some(history) if modified < history.state.at() - JUST_BEFORE => false,
+            Some(history) => history.at_path(&name)?.is_empty(),
+            None => true,
+        };
+        count += usize::from(is_waiting);
+    }
+    Ok(count)
 }
 
 /// The newest rejected files that were not fixed since, newest first.

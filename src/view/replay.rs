@@ -91,8 +91,13 @@ pub(crate) fn compare(
     Store::replay(reader, to, |state, record, event| {
         progress(record.seq);
         differences.follow(state);
-        if let Event::Arrived(arrived) = event {
-            differences.judge(state, record.seq, arrived, mesh);
+        match event {
+            Event::Arrived(arrived) => differences.judge(state, record.seq, arrived, mesh),
+            Event::PaneExited { pane, exit } => {
+                let outcome = |state: &State| state.judge_exit(pane, exit);
+                differences.judge_printed(state, record.seq, &pane.worker, mesh, outcome);
+            }
+            _ => {}
         }
     })?;
     Ok(differences)
@@ -108,6 +113,47 @@ impl Differences {
         if from.mesh != self.mesh && !to_mesh {
             return;
         }
+        let parts: Vec<u32> = arrived.parts.iter().map(|part| part.number).collect();
+        let judge = |state: &State| {
+            state.judge_message(
+                &arrived.envelope,
+                &parts,
+                &arrived.rearmatter,
+                &arrived.known,
+            )
+        };
+        let was = judge(state);
+        self.judge_twice(state, seq, (from, &arrived.envelope.id), mesh, was, judge);
+    }
+
+    /// The same for the outcome that a program printed, if the end of its process is one.
+    fn judge_printed(
+        &mut self,
+        state: &mut State,
+        seq: u64,
+        from: &Address,
+        mesh: &Mesh,
+        outcome: impl Fn(&State) -> Option<(MsgId, Judged)>,
+    ) {
+        if from.mesh != self.mesh {
+            return;
+        }
+        if let Some((id, was)) = outcome(state) {
+            let nothing = || Judged::To(Vec::new());
+            let judge = |state: &State| outcome(state).map_or_else(nothing, |(_, judged)| judged);
+            self.judge_twice(state, seq, (from, &id), mesh, was, judge);
+        }
+    }
+
+    fn judge_twice(
+        &mut self,
+        state: &mut State,
+        seq: u64,
+        (from, id): (&Address, &MsgId),
+        mesh: &Mesh,
+        was: Judged,
+        judge: impl Fn(&State) -> Judged,
+    ) {
         let followers = state.threads_in_hand(from);
         if followers.iter().any(|thread| self.threads.contains(thread)) {
             self.unknown += 1;
@@ -117,31 +163,19 @@ impl Differences {
             return;
         };
         self.judged += 1;
-        let parts: Vec<u32> = arrived.parts.iter().map(|part| part.number).collect();
-        let was = state.judge_message(
-            &arrived.envelope,
-            &parts,
-            &arrived.rearmatter,
-            &arrived.known,
-        );
         let loaded = LoadedMesh {
             mesh: mesh.clone(),
             ..before.clone()
         };
         let _ = state.exchange_mesh(loaded);
-        let would_be = state.judge_message(
-            &arrived.envelope,
-            &parts,
-            &arrived.rearmatter,
-            &arrived.known,
-        );
+        let would_be = judge(state);
         let _ = state.exchange_mesh(before);
         if was != would_be {
             self.fresh = true;
             self.threads.extend(followers);
             self.differences.push(Difference {
                 seq,
-                id: arrived.envelope.id.clone(),
+                id: id.clone(),
                 from: from.clone(),
                 was: was.into(),
                 would_be: would_be.into(),

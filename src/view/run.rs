@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ask::beyond;
-use super::{AskKind, AskView, Time, asks, content};
+use super::machine::command;
+use super::{AskKind, AskView, Time, asks, content, short_blocks};
 use crate::engine::{Delivery, MessageNo, MessageRecord, Step};
 use crate::journal::{Error, History};
 use crate::model::{Address, Kind, Line, MsgId, Name, OutcomeWord, Rearmatter};
@@ -124,7 +125,9 @@ pub(super) fn result_of(
         ended.has_failed = has_failed;
         return Ok(Some(ended));
     }
-    if let Some(held) = first.run.and_then(|run| held_up(history, run)) {
+    if let Some(run) = first.run
+        && let Some(held) = held_up(history, run)?
+    {
         return Ok(Some(held));
     }
     let is_about = |ask: &AskView| all.iter().any(|facts| ask.about.contains(&facts.number));
@@ -180,30 +183,29 @@ fn results(history: History, outcomes: &[&MessageRecord]) -> Result<RunView, Err
 
 /// The end of a run whose machine is parked or whose block has too few results. A person has to
 /// decide.
-fn held_up(history: History, run: MessageNo) -> Option<RunView> {
+pub(super) fn held_up(history: History, run: MessageNo) -> Result<Option<RunView>, Error> {
     let mut machines = history.state.machines();
     let parked = machines.find(|it| it.run == Some(run) && it.is_held_up());
-    if let Some(machine) = parked {
-        let facts = &history.state.message(machine.id.begun)?.facts;
+    if let Some(machine) = parked
+        && let Some(held) = history.state.message(machine.id.begun)
+    {
+        let facts = &held.facts;
+        let command = command(&machine).unwrap_or_default();
         let state = machine
             .state
             .map_or(String::new(), |state| format!(" in `{state}`"));
         let why = machine.waits_for.replacen("a person: ", "", 1);
-        let command = machine.command.unwrap_or_default();
         let why = format!("at {}{state}: {why}. {command}", machine.id.address());
-        return Some(over(facts, "parked", why));
+        return Ok(Some(over(facts, "parked", why)));
     }
-    let mut short = history.state.short_blocks();
-    let (block, needed, successes) = short.find(|(block, ..)| {
-        let held = history.state.message(*block);
-        held.is_some_and(|held| held.facts.run == Some(run))
-    })?;
-    let facts = &history.state.message(block)?.facts;
-    let id = &facts.id;
-    let why = format!(
-        "the block needs {needed} results, and has {successes}. tx dlq retry {id}.N  (or: tx dlq drop {id}.N)"
-    );
-    Some(over(facts, "short", why))
+    for block in short_blocks(history)? {
+        let held = history.state.message(block.opener);
+        if let Some(held) = held.filter(|held| held.facts.run == Some(run)) {
+            let why = format!("the block {}. {}", block.in_words(), block.command());
+            return Ok(Some(over(&held.facts, "short", why)));
+        }
+    }
+    Ok(None)
 }
 
 fn result(history: History, facts: &MessageRecord) -> Result<RunView, Error> {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ladder::Gist;
-use super::run::{is_under_way, result_of};
+use super::run::{held_up, is_under_way, result_of};
 use super::{AgentUsage, AskView, Page, Refused, RunUsage, RunView, Time, Trace, UsageView};
 use super::{asks, find_messages, trace};
 use crate::engine::{MessageNo, MessageRecord, Phase, Work};
@@ -228,7 +228,17 @@ impl TaskView {
             result: None,
             reason: None,
         };
-        match holders.holds(run) && !history.run_has_ended(run)? {
+        let is_open = holders.holds(run) && !history.run_has_ended(run)?;
+        let held = match is_open && !holders.in_hand.contains_key(&run) {
+            true => held_up(history, run)?,
+            false => None,
+        };
+        match is_open {
+            true if let Some(held) = held => {
+                task.state = TaskState::Parked;
+                task.since = held.at.unwrap_or(task.since);
+                task.reason = held.over.map(|over| over.why);
+            }
             true => task.is_open(history, run, holders),
             false => {
                 if let Some(came) = result_of(history, facts, &holders.asks)? {
@@ -272,7 +282,7 @@ impl TaskView {
             (None, false) => TaskState::Complete,
             (None, true) => TaskState::Failed,
             (Some(over), _) if over.step == "finished" => TaskState::Ended,
-            (Some(over), _) if over.step == "parked" => TaskState::Parked,
+            (Some(over), _) if matches!(over.step, "parked" | "short") => TaskState::Parked,
             (Some(_), _) => TaskState::Failed,
         };
         self.reason = came.over.map(|over| over.why);

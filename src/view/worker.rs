@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Refused, Time, UsageView};
 use crate::engine::{MessageNo, Phase, State, Work, Worker, WorkflowPlace};
 use crate::journal::{Error, History};
-use crate::model::{Address, Line, StateName, did_you_mean};
+use crate::model::{Address, Line, StateName, nearest};
 
 /// An agent of the project's meshes, or one that has had work.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -184,15 +184,40 @@ fn place_in_workflow(history: History, work: &Work) -> Result<Option<String>, Er
 
 /// The agent of a name; else the nearest names are in the refusal.
 pub(crate) fn find_agent(state: &State, name: &str) -> Result<Address, Refused> {
-    let agents: Vec<Address> = state.agents().collect();
-    match name.parse::<Address>() {
-        Ok(address) if agents.contains(&address) => Ok(address),
-        Ok(_) | Err(_) => {
-            let names: Vec<String> = agents.iter().map(ToString::to_string).collect();
-            let hint = did_you_mean(name, names.iter().map(String::as_str), || {
+    agent_of(&state.agents().collect::<Vec<_>>(), name)
+}
+
+/// The agent of a name among these. The refusal names what was probably meant.
+pub(crate) fn agent_of(agents: &[Address], name: &str) -> Result<Address, Refused> {
+    if let Some(address) = name.parse().ok().filter(|named| agents.contains(named)) {
+        return Ok(address);
+    }
+    let of_mesh = agents.iter().filter(|agent| agent.mesh.as_str() == name);
+    let of_mesh: Vec<String> = of_mesh.map(|agent| format!("`{agent}`")).collect();
+    Err(match &of_mesh[..] {
+        [] => {
+            let hint = agent_meant(agents, name).unwrap_or_else(|| {
                 "mesh/agent; `tx worker list` lists those that have had something to do".into()
             });
-            Err(Refused::no_such_thing(format!("there is no agent `{name}`")).hint(hint))
+            Refused::no_such_thing(format!("there is no agent `{name}`")).hint(hint)
         }
+        [only] => Refused::no_such_thing(format!("`{name}` is a mesh; its agent is {only}")),
+        several => {
+            let several = several.join(", ");
+            Refused::no_such_thing(format!("`{name}` is a mesh; its agents are {several}"))
+        }
+    })
+}
+
+/// "Did you mean" the agents with this bare name, or the nearest; `None` if there are none.
+pub(super) fn agent_meant(agents: &[Address], name: &str) -> Option<String> {
+    let named = agents.iter().filter(|agent| agent.agent.as_str() == name);
+    let mut meant: Vec<String> = named.map(ToString::to_string).collect();
+    if meant.is_empty() {
+        let names: Vec<String> = agents.iter().map(ToString::to_string).collect();
+        let near = nearest(name, names.iter().map(String::as_str));
+        meant.extend(near.into_iter().map(ToOwned::to_owned));
     }
+    let meant: Vec<String> = meant.iter().map(|name| format!("`{name}`")).collect();
+    (!meant.is_empty()).then(|| format!("did you mean {}?", meant.join(" or ")))
 }

@@ -261,17 +261,22 @@ fn what_is_no_open_question_is_told_as_such() {
     for (id, words) in [
         ("colour", "the default is taken"),
         ("size", "`size` is closed: withdrawn"),
+        ("colo", "`colour` is closed: "),
         ("build", "is not a question to you"),
         ("sice", "there is no question `sice`"),
     ] {
         answer(&sandbox, &[id, "x"]).exits(6).complains(words, 2);
     }
+    answer(&sandbox, &["", "x"])
+        .exits(2)
+        .complains("the id of the question is empty", 2);
     let before = sandbox.bus();
     assert!(
         !before.iter().any(|name| name.contains("ask-response")),
         "{before:?}"
     );
     let sandbox = asks(&[("colour", "")]).end();
+    answer(&sandbox, &["", "x"]).exits(2);
     answer(&sandbox, &["couleur", "x"])
         .exits(6)
         .complains("did you mean `colour`", 2);

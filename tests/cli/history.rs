@@ -62,7 +62,7 @@ fn why_tells_the_ladder_with_its_evidence() {
     );
     assert_eq!(
         login["ladder"][3]["evidence"],
-        "record 5: delivered to dev/builder, attempt 1, turn 1"
+        "record 5: delivered to dev/builder, process 1, turn 1"
     );
     assert_eq!(
         (&login["kind"], &login["waiting_for"]),
@@ -245,6 +245,138 @@ fn replay_judges_the_past_by_a_changed_table() {
         .tx(["replay", "--mesh", "nowhere.yaml"])
         .exits(1)
         .complains("cannot be read", 2);
+}
+
+/// A mesh of scripts, and what they printed.
+const SCRIPTS: &str = "mesh: blog
+agents:
+  - { name: writer, run: [echo, written] }
+  - { name: editor, run: [echo, edited] }
+  - { name: reviewer, run: [echo, reviewed] }
+entry_point: writer
+routing: { writer: { complete: editor }, editor: { complete: core }, reviewer: { complete: core } }
+";
+
+#[test]
+fn replay_judges_what_scripts_printed() {
+    let mut story = Story::begin();
+    story.loads_scripts("blog", SCRIPTS);
+    story.drop("1.md", "to: blog\nfrom: core\nmsg-id: post\n", "Write");
+    story.exits("blog/writer", 0, "written");
+    story.exits("blog/editor", 1, "no spelling checker\n");
+    let sandbox = story.end();
+    let trace = sandbox.tx(["trace", "post"]).ok().stdout;
+    assert!(
+        trace.contains("error: no spelling checker  blog/editor → core/core"),
+        "{trace}"
+    );
+    let judge = |config: &str| {
+        sandbox.write("changed.yaml", config);
+        sandbox
+            .tx(["replay", "--mesh", "changed.yaml", "--json"])
+            .json()
+    };
+    let same = judge(SCRIPTS);
+    assert_eq!(
+        (&same["judged"], &same["differences"]),
+        (&3.into(), &serde_json::json!([]))
+    );
+    let moved = judge(&SCRIPTS.replace("complete: editor", "complete: reviewer"));
+    let difference = &moved["differences"][0];
+    assert_eq!(difference["from"], "blog/writer");
+    assert_eq!(difference["was"]["deliveries"][0]["to"], "blog/editor");
+    assert_eq!(
+        difference["would_be"]["deliveries"][0]["to"],
+        "blog/reviewer"
+    );
+    let id = difference["id"].as_str().unwrap();
+    sandbox.tx(["why", id]).ok();
+    assert_eq!(
+        (&moved["judged"], &moved["unknown"]),
+        (&2.into(), &1.into())
+    );
+    let failed = judge(&SCRIPTS.replace("editor: {", "editor: { error: writer,"));
+    assert_eq!(failed["differences"][0]["from"], "blog/editor");
+}
+
+#[test]
+fn an_outcome_that_its_gates_refuse_is_shown_as_refused() {
+    let mut story = Story::begin();
+    let gated = SCRIPTS.to_owned() + "rearmatter: { required: true }\n";
+    story.loads_scripts("blog", &gated);
+    story.drop("1.md", "to: blog\nfrom: core\nmsg-id: post\n", "Write");
+    for _ in 0..4 {
+        story.exits("blog/writer", 0, "written");
+    }
+    let sandbox = story.end();
+    for words in [["trace", "post"], ["runs", "post"]] {
+        let shown = sandbox.tx(words).ok().stdout;
+        let refused = "complete: written  blog/writer ↛ blog/editor  refused";
+        assert_eq!(shown.matches(refused).count(), 4, "{shown}");
+        assert!(
+            shown.contains("core/core → blog/writer  parked  post"),
+            "{shown}"
+        );
+    }
+    let runs = sandbox.tx(["runs", "post"]).ok().stdout;
+    let reason = "    at blog/writer, its outcome failed its gates 4 times\n\n    Round 1:\n";
+    assert!(runs.contains(reason) && !runs.contains("\\n"), "{runs}");
+    let letters = sandbox.tx(["dlq", "list"]).ok().stdout;
+    assert!(letters.contains("\n       Round 4:\n       "), "{letters}");
+    let list = sandbox.tx(["runs"]).ok().stdout;
+    assert!(
+        list.contains("its gates 4 times\n") && !list.contains("Round"),
+        "{list}"
+    );
+}
+
+#[test]
+fn a_short_block_is_told_with_its_member_and_the_real_ids() {
+    let mut story = Story::begin();
+    let text = "mesh: par
+agents:
+  - { name: lead, run: [echo, split] }
+  - { name: a, run: [echo, fine] }
+  - { name: b, run: [echo, fine] }
+  - { name: judge, run: [echo, judged] }
+entry_point: lead
+ensemble: { coordinator: lead, agents: [a, b], reviewer: judge, fault_tolerance: { min_success_count: 2 } }
+routing: { judge: { complete: core } }
+";
+    story.loads_scripts("par", text);
+    story.drop("1.md", "to: par\nfrom: core\nmsg-id: both\n", "Do both");
+    story.exits("par/lead", 0, "split");
+    story.exits("par/a", 0, "fine");
+    story.exits("par/b", 1, "3 tests failed");
+    let sandbox = story.end();
+    let letters = sandbox.tx(["dlq", "list", "--json"]).ok().json();
+    let id = letters[0]["id"].as_str().unwrap();
+    assert!(id.ends_with(".1"), "{letters}");
+    let retry = format!("tx dlq retry {id}  (or: tx dlq drop {id})");
+    for words in [&["status"][..], &["runs", "both"], &["why", "par"]] {
+        let shown = sandbox.tx(words).ok().stdout;
+        for part in [
+            "needs 2 results, and has 1",
+            "par/b failed: ",
+            "3 tests failed",
+            &retry,
+        ] {
+            assert!(
+                shown.contains(part),
+                "{words:?} does not say {part}:\n{shown}"
+            );
+        }
+    }
+    let status = sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(status["short_blocks"][0]["failed"][0]["letter"], id);
+    assert_eq!(status["runs"][0]["state"], "parked");
+    let listed = sandbox.tx(["dlq", "list"]).ok().stdout;
+    assert!(listed.contains("3 tests failed"), "{listed}");
+    let asks = sandbox.tx(["asks"]).ok().stdout;
+    assert!(
+        asks.contains("1 dead letter waits for your decision"),
+        "{asks}"
+    );
 }
 
 #[test]

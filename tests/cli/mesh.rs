@@ -223,6 +223,52 @@ fn what_only_the_folder_can_tell_is_checked_too() {
 }
 
 #[test]
+fn scripts_and_programs_of_gates_that_are_not_there_are_errors() {
+    let sandbox = Sandbox::project();
+    let config = "mesh: x\nentry_point: a\nagents:\n  - {name: a, run: [sh, '{mesh_dir}/nosuch.sh']}\n\
+                  \x20 - {name: b, run: [sh, beside.sh]}\n  - {name: c, run: [sh, '{mesh_dir}/beside.sh']}\n\
+                  \x20 - {name: d, run: [sh, made-later.sh]}\n  - {name: e, run: [cat, '{mesh_dir}/made-later']}\n\
+                  routing: {a: b, b: c, c: d, d: e, e: core}\n\
+                  quality: {command: [{name: known, run: [sh, -c, 'true']}, {name: unknown, run: [nosuchgate]}]}\n";
+    sandbox.write("meshes/x/config.yaml", config);
+    sandbox.write("meshes/x/beside.sh", "true\n");
+    let answer = sandbox.tx(["mesh", "check", "x", "--json"]).exits(1).json();
+    let found = answer["meshes"][0]["diagnostics"].as_array().unwrap();
+    let found: Vec<&str> = found
+        .iter()
+        .map(|d| d["message"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "agent `a` cannot be run here: its script nosuch.sh is not in the mesh's folder",
+            "agent `b` cannot be run here: `beside.sh` is not in the project's folder: write `{mesh_dir}/beside.sh`",
+            "the gate `unknown` cannot be run here: there is no program `nosuchgate`",
+        ]
+    );
+}
+
+#[test]
+fn slips_are_told_by_status_and_send() {
+    let sandbox = Sandbox::project();
+    let config = "mesh: x\nagents: [{name: a, run: cat}]\nentry_pont: a\n";
+    sandbox.write("meshes/x/config.yaml", config);
+    sandbox.tx(["send", "x", "hi"]).ok().complains(
+        "warning: mesh `x`: `entry_pont` is not a field that tx knows",
+        4,
+    );
+    let status = sandbox.tx(["status"]).ok().stdout;
+    assert!(status.contains("`entry_pont` is not a field"), "{status}");
+    let config = "mesh: y\nentry_point: a\nagents: [{name: a, run: cat}, {name: b, run: cat}]\n\
+                  routing: {a: {complte: b}, b: {complete: core}}\n";
+    sandbox.write("meshes/y/config.yaml", config);
+    sandbox
+        .tx(["send", "y", "hi"])
+        .ok()
+        .complains("`a` has a route for `complte` and none for `complete`", 4);
+}
+
+#[test]
 fn a_link_to_a_config_is_followed() {
     let sandbox = Sandbox::empty();
     sandbox.write("elsewhere/two.yaml", TWO);

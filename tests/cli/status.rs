@@ -8,7 +8,7 @@ use tx::engine::{Dialog, DialogKind, Event};
 
 use crate::daemon::{StandIn, nothing_more};
 use crate::story::Story;
-use crate::tx::Sandbox;
+use crate::tx::{Sandbox, run};
 
 /// A story with one of everything.
 fn eventful() -> Story {
@@ -41,7 +41,7 @@ fn status_tells_scripts_how_things_are() {
     let status = sandbox.tx(["status", "--json"]).ok().json();
     assert_eq!(
         status["daemon"],
-        json!({ "running": false, "pid": null, "since": null, "scanning": false })
+        json!({ "running": false, "pid": null, "since": null, "scanning": false, "waiting_files": 0 })
     );
     let builder = &status["workers"][0];
     assert_eq!(
@@ -184,6 +184,58 @@ fn a_project_in_which_nothing_has_happened_has_a_status() {
 }
 
 #[test]
+fn a_message_that_no_daemon_has_seen_is_said_to_wait() {
+    let sandbox = Sandbox::project();
+    sandbox
+        .tx(["send", "hello", "Are you there?"])
+        .ok()
+        .complains(
+            "no daemon runs here: the message is kept until `tx start`",
+            2,
+        );
+    let status = sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(status["daemon"]["waiting_files"], 1);
+    for verb in ["status", "runs"] {
+        let shown = sandbox.tx([verb]).ok().stdout;
+        assert!(shown.contains("1 file waits for the daemon"), "{shown}");
+    }
+    for words in [&["why", "hello"][..], &["spy"], &["trace", "x"]] {
+        sandbox
+            .tx(words)
+            .exits(6)
+            .complains("1 file waits for the daemon: `tx start` starts it", 2);
+    }
+    // The journal knows all files of a story, the refused ones too, and not the one that came after.
+    let sandbox = eventful().end();
+    sandbox.tx(["send", "dev/tester", "More"]).ok();
+    let status = sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(status["daemon"]["waiting_files"], 1);
+}
+
+#[test]
+fn who_is_no_agent_is_told_whom_there_is() {
+    let sandbox = Story::told().end();
+    sandbox
+        .tx(["attach", "hello"])
+        .exits(6)
+        .complains("`hello` is a mesh; its agent is `hello/worker`", 2);
+    sandbox.tx(["attach", "dev"]).exits(6).complains(
+        "`dev` is a mesh; its agents are `dev/builder`, `dev/tester`",
+        2,
+    );
+    sandbox
+        .tx(["attach", "nosuch/x"])
+        .exits(6)
+        .complains("there is no agent `nosuch/x`", 2);
+    for words in [&["why", "tester"][..], &["worker", "peek", "tester"]] {
+        sandbox
+            .tx(words)
+            .exits(6)
+            .complains("did you mean `dev/tester`?", 2);
+    }
+}
+
+#[test]
 fn a_dialog_waits_for_the_human_too() {
     let mut story = Story::told();
     story.takes_up("dev/tester");
@@ -270,13 +322,21 @@ fn spy_shows_events_with_what_is_done_about_them() {
     let first = shown.lines().next().unwrap();
     assert_eq!(first, "2026-11-15 10:00:00       1  mesh dev was loaded");
     for part in [
-        "2  1.md arrived",
-        "→ spawn dev/builder attempt 1",
+        "2  login of core/core arrived",
+        "→ spawn dev/builder, process 1",
         "→ end turn 1 of dev/tester",
     ] {
         assert!(shown.contains(part), "{part} is not in\n{shown}");
     }
     assert_eq!(shown.lines().count(), 20, "one line each: {shown}");
+    let few = sandbox.tx(["spy", "-n", "3"]).ok();
+    assert_eq!(few.stdout.lines().count(), 3, "{}", few.stdout);
+    few.complains("the last 3 of 20 events", 1);
+    assert!(!shown.contains('…'), "a pipe gets whole lines: {shown}");
+    let mut narrow = sandbox.command(["spy"]);
+    let narrow = run(narrow.env("COLUMNS", "60")).ok().stdout;
+    let widest = narrow.lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(60), "{narrow}");
     let events = |words: &[&str]| {
         let ran = sandbox.tx([&["spy", "--json"], words].concat()).ok();
         let lines = ran.stdout.lines();

@@ -55,19 +55,52 @@ impl Story {
     pub(crate) fn loads(&mut self, name: &str, text: &str) {
         self.sandbox
             .write(&format!("meshes/{name}/config.yaml"), text);
+        self.load(text, Mode::Pane);
+    }
+
+    /// A mesh of scripts is there: what they print is their outcome.
+    pub(crate) fn loads_scripts(&mut self, name: &str, text: &str) {
+        self.sandbox
+            .write(&format!("meshes/{name}/config.yaml"), text);
+        self.load(text, Mode::Turn);
+    }
+
+    fn load(&mut self, text: &str, mode: Mode) {
         let mesh = mesh::parse(text.as_bytes()).mesh.unwrap();
-        let pane = Traits {
-            mode: Mode::Pane,
-            prints: false,
-            resumes: true,
+        let traits = Traits {
+            mode,
+            prints: mode == Mode::Turn,
+            resumes: mode == Mode::Pane,
             starts_with_turn: false,
             resumes_without_turn: false,
         };
+        let traits = vec![traits; mesh.agents.len()];
         self.happens(Event::MeshLoaded(Box::new(LoadedMesh {
             mesh,
             text: text.into(),
-            traits: vec![pane; 2],
+            traits,
         })));
+    }
+
+    /// A script has its work, and ends with this code.
+    pub(crate) fn exits(&mut self, agent: &str, code: i32, stdout: &str) {
+        let (pane, turn) = self.pane(agent);
+        self.happens(Event::PaneStarted {
+            pane: pane.clone(),
+            session: None,
+        });
+        self.happens(Event::Delivered {
+            pane: pane.clone(),
+            turn,
+        });
+        let exit = ProcessExit::Code {
+            code,
+            stdout: stdout.into(),
+            stderr: String::new(),
+            rearmatter: Box::default(),
+            parts: Vec::new(),
+        };
+        self.happens(Event::PaneExited { pane, exit });
     }
 
     /// The journal and the state.

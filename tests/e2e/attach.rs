@@ -179,7 +179,7 @@ fn a_dead_pane_shows_its_last_output() {
 #[test]
 fn without_a_daemon_attach_starts_nothing() {
     let project = Project::new(&[]);
-    for arguments in [&["attach"][..], &["attach", "odd/a"]] {
+    for arguments in [&["attach"][..], &["attach", "hello/worker"]] {
         let none = project.tx(arguments);
         let said = String::from_utf8_lossy(&none.stderr).into_owned();
         assert_eq!(none.status.code(), Some(4), "{said}");

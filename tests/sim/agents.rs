@@ -79,6 +79,11 @@ impl World {
         if !wild || self.rng.percent(40) {
             return self.behave(pane);
         }
+        // Who is asked may ask the next one first, so that asks form circles.
+        let is_asked = !self.memory(pane).asks().is_empty();
+        if is_asked && self.settings.acts.contains(&Act::AskRound) && self.rng.percent(40) {
+            return self.misbehave(pane, Act::AskRound);
+        }
         let acts = usize::try_from(self.rng.within(1, 2)).unwrap();
         for _ in 0..acts {
             let all: Vec<Act> = self.settings.acts.iter().copied().collect();

@@ -32,13 +32,18 @@ const EXAMPLES: &[Example] = &[
     example!("shell-agent": "README.md", "meshes/release/config.yaml", "meshes/release/releaser.sh"),
 ];
 
+/// The names of all examples.
+pub(in crate::cli) fn example_names() -> impl Iterator<Item = &'static str> {
+    EXAMPLES.iter().map(|example| example.name)
+}
+
 /// The example of a name.
 pub(super) fn find(name: &str) -> Result<&'static Example, Refused> {
     let found = EXAMPLES.iter().find(|example| example.name == name);
     found.ok_or_else(|| {
-        let names = || EXAMPLES.iter().map(|example| example.name);
-        let hint = did_you_mean(name, names(), || {
-            format!("there are: {}", names().collect::<Vec<_>>().join(", "))
+        let hint = did_you_mean(name, example_names(), || {
+            let names: Vec<&str> = example_names().collect();
+            format!("there are: {}", names.join(", "))
         });
         Refused::no_such_thing(format!("there is no example `{name}`")).hint(hint)
     })

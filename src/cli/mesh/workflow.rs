@@ -32,9 +32,9 @@ pub(super) fn shown(mesh: &Mesh) -> String {
             MinSuccesses::Number(0) => "even if members fail".into(),
             MinSuccesses::Number(number) => format!("{number} must succeed"),
         };
-        let time = block
-            .time
-            .map_or_else(String::new, |time| format!(", {} ms each", time.0));
+        let time = block.time.map_or_else(String::new, |time| {
+            format!(", {} each", time_in_words(time.0))
+        });
         let gather = match &block.gather {
             Gather::Concat => "",
             Gather::Deduplicate => ", deduplicated",
@@ -49,6 +49,24 @@ pub(super) fn shown(mesh: &Mesh) -> String {
             names.join(" + "),
             names.len(),
             openers.join(", or ")
+        );
+    }
+    for gate in &mesh.gates {
+        let of = match &gate.agent {
+            Some(agent) => format!("of {agent}"),
+            None => "of every agent".into(),
+        };
+        let when = match gate.words.is_empty() {
+            true => "before the work",
+            false => "checks `complete`",
+        };
+        let _ = writeln!(text, "\ngate {}: {when} {of}", one_line(&gate.name));
+    }
+    if let Some(worktree) = &mesh.worktree {
+        let _ = writeln!(
+            text,
+            "\nworktree for each feature: {}",
+            one_line(&worktree.path)
         );
     }
     for line in states_in_words(mesh) {
@@ -73,4 +91,30 @@ pub(super) fn shown(mesh: &Mesh) -> String {
         );
     }
     text
+}
+
+/// A time in milliseconds as people write it: `10m`, `90s`, `250ms`.
+fn time_in_words(milliseconds: u64) -> String {
+    match milliseconds {
+        time if time > 0 && time % 60_000 == 0 => format!("{}m", time / 60_000),
+        time if time > 0 && time % 1_000 == 0 => format!("{}s", time / 1_000),
+        time => format!("{time}ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_as_people_write_them() {
+        for (time, words) in [
+            (600_000, "10m"),
+            (90_000, "90s"),
+            (250, "250ms"),
+            (0, "0ms"),
+        ] {
+            assert_eq!(time_in_words(time), words);
+        }
+    }
 }

@@ -121,6 +121,16 @@ fn one_errors_with_all_needed_is_short_retried_and_joined() {
     let told = play.told("core/core");
     assert!(told.contains("needs 3 results, and has 2"), "{told}");
     assert!(told.contains("member 0, dev/a: `ea`"), "{told}");
+    assert!(told.contains("`tx dlq retry o.0` tries it again"), "{told}");
+    let failed = play.state.failed_members(play.facts("o").number);
+    assert_eq!(failed[0].0, 0, "{failed:?}");
+    let facts = play.facts("o");
+    let parked = facts.deliveries.iter().find(|d| d.step() == Step::Parked);
+    let why = parked.unwrap().ladder.last().unwrap().why.clone().unwrap();
+    assert!(
+        why.contains("`ea`: "),
+        "the dead letter names its error: {why}"
+    );
     let waits = play.state.waiting_for(play.facts("rb").number);
     assert!(waits[0].contains("tx dlq retry"), "{waits:?}");
     assert!(play.state.stuck().is_none());

@@ -18,7 +18,7 @@ fn a_message_says_what_it_waits_for() {
     play.task("dev/a", "t");
     assert_eq!(
         waits(&play, "t"),
-        "dev/a, which has it in hand: attempt 1 is being started"
+        "dev/a, which has it in hand: its process is being started"
     );
     play.take_up("dev/a");
     play.task("dev/a", "t2");
@@ -33,7 +33,7 @@ fn a_message_says_what_it_waits_for() {
     play.drop(from("dev/a").to("dev/b").id("q"));
     assert_eq!(
         waits(&play, "q"),
-        "dev/b, which has it in hand: attempt 1 is being started"
+        "dev/b, which has it in hand: its process is being started"
     );
     play.drop(from("dev/a").to("core").id("h"));
     assert_eq!(waits(&play, "h"), "an answer of the human");
@@ -97,7 +97,7 @@ fn a_process_that_lives_for_one_turn_has_its_work_from_its_start() {
     let agent = "a prompt: p, runtime: claude, mode: turn";
     let mut play = Play::new(&[&mesh("dev", &[agent], "")]);
     play.task("dev/a", "t");
-    assert_eq!(does(&play, "dev/a"), "attempt 1 is being started");
+    assert_eq!(does(&play, "dev/a"), "its process is being started");
     let (pane, session) = (play.pane("dev/a"), None);
     play.happen(Event::PaneStarted { pane, session });
     assert_eq!(does(&play, "dev/a"), "its work is being handed over");

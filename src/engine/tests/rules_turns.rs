@@ -191,7 +191,10 @@ fn a_process_that_cannot_resume_is_given_everything_again_and_the_ladder_says_so
     play.exit("dev/a", 0, "");
     let owes = "you still owe something";
     assert_eq!(play.given("dev/a"), ["t", "u", owes]);
-    assert_eq!(whys(&play, "t"), ["", "it cannot resume: everything again"]);
+    assert_eq!(
+        whys(&play, "t"),
+        ["", "a new process gets everything again"]
+    );
     let work = play.state.worker(&who("dev/a")).unwrap().status.work();
     let given = work.unwrap().given.clone();
     let names: Vec<String> = given.iter().map(|number| play.name(*number)).collect();

@@ -140,14 +140,23 @@ fn a_command_agent_that_exits_badly_has_an_error_as_its_outcome() {
 
 #[test]
 fn the_error_of_a_program_is_headed_by_its_last_words() {
-    for (stderr, headline) in [
-        ("starting\npermission denied\n\n", "permission denied"),
-        ("\n", "It exited with 3."),
+    for (stdout, stderr, headline) in [
+        ("", "starting\npermission denied\n\n", "permission denied"),
+        ("", "\n", "It exited with 3."),
+        // Help often follows the error.
+        (
+            "",
+            "warning: old\nError: no such word\n  help: give another\n",
+            "Error: no such word",
+        ),
+        ("running\n3 tests failed\n", " \n", "3 tests failed"),
+        ("3 tests failed", "a warning", "a warning"),
     ] {
         let mut play = Play::new(&[&mesh("dev", &[PRINTER], "")]);
         play.task("dev/p", "t");
         play.take_up("dev/p");
-        let (code, stdout, stderr) = (3, String::new(), stderr.to_owned());
+        let printed = stdout;
+        let (code, stdout, stderr) = (3, stdout.to_owned(), stderr.to_owned());
         let exit = ProcessExit::Code {
             code,
             stdout,
@@ -160,7 +169,23 @@ fn the_error_of_a_program_is_headed_by_its_last_words() {
         let written = play.system_messages();
         let outcome = written.iter().find(|l| l.from == who("dev/p")).unwrap();
         assert_eq!(outcome.headline, headline);
+        let is_shown = outcome.body.contains(printed.trim_end());
+        assert_eq!(is_shown, headline != "a warning", "{}", outcome.body);
     }
+}
+
+#[test]
+fn the_error_of_a_program_has_the_last_lines_of_a_long_output() {
+    let long = format!("{}\nthe end\n", "ü line\n".repeat(2_000));
+    let body = crate::engine::exited_with(1, &long, "");
+    assert!(body.starts_with("It exited with 1.\n\nü line\n"), "{body}");
+    assert!(
+        body.ends_with("\nthe end") && body.len() < 9_000,
+        "{}",
+        body.len()
+    );
+    let unbroken = crate::engine::exited_with(1, &"ü".repeat(20_000), "");
+    assert!(unbroken.len() < 9_000, "{}", unbroken.len());
 }
 
 #[test]

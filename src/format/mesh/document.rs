@@ -151,9 +151,15 @@ impl<'a> Document<'a> {
             return;
         }
         let known = super::schema::fields_at(&path[..path.len() - 1]);
-        let hint = did_you_mean(key, known.iter().map(String::as_str), || {
-            "`tx mesh schema` lists the fields".into()
-        });
+        let of_mesh = super::schema::fields_at(&[]);
+        let is_in_agent =
+            matches!(path, [PathSegment::Key(list), PathSegment::Index(_), _] if list == "agents");
+        let hint = match is_in_agent && of_mesh.contains(key) {
+            true => format!("`{key}` is a field of the mesh: it is indented too far"),
+            false => did_you_mean(key, known.iter().map(String::as_str), || {
+                "`tx mesh schema` lists the fields".into()
+            }),
+        };
         let message = format!("`{}` is not a field that tx knows", path_name(path));
         self.about_key(Code::UnknownField, path, message, hint);
     }

@@ -1,6 +1,7 @@
 //! The routing table as a drawing and in words.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use indexmap::IndexSet;
@@ -134,6 +135,7 @@ fn by_agent(mesh: &Mesh) -> Vec<Vec<Edge<'_>>> {
 fn ways(mesh: &Mesh) -> Vec<Edge<'_>> {
     let mut ways: Vec<Edge> = Vec::new();
     let mut fanned: HashMap<&Name, Vec<Target>> = HashMap::new();
+    let mut joins: HashSet<(&Name, Target)> = HashSet::new();
     for edge in edges(mesh) {
         let members = match edge.label {
             Label::Join => fanned.remove(edge.from).unwrap_or_default(),
@@ -148,24 +150,40 @@ fn ways(mesh: &Mesh) -> Vec<Edge<'_>> {
             from: &mesh.agents[index].name,
             ..edge.clone()
         });
-        let before = ways.len();
-        ways.extend(own);
-        if ways.len() == before {
-            ways.push(edge);
+        let mut own: Vec<Edge> = own.collect();
+        if own.is_empty() {
+            own.push(edge);
         }
+        // A block that two words open has one join.
+        own.retain(|way| way.label != Label::Join || joins.insert((way.from, way.to.clone())));
+        ways.extend(own);
     }
     ways
 }
 
-fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> &'m str {
-    match edge.label {
+fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> Cow<'m, str> {
+    Cow::Borrowed(match edge.label {
         Label::Word(word) => word,
         Label::Default => "otherwise",
         Label::Always => "always",
-        Label::FanOut(_) => "fan-out",
+        Label::FanOut(None | Some("complete")) => "fan-out",
+        Label::FanOut(Some(word)) => return Cow::Owned(format!("{word} fan-out")),
         Label::Join => "join",
         Label::Unlisted if mode == RoutingMode::Dispatcher => "always",
         Label::Unlisted => "complete",
+    })
+}
+
+/// What checks the `complete` of an agent, in brackets; empty if nothing does.
+fn gates_in_brackets(mesh: &Mesh, agent: &Name) -> String {
+    let own = mesh.gates.iter().filter(|gate| {
+        let is_its = gate.agent.as_ref().is_none_or(|of| of == agent);
+        is_its && !gate.words.is_empty() && gate.check.evaluator() != Some(agent)
+    });
+    let names: Vec<&str> = own.map(|gate| gate.name.as_str()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("  [gates: {}]", names.join(", ")),
     }
 }
 
@@ -182,7 +200,7 @@ fn text(mesh: &Mesh, table: &TableDrawing) -> String {
     }
     for agent in &table.agents {
         let own = table.of_agent(agent);
-        let _ = writeln!(out, "\n  {agent}");
+        let _ = writeln!(out, "\n  {agent}{}", gates_in_brackets(mesh, agent));
         for (index, edge) in own.iter().enumerate() {
             let branch = if index + 1 == own.len() { "└" } else { "├" };
             let to = edge.to.within(&mesh.name);
@@ -255,7 +273,7 @@ fn dot(mesh: &Mesh, table: &TableDrawing) -> String {
             "  {} -> {} [label={}{style}];",
             quote(edge.from.as_str()),
             quote(&edge.to.within(&mesh.name)),
-            quote(label(edge, mesh.routing.mode)),
+            quote(&label(edge, mesh.routing.mode)),
         );
     }
     out.push_str("}\n");

@@ -8,6 +8,7 @@ use petgraph::visit::Bfs;
 
 use super::document::{Document, at};
 use super::edges::{Edge, Label, agents_of, edges, last_agent, lists_all, own_agent};
+use super::words_lint;
 use crate::format::yaml::PathSegment;
 use crate::model::{
     Block, Code, Condition, MachineRules, Mesh, Name, Opener, Operand, Row, StateKind, StateRules,
@@ -46,6 +47,7 @@ pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
     never_completes(document, mesh, &edges);
     never_opens(document, mesh, &routed, &reached);
     rows_not_read(document, mesh, &routed);
+    words_lint::lint(document, mesh, &routed);
 }
 
 /// The agents whose outcomes follow the table: not those that only work as members of a block or in

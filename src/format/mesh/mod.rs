@@ -32,6 +32,7 @@ mod shapes;
 mod table;
 #[cfg(test)]
 mod tests;
+mod words_lint;
 mod workflow_blocks;
 #[cfg(test)]
 mod workflow_tests;
@@ -87,6 +88,8 @@ pub enum ConfigPart {
     Prompt(usize),
     /// The name of the agent with this index.
     Agent(usize),
+    /// The gates.
+    Quality,
     /// A span of the text.
     Span(Range<usize>),
 }
@@ -165,6 +168,9 @@ pub fn diagnose(text: &str, remarks: impl IntoIterator<Item = Remark>) -> Vec<Di
             }
             ConfigPart::Agent(index) => {
                 document.about_value(code, &at!["agents", index, "name"], message, hint);
+            }
+            ConfigPart::Quality => {
+                document.about_key(code, &at!["quality"], message, hint);
             }
             ConfigPart::Span(span) => document.findings.say(code, span, message, hint),
         }

@@ -54,6 +54,9 @@ pub(super) fn run(
         }
         None => {}
     }
+    if let Some(OneOrMany::One(line)) = run.as_ref().filter(|_| !shell) {
+        check_shell_words(document, &at, &line.0);
+    }
     match run {
         Some(OneOrMany::One(line)) if !shell => shlex::split(&line.0).unwrap_or_else(|| {
             let message = "run: a quote is never closed";
@@ -64,6 +67,29 @@ pub(super) fn run(
         Some(run) => run.into_vec(),
         None => Vec::new(),
     }
+}
+
+/// Words such as `>` are arguments like any other if no shell reads the line.
+pub(super) fn check_shell_words(document: &mut Document, at: &[PathSegment], line: &str) {
+    let arguments = shlex::split(line).unwrap_or_default();
+    // A quoted word is meant as it stands, and so is one inside quotes.
+    let mut unquoted = line.split_whitespace();
+    let word = unquoted.find(|word| is_for_a_shell(word) && arguments.iter().any(|it| it == word));
+    if let Some(word) = word {
+        let message = format!("`{word}` is passed on as an argument: no shell runs this line");
+        let hint = format!("add `shell: true`, or quote it if that is meant: '{word}'");
+        document.about_value(Code::ShellCharacters, at, message, hint);
+    }
+}
+
+fn is_for_a_shell(word: &str) -> bool {
+    let operators = [
+        "|", "||", "&", "&&", ";", ">", ">>", "<", "<<", "2>", "2>&1", "&>",
+    ];
+    let is_variable = word.strip_prefix('$').is_some_and(|name| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '(' | '{'))
+    });
+    operators.contains(&word) || is_variable || word.ends_with(';')
 }
 
 fn check_placeholders(document: &mut Document, at: &[PathSegment], text: &str) {

@@ -289,6 +289,14 @@ fn indentation(text: &str, at: usize) -> Option<String> {
              and has a value already: indent both alike"
         ));
     }
+    let is_item = |line: &str| line.trim_start().starts_with("- ");
+    if is_item(before) && !is_item(here) && own <= other {
+        let right = other + 2;
+        return Some(format!(
+            "if this line belongs to the item above it, `{shown}`, indent it by {right} spaces \
+             instead of {own}"
+        ));
+    }
     let mut levels: Vec<usize> = [other].into_iter().chain(above.map(spaces)).collect();
     levels.sort_unstable();
     levels.dedup();

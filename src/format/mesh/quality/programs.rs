@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{GateReader, texts};
+use crate::format::mesh::program::check_shell_words;
 use crate::format::mesh::scalars::COMMAND_TIME;
 use crate::format::yaml::PathSegment;
 use crate::model::{Check, Name, Program};
@@ -86,6 +87,11 @@ impl GateReader<'_, '_, '_> {
             }
             other => (other.clone(), shell, None),
         };
+        if let Value::String(line) = &run
+            && !shell
+        {
+            check_shell_words(self.document, at, line);
+        }
         let run = match &run {
             Value::String(text) if shell => Some(vec![text.clone()]),
             Value::String(text) => shlex::split(text),

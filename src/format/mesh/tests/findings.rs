@@ -125,6 +125,24 @@ fn what_is_only_a_warning() {
             "`prompt`",
         ),
         (
+            "a field of the mesh below an agent",
+            "mesh: m\nagents:\n  - name: a\n    prompt: p\n    routing: {a: core}\n".into(),
+            "TX0311 5:5",
+            "indented too far",
+        ),
+        (
+            "a line for a shell without one",
+            "mesh: m\nagents:\n  - {name: a, run: echo hi > out.txt}\n".into(),
+            "TX0323 3:20",
+            "shell: true",
+        ),
+        (
+            "a variable of a shell in a gate without one",
+            with("quality: {command: {run: test -f $HOME/x}}\n"),
+            "TX0323 4:20",
+            "shell: true",
+        ),
+        (
             "unknown field of guardrails",
             with("guardrails: {ask_time_out: 3}\n"),
             "TX0311 4:14",
@@ -415,4 +433,36 @@ fn one_wrong_field_costs_itself_alone() {
         panic!()
     };
     assert_eq!(words.len(), 1);
+}
+
+#[test]
+fn only_words_for_a_shell_are_taken_for_such() {
+    for (run, finds) in [
+        ("cat a | sort", true),
+        ("make && make test", true),
+        ("echo $HOME", true),
+        ("echo done;", true),
+        ("grep '>' file", false),
+        ("echo \"a > b\"", false),
+        ("awk '{ print $1 }' file", false),
+        ("printf %s -- --x=y", false),
+    ] {
+        let text = format!("mesh: m\nagents:\n  - name: a\n    run: |-\n      {run}\n");
+        let (_, diagnostics) = loads(&text);
+        let found = diagnostics.iter().any(|d| d.code == Code::ShellCharacters);
+        assert_eq!(found, finds, "{run}");
+        let (_, diagnostics) = loads(&format!("{text}    shell: true\n"));
+        let found = diagnostics.iter().any(|d| d.code == Code::ShellCharacters);
+        assert!(!found, "{run}");
+    }
+}
+
+#[test]
+fn a_field_that_is_not_indented_like_its_item_is_told_how_far() {
+    let text = "mesh: m\nagents:\n  - name: a\n  run: cat\n";
+    let hint = &parse(text.as_bytes()).diagnostics[0].hint;
+    assert!(
+        hint.contains("indent it by 4 spaces instead of 2"),
+        "{hint}"
+    );
 }

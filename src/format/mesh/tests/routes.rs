@@ -299,3 +299,86 @@ fn a_workspace_stays_in_the_project_and_is_made() {
         assert_eq!(of(line), (create, codes), "{line}");
     }
 }
+
+#[test]
+fn a_drawing_has_each_join_once_and_names_words_and_gates() {
+    let (mesh, _) = loads(&mesh_of(
+        &["lead", "x", "y", "judge"],
+        "entry_point: lead\nparallelism: {agents: [x, y], exit: judge}\n\
+         routing: {lead: {complete: [x, y]}, judge: {again: [x, y], complete: core}}\n\
+         quality: {judge: {command: [cargo, test]}}\n",
+    ));
+    let drawn = draw(&mesh, Drawing::Text, false);
+    assert_eq!(drawn.matches("join").count(), 2, "{drawn}");
+    assert!(drawn.contains("again fan-out ─▶ x"), "{drawn}");
+    assert!(drawn.contains("judge  [gates: cargo]"), "{drawn}");
+}
+
+#[test]
+fn a_word_that_is_almost_one_of_tx_is_a_warning_if_that_one_is_not_listed() {
+    let found = |row: &str| {
+        let routing = format!("entry_point: a\nrouting: {{a: {row}, b: {{complete: core}}}}\n");
+        let (_, diagnostics) = loads(&mesh_of(&["a", "b"], &routing));
+        let near = |d: &&Diagnostic| d.code == Code::WordNearMiss;
+        let said = diagnostics.iter().filter(near).map(|d| d.hint.clone());
+        said.collect::<Vec<_>>().join("; ")
+    };
+    for (row, own) in [
+        ("{complte: {b: x}}", "`complete`"),
+        ("{completed: b}", "`complete`"),
+        ("{compelte: b, blocked: core}", "`complete`"),
+        ("{complete: b, eror: core}", "`error`"),
+        ("{complete: b, Bloked: core}", "`blocked`"),
+    ] {
+        let said = found(row);
+        assert!(
+            said.starts_with("did you mean") && said.contains(own),
+            "{row}: {said}"
+        );
+    }
+    for row in [
+        "{complete: b, completed: core}",
+        "{done: b}",
+        "{compete: b, default: core}",
+        "{complete: b, mirror: core, terse: core, unlocked: core, locked: core}",
+        "{compute: b}",
+        "{incomplete: b, error: core, errors: core}",
+        "b",
+    ] {
+        assert_eq!(found(row), "", "{row}");
+    }
+}
+
+#[test]
+fn an_outcome_that_no_gate_checks_is_a_warning_only_where_nothing_else_is_checked() {
+    let found = |lines: &str| {
+        let (_, diagnostics) = loads(&mesh_of(&["a", "b"], &format!("entry_point: a\n{lines}\n")));
+        let past = |d: &&Diagnostic| d.code == Code::PastTheGate;
+        let said = diagnostics.iter().filter(past).map(|d| d.message.clone());
+        said.collect::<Vec<_>>().join("; ")
+    };
+    let gate = "quality: {command: [cargo, test]}";
+    for (lines, word) in [
+        ("routing: {a: {done: core, review: b}}", "`done` of `a`"),
+        (
+            "routing: {a: {done: b}, b: {fine: {core: x}}}",
+            "`fine` of `b`",
+        ),
+    ] {
+        let said = found(&format!("{lines}\n{gate}"));
+        assert!(said.starts_with(word), "{lines}: {said}");
+        assert_eq!(found(lines), "", "without a gate: {lines}");
+    }
+    let own =
+        "routing: {a: {done: b}, b: {complete: core}}\nquality: {a: {command: [cargo, test]}}";
+    assert!(found(own).starts_with("`done` of `a`"), "{}", found(own));
+    for lines in [
+        "routing: {a: {complete: b, failed: core}, b: {approved: core, changes: a}}",
+        "routing: {a: {done: b}, b: {complete: core}}",
+        "routing: {a: {done: b, default: core}, b: {complete: core}}",
+        "routing: {a: {done: b, error: core, blocked: core}}",
+        "routing: {a: b, b: core}",
+    ] {
+        assert_eq!(found(&format!("{lines}\n{gate}")), "", "{lines}");
+    }
+}
