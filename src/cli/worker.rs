@@ -14,7 +14,7 @@ use crate::daemon::running;
 use crate::format::report::printable_lines;
 use crate::model::Address;
 use crate::project::Project;
-use crate::view::{FoldedJournal, Time, WorkerState, WorkerView, find_agent, own_meshes, workers};
+use crate::view::{FoldedJournal, Phase, Time, WorkerView, find_agent, own_meshes, workers};
 
 /// How many lines of a pane's scrollback are shown.
 const LINES: &str = "-200";
@@ -100,7 +100,7 @@ pub(super) fn table(rows: &[WorkerView], was: bool) -> String {
         let widths = texts.map(|text| text.len());
         widths.max().unwrap_or(0).min(WIDEST)
     };
-    let word = |row: &WorkerView| match was && row.state != WorkerState::Idle {
+    let word = |row: &WorkerView| match was && row.state != Phase::Idle {
         true => format!("was {}", row.state.as_str()),
         false => row.state.as_str().to_owned(),
     };
@@ -109,7 +109,7 @@ pub(super) fn table(rows: &[WorkerView], was: bool) -> String {
     let mut text = String::new();
     for row in rows {
         let (symbol, colour) = look(row.state);
-        let colour = match was && row.state != WorkerState::Idle {
+        let colour = match was && row.state != Phase::Idle {
             true => AnsiColor::BrightBlack,
             false => colour,
         };
@@ -136,25 +136,25 @@ pub(super) fn table(rows: &[WorkerView], was: bool) -> String {
 /// The headline of its work, or why it does not work.
 fn does(row: &WorkerView) -> String {
     match (row.state, &row.headline) {
-        (WorkerState::Working, Some(headline)) if row.attempt > 1 => {
+        (Phase::Working, Some(headline)) if row.attempt > 1 => {
             format!("{headline} (attempt {})", row.attempt)
         }
-        (WorkerState::Working, Some(headline)) => headline.to_string(),
+        (Phase::Working, Some(headline)) => headline.to_string(),
         (_, _) => in_local_time(&row.reason),
     }
 }
 
-fn look(state: WorkerState) -> (&'static str, AnsiColor) {
+fn look(state: Phase) -> (&'static str, AnsiColor) {
     match state {
-        WorkerState::Idle => ("○", AnsiColor::BrightBlack),
-        WorkerState::Starting => ("◌", AnsiColor::Cyan),
-        WorkerState::Working => ("●", AnsiColor::Green),
-        WorkerState::Awaiting => ("◐", AnsiColor::Cyan),
-        WorkerState::AwaitingHuman => ("◆", AnsiColor::Magenta),
-        WorkerState::Limited => ("◔", AnsiColor::Yellow),
-        WorkerState::Checking => ("◑", AnsiColor::Blue),
-        WorkerState::Backoff => ("↻", AnsiColor::Yellow),
-        WorkerState::Stopping => ("◌", AnsiColor::Red),
+        Phase::Idle => ("○", AnsiColor::BrightBlack),
+        Phase::Starting => ("◌", AnsiColor::Cyan),
+        Phase::Working => ("●", AnsiColor::Green),
+        Phase::Awaiting => ("◐", AnsiColor::Cyan),
+        Phase::AwaitingHuman => ("◆", AnsiColor::Magenta),
+        Phase::Limited => ("◔", AnsiColor::Yellow),
+        Phase::Checking => ("◑", AnsiColor::Blue),
+        Phase::Backoff => ("↻", AnsiColor::Yellow),
+        Phase::Stopping => ("◌", AnsiColor::Red),
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) const MAX_KEPT: usize = 1024 * 1024;
 const MAX_ERRORS: usize = 4096;
 /// The folder of one attempt.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub struct AttemptFolder {
     folder: PathBuf,
 }
 
@@ -79,17 +79,17 @@ pub(super) enum AttemptLock {
     Gone,
 }
 
-impl Attempt {
+impl AttemptFolder {
     /// The attempt of a pane, below the folder for what runs.
-    pub fn of(run: &Path, pane: &AttemptId) -> Attempt {
-        Attempt {
+    pub fn of(run: &Path, pane: &AttemptId) -> AttemptFolder {
+        AttemptFolder {
             folder: worker_folder(run, &pane.worker).join(pane.attempt.to_string()),
         }
     }
 
     /// The attempt in a folder.
-    pub fn at(folder: &Path) -> Attempt {
-        Attempt {
+    pub fn at(folder: &Path) -> AttemptFolder {
+        AttemptFolder {
             folder: folder.into(),
         }
     }
@@ -352,13 +352,13 @@ fn tail(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn attempt() -> (tempfile::TempDir, Attempt) {
+    fn attempt() -> (tempfile::TempDir, AttemptFolder) {
         let folder = tempfile::tempdir().unwrap();
-        let attempt = Attempt::at(&folder.path().join("1"));
+        let attempt = AttemptFolder::at(&folder.path().join("1"));
         (folder, attempt)
     }
 
-    fn prepared() -> (tempfile::TempDir, Attempt) {
+    fn prepared() -> (tempfile::TempDir, AttemptFolder) {
         let (folder, attempt) = attempt();
         let spec = LaunchSpec {
             program: vec!["true".into()],

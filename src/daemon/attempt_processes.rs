@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 
-use super::attempt::{Attempt, AttemptLock};
+use super::attempt::{AttemptFolder, AttemptLock};
 use super::platform::{
     all_processes, environment_of, exists, is_dead, open_files, parent_of, processes_with,
 };
@@ -19,7 +19,7 @@ use super::signals::of_session;
 /// The variable that every process of an attempt inherits. Its value is the folder of the attempt.
 pub(super) const MARK: &str = "TX_ATTEMPT";
 
-impl Attempt {
+impl AttemptFolder {
     /// The processes that hold its lock.
     pub(super) fn holders(&self) -> Vec<Pid> {
         let lock = self.own_lock().unwrap_or(AttemptLock::Gone);

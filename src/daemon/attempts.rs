@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 
-use super::attempt::{Attempt, AttemptState};
+use super::attempt::{AttemptFolder, AttemptState};
 use crate::engine::AttemptId;
 use crate::model::Address;
 
@@ -15,7 +15,7 @@ use crate::model::Address;
 const KEPT: usize = 3;
 
 /// Every attempt that has left a folder.
-pub(super) fn all(run: &Path) -> io::Result<Vec<(Address, Attempt)>> {
+pub(super) fn all(run: &Path) -> io::Result<Vec<(Address, AttemptFolder)>> {
     let mut found = Vec::new();
     for mesh in names(run)? {
         for agent in names(&run.join(&mesh))? {
@@ -29,17 +29,17 @@ pub(super) fn all(run: &Path) -> io::Result<Vec<(Address, Attempt)>> {
 }
 
 /// The attempts of a worker with their numbers, oldest first.
-fn of_worker(run: &Path, worker: &Address) -> io::Result<Vec<(u32, Attempt)>> {
+fn of_worker(run: &Path, worker: &Address) -> io::Result<Vec<(u32, AttemptFolder)>> {
     let folder = worker_folder(run, worker);
     let names = names(&folder)?.into_iter();
     let mut numbers: Vec<u32> = names.filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
-    let at = |number: u32| (number, Attempt::at(&folder.join(number.to_string())));
+    let at = |number: u32| (number, AttemptFolder::at(&folder.join(number.to_string())));
     Ok(numbers.into_iter().map(at).collect())
 }
 
 /// The attempts of a worker that still run.
-pub(super) fn running(run: &Path, worker: &Address) -> io::Result<Vec<(u32, Attempt, Pid)>> {
+pub(super) fn running(run: &Path, worker: &Address) -> io::Result<Vec<(u32, AttemptFolder, Pid)>> {
     let mut running = Vec::new();
     for (number, attempt) in of_worker(run, worker)? {
         if let AttemptState::Running(pid) = attempt.state()? {
@@ -118,7 +118,7 @@ mod tests {
         let worker: Address = "dev/worker".parse().unwrap();
         let folder = worker_folder(run.path(), &worker).join("1");
         fs::create_dir_all(&folder).unwrap();
-        let attempt = Attempt::at(&folder);
+        let attempt = AttemptFolder::at(&folder);
         File::create(attempt.lock_file()).unwrap();
         drop(attempt.begin().unwrap());
         // It holds no lock, and is in a session of its own.
@@ -156,7 +156,7 @@ mod tests {
         };
         let mut locks = Vec::new();
         for number in 1..=6 {
-            let attempt = Attempt::of(run.path(), &pane(number));
+            let attempt = AttemptFolder::of(run.path(), &pane(number));
             fs::create_dir_all(attempt.folder()).unwrap();
             File::create(attempt.lock_file()).unwrap();
             if number == 5 {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::attempt::{Attempt, AttemptState, Ended};
+use super::attempt::{AttemptFolder, AttemptState, Ended};
 use super::blocking::run_blocking;
 use super::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{AttemptId, ProcessExit};
@@ -26,7 +26,7 @@ enum Later {
 
 /// How a process ended, after its wrapper is gone. If the record cannot be read now, tx tries again
 /// instead of guessing.
-pub(super) async fn of(attempt: &Attempt, pane: &AttemptId, mode: Mode) -> Saw {
+pub(super) async fn of(attempt: &AttemptFolder, pane: &AttemptId, mode: Mode) -> Saw {
     let deadline = Instant::now() + KILL_TIMEOUT;
     loop {
         let attempt = attempt.clone();
@@ -42,7 +42,7 @@ pub(super) async fn of(attempt: &Attempt, pane: &AttemptId, mode: Mode) -> Saw {
 }
 
 /// How it ended, by its files. Processes that are left are killed.
-fn look(attempt: &Attempt, mode: Mode, deadline: Instant) -> Result<Saw, Later> {
+fn look(attempt: &AttemptFolder, mode: Mode, deadline: Instant) -> Result<Saw, Later> {
     let lost = |why: String| Saw::Exited {
         exit: ProcessExit::Lost { why },
         by_itself: true,

@@ -27,6 +27,7 @@ pub(super) struct IncomingHook {
 /// What the hooks of one process have reported, and the calls that wait for an answer.
 pub(super) struct Hooks {
     meanings: IndexMap<String, HookMeaning>,
+    question_tools: Vec<String>,
     one_turn: bool,
     /// The path prefix of this process's delivery files.
     turns: String,
@@ -53,11 +54,13 @@ impl Hooks {
     /// The hooks of the process with this folder.
     pub(super) fn new(
         meanings: IndexMap<String, HookMeaning>,
+        question_tools: Vec<String>,
         one_turn: bool,
         folder: &Path,
     ) -> Hooks {
         Hooks {
             meanings,
+            question_tools,
             one_turn,
             turns: folder.join("turn-").to_string_lossy().into(),
             queued: None,
@@ -86,7 +89,7 @@ impl Hooks {
             _ if wake && !self.one_turn => Some(HookWants::Wake),
             // A process that lives for one turn ends the turn by its exit.
             Some(HookMeaning::Ended) if !wake && !self.one_turn => Some(HookWants::EndOfTurn),
-            Some(HookMeaning::Asks) if !wake => Some(HookWants::Permission(dialog(&call))),
+            Some(HookMeaning::Asks) if !wake => Some(HookWants::Permission(self.dialog(&call))),
             _ => None,
         };
         self.note(&call);
@@ -99,6 +102,19 @@ impl Hooks {
         let request = self.count;
         self.waiting.insert(request, PendingHook { answer, wake });
         Some(Saw::Request { request, wants })
+    }
+
+    fn dialog(&self, call: &HookCall) -> Dialog {
+        let tool = call.tool.as_ref();
+        let is_question = tool.is_some_and(|tool| self.question_tools.contains(tool));
+        Dialog {
+            kind: match is_question {
+                true => DialogKind::Question,
+                false => DialogKind::Permission,
+            },
+            text: call.request_text(),
+            request: None,
+        }
     }
 
     /// The calls made while no daemon ran, in order.
@@ -205,18 +221,6 @@ fn said(output: HookOutput) -> Reply {
     Reply::Hook { output }
 }
 
-fn dialog(call: &HookCall) -> Dialog {
-    let asks = call.tool.as_deref() == Some("AskUserQuestion");
-    Dialog {
-        kind: match asks {
-            true => DialogKind::Question,
-            false => DialogKind::Permission,
-        },
-        text: call.request_text(),
-        request: None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,7 +233,9 @@ mod tests {
             ("PermissionRequest", HookMeaning::Asks),
         ];
         let meanings = meanings.map(|(name, meaning)| (name.to_owned(), meaning));
-        Hooks::new(meanings.into(), false, Path::new("/p/run/dev/a/3"))
+        let question_tools = vec!["Question".to_owned()];
+        let folder = Path::new("/p/run/dev/a/3");
+        Hooks::new(meanings.into(), question_tools, false, folder)
     }
 
     fn call(text: &str) -> (IncomingHook, oneshot::Receiver<Reply>) {
@@ -300,6 +306,26 @@ mod tests {
         };
         assert!(output.stdout.contains("allow"));
         assert_eq!(hooks.answer(request, HookAnswer::Nothing), None, "once");
+    }
+
+    #[test]
+    fn a_tool_of_the_runtime_that_asks_is_a_question() {
+        let mut hooks = hooks();
+        for (tool, kind) in [
+            ("Question", DialogKind::Question),
+            ("Bash", DialogKind::Permission),
+        ] {
+            let event = "PermissionRequest";
+            let json = serde_json::json!({"hook_event_name": event, "tool_name": tool});
+            let (called, _answered) = call(&json.to_string());
+            let Some(Saw::Request { wants, .. }) = hooks.hear(called) else {
+                panic!("it asks");
+            };
+            let HookWants::Permission(dialog) = wants else {
+                panic!("it asks the human");
+            };
+            assert_eq!(dialog.kind, kind, "{tool}");
+        }
     }
 
     #[tokio::test]

@@ -7,14 +7,13 @@ use serde_json::json;
 
 use super::input_builder::InputBuilder;
 use super::jobs::{Batch, JobInput};
-use crate::engine::{Event, GitJob, Job, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord};
+use crate::engine::{
+    Event, GitJob, Job, JobEnvironment, JobOwner, JobPlace, JobResult, MessageNo, MessageRecord,
+};
 use crate::git::GitOperation;
 use crate::journal::{Error, StoredMessage};
 use crate::model::{Agent, Feature, Manifest, Mesh};
 use crate::project::{Task, fill_placeholders, workspace, worktree_folder};
-
-/// What the engine adds to the environment of jobs: texts, and files with the texts of messages.
-type AddedValues = (Vec<(String, String)>, Vec<(String, Vec<MessageNo>)>);
 
 impl InputBuilder<'_> {
     /// A batch of jobs with its input and folder. The error is the event that tells the engine why
@@ -25,7 +24,7 @@ impl InputBuilder<'_> {
         job: u32,
         place: &JobPlace,
         jobs: Vec<Job>,
-        (env, files): AddedValues,
+        added: JobEnvironment,
     ) -> Result<Batch, Event> {
         let root = self.project.root.clone();
         let mut meshes = self.store.state().meshes();
@@ -40,7 +39,7 @@ impl InputBuilder<'_> {
             ("TX_ROOT".to_owned(), text(&root)),
             ("TX_WORKDIR".to_owned(), text(&folder)),
         ];
-        environment.extend(env);
+        environment.extend(added.env);
         let input_of = |job: &Job| match job {
             Job::Gate { stdin, .. } => self.text(*stdin).map(JobInput::Stdin),
             Job::Git(job) => {
@@ -58,7 +57,7 @@ impl InputBuilder<'_> {
             }
         };
         let inputs: Result<Vec<JobInput>, Error> = jobs.iter().map(input_of).collect();
-        let files = files.into_iter().map(|(name, numbers)| {
+        let files = added.files.into_iter().map(|(name, numbers)| {
             let texts = numbers.into_iter().map(|number| self.text(Some(number)));
             let texts: Result<Vec<String>, Error> = texts.collect();
             Ok((name, texts?.join("\n\n")))

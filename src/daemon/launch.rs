@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use super::attempt::{Attempt, AttemptState, Ended};
+use super::attempt::{AttemptFolder, AttemptState, Ended};
 use super::attempts;
 use super::blocking::run_blocking;
 use super::processes::{Start, World};
@@ -35,7 +35,7 @@ pub(super) async fn wait<T>(waiting: &mut Option<BoxFuture<T>>) -> T {
 /// Prepare a process, and open a window for it. A dead pane of the worker is used again.
 pub(super) async fn launch(
     world: &World,
-    attempt: &Attempt,
+    attempt: &AttemptFolder,
     start: Start,
     dead: Option<&PaneId>,
 ) -> Result<PaneId, ProcessExit> {
@@ -52,7 +52,12 @@ pub(super) async fn launch(
 }
 
 /// Write what the wrapper reads, after every process of an earlier attempt is gone.
-fn prepare(run: &Path, attempt: &Attempt, start: &Start, program: &str) -> Result<(), ProcessExit> {
+fn prepare(
+    run: &Path,
+    attempt: &AttemptFolder,
+    start: &Start,
+    program: &str,
+) -> Result<(), ProcessExit> {
     kill_earlier_attempts(run, &start.pane).map_err(not_started)?;
     // Folders that cannot be removed only take up room.
     let _ = attempts::clear_old(run, &start.pane);
@@ -69,7 +74,7 @@ fn not_started(why: String) -> ProcessExit {
 /// Wait until the wrapper has begun. There is no event for it, so this polls; it takes some
 /// milliseconds.
 pub(super) async fn has_begun(
-    attempt: Attempt,
+    attempt: AttemptFolder,
     client: Client,
     at: PaneId,
 ) -> Result<AttemptState, ProcessExit> {
@@ -102,7 +107,7 @@ pub(super) async fn has_begun(
 
 /// Make sure that it never begins. False: it has already begun. While that cannot be known, because
 /// the disk is full, no other attempt may start either.
-pub(super) async fn revoke(attempt: &Attempt, pane: &AttemptId) -> bool {
+pub(super) async fn revoke(attempt: &AttemptFolder, pane: &AttemptId) -> bool {
     loop {
         let revoked = attempt.clone();
         match run_blocking(move || revoked.revoke()).await {
@@ -123,7 +128,7 @@ pub(super) fn is_lost(client: &Client, at: &PaneId) -> bool {
 /// Open a window that runs the wrapper.
 async fn open(
     world: &World,
-    attempt: &Attempt,
+    attempt: &AttemptFolder,
     pane: &AttemptId,
     dead: Option<&PaneId>,
 ) -> Result<PaneId, Error> {

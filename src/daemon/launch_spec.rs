@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::attempt::Attempt;
+use super::attempt::AttemptFolder;
 use super::processes::Start;
 use super::turn_input::{TurnInput, write};
 use crate::engine::ProcessExit;
@@ -269,7 +269,7 @@ impl PlaceholderTexts {
             contents,
             ..
         } = &start.turn_input;
-        let attempt = Attempt::of(&project.run(), pane);
+        let attempt = AttemptFolder::of(&project.run(), pane);
         let mesh_dir = match place {
             MeshSource::File(path) => path.parent(),
             MeshSource::BuiltIn => None,

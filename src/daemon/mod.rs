@@ -53,7 +53,7 @@ mod usage;
 mod versions;
 
 pub use answer_lock::AnswerLock;
-pub use attempt::{Attempt, AttemptState, Ended};
+pub use attempt::{AttemptFolder, AttemptState, Ended};
 pub use control::{
     Asked, Control, Follow, Heard, NoAnswer, NoDaemon, Refusal, Reply, Request, command_for,
     listen, may_ask, serve, stop_listening,

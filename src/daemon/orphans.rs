@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::attempt::{Attempt, AttemptState};
+use super::attempt::{AttemptFolder, AttemptState};
 use super::attempts;
 use super::jobs::end_all_in;
 use super::signals::{KILL_POLL, force, kill_all};
@@ -60,7 +60,7 @@ pub fn end_orphans(run: &Path) -> io::Result<BTreeSet<Address>> {
     orphans(run)
 }
 
-fn running(run: &Path) -> io::Result<Vec<(Address, Attempt, Pid)>> {
+fn running(run: &Path) -> io::Result<Vec<(Address, AttemptFolder, Pid)>> {
     let mut found = Vec::new();
     for (worker, attempt) in attempts::all(run)? {
         if let AttemptState::Running(pid) = attempt.state()? {

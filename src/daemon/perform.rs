@@ -5,7 +5,7 @@ use super::input_builder::{InputBuilder, SpawnOptions};
 use super::jobs::Batch;
 use super::run::Daemon;
 use super::system_messages::file_of;
-use crate::engine::{AttemptId, Effect, Event, Sent, SystemMessage, Turn};
+use crate::engine::{AttemptId, Effect, Event, JobEnvironment, Sent, SystemMessage, Turn};
 
 impl Daemon {
     /// Carry out an effect. It is already durable.
@@ -74,7 +74,7 @@ impl Daemon {
                 until_failure,
             } => {
                 tracing::info!(?owner, job, jobs = jobs.len(), "run jobs");
-                let added = (env, files);
+                let added = JobEnvironment { env, files };
                 // Of the jobs of a worker its rounds tell; elsewhere the newest count.
                 let worker = owner.worker().cloned();
                 let is_wanted = |number: u32| match &worker {

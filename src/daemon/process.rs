@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use rustix::process::Pid;
 use tokio::sync::mpsc;
 
-use super::attempt::{Attempt, AttemptState};
+use super::attempt::{AttemptFolder, AttemptState};
 use super::blocking::run_blocking;
 use super::clock::until;
 use super::exit;
@@ -63,10 +63,10 @@ pub(super) type EndedProcess = (AttemptId, Option<PaneId>);
 /// One process of a worker. Only its task touches its pane.
 pub(super) struct Process {
     world: World,
-    pub(super) pane: AttemptId,
-    attempt: Attempt,
+    pub(super) id: AttemptId,
+    files: AttemptFolder,
     mode: Mode,
-    core: pane::Pane,
+    pane: pane::Pane,
     interrupt: Vec<String>,
     hooks: Hooks,
     send: Vec<Argument>,
@@ -74,7 +74,7 @@ pub(super) struct Process {
     usage: Option<UsageFile>,
     terminal: Terminal,
     /// Its pane, unless another process has it now.
-    at: Option<PaneId>,
+    tmux_pane: Option<PaneId>,
     /// The process id of its wrapper.
     pid: Option<Pid>,
     gone: Option<BoxFuture<()>>,
@@ -97,13 +97,13 @@ pub(super) struct Process {
 impl Process {
     /// A process that is to be started, in a dead pane if there is one.
     pub(super) fn new(world: &World, start: Start, dead: Option<PaneId>) -> Process {
-        let (pane, mode) = (start.pane.clone(), start.mode);
+        let (id, mode) = (start.pane.clone(), start.mode);
         let mut profile = start.profile.clone();
         if !start.resumed {
             profile.setup.screen.resumed = None;
         }
-        let mut process = Process::of(world, pane, mode, profile);
-        process.at = dead;
+        let mut process = Process::of(world, id, mode, profile);
+        process.tmux_pane = dead;
         // A program with hooks reports its session itself.
         if process.hooks.is_silent() && process.exit_patterns.session_in.is_none() {
             process.session.clone_from(&start.session);
@@ -124,42 +124,48 @@ impl Process {
             ..
         } = survivor;
         let mut process = Process::of(world, pane, mode, profile);
-        process.at = survivor.found.map(|found| found.id);
+        process.tmux_pane = survivor.found.map(|found| found.id);
         process.runs(survivor.pid);
         process.decide(survivor.adopted);
         process.find_queued(survivor.session.as_deref());
-        for saw in process.hooks.kept(process.attempt.folder()) {
+        for saw in process.hooks.kept(process.files.folder()) {
             process.has_taken(&saw);
             process.decide(saw);
         }
         let mut events = Vec::new();
         for act in std::mem::take(&mut process.acts) {
             match act {
-                Act::Tell(report) => events.push(report.event(process.pane.clone(), None)),
+                Act::Tell(report) => events.push(report.event(process.id.clone(), None)),
                 act => process.acts.push_back(act),
             }
         }
         (process, events)
     }
 
-    fn of(world: &World, pane: AttemptId, mode: Mode, profile: ProgramProfile) -> Process {
-        let attempt = Attempt::of(&world.run, &pane);
-        let hooks = Hooks::new(profile.hooks, mode == Mode::Turn, attempt.folder());
+    fn of(world: &World, id: AttemptId, mode: Mode, profile: ProgramProfile) -> Process {
+        let files = AttemptFolder::of(&world.run, &id);
+        let one_turn = mode == Mode::Turn;
+        let hooks = Hooks::new(
+            profile.hooks,
+            profile.question_tools,
+            one_turn,
+            files.folder(),
+        );
         let usage = profile.usage;
-        let usage = usage.map(|format| UsageFile::new(format, attempt.stdout()));
+        let usage = usage.map(|format| UsageFile::new(format, files.stdout()));
         Process {
-            attempt,
+            files,
             usage,
             hooks,
             send: profile.send,
             exit_patterns: profile.exit_patterns,
             terminal: Terminal::new(world.client.clone()),
-            core: pane::Pane::new(profile.setup),
+            pane: pane::Pane::new(profile.setup),
             interrupt: profile.interrupt,
             world: world.clone(),
-            pane,
+            id,
             mode,
-            at: None,
+            tmux_pane: None,
             pid: None,
             gone: None,
             session: None,
@@ -182,9 +188,9 @@ impl Process {
         let mut screens = self.world.screens.watch();
         self.act().await;
         self.check_terminal().await;
-        while self.core.phase() != pane::PanePhase::Gone {
-            let due = self.core.due().map(|due| self.world.clock.instant(due));
-            let is_watched = self.core.is_watched();
+        while self.pane.phase() != pane::PanePhase::Gone {
+            let due = self.pane.due().map(|due| self.world.clock.instant(due));
+            let is_watched = self.pane.is_watched();
             let _watching = is_watched.then(|| self.world.screens.look());
             let saw = tokio::select! {
                 begun = launch::wait(&mut self.beginning) => {
@@ -202,7 +208,7 @@ impl Process {
                         continue;
                     }
                     // tx ends, and its processes keep running.
-                    None => return (self.pane, None),
+                    None => return (self.id, None),
                 },
                 saw = self.hooks.wait_for_gone_caller() => saw,
                 () = until(due) => Saw::Due,
@@ -215,7 +221,7 @@ impl Process {
                 changed = screens.changed(), if is_watched => {
                     let listed = changed.is_ok().then(|| screens.borrow_and_update().clone());
                     let listed = listed.as_deref().unwrap_or_default();
-                    let own = |found: &&crate::tmux::PaneInfo| Some(&found.id) == self.at.as_ref();
+                    let own = |found: &&crate::tmux::PaneInfo| Some(&found.id) == self.tmux_pane.as_ref();
                     match listed.iter().find(own) {
                         Some(found) => title(found),
                         None => continue,
@@ -224,7 +230,7 @@ impl Process {
             };
             self.take(saw).await;
         }
-        (self.pane, self.at)
+        (self.id, self.tmux_pane)
     }
 
     /// Carry out a command. Deliveries are written to files first, which may take a while.
@@ -247,7 +253,7 @@ impl Process {
                 }
             }
             ProcessCommand::Deliver(turn_input, turn) => {
-                let resumed = self.resumed && self.core.turn() == 0;
+                let resumed = self.resumed && self.pane.turn() == 0;
                 match run_blocking(move || turn_input.text(turn, resumed)).await {
                     Ok(text) => Saw::Deliver(text),
                     Err(why) => {
@@ -262,7 +268,7 @@ impl Process {
                     Err(why) => Err(why),
                 };
                 let written = written.inspect_err(|error| {
-                    tracing::warn!(worker = %self.pane.worker, error, "it is not told the reason");
+                    tracing::warn!(worker = %self.id.worker, error, "it is not told the reason");
                 });
                 Saw::Interrupt(written.ok())
             }
@@ -277,10 +283,10 @@ impl Process {
     }
 
     fn decide(&mut self, saw: Saw) {
-        let acts = self.core.step(self.world.clock.now(), saw);
-        self.seen.turn.store(self.core.turn(), Ordering::Relaxed);
-        if let Some((phase, seen, by)) = self.core.moved() {
-            tracing::trace!(worker = %self.pane.worker, ?phase, ?seen, ?by, ?acts, "pane");
+        let acts = self.pane.step(self.world.clock.now(), saw);
+        self.seen.turn.store(self.pane.turn(), Ordering::Relaxed);
+        if let Some((phase, seen, by)) = self.pane.moved() {
+            tracing::trace!(worker = %self.id.worker, ?phase, ?seen, ?by, ?acts, "pane");
         }
         self.acts.extend(acts);
     }
@@ -306,8 +312,8 @@ impl Process {
                 self.begun(Err(ProcessExit::NotStarted { why })).await;
                 None
             }
-            Act::Look => Some(match &self.at {
-                Some(at) if self.core.is_typed_to() => self.terminal.look(at, None).await,
+            Act::Look => Some(match &self.tmux_pane {
+                Some(at) if self.pane.is_typed_to() => self.terminal.look(at, None).await,
                 Some(at) => self.terminal.title(at).await,
                 None => Saw::NotSeen(None),
             }),
@@ -357,16 +363,16 @@ impl Process {
         if let Some(turn) = start.turn {
             self.note_begun(turn);
         }
-        let dead = self.at.take();
-        match launch::launch(&self.world, &self.attempt, start, dead.as_ref()).await {
+        let dead = self.tmux_pane.take();
+        match launch::launch(&self.world, &self.files, start, dead.as_ref()).await {
             Ok(at) => {
-                let attempt = self.attempt.clone();
+                let files = self.files.clone();
                 let client = self.world.client.clone();
-                self.beginning = Some(Box::pin(launch::has_begun(attempt, client, at.clone())));
-                self.at = Some(at);
+                self.beginning = Some(Box::pin(launch::has_begun(files, client, at.clone())));
+                self.tmux_pane = Some(at);
             }
             Err(exit) => {
-                self.at = dead;
+                self.tmux_pane = dead;
                 self.one_is_done();
                 self.begun(Err(exit)).await;
             }
@@ -378,15 +384,15 @@ impl Process {
     async fn begun(&mut self, begun: Result<AttemptState, ProcessExit>) {
         let stand = match begun {
             Ok(stand) => Ok(stand),
-            Err(exit) => match launch::revoke(&self.attempt, &self.pane).await {
+            Err(exit) => match launch::revoke(&self.files, &self.id).await {
                 true => {
                     let by_itself = true;
                     return self.decide(Saw::Exited { exit, by_itself });
                 }
                 // The wrapper has begun after all.
                 false => {
-                    let attempt = self.attempt.clone();
-                    run_blocking(move || attempt.state()).await
+                    let files = self.files.clone();
+                    run_blocking(move || files.state()).await
                 }
             },
         };
@@ -421,11 +427,11 @@ impl Process {
     /// The wrapper is gone. Find out how the process ended.
     async fn ended(&mut self) -> Saw {
         (self.pid, self.gone) = (None, None);
-        let ended = exit::of(&self.attempt, &self.pane, self.mode).await;
+        let ended = exit::of(&self.files, &self.id, self.mode).await;
         let Saw::Exited { exit, by_itself } = ended else {
             return ended;
         };
-        let screen = match (&exit, &self.at) {
+        let screen = match (&exit, &self.tmux_pane) {
             (ProcessExit::Code { code: 1.., .. }, Some(at)) if self.mode == Mode::Pane => {
                 self.terminal.text(at).await
             }
@@ -449,7 +455,7 @@ impl Process {
     }
 
     async fn paste(&mut self, text: &Text, as_seen: bool) -> Saw {
-        let Some(at) = &self.at else {
+        let Some(at) = &self.tmux_pane else {
             return Saw::Pasted(pane::Pasted::NoPane);
         };
         if let Some(turn) = text.turn {
@@ -459,7 +465,7 @@ impl Process {
     }
 
     async fn interrupt(&mut self) {
-        match (&self.interrupt[..], &self.at, self.pid) {
+        match (&self.interrupt[..], &self.tmux_pane, self.pid) {
             (keys @ [_, ..], Some(at), _) => {
                 // If this fails the pane is gone, and that is reported.
                 let _ = self.world.client.press(at, keys).await;
@@ -473,25 +479,25 @@ impl Process {
     fn note_sent(&self, text: &Text) {
         if let Some(turn) = text.turn {
             self.note_begun(turn);
-            self.attempt.note_sent(turn);
+            self.files.note_sent(turn);
         }
     }
 
     /// Note that files written from now on may be about this turn.
     fn note_begun(&self, turn: u32) {
-        let worker = &self.pane.worker;
+        let worker = &self.id.worker;
         self.world.begun.note(worker, turn, SystemTime::now());
     }
 
     /// Whether the pane's tmux server is gone, as far as tx knows.
     fn has_lost_pane(&self) -> bool {
-        let at = self.at.as_ref();
+        let at = self.tmux_pane.as_ref();
         at.is_none_or(|at| launch::is_lost(&self.world.client, at))
     }
 
     async fn check_terminal(&mut self) {
-        if self.beginning.is_none() && self.at.is_some() && self.has_lost_pane() {
-            self.at = None;
+        if self.beginning.is_none() && self.tmux_pane.is_some() && self.has_lost_pane() {
+            self.tmux_pane = None;
             self.take(Saw::Terminal(false)).await;
         }
     }

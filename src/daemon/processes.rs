@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
 use super::Input;
-use super::attempt::Attempt;
+use super::attempt::AttemptFolder;
 use super::clock::Clock;
 use super::consumer::Fence;
 use super::hooks::IncomingHook;
@@ -125,7 +125,7 @@ impl Processes {
         let (commands, todo) = mpsc::unbounded_channel();
         let seen = Arc::clone(&process.seen);
         self.live
-            .insert(process.pane.clone(), Live { commands, seen });
+            .insert(process.id.clone(), Live { commands, seen });
         self.tasks.spawn(process.live(todo));
     }
 
@@ -257,7 +257,7 @@ impl Processes {
     pub(super) async fn end_agents(&mut self) {
         for (pane, live) in &self.live {
             // Without the mark, the kill would count as the agent's own end.
-            let _ = Attempt::of(&self.world.run, pane).mark_stopped();
+            let _ = AttemptFolder::of(&self.world.run, pane).mark_stopped();
             let _ = live.commands.send(ProcessCommand::Saw(Saw::End));
         }
         while self.tasks.join_next().await.is_some() {}

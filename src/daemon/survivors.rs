@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::process::Pid;
 
-use super::attempt::{Attempt, AttemptState, Ended};
+use super::attempt::{AttemptFolder, AttemptState, Ended};
 use super::attempts;
 use super::launch_spec::LaunchSpec;
 use super::pane_tag::pane_of;
@@ -81,7 +81,7 @@ pub(super) fn find(
 
 /// How the process of a pane ended, if it left a record and was not stopped by tx.
 fn exit_of(run: &Path, pane: &AttemptId) -> io::Result<Option<Event>> {
-    let attempt = Attempt::of(run, pane);
+    let attempt = AttemptFolder::of(run, pane);
     let mut state = attempt.state()?;
     if state == AttemptState::NotBegun && !attempt.revoke()? {
         state = attempt.state()?;
@@ -112,7 +112,7 @@ fn is_signal(ended: &Ended) -> bool {
 fn survivor(
     state: &State,
     runtimes: &Runtimes,
-    attempt: &Attempt,
+    attempt: &AttemptFolder,
     pane: AttemptId,
     pid: Pid,
     found: Option<PaneInfo>,

@@ -21,7 +21,7 @@ use rustix::io::FdFlags;
 use rustix::process::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use super::attempt::{Attempt, Ended, MAX_KEPT};
+use super::attempt::{AttemptFolder, Ended, MAX_KEPT};
 use super::attempt_processes::MARK;
 use super::launch_spec::LaunchSpec;
 use super::platform::{this_program, tie_to_parent};
@@ -46,7 +46,7 @@ const LAST_TRY: Duration = Duration::from_secs(600);
 
 /// Run the attempt in a folder in this pane; with `alone`, in a new session. Returns the exit code.
 pub fn wrap(folder: &Path, alone: bool) -> i32 {
-    let attempt = Attempt::at(folder);
+    let attempt = AttemptFolder::at(folder);
     let lead = || match alone {
         true => rustix::process::setsid().map(drop).map_err(io::Error::from),
         false => Ok(()),
@@ -86,7 +86,7 @@ pub fn wrap(folder: &Path, alone: bool) -> i32 {
 /// Become the program of the attempt, as a process that does not outlive its wrapper. Returns only
 /// on failure.
 pub fn become_program(wrapper: i32, folder: &Path) -> i32 {
-    let attempt = Attempt::at(folder);
+    let attempt = AttemptFolder::at(folder);
     let why = match exec(wrapper, &attempt) {
         Ok(never) => match never {},
         Err(why) => why,
@@ -95,7 +95,7 @@ pub fn become_program(wrapper: i32, folder: &Path) -> i32 {
     127
 }
 
-fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, String> {
+fn exec(wrapper: i32, attempt: &AttemptFolder) -> Result<std::convert::Infallible, String> {
     let tied = tie_to_parent();
     tied.map_err(|error| format!("it cannot be tied to its wrapper: {error}"))?;
     // The wrapper may have died before.
@@ -109,7 +109,7 @@ fn exec(wrapper: i32, attempt: &Attempt) -> Result<std::convert::Infallible, Str
 }
 
 /// The program of a launch spec, with only the environment that it may have.
-fn program(spec: &LaunchSpec, attempt: &Attempt) -> Result<Command, String> {
+fn program(spec: &LaunchSpec, attempt: &AttemptFolder) -> Result<Command, String> {
     let (program, arguments) = spec.program.split_first().ok_or("no program is named")?;
     let passed = spec.passed.as_deref();
     let mut command = Command::new(program);
@@ -152,7 +152,7 @@ fn is_passed(name: &OsStr, passed: Option<&[String]>) -> bool {
 /// Run the program of an attempt to its end. What runs alone is started without the process
 /// between that ties a program to its wrapper: tx ends what such a wrapper leaves behind before it
 /// runs anything again, and a start costs as much as a small program.
-fn supervise(attempt: &Attempt, lock: &File, alone: bool) -> io::Result<Ended> {
+fn supervise(attempt: &AttemptFolder, lock: &File, alone: bool) -> io::Result<Ended> {
     let spec = attempt.launch_spec()?;
     // Everything that the program starts holds the lock too.
     rustix::io::fcntl_setfd(lock, FdFlags::empty())?;
@@ -322,7 +322,7 @@ impl Kept {
 
 /// Write what could not be written so far, and keep trying. The error says why it failed in the
 /// end.
-fn save(attempt: &Attempt, kept: &[&Mutex<Kept>]) -> Result<(), String> {
+fn save(attempt: &AttemptFolder, kept: &[&Mutex<Kept>]) -> Result<(), String> {
     let deadline = Instant::now() + LAST_TRY;
     loop {
         let save = |kept: &&Mutex<Kept>| lock(kept).save();
@@ -407,7 +407,7 @@ fn for_people(rest: &mut Vec<u8>, chunk: &[u8]) -> Vec<u8> {
 
 /// Record the end. An end without a record would count as a crash, so this keeps trying unless the
 /// folder is gone.
-fn leave_record(attempt: &Attempt, ended: &Ended) {
+fn leave_record(attempt: &AttemptFolder, ended: &Ended) {
     let deadline = Instant::now() + LAST_TRY;
     while let Err(error) = attempt.end(ended) {
         eprintln!("tx: the end of this turn cannot be recorded: {error}");

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::attempt::Attempt;
+use super::attempt::AttemptFolder;
 use super::delivered_message::DeliveredMessage;
 use crate::engine::{AttemptId, Member};
 use crate::format::prompt::{
@@ -138,8 +138,8 @@ impl TurnInput {
         self.attempt().folder().join(format!("turn-{turn}.md"))
     }
 
-    fn attempt(&self) -> Attempt {
-        Attempt::of(&self.project.run(), &self.pane)
+    fn attempt(&self) -> AttemptFolder {
+        AttemptFolder::of(&self.project.run(), &self.pane)
     }
 
     /// Whether Enter is pressed after a text. Otherwise the text ends with a line break.

@@ -14,7 +14,7 @@ use super::runs::BudgetCheck;
 use super::state::{OpenMessage, State};
 use super::work::{Forwarding, Routed, Work, WorkflowPlace};
 use super::worker::Phase;
-use crate::model::{Address, Envelope, Kind, MsgId, Quality, Rearmatter};
+use crate::model::{Address, Envelope, Kind, MsgId, OutcomeWord, Quality, Rearmatter};
 
 /// How many messages may follow from each other.
 pub(super) const HOPS: u32 = 50;
@@ -297,7 +297,7 @@ impl State {
         for warning in warnings {
             self.warn(&from, &warning, number);
         }
-        let gives_up = status.as_ref().is_some_and(|word| word.as_str() == "error");
+        let gives_up = status.as_ref().is_some_and(OutcomeWord::is_error);
         if way.is_some() && gives_up {
             self.withdraw_asks(&from);
         }

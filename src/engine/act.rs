@@ -191,7 +191,7 @@ impl State {
 
     /// The process is gone before it was known to have its work.
     fn failed(&mut self, who: &Address, told: SignalData) {
-        let one_turn = self.process(who).mode == Mode::Turn;
+        let one_turn = self.started_as(who).mode == Mode::Turn;
         let SignalData::Exited(exit) = told else {
             return;
         };
@@ -341,7 +341,7 @@ impl State {
             worker.session = session;
         }
         match giving {
-            Giving::Spawning if self.process(who).starts_with_a_turn() => Giving::Delivering,
+            Giving::Spawning if self.started_as(who).starts_with_a_turn() => Giving::Delivering,
             giving @ (Giving::Spawning | Giving::Delivering | Giving::Unconfirmed) => giving,
         }
     }

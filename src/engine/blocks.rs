@@ -39,6 +39,7 @@ impl State {
                 .collect(),
         };
         self.begin_block(opener, fan_out);
+        let has_members = !members.is_empty();
         for (agent, place) in members {
             if agent.is_core() {
                 self.reach_core_as(opener, Kind::TaskComplete, Some(&place));
@@ -49,7 +50,7 @@ impl State {
             }
             self.enqueue(&agent, opener, Owes::Outcome, Some(place));
         }
-        if let Some(Target::Agent(_) | Target::Core) = self.has_no_members(opener) {
+        if !has_members {
             let why = Cow::Borrowed("the block has no members");
             self.end(opener, &Address::from(join), Step::Finished, Some(why));
         }
@@ -62,11 +63,6 @@ impl State {
         let words = format!("block {number}: opened, {members} members");
         self.output.workflow.push(words);
         self.fan_outs.open(opener, fan_out);
-    }
-
-    fn has_no_members(&self, opener: MessageNo) -> Option<&Target> {
-        let fan_out = self.fan_outs.get(opener)?;
-        fan_out.members.is_empty().then_some(&fan_out.join)
     }
 
     /// An outcome of a member: for the join, with the others or after them. The first outcome of

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::effect::Effect;
 use super::event::Timer;
-use super::findings::first_line;
 use super::jobs::{GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult};
+use super::lines::headline_of;
 use super::message_record::MessageNo;
+use super::skipped::is_zero;
 use super::state::State;
 use super::work::{Item, Owes, Work};
-use super::worker::{Phase, Worker, is_none};
+use super::worker::{Phase, Worker};
 use crate::model::{
     Address, Feature, HookAction, LifecycleHook, Line, MsgId, Name, OutcomeWord, Rearmatter,
 };
@@ -39,7 +40,7 @@ struct CompletedRun {
     outcomes: Vec<RunOutcome>,
     hooks: Vec<LifecycleHook>,
     /// The jobs of its hooks; 0 until they are begun.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     job: u32,
     /// When their time is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -277,7 +278,7 @@ impl State {
     }
 
     fn hook_failed(&mut self, number: MessageNo, hook: &LifecycleHook, why: &str) {
-        let headline = format!("{} failed: {}", hook.name, first_line(why));
+        let headline = format!("{} failed: {}", hook.name, headline_of(why));
         let body = format!("{} failed when the run was complete: {why}", hook.name);
         self.tell_core(&headline, body, Some(number));
     }

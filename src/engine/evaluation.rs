@@ -7,9 +7,7 @@ use super::notes::Note;
 use super::round::{Reporter, Round};
 use super::state::State;
 use super::work::{Item, Owes, VerdictFor, Work};
-use crate::model::{
-    Address, Check, Evaluation, GateReport, GateVerdict, Kind, Priority, Rearmatter,
-};
+use crate::model::{Address, Evaluation, GateReport, GateVerdict, Kind, Priority, Rearmatter};
 
 impl State {
     /// Ask an evaluator for its verdict on an outcome, or why that cannot be.
@@ -108,15 +106,9 @@ impl State {
         };
         let mesh = self.mesh(&who.mesh);
         let mut gates = mesh.into_iter().flat_map(|mesh| &mesh.gates);
-        let rules = gates.find_map(|gate| match &gate.check {
-            Check::Evaluation(rules) if gate.name == asked.gate => Some((gate, rules)),
-            Check::Evaluation(_)
-            | Check::Rearmatter(_)
-            | Check::Accuracy(_)
-            | Check::Commands(_)
-            | Check::Command(_)
-            | Check::Evidence(_)
-            | Check::Files { .. } => None,
+        let rules = gates.find_map(|gate| {
+            let rules = gate.check.evaluation()?;
+            (gate.name == asked.gate).then_some((gate, rules))
         });
         let mut wrong = "it gave no verdict".to_owned();
         for outcome in &work.outcomes {

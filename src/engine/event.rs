@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::jobs::{JobOwner, JobResult};
 use super::message_record::{MessageNo, MessageRecord};
+use super::skipped::{is_false, is_zero};
 use crate::model::{Address, Diagnostic, Envelope, Mesh, Mode, Name, Part, Rearmatter, Usage};
 
 /// Something that happened. What is known of the past comes along with it, so that
@@ -479,15 +480,4 @@ pub struct Alive {
     pub pane: AttemptId,
     /// The last turn that is known to have been delivered to it; 0 if none.
     pub turn: u32,
-}
-
-/// What is not there is not written either: old records stay as they were.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-fn is_false(is: &bool) -> bool {
-    !is
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::MachineId;
 use super::message_record::MessageNo;
+use super::skipped::{is_false, is_zero};
 use super::work::{Item, Member};
-use super::worker::{is_false, is_none};
 use crate::model::{Address, Gather, Target};
 
 /// The blocks that are not joined, by the outcomes that opened them.
@@ -20,7 +20,7 @@ pub(super) struct FanOuts(BTreeMap<MessageNo, FanOut>);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockRules {
     /// How many members must succeed.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub min: u32,
     /// How long each member may work, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 
 use super::accept::AcceptedMessage;
 use super::explain::times;
+use super::lines::{MAX_HEADLINE, headline_of};
 use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
 use super::round::{Reported, Round};
@@ -14,14 +15,11 @@ use crate::model::{
     OutcomeWord, Quality, Rearmatter, utc,
 };
 
-/// As much of the findings as a headline has.
-const HEADLINE: usize = 160;
-
 impl State {
     /// A report goes with its outcome: on its ladder, and with what is known of its quality.
     pub(super) fn note_report(&mut self, outcome: MessageNo, report: &GateReport) {
         let first = report.findings.lines().next().unwrap_or_default();
-        let first: String = first.chars().take(HEADLINE).collect();
+        let first: String = first.chars().take(MAX_HEADLINE).collect();
         let words = match first.is_empty() {
             true => format!("gate {}: {}", report.gate, report.verdict.as_str()),
             false => format!("gate {}: {}: {first}", report.gate, report.verdict.as_str()),
@@ -138,8 +136,8 @@ impl State {
 
     /// The author never passed: its mesh goes on with the outcome `error`.
     fn halt(&mut self, who: &Address, work: Box<Work>, why: &str, findings: &str) {
-        let status: OutcomeWord = "error".parse().expect("a word is a status");
-        let headline = format!("gates failed: {}", first_line(findings));
+        let status = OutcomeWord::error();
+        let headline = format!("gates failed: {}", headline_of(findings));
         let number = self.next_number();
         let body = format!("tx wrote this for {who}: {why}");
         let id = self.letter_of_output(number, who, &status, &headline, &body);
@@ -173,18 +171,4 @@ impl State {
             }
         }
     }
-}
-
-/// The first line of findings, as long as a headline.
-pub(super) fn first_line(findings: &str) -> String {
-    let mut lines = findings
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty());
-    lines
-        .next()
-        .unwrap_or_default()
-        .chars()
-        .take(HEADLINE)
-        .collect()
 }

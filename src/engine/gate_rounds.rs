@@ -1,6 +1,6 @@
 //! The gates that an outcome must pass, and the beginning of a round of them.
 
-use super::gates::{Claims, claims, report, report_of, wrong_sources, wrong_with};
+use super::gates::{Claim, Claims, claims, report, report_of, wrong_sources, wrong_with};
 use super::jobs::Job;
 use super::message_record::MessageNo;
 use super::round::{Pending, Reported, Reporter, Round};
@@ -145,7 +145,7 @@ impl State {
                         path: file.path,
                         not_empty: true,
                     };
-                    (job, 0, format!("file {}", file.id))
+                    (job, 0, Claim::File(file.id))
                 });
                 Ok(look_into(round, Vec::new(), jobs))
             }
@@ -199,7 +199,7 @@ impl State {
 fn look_into(
     round: &mut Round,
     wrong: Vec<String>,
-    jobs: impl IntoIterator<Item = (Job, i32, String)>,
+    jobs: impl IntoIterator<Item = (Job, i32, Claim)>,
 ) -> Reporter {
     let mut claims = Vec::new();
     for (job, exit, claim) in jobs {
@@ -212,7 +212,7 @@ fn look_into(
 /// The gate of the files that an agent has to leave, if the mesh lists some.
 fn manifest_gate(mesh: &Mesh, who: &Address, word: &OutcomeWord) -> Option<Gate> {
     let files = mesh.manifest.checks_after(&who.agent);
-    let is_meant = !matches!(word.as_str(), "error" | "blocked") && !files.is_empty();
+    let is_meant = !word.is_failure() && !files.is_empty();
     let strict = mesh.manifest.rules.strict;
     is_meant.then(|| Gate {
         name: MANIFEST_GATE.into(),

@@ -1,6 +1,9 @@
 //! What a gate finds in what an author says: thresholds, sources, claims, verdicts. Pure
 //! functions of rearmatter.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::jobs::{Job, JobEnd, JobResult};
@@ -124,7 +127,46 @@ pub(super) fn wrong_sources(check: &Accuracy, said: &Rearmatter) -> Vec<String> 
 /// rest, each with the exit code that was claimed and the claim in words.
 pub(super) struct Claims {
     pub(super) wrong: Vec<String>,
-    pub(super) jobs: Vec<(Job, i32, String)>,
+    pub(super) jobs: Vec<(Job, i32, Claim)>,
+}
+
+/// What an author claims. It is stored in words, such as `file src/x.rs`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Claim {
+    /// This file was written.
+    File(String),
+    /// This commit exists.
+    Commit(String),
+    /// The check of this name ends with the claimed exit code.
+    Check(String),
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Claim::File(path) => write!(f, "file {path}"),
+            Claim::Commit(id) => write!(f, "commit {id}"),
+            Claim::Check(name) => write!(f, "check {name}"),
+        }
+    }
+}
+
+impl From<Claim> for String {
+    fn from(claim: Claim) -> String {
+        claim.to_string()
+    }
+}
+
+impl From<String> for Claim {
+    fn from(words: String) -> Claim {
+        match words.split_once(' ') {
+            Some(("check", name)) => Claim::Check(name.into()),
+            Some(("commit", id)) => Claim::Commit(id.into()),
+            Some(("file", path)) => Claim::File(path.into()),
+            Some(_) | None => Claim::File(words),
+        }
+    }
 }
 
 /// The claims of an outcome. `began`: when its run did, in milliseconds since 1970.
@@ -155,14 +197,14 @@ pub(super) fn claims(
     for claim in claims {
         if let Some(path) = claim["file"].as_str() {
             let (path, since) = (path.to_owned(), began);
-            let words = format!("file {path}");
+            let claim = Claim::File(path.clone());
             let not_empty = false;
             let job = Job::File {
                 path,
                 since,
                 not_empty,
             };
-            found.jobs.push((job, 0, words));
+            found.jobs.push((job, 0, claim));
         } else if let Some(id) = claim["commit"].as_str() {
             let is_hash = (4..=64).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_hexdigit());
             match is_hash {
@@ -170,7 +212,7 @@ pub(super) fn claims(
                     let commit = id.to_ascii_lowercase();
                     found
                         .jobs
-                        .push((Job::Commit { commit }, 0, format!("commit {id}")));
+                        .push((Job::Commit { commit }, 0, Claim::Commit(id.into())));
                 }
                 false => found
                     .wrong
@@ -186,7 +228,7 @@ pub(super) fn claims(
                     let job = Job::Gate { program, stdin };
                     found
                         .jobs
-                        .push((job, exit.unwrap_or(0), format!("check {name}")));
+                        .push((job, exit.unwrap_or(0), Claim::Check(name.into())));
                 }
                 None => {
                     let known: Vec<&str> = checks.keys().map(String::as_str).collect();
@@ -209,7 +251,7 @@ pub(super) fn claims(
 pub(super) fn proven(
     gate: &str,
     wrong: &[String],
-    claims: &[(i32, String)],
+    claims: &[(i32, Claim)],
     results: &[JobResult],
 ) -> GateReport {
     let mut wrong = wrong.to_vec();
@@ -219,13 +261,15 @@ pub(super) fn proven(
                 return report(gate, GateVerdict::Error, format!("{claim}: {why}"));
             }
             JobEnd::Code(code) if code == exit => {}
-            JobEnd::Code(_) if !claim.starts_with("check ") => {
-                wrong.push(format!("{claim}: {}", result.output.trim()));
+            JobEnd::Code(code) => {
+                let output = result.output.trim();
+                wrong.push(match claim {
+                    Claim::File(_) | Claim::Commit(_) => format!("{claim}: {output}"),
+                    Claim::Check(_) => {
+                        format!("{claim}: it exits with {code}, not {exit}\n{output}")
+                    }
+                });
             }
-            JobEnd::Code(code) => wrong.push(format!(
-                "{claim}: it exits with {code}, not {exit}\n{}",
-                result.output.trim()
-            )),
         }
     }
     report_of(gate, &wrong)
@@ -310,5 +354,23 @@ fn in_words(findings: &Value) -> String {
         }
         Value::Null => String::new(),
         one => plain(one),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_stored_in_words() {
+        for (claim, words) in [
+            (Claim::File("a file".into()), "file a file"),
+            (Claim::Commit("abcd".into()), "commit abcd"),
+            (Claim::Check("tests".into()), "check tests"),
+        ] {
+            let stored = serde_json::to_value(&claim).unwrap();
+            assert_eq!(stored, words);
+            assert_eq!(serde_json::from_value::<Claim>(stored).unwrap(), claim);
+        }
     }
 }

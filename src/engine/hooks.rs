@@ -61,8 +61,8 @@ impl State {
         until_failure: bool,
     ) {
         let mut env = vec![("TX_AGENT".to_owned(), who.to_string())];
-        let (of_state, files) = self.stage_environment(who, outcomes);
-        env.extend(of_state);
+        let of_state = self.stage_environment(who, outcomes);
+        env.extend(of_state.env);
         let facts = about.and_then(|about| self.messages.facts(about));
         let criteria = facts.and_then(|facts| facts.criteria.clone());
         env.extend(criteria.map(|text| ("TX_CRITERIA".to_owned(), text)));
@@ -73,7 +73,7 @@ impl State {
             place,
             jobs,
             env,
-            files,
+            files: of_state.files,
             until_failure,
         });
     }
@@ -297,7 +297,7 @@ impl State {
         }
         let is_good = |number: &MessageNo| {
             let status = self.messages.facts(*number).and_then(|f| f.status.as_ref());
-            status.is_some_and(|word| !["error", "blocked"].contains(&word.as_str()))
+            status.is_some_and(|word| !word.is_failure())
         };
         let mut outcomes = work.outcomes.iter().map(|outcome| outcome.number);
         Some((outcomes.find(is_good)?, hooks.clone()))

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::MachineId;
 use super::message_record::MessageNo;
-use super::worker::is_false;
+use super::skipped::is_false;
 use crate::model::{Address, Feature, Gather, Name, Program, Rearmatter, Seconds};
 
 /// What a job may take besides its own time, in milliseconds.
@@ -39,6 +39,15 @@ pub struct JobPlace {
     /// The feature that is worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<Feature>,
+}
+
+/// What tx adds to the environment of jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobEnvironment {
+    /// Texts, by the names of their variables.
+    pub env: Vec<(String, String)>,
+    /// Files with the texts of these messages. The variable of this name has the path.
+    pub files: Vec<(String, Vec<MessageNo>)>,
 }
 
 /// Something to run or to look at. The jobs of one effect run one after the other.

@@ -3,7 +3,7 @@
 
 use super::checking::CHECK_ERRORS;
 use super::event::Timer;
-use super::findings::first_line;
+use super::lines::headline_of;
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
 use super::round::{LateCheck, Reported, Round};
 use super::state::State;
@@ -103,7 +103,10 @@ impl State {
             let body = format!(
                 "{who}: an outcome that came late failed its gates, and its work stays parked.\n\n{findings}"
             );
-            let headline = format!("a late outcome failed its gates: {}", first_line(&findings));
+            let headline = format!(
+                "a late outcome failed its gates: {}",
+                headline_of(&findings)
+            );
             return self.tell_core(&headline, body, late.parked.first().copied());
         }
         let error = late.round.errors().next().cloned();

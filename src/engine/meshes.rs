@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::event::{LoadedMesh, Traits};
-use crate::model::{Address, Agent, Directory, Mesh, Mode, Name};
+use super::state::State;
+use crate::model::{Address, Agent, Directory, Envelope, Mesh, Mode, Name, Recipient};
 
 /// The meshes, in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -72,5 +73,26 @@ impl<'de> Deserialize<'de> for Meshes {
         };
         meshes.list();
         Ok(meshes)
+    }
+}
+
+impl State {
+    /// Is every mesh that a message names loaded?
+    pub fn knows_meshes_of(&self, message: &Envelope) -> bool {
+        let is_core = |name: &Name| Address::core().mesh == *name;
+        let known = |name: &Name| is_core(name) || self.mesh(name).is_some();
+        let own = self.mesh(&message.from.mesh);
+        let names_known = |to: &Recipient| match to {
+            Recipient::Full(address) => known(&address.mesh),
+            Recipient::Bare(name) => {
+                known(name) || own.is_some_and(|mesh| mesh.agents.contains_key(name))
+            }
+        };
+        known(&message.from.mesh) && message.to.iter().all(names_known)
+    }
+
+    /// Is this core or an agent of a mesh that is loaded?
+    pub fn knows(&self, address: &Address) -> bool {
+        self.meshes.directory().knows(address)
     }
 }

@@ -256,8 +256,7 @@ impl MessageRecord {
 
     /// Does it say that its author has failed?
     pub fn is_error(&self) -> bool {
-        let status = self.status.as_ref().map(OutcomeWord::as_str);
-        status == Some("error")
+        self.status.as_ref().is_some_and(OutcomeWord::is_error)
     }
 
     /// Is it a task of core's, the first message of a run?

@@ -9,6 +9,7 @@ mod act;
 mod asks;
 mod blocks;
 mod checking;
+mod commands;
 mod completed;
 mod dispatch;
 mod effect;
@@ -28,6 +29,7 @@ mod infer;
 mod jobs;
 mod late;
 mod lifetimes;
+mod lines;
 mod machine;
 mod meshes;
 mod message_record;
@@ -49,6 +51,7 @@ mod route;
 mod runs;
 mod signal_data;
 mod signals;
+mod skipped;
 mod slots;
 mod state;
 mod suspended;
@@ -76,7 +79,7 @@ pub use fanout::{BlockPhase, BlockRules};
 pub use infer::{
     InferContext, Inferred, KindRow, NotAccepted, ReplyTarget, WorkKind, infer, kind_of_outcome,
 };
-pub use jobs::{GitJob, Job, JobEnd, JobOwner, JobPlace, JobResult};
+pub use jobs::{GitJob, Job, JobEnd, JobEnvironment, JobOwner, JobPlace, JobResult};
 pub use machine::{
     ChangePoint, HeldValue, Machine, MachineEnd, MachineId, MachineMember, MachinePhase,
     MachineStatus, MachineStep, StageFacts, StateChange, VariableValue,

@@ -9,8 +9,8 @@ use super::accept::HOPS;
 use super::effect::{Effect, SystemMessage};
 use super::event::Rejected;
 use super::failures::FAILURES;
-use super::findings::first_line;
 use super::identity::Ancestry;
+use super::lines::headline_of;
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step};
 use super::state::{OpenMessage, State};
 use super::work::{Item, Owes, Work};
@@ -263,7 +263,7 @@ impl State {
         about: Option<MessageNo>,
         why: &str,
     ) -> String {
-        let why = first_line(why);
+        let why = headline_of(why);
         match about.and_then(|about| self.messages.facts(about)) {
             Some(facts) => format!("{what}: {}: {why}", facts.headline),
             None => format!("{what}: {why}"),
@@ -469,7 +469,7 @@ impl State {
 fn gist_of_report(body: &str) -> String {
     let (path, report) = body.split_once(": ").unwrap_or(("", body));
     let error = report.lines().find(|line| line.starts_with("error["));
-    first_line(&format!("{path}: {}", error.unwrap_or(report)))
+    headline_of(&format!("{path}: {}", error.unwrap_or(report)))
 }
 
 fn system(part: &str) -> Address {

@@ -6,7 +6,9 @@ use super::infer::{InferContext, Inferred, KindRow, NotAccepted, infer};
 use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::state::State;
 use super::work::{Forwarding, Work};
-use crate::model::{Address, Code, Envelope, Kind, MsgId, Rearmatter, Recipient, Resolved, Target};
+use crate::model::{
+    Address, Code, Envelope, Kind, MsgId, OutcomeWord, Rearmatter, Recipient, Resolved, Target,
+};
 
 /// How long an ask to the human is open at least.
 const EXPIRES_AFTER: i64 = 60_000;
@@ -299,7 +301,7 @@ impl State {
             let blocked = envelope
                 .status
                 .as_ref()
-                .is_some_and(|it| it.as_str() == "blocked");
+                .is_some_and(OutcomeWord::is_blocked);
             let human = blocked && envelope.to.contains(&core);
             return Ok(vec![human.then(Address::core)]);
         }

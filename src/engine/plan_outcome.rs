@@ -23,7 +23,7 @@ impl State {
         known: &[MessageRecord],
     ) -> Result<(), String> {
         let from = &envelope.from;
-        let complete: OutcomeWord = "complete".parse().expect("a word is a status");
+        let complete = OutcomeWord::complete();
         let status = match (&envelope.status, envelope.kind) {
             (Some(status), _) => Some(status),
             (None, Some(Kind::TaskComplete)) => Some(&complete),
@@ -43,7 +43,7 @@ impl State {
             return self.plan_target(plan, &Target::Core, status, row, Rule::NoRow);
         };
         // What an evaluator says is its verdict, and not routed, unless it needs the human.
-        let blocked = status.is_some_and(|status| status.as_str() == "blocked");
+        let blocked = status.is_some_and(OutcomeWord::is_blocked);
         if blocked && self.judges(from).is_some() {
             return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
         }
@@ -80,7 +80,7 @@ impl State {
                 }
                 Route::FanOut { .. } | Route::Refused(_) => false,
             };
-            let blocked = status.is_some_and(|status| status.as_str() == "blocked");
+            let blocked = status.is_some_and(OutcomeWord::is_blocked);
             if !asks && !blocked {
                 let join = Address::from(member.join.clone());
                 let delivery = Delivery {
@@ -243,7 +243,7 @@ pub(super) fn is_own_join(work: &Work, who: &Address) -> bool {
 
 /// The word of an outcome, as far as it finishes work in spite of open asks.
 pub(super) fn ends_in_spite_of_asks(status: Option<&OutcomeWord>) -> bool {
-    status.is_some_and(|status| matches!(status.as_str(), "error" | "blocked"))
+    status.is_some_and(OutcomeWord::is_failure)
 }
 
 fn back_to_itself() -> String {

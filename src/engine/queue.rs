@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::event::AttemptId;
 use super::gates::report;
 use super::message_record::{MessageNo, Step};
 use super::state::State;
@@ -252,25 +251,5 @@ impl State {
             let mut items = w.inbox.values();
             items.any(|item| item.messages == [number] && item.place.is_none())
         })
-    }
-}
-
-impl super::worker::Worker {
-    /// Its process.
-    pub fn pane(&self, address: &Address) -> AttemptId {
-        AttemptId {
-            worker: address.clone(),
-            attempt: self.attempt,
-        }
-    }
-}
-
-impl Item {
-    /// The ask that it is.
-    pub(super) fn ask(&self) -> Option<MessageNo> {
-        match self.owes {
-            Owes::Answer(ask) => Some(ask),
-            Owes::Outcome | Owes::Verdict | Owes::Nothing => None,
-        }
     }
 }

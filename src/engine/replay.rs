@@ -3,13 +3,10 @@
 use super::event::{AttemptId, LoadedMesh, ProcessExit, Traits};
 use super::message_record::{MessageNo, MessageRecord};
 use super::notes::first_own_id;
-
 use super::state::State;
 use super::work::Forwarding;
 use super::worker_state::WorkerState;
-use crate::model::{
-    Address, Envelope, Kind, Line, Mode, MsgId, Name, OutcomeWord, Rearmatter, Recipient, utc,
-};
+use crate::model::{Address, Envelope, Kind, Line, Mode, MsgId, OutcomeWord, Rearmatter, utc};
 
 /// What a message comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +48,7 @@ impl State {
         let WorkerState::Working { work } = &worker.status else {
             return None;
         };
-        let Traits { mode, prints, .. } = self.process(who);
+        let Traits { mode, prints, .. } = self.started_as(who);
         let is_owed = work.owes() && !work.is_done() && work.waiting.is_empty();
         let is_last = worker.attempt == pane.attempt && worker.asking.is_empty();
         if mode != Mode::Turn || !prints || !is_owed || !is_last {
@@ -106,25 +103,6 @@ impl State {
         let last = worker.last.as_ref().map(|last| &last.thread);
         let threads = held.map(|held| &held.facts.thread).or(last);
         threads.cloned().unwrap_or_default()
-    }
-
-    /// Is every mesh that a message names loaded?
-    pub fn knows_meshes_of(&self, message: &Envelope) -> bool {
-        let is_core = |name: &Name| Address::core().mesh == *name;
-        let known = |name: &Name| is_core(name) || self.mesh(name).is_some();
-        let own = self.mesh(&message.from.mesh);
-        let names_known = |to: &Recipient| match to {
-            Recipient::Full(address) => known(&address.mesh),
-            Recipient::Bare(name) => {
-                known(name) || own.is_some_and(|mesh| mesh.agents.contains_key(name))
-            }
-        };
-        known(&message.from.mesh) && message.to.iter().all(names_known)
-    }
-
-    /// Is this core or an agent of a mesh that is loaded?
-    pub fn knows(&self, address: &Address) -> bool {
-        self.meshes.directory().knows(address)
     }
 
     /// Put a mesh in the place of the one of its name, for judging alone: nothing that

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::gates::{proven, ran, report};
+use super::gates::{Claim, proven, ran, report};
 use super::jobs::{Job, JobResult};
 use super::message_record::{MessageNo, MessageRecord};
+use super::skipped::is_false;
 use super::work::Routed;
-use super::worker::is_false;
 use crate::model::{Address, GateReport, GateVerdict, MANIFEST_GATE, OnGateError, Seconds};
 
 /// The gates that outcomes go through.
@@ -78,7 +78,7 @@ pub enum Reporter {
         /// What is wrong with the claims themselves.
         wrong: Vec<String>,
         /// The exit code that each claim is true with, and the claim.
-        claims: Vec<(i32, String)>,
+        claims: Vec<(i32, Claim)>,
     },
     /// An agent, under this job number of the author's.
     Evaluator {

@@ -73,7 +73,7 @@ impl State {
             Err(Transition::OldNews)
         } else if told.turn().is_some_and(|turn| turn != known.turn) {
             Err(Transition::TooEarly)
-        } else if idle && self.process(&worker).mode == Mode::Turn {
+        } else if idle && self.started_as(&worker).mode == Mode::Turn {
             // A process that lives for one turn begins with it, and ends it by its exit.
             Err(Transition::NotOurs)
         } else if known.silent && (from, signal) == (Phase::Working, Signal::IdleBefore) {

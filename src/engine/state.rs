@@ -361,7 +361,7 @@ impl State {
     }
 
     /// How the last process of an agent was started.
-    pub(super) fn process(&self, address: &Address) -> Traits {
+    pub(super) fn started_as(&self, address: &Address) -> Traits {
         let worker = self.workers.get(address);
         let started = worker.and_then(|worker| worker.traits);
         started.unwrap_or_else(|| self.meshes.traits(address))

@@ -73,7 +73,7 @@ impl State {
                 self.try_again(who, work, "its account has room again");
             }
             // A process that lives for one turn goes on by itself, or ends.
-            WorkerState::Working { work } if self.process(who).mode == Mode::Turn => {
+            WorkerState::Working { work } if self.started_as(who).mode == Mode::Turn => {
                 self.set(who, WorkerState::Working { work });
             }
             // It came to the end of its turn all the same.

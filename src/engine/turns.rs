@@ -8,7 +8,7 @@ use super::accept::AcceptedMessage;
 use super::effect::Effect;
 use super::event::{OUTPUT_CUT, ProcessExit, Traits};
 use super::exit_text::{exited_with, last_words};
-use super::findings::first_line as first_line_of;
+use super::lines::{error_line, first_line, headline_of};
 use super::message_record::{MessageNo, Source, Step};
 use super::notes::Note;
 use super::state::State;
@@ -33,7 +33,7 @@ impl State {
         let Some(mut work) = self.bind_at_end(who, work, exit.as_ref()) else {
             return;
         };
-        let Traits { mode, prints, .. } = self.process(who);
+        let Traits { mode, prints, .. } = self.started_as(who);
         let whole = match &exit {
             None => true,
             Some(ProcessExit::Code { code, .. }) => mode == Mode::Turn && (prints || *code == 0),
@@ -63,7 +63,7 @@ impl State {
     /// turn for a note owes nothing: there, any message ends it.
     pub(super) fn end_turns(&mut self) {
         for who in self.output.touched.agents.clone() {
-            let stays = self.process(&who).mode == Mode::Pane;
+            let stays = self.started_as(&who).mode == Mode::Pane;
             let Some(worker) = self.workers.get_mut(&who).filter(|_| stays) else {
                 continue;
             };
@@ -108,8 +108,8 @@ impl State {
         if !work.owes() {
             return self.finish(who, work);
         }
-        let prints = self.process(who).prints;
-        let one_turn = self.process(who).mode == Mode::Turn;
+        let prints = self.started_as(who).prints;
+        let one_turn = self.started_as(who).mode == Mode::Turn;
         match exit {
             Some(ProcessExit::Code {
                 code,
@@ -126,7 +126,7 @@ impl State {
                             rearmatter: *rearmatter,
                             parts: numbers(&parts),
                         };
-                        self.printed(who, work, "complete", said, printed);
+                        self.printed(who, work, OutcomeWord::complete(), said, printed);
                     }
                     _ => {
                         let text = exited_with(code, &stdout, &stderr);
@@ -137,7 +137,7 @@ impl State {
                             rearmatter: Rearmatter::default(),
                             parts: Vec::new(),
                         };
-                        self.printed(who, work, "error", said, printed);
+                        self.printed(who, work, OutcomeWord::error(), said, printed);
                     }
                 };
             }
@@ -223,7 +223,7 @@ impl State {
         &mut self,
         who: &Address,
         work: Box<Work>,
-        word: &str,
+        status: OutcomeWord,
         headline: Option<&str>,
         printed: Printed,
     ) {
@@ -232,7 +232,6 @@ impl State {
             rearmatter,
             parts,
         } = printed;
-        let status: OutcomeWord = word.parse().expect("a word is a status");
         let headline: String = match headline {
             Some(headline) => headline.chars().take(120).collect(),
             None => "it printed nothing".into(),
@@ -334,7 +333,7 @@ impl State {
             let about = work.messages().next();
             let body = format!("{who}: {why}");
             let headline = match findings {
-                Some(findings) => format!("gates parked work: {}", first_line_of(findings)),
+                Some(findings) => format!("gates parked work: {}", headline_of(findings)),
                 None => self.parked_headline("work was parked", about, &body),
             };
             self.tell_core_of_parked(&headline, body, about);
@@ -464,19 +463,4 @@ impl State {
 
 fn numbers(parts: &[Part]) -> Vec<u32> {
     parts.iter().map(|part| part.number).collect()
-}
-
-fn first_line(text: &str) -> Option<&str> {
-    text.lines().map(str::trim).find(|line| !line.is_empty())
-}
-
-/// Where programs say what went wrong: the last line that begins with `error`, or else the last.
-fn error_line(text: &str) -> Option<&str> {
-    let lines = || text.lines().rev().map(str::trim);
-    let is_error = |line: &&str| {
-        let word = line.get(..5);
-        word.is_some_and(|word| word.eq_ignore_ascii_case("error"))
-    };
-    let error = lines().find(is_error);
-    error.or_else(|| lines().find(|line| !line.is_empty()))
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::fanout::BlockRules;
 use super::machine::MachineStep;
 use super::message_record::{MessageNo, MessageRecord};
-use super::worker::{QueuePosition, is_false, is_none};
+use super::skipped::{is_false, is_zero};
+use super::worker::QueuePosition;
 use crate::model::{Address, Feature, Target};
 
 /// Something that waits for a worker: a message, or the results of a fan-out.
@@ -73,7 +74,7 @@ pub struct Member {
     #[serde(default)]
     pub index: u32,
     /// How many members the block has; 0 if that is not known.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub total: u32,
     /// The part of the opening message that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,7 +185,7 @@ pub struct Work {
     /// What it was given in this turn.
     pub turn: Vec<MessageNo>,
     /// The turn that it was given in first; 0 if that is not known, or was none.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub first_turn: u32,
     /// It was leased for the first time.
     pub begun: bool,
@@ -201,7 +202,7 @@ pub struct Work {
     /// The attempts that failed.
     pub tries: u32,
     /// How often its process went with its terminal.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub cut_offs: u32,
     /// The gates before the work have reported.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -326,6 +327,14 @@ pub struct Last {
 }
 
 impl Item {
+    /// The ask that it is.
+    pub(super) fn ask(&self) -> Option<MessageNo> {
+        match self.owes {
+            Owes::Answer(ask) => Some(ask),
+            Owes::Outcome | Owes::Verdict | Owes::Nothing => None,
+        }
+    }
+
     /// All its messages.
     pub(super) fn all(&self) -> impl Iterator<Item = MessageNo> {
         self.messages.iter().copied()

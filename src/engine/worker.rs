@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::Traits;
+use super::event::{AttemptId, Traits};
 use super::message_record::MessageNo;
 use super::round::LateCheck;
+use super::skipped::{is_false, is_zero};
 use super::work::{Item, Last, Overrides, Work};
 pub use super::worker_state::{Giving, Phase, WaitingOn, WorkerState};
 use crate::model::{Address, Mode, Priority, Spent, Usage};
@@ -45,7 +46,7 @@ pub struct Worker {
     /// Failures in a row.
     pub failures: u32,
     /// Limits in a row that did not say how long they last, with no whole turn in between.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub limits: u32,
     /// What it said last in the turn in hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +67,7 @@ pub struct Worker {
     /// When its pane is looked at, if nothing is heard of it before.
     pub silence: Option<i64>,
     /// The newest number of what was told of its process.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub seen: u32,
     /// What its pane shows, as it was told last.
     #[serde(default, skip_serializing_if = "Shows::is_unknown")]
@@ -81,7 +82,7 @@ pub struct Worker {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<(String, Usage)>,
     /// The jobs that were run for it so far.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub jobs: u32,
     /// The outcomes that came late, and are being checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -92,6 +93,14 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Its process.
+    pub fn pane(&self, address: &Address) -> AttemptId {
+        AttemptId {
+            worker: address.clone(),
+            attempt: self.attempt,
+        }
+    }
+
     /// Does a round of gates or hooks still wait for the results of these jobs? Those of any other
     /// number are late, and need not go on.
     pub fn waits_for_job(&self, job: u32) -> bool {
@@ -150,15 +159,6 @@ impl Shows {
 
 /// The place of an item in an inbox: by priority, then by arrival.
 pub type QueuePosition = (Priority, u64);
-
-pub(super) fn is_none(count: &u32) -> bool {
-    *count == 0
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
-pub(super) fn is_false(is: &bool) -> bool {
-    !is
-}
 
 /// A map whose keys are no texts, as a list of pairs.
 mod in_order {

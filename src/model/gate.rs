@@ -66,8 +66,13 @@ pub enum Check {
 impl Check {
     /// The agent that judges.
     pub fn evaluator(&self) -> Option<&Name> {
+        self.evaluation().map(|evaluation| &evaluation.evaluator)
+    }
+
+    /// How an agent judges.
+    pub fn evaluation(&self) -> Option<&Evaluation> {
         match self {
-            Check::Evaluation(evaluation) => Some(&evaluation.evaluator),
+            Check::Evaluation(evaluation) => Some(evaluation),
             Check::Rearmatter(_)
             | Check::Accuracy(_)
             | Check::Commands(_)

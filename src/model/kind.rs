@@ -80,6 +80,36 @@ impl fmt::Display for Kind {
 }
 
 impl OutcomeWord {
+    /// `complete`: the work is done.
+    pub fn complete() -> OutcomeWord {
+        OutcomeWord("complete".into())
+    }
+
+    /// `error`: the work cannot be done.
+    pub fn error() -> OutcomeWord {
+        OutcomeWord("error".into())
+    }
+
+    /// Is it `complete`?
+    pub fn is_complete(&self) -> bool {
+        self.0 == "complete"
+    }
+
+    /// Is it `error`?
+    pub fn is_error(&self) -> bool {
+        self.0 == "error"
+    }
+
+    /// Is it `blocked`: the author needs the human?
+    pub fn is_blocked(&self) -> bool {
+        self.0 == "blocked"
+    }
+
+    /// Does it say that the work is not done?
+    pub fn is_failure(&self) -> bool {
+        self.is_error() || self.is_blocked()
+    }
+
     /// The word as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -22,6 +22,9 @@ pub struct Runtime {
     pub permissions: IndexMap<String, Vec<String>>,
     /// The tools that no agent may use, before those that its `permissions.deny` adds.
     pub denied_tools: Vec<String>,
+    /// The tools by which it asks the human a question. A hook that asks for one of them asks that
+    /// question, and not for a permission.
+    pub question_tools: Vec<String>,
     /// The levels of an agent's `thinking` that it knows.
     pub thinking_levels: Vec<String>,
     /// Variables that are set for it.
@@ -226,6 +229,7 @@ impl Default for Runtime {
             turn: Vec::new(),
             permissions: IndexMap::new(),
             denied_tools: Vec::new(),
+            question_tools: Vec::new(),
             thinking_levels: Vec::new(),
             env: IndexMap::new(),
             files: IndexMap::new(),
@@ -310,6 +314,11 @@ impl Runtime {
     /// Whether an agent's program uses one of these placeholders: in its arguments, or in the files
     /// and variables of the runtime.
     pub fn has_place_for(&self, agent: &Agent, placeholders: &[&str]) -> bool {
+        self.has_place_in(&self.run_of(agent), placeholders)
+    }
+
+    /// The same for these arguments.
+    pub fn has_place_in(&self, run: &[Argument], placeholders: &[&str]) -> bool {
         let is_one = |text: &str| {
             let pieces = pieces(text);
             let mut slots = pieces.iter().filter_map(|piece| match piece {
@@ -318,7 +327,6 @@ impl Runtime {
             });
             slots.any(|name| placeholders.contains(&name))
         };
-        let run = self.run_of(agent);
         let mut arguments = run.iter().flat_map(Argument::texts);
         let mut files = self.files.values().map(Value::to_string);
         arguments.any(is_one)

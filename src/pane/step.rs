@@ -81,9 +81,18 @@ pub struct Pane {
     pub(super) has_terminal: bool,
     /// The turn that the process is started with.
     pub(super) start: Option<u32>,
-    /// The last title, the time of its change, and how often both were the same.
-    title: (String, i64, u32),
+    last_title: LastTitle,
     moved: Option<(PanePhase, PaneSignal, PaneTransition)>,
+}
+
+/// The title of a pane at the last look.
+#[derive(Clone, Debug, Default)]
+struct LastTitle {
+    title: String,
+    /// The time of the last change of the pane.
+    shown: i64,
+    /// How many looks before it saw the same.
+    repeats: u32,
 }
 
 /// A phase, with what belongs to it.
@@ -138,7 +147,7 @@ impl Pane {
             logged_out: None,
             has_terminal: true,
             start: None,
-            title: (String::new(), 0, 0),
+            last_title: LastTitle::default(),
             moved: None,
         }
     }
@@ -375,12 +384,16 @@ impl Pane {
         let Saw::Title { title, shown, .. } = saw else {
             return false;
         };
-        let (known, at, times) = &mut self.title;
-        if (&*known, *at) == (title, *shown) {
-            *times += 1;
+        let last = &mut self.last_title;
+        if (&last.title, last.shown) == (title, *shown) {
+            last.repeats += 1;
         } else {
-            self.title = (title.clone(), *shown, 0);
+            *last = LastTitle {
+                title: title.clone(),
+                shown: *shown,
+                repeats: 0,
+            };
         }
-        self.title.2 > 2
+        last.repeats > 2
     }
 }

@@ -36,8 +36,6 @@ pub struct HookCall {
     /// The agent's last message.
     #[serde(rename = "last_assistant_message")]
     pub said: Option<String>,
-    /// The turn was already prolonged by a hook and is about to end.
-    pub stop_hook_active: bool,
 }
 
 impl HookCall {

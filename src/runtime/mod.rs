@@ -2,9 +2,9 @@
 //!
 //! Pure: nothing here starts a process, looks at a pane or touches a file.
 
+mod abilities;
 pub mod hook;
 mod known;
-mod limits;
 mod reset;
 pub mod screen;
 mod shell;
@@ -13,8 +13,8 @@ mod template;
 mod toml;
 pub mod usage;
 
+pub use abilities::{asks, cannot};
 pub use known::Runtimes;
-pub use limits::{asks, cannot};
 pub use reset::reset;
 pub use shell::shell;
 pub use template::{Unfilled, Values, arguments, file, fill, text_with, uses_session};

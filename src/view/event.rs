@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::usage::usage_in_words;
 use super::{Refused, Time, nothing_yet};
 use crate::engine::{
-    Command, Decision, Effect, Event, JobEnd, JobOwner, JobResult, MessageNo, ProcessExit as Ended,
-    Sent, State, Timer,
+    Command, Decision, Effect, Event, JobEnd, JobOwner, JobResult, MessageNo, ProcessExit, Sent,
+    State, Timer,
 };
 use crate::format::report::many;
 use crate::journal::{Error, FoldedJournal, KINDS, Record, Store};
@@ -270,11 +270,13 @@ pub(super) fn in_words(record: &Record) -> String {
         }
         Event::PaneExited { pane, exit } => {
             let how = match exit {
-                Ended::Code { code, .. } => format!("exited with {code}"),
-                Ended::Lost { why } | Ended::CutOff { why } => format!("was lost: {why}"),
-                Ended::SessionGone { why } => format!("could not resume its session: {why}"),
-                Ended::NotStarted { why } => format!("did not start: {why}"),
-                Ended::Unstartable { why } => format!("cannot be started with this: {why}"),
+                ProcessExit::Code { code, .. } => format!("exited with {code}"),
+                ProcessExit::Lost { why } | ProcessExit::CutOff { why } => {
+                    format!("was lost: {why}")
+                }
+                ProcessExit::SessionGone { why } => format!("could not resume its session: {why}"),
+                ProcessExit::NotStarted { why } => format!("did not start: {why}"),
+                ProcessExit::Unstartable { why } => format!("cannot be started with this: {why}"),
             };
             format!("{} {how}, process {}", pane.worker, pane.attempt)
         }

@@ -28,7 +28,7 @@ mod usage;
 mod worker;
 mod worktree;
 
-pub(crate) use crate::engine::{MessageNo, Phase as WorkerState, Step};
+pub(crate) use crate::engine::{MessageNo, Phase, Step};
 pub(crate) use crate::journal::FoldedJournal;
 pub(crate) use ask::{AskKind, AskView, asks, word as shell_word};
 pub(crate) use dead_letter::{DeadLetter, DeadLetterView, dead_letters, find_dead_letter};

@@ -288,6 +288,24 @@ fn type_defined(line: &str) -> Option<&str> {
     (defines && is_name && name != "Error").then_some(name)
 }
 
+/// The names that imports give to types of other names. One letter is a table's own shorthand.
+fn types_renamed(text: &str) -> Vec<&str> {
+    let mut renamed = Vec::new();
+    let mut in_import = false;
+    for line in text.lines() {
+        let item = line.trim_start();
+        in_import |= item.starts_with("use ") || item.starts_with("pub") && item.contains(" use ");
+        if in_import {
+            let given = line.split(" as ").skip(1);
+            let names = given.filter_map(|rest| rest.split(|c: char| !c.is_alphanumeric()).next());
+            let is_type = |name: &&str| name.starts_with(|c: char| c.is_ascii_uppercase());
+            renamed.extend(names.filter(is_type).filter(|name| name.len() > 1));
+        }
+        in_import &= !line.contains(';');
+    }
+    renamed
+}
+
 #[test]
 fn a_type_name_exists_once() {
     let defined = [
@@ -301,11 +319,17 @@ fn a_type_name_exists_once() {
     for (line, name) in defined {
         assert_eq!(type_defined(line), name, "{line}");
     }
+    let imports = "use a::{B, C as Dee, e as f};\nuse g::H as I;\nlet j = k as Ell;\n";
+    assert_eq!(types_renamed(imports), ["Dee"]);
     let mut places = BTreeMap::<String, Vec<String>>::new();
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     for path in all_sources(&src) {
         let text = fs::read_to_string(&path).unwrap();
-        for name in text.lines().filter_map(type_defined) {
+        for name in text
+            .lines()
+            .filter_map(type_defined)
+            .chain(types_renamed(&text))
+        {
             let place = path.strip_prefix(&src).unwrap().display().to_string();
             places.entry(name.to_owned()).or_default().push(place);
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use tx::daemon::{Attempt, AttemptState};
+use tx::daemon::{AttemptFolder, AttemptState};
 use tx::engine::{MessageRecord, State, Step};
 use tx::journal::{Reader, Store};
 
@@ -282,7 +282,7 @@ impl Project {
     }
 
     /// Every attempt that has left a folder.
-    fn attempts(&self) -> Vec<Attempt> {
+    fn attempts(&self) -> Vec<AttemptFolder> {
         let inner = |folder: &PathBuf| {
             let entries = std::fs::read_dir(folder).into_iter().flatten();
             entries.filter_map(|entry| Some(entry.ok()?.path()))
@@ -291,7 +291,7 @@ impl Project {
         let meshes = inner(&run);
         let workers = meshes.flat_map(|mesh| inner(&mesh).collect::<Vec<_>>());
         let attempts = workers.flat_map(|worker| inner(&worker).collect::<Vec<_>>());
-        attempts.map(|folder| Attempt::at(&folder)).collect()
+        attempts.map(|folder| AttemptFolder::at(&folder)).collect()
     }
 
     /// Everything that the daemon logged.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use tx::daemon::{Attempt, AttemptState, LaunchSpec};
+use tx::daemon::{AttemptFolder, AttemptState, LaunchSpec};
 use tx::engine::AttemptId;
 use tx::model::Mode;
 use tx::tmux::{Client, Mark, Paste, PasteContent, Server, Window};
@@ -233,7 +233,7 @@ async fn take_turns(worker: u32, client: Client, folder: PathBuf) {
 }
 
 /// Wait until an attempt has ended, or make sure that it never begins.
-async fn over(attempt: &Attempt, just_opened: bool) {
+async fn over(attempt: &AttemptFolder, just_opened: bool) {
     let begins_by = std::time::Instant::now() + Duration::from_secs(20);
     loop {
         match attempt.state().unwrap() {
@@ -340,13 +340,13 @@ async fn open(
     client.open(window, None).await.map(drop)
 }
 
-fn turn_of(folder: &Path, worker: u32, number: u32) -> Attempt {
+fn turn_of(folder: &Path, worker: u32, number: u32) -> AttemptFolder {
     attempt_of(folder, &format!("w{worker}"), number)
 }
 
-fn attempt_of(folder: &Path, name: &str, attempt: u32) -> Attempt {
+fn attempt_of(folder: &Path, name: &str, attempt: u32) -> AttemptFolder {
     let worker = format!("mesh/{name}").parse().unwrap();
-    Attempt::of(&folder.join("run"), &AttemptId { worker, attempt })
+    AttemptFolder::of(&folder.join("run"), &AttemptId { worker, attempt })
 }
 
 /// The number of the last attempt.

@@ -263,7 +263,7 @@ impl<'a> Show<'a> {
         let word = format!("{word:<17}");
         let word = match (&hop.status, hop.kind) {
             (_, Kind::Lifecycle | Kind::Update) => dim(&word),
-            (Some(status), _) if status.as_str() == "complete" => paint(AnsiColor::Green, &word),
+            (Some(status), _) if status.is_complete() => paint(AnsiColor::Green, &word),
             (Some(_), _) => paint(AnsiColor::Yellow, &word),
             (None, Kind::Ask | Kind::AskHuman | Kind::AskResponse) => {
                 paint(AnsiColor::Magenta, &word)

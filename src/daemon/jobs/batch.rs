@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::checks::{file_has_changed, fill_variables, is_on_branch};
 use super::program::{GIT_JOB, OutputPart, ProgramLimits, run_program};
 use super::{Batch, JobInput, folders};
-use crate::daemon::attempt::Attempt;
+use crate::daemon::attempt::AttemptFolder;
 use crate::daemon::blocking::run_blocking;
 use crate::daemon::launch_spec::LaunchSpec;
 use crate::daemon::test_settings;
@@ -58,7 +58,7 @@ pub(super) async fn run(owner_folder: &Path, tx: &str, batch: Batch) -> Event {
             continue;
         }
         tracing::info!(?owner, job, index, "job");
-        let attempt = Attempt::at(&batch_folder.join(index.to_string()));
+        let attempt = AttemptFolder::at(&batch_folder.join(index.to_string()));
         results.push(runner.run(&attempt, what, input).await);
     }
     Event::JobsFinished {
@@ -77,7 +77,7 @@ struct JobRunner<'a> {
 }
 
 impl JobRunner<'_> {
-    async fn run(&self, attempt: &Attempt, job: Job, input: JobInput) -> JobResult {
+    async fn run(&self, attempt: &AttemptFolder, job: Job, input: JobInput) -> JobResult {
         let (stdin, results) = match input {
             JobInput::Stdin(text) => (text, Vec::new()),
             JobInput::Results(results) => (String::new(), results),

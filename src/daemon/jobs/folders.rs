@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::daemon::attempt::Attempt;
+use crate::daemon::attempt::AttemptFolder;
 use crate::engine::JobOwner;
 
 /// The folder of all jobs. A mesh cannot have this name.
@@ -30,13 +30,13 @@ pub(super) fn of_owner(run: &Path, owner: &JobOwner) -> PathBuf {
 }
 
 /// Every program of every job that has left a folder.
-pub(super) fn attempts(run: &Path) -> Vec<Attempt> {
+pub(super) fn attempts(run: &Path) -> Vec<AttemptFolder> {
     attempts_below(&run.join(JOBS))
 }
 
 /// Every program below a folder.
-pub(super) fn attempts_below(folder: &Path) -> Vec<Attempt> {
-    let attempt = Attempt::at(folder);
+pub(super) fn attempts_below(folder: &Path) -> Vec<AttemptFolder> {
+    let attempt = AttemptFolder::at(folder);
     if attempt.has_launch_spec() {
         return vec![attempt];
     }

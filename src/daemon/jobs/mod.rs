@@ -25,7 +25,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::Input;
-use super::attempt::{Attempt, AttemptState};
+use super::attempt::{AttemptFolder, AttemptState};
 use super::blocking::run_blocking;
 use super::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{Job, JobOwner};
@@ -160,8 +160,8 @@ pub(super) fn end_all_in(run: &Path) {
     let running = || {
         let all = folders::attempts(run).into_iter();
         let is_running =
-            |attempt: &Attempt| matches!(attempt.state(), Ok(AttemptState::Running(_)));
-        all.filter(is_running).collect::<Vec<Attempt>>()
+            |attempt: &AttemptFolder| matches!(attempt.state(), Ok(AttemptState::Running(_)));
+        all.filter(is_running).collect::<Vec<AttemptFolder>>()
     };
     let deadline = Instant::now() + KILL_TIMEOUT;
     loop {

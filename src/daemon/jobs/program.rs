@@ -11,7 +11,7 @@ use rustix::process::Pid;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
-use crate::daemon::attempt::{Attempt, AttemptState, Ended};
+use crate::daemon::attempt::{AttemptFolder, AttemptState, Ended};
 use crate::daemon::blocking::run_blocking;
 use crate::daemon::launch_spec::LaunchSpec;
 use crate::daemon::platform::gone;
@@ -46,7 +46,7 @@ pub(super) enum OutputPart {
 /// Run a program to its end, unless it has already ended or is still running. `tx` is the path of
 /// tx, which is also the wrapper.
 pub(super) async fn run_program(
-    attempt: &Attempt,
+    attempt: &AttemptFolder,
     tx: &str,
     spec: LaunchSpec,
     stdin: String,
@@ -102,7 +102,7 @@ enum EarlierRun {
     Ended,
 }
 
-fn earlier_run(attempt: &Attempt) -> io::Result<EarlierRun> {
+fn earlier_run(attempt: &AttemptFolder) -> io::Result<EarlierRun> {
     Ok(match attempt.state()? {
         AttemptState::Ended(ended) if !attempt.was_stopped(&ended)? => EarlierRun::Ended,
         AttemptState::Running(pid) => EarlierRun::Running(pid),
@@ -125,7 +125,7 @@ fn earlier_run(attempt: &Attempt) -> io::Result<EarlierRun> {
 
 /// End a program that an earlier life of the daemon, or a batch that is no longer wanted, has
 /// left running. Wait for a git job instead.
-pub(super) async fn end_earlier_run(attempt: &Attempt) -> io::Result<()> {
+pub(super) async fn end_earlier_run(attempt: &AttemptFolder) -> io::Result<()> {
     let earlier = attempt.clone();
     let (earlier, is_git) = run_blocking(move || {
         let run = earlier_run(&earlier)?;
@@ -146,7 +146,7 @@ pub(super) async fn end_earlier_run(attempt: &Attempt) -> io::Result<()> {
     Ok(())
 }
 
-async fn run_wrapper(attempt: &Attempt, tx: &str) -> io::Result<()> {
+async fn run_wrapper(attempt: &AttemptFolder, tx: &str) -> io::Result<()> {
     let mut child = Command::new(tx)
         .args(["turn", "job", "1", "--alone", "--folder"])
         .arg(attempt.folder())
@@ -158,7 +158,7 @@ async fn run_wrapper(attempt: &Attempt, tx: &str) -> io::Result<()> {
 }
 
 /// Kill every process of a program.
-async fn kill(attempt: &Attempt) {
+async fn kill(attempt: &AttemptFolder) {
     let deadline = Instant::now() + KILL_TIMEOUT;
     while Instant::now() < deadline {
         let killed = attempt.clone();
@@ -175,7 +175,7 @@ async fn kill(attempt: &Attempt) {
 }
 
 /// How a program ended, by its records.
-fn result(attempt: &Attempt, part: OutputPart) -> io::Result<JobResult> {
+fn result(attempt: &AttemptFolder, part: OutputPart) -> io::Result<JobResult> {
     let ended = match attempt.state()? {
         AttemptState::Ended(ended) => ended,
         AttemptState::NotBegun

@@ -19,6 +19,8 @@ pub(in crate::daemon) struct ProgramProfile {
     pub(in crate::daemon) interrupt: Vec<String>,
     /// What its hooks mean.
     pub(in crate::daemon) hooks: IndexMap<String, HookMeaning>,
+    /// The tools by which it asks the human a question.
+    pub(in crate::daemon) question_tools: Vec<String>,
     /// The program that passes texts to it.
     pub(in crate::daemon) send: Vec<Argument>,
     /// What the program prints when it cannot go on.
@@ -44,6 +46,7 @@ impl ProgramProfile {
             setup,
             interrupt: runtime.interrupt.clone(),
             hooks: runtime.hooks.clone(),
+            question_tools: runtime.question_tools.clone(),
             send: runtime.send.clone(),
             exit_patterns: ExitPatterns::of(runtime),
             usage: runtime.usage,

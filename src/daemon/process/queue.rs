@@ -65,7 +65,7 @@ impl Process {
         else {
             return;
         };
-        let (run, worker) = (self.world.run.clone(), self.pane.worker.clone());
+        let (run, worker) = (self.world.run.clone(), self.id.worker.clone());
         let session = start.session.clone();
         let queued = run_blocking(move || {
             let mut queued = Queued::read(&run, &worker, session.as_deref())?;
@@ -79,7 +79,7 @@ impl Process {
 
     /// The same for a process that was found alive.
     pub(super) fn find_queued(&mut self, session: Option<&str>) {
-        let queued = Queued::read(&self.world.run, &self.pane.worker, session);
+        let queued = Queued::read(&self.world.run, &self.id.worker, session);
         if self.expect(queued) {
             self.decide(Saw::Hook(pane::Hook::Queued));
         }
@@ -98,10 +98,10 @@ impl Process {
         let Some(session) = self.session.clone() else {
             return false;
         };
-        let (run, worker) = (&self.world.run, &self.pane.worker);
+        let (run, worker) = (&self.world.run, &self.id.worker);
         let known = Queued::read(run, worker, Some(&session));
         let is_there = known.is_some();
-        let file = self.attempt.folder().join(format!("turn-{turn}.md"));
+        let file = self.files.folder().join(format!("turn-{turn}.md"));
         let queued = match known {
             Some(mut queued) => {
                 queued.awaited_as(turn);
@@ -133,7 +133,7 @@ impl Process {
 
     fn forget_queued(&mut self) {
         if self.queued.take().is_some() {
-            Queued::forget(&self.world.run, &self.pane.worker);
+            Queued::forget(&self.world.run, &self.id.worker);
         }
     }
 }

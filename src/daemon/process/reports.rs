@@ -19,7 +19,7 @@ impl Process {
         if let (Mode::Pane, Some(transcript)) = (self.mode, &self.hooks.transcript) {
             usage.follow(transcript.into());
         }
-        let (usage, events) = usage.read(self.pane.clone(), ended).await;
+        let (usage, events) = usage.read(self.id.clone(), ended).await;
         self.usage = Some(usage);
         for event in events {
             let _ = self.world.inputs.send(Input::Event(event)).await;
@@ -35,7 +35,7 @@ impl Process {
             .filter(|said| !said.trim().is_empty())
         {
             let text: String = said.trim().chars().take(MAX_SAID).collect();
-            let pane = self.pane.clone();
+            let pane = self.id.clone();
             let event = Event::PaneSaid { pane, text };
             let _ = self.world.inputs.send(Input::Event(event)).await;
         }
@@ -47,14 +47,14 @@ impl Process {
         if let Some(session) = known.filter(|known| Some(known) != self.told_session.as_ref()) {
             self.told_session = Some(session.clone());
             self.session = Some(session.clone());
-            let pane = self.pane.clone();
+            let pane = self.id.clone();
             let event = Event::PaneSession { pane, session };
             let _ = self.world.inputs.send(Input::Event(event)).await;
         }
     }
 
     pub(super) async fn tell(&mut self, report: Report) {
-        let event = report.event(self.pane.clone(), self.session.clone());
+        let event = report.event(self.id.clone(), self.session.clone());
         // If the loop has ended, the next start finds out by itself.
         let _ = self.world.inputs.send(Input::Event(event)).await;
     }

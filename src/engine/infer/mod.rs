@@ -184,7 +184,7 @@ pub fn infer(context: &InferContext) -> Inferred {
 
 /// What an outcome is where it was routed to.
 pub fn kind_of_outcome(target: &Target, status: Option<&OutcomeWord>, rule: Rule) -> Kind {
-    let blocked = status.is_some_and(|status| status.as_str() == "blocked");
+    let blocked = status.is_some_and(OutcomeWord::is_blocked);
     match target {
         Target::Core if blocked || rule == Rule::Escalated => Kind::AskHuman,
         Target::Core | Target::Agent(_) => Kind::TaskComplete,

@@ -12,7 +12,7 @@ use super::{Machine, MachineId, VariableValue};
 use crate::engine::jobs::{Job, JobEnd, JobResult};
 use crate::engine::message_record::MessageNo;
 use crate::engine::open_messages::OpenMessages;
-use crate::engine::worker::{is_false, is_none};
+use crate::engine::skipped::{is_false, is_zero};
 use crate::model::{
     Address, ExitRun, MachineRules, StateGates, StateName, StateRules, VariableName,
 };
@@ -43,13 +43,13 @@ pub struct StateChange {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// The number of the jobs that run.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub job: u32,
     /// The jobs that run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<Job>,
     /// How often jobs could not tell.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub errors: u32,
     /// When the time of the jobs is over.
     #[serde(default)]

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::change::{Around, ChangePoint, StateChange};
 use super::outcome_facts::OutcomeFacts;
-use super::state_jobs::{first_line, said, script_job};
+use super::state_jobs::{said, script_job};
 use super::{HeldValue, VariableValue};
 use crate::engine::jobs::{Job, JobEnd, JobResult};
+use crate::engine::lines::headline_of;
 use crate::engine::open_messages::OpenMessages;
 use crate::model::{Assignment, Evaluated, Expression, PathSource, TextPart, VariableName};
 
@@ -133,7 +134,7 @@ impl StateChange {
             JobEnd::Code(code) => format!("exit {code}"),
             JobEnd::Failed { why } => why.clone(),
         };
-        let line = first_line(&result.output);
+        let line = headline_of(&result.output);
         self.notes.push(match line.is_empty() {
             true => format!("{what} {name}: {end}"),
             false => format!("{what} {name}: {end}: {line}"),

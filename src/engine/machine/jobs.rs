@@ -5,7 +5,7 @@ use super::state_jobs::{gate_job, gate_name};
 use super::{Machine, MachineId, MachinePhase};
 use crate::engine::effect::Effect;
 use crate::engine::event::Timer;
-use crate::engine::jobs::{Job, JobOwner, JobPlace, JobResult};
+use crate::engine::jobs::{Job, JobEnvironment, JobOwner, JobPlace, JobResult};
 use crate::engine::message_record::MessageNo;
 use crate::engine::state::State;
 use crate::model::{Address, StateGate};
@@ -14,10 +14,6 @@ use crate::model::{Address, StateGate};
 const ERRORS: u32 = 3;
 /// How long one job may take until nobody waits for it any more.
 const JOB: i64 = 60_000;
-
-/// What tx adds to the environment of jobs: texts, and files with the texts of messages.
-pub(in crate::engine) type AddedEnvironment =
-    (Vec<(String, String)>, Vec<(String, Vec<MessageNo>)>);
 
 impl State {
     /// Have the jobs of a change run. The machine is where it was until they are done.
@@ -51,7 +47,7 @@ impl State {
         let Some(around) = self.around(id, machine) else {
             return;
         };
-        let added = change.environment(&around);
+        let JobEnvironment { env, files } = change.environment(&around);
         let effect = Effect::RunJobs {
             owner: JobOwner::Machine(id.clone()),
             job: change.job,
@@ -64,8 +60,8 @@ impl State {
                     .or_else(|| self.feature_of(&id.mesh, id.begun)),
             },
             jobs: change.jobs.clone(),
-            env: added.env,
-            files: added.files,
+            env,
+            files,
             until_failure: false,
         };
         self.effect(effect);
@@ -176,20 +172,19 @@ impl State {
         &self,
         who: &Address,
         outcomes: &[MessageNo],
-    ) -> AddedEnvironment {
+    ) -> JobEnvironment {
         let mut gated = outcomes.iter();
         let gated = gated.find_map(|outcome| Some((*outcome, self.stage_gates(who, *outcome)?.0)));
         let Some((outcome, id)) = gated else {
-            return AddedEnvironment::default();
+            return JobEnvironment::default();
         };
         let Some(machine) = self.machines.get(&id) else {
-            return AddedEnvironment::default();
+            return JobEnvironment::default();
         };
         let Some(around) = self.around(&id, machine) else {
-            return AddedEnvironment::default();
+            return JobEnvironment::default();
         };
         let point = super::ChangePoint::ExitGates;
-        let added = StateChange::leaving(machine, vec![outcome], point).environment(&around);
-        (added.env, added.files)
+        StateChange::leaving(machine, vec![outcome], point).environment(&around)
     }
 }

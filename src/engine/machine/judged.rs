@@ -29,8 +29,8 @@ impl State {
     ) -> String {
         let judged = self.with_outcome(stage, envelope, said, |change, around| {
             let state = around.machine.state.as_ref().map_or("", StateName::as_str);
-            let word = envelope.status.as_ref().map(OutcomeWord::as_str);
-            if matches!(word, Some("error" | "blocked")) {
+            let status = envelope.status.as_ref();
+            if status.is_some_and(OutcomeWord::is_failure) {
                 change.failing = true;
                 if !change.passes_on_status(around) {
                     return format!("{state}: parked");

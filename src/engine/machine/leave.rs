@@ -37,8 +37,7 @@ impl State {
         outcome: MessageNo,
     ) -> Option<(MachineId, Vec<StateGate>)> {
         let facts = self.messages.facts(outcome)?;
-        let word = facts.status.as_ref().map(OutcomeWord::as_str);
-        if matches!(word, Some("error" | "blocked")) {
+        if facts.status.as_ref().is_some_and(OutcomeWord::is_failure) {
             return None;
         }
         let mut deliveries = facts.deliveries.iter().filter(|d| d.to.is_dispatch());
@@ -84,8 +83,7 @@ impl State {
             .messages
             .facts(number)
             .and_then(|facts| facts.status.clone());
-        let word = status.as_ref().map_or("complete", OutcomeWord::as_str);
-        let failing = matches!(word, "error" | "blocked");
+        let failing = status.as_ref().is_some_and(OutcomeWord::is_failure);
         let Some(machine) = self.machines.get(&stage.machine) else {
             return false;
         };

@@ -26,7 +26,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::message_record::MessageNo;
-use super::worker::{is_false, is_none};
+use super::skipped::{is_false, is_zero};
 use crate::model::{Address, Feature, Name, Priority, StateName, VariableName};
 
 pub use change::{ChangePoint, StateChange};
@@ -66,7 +66,7 @@ pub struct Machine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<StateName>,
     /// The states that it has entered so far.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub step: u32,
     /// How often it has entered each state.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -81,18 +81,18 @@ pub struct Machine {
     /// What it does.
     pub phase: MachinePhase,
     /// How often the gates of a next state have sent the outcome of this stage back.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub sent_back: u32,
     /// The steps that people granted beyond `max_steps`.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub granted: u32,
     /// The number of its last job.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub jobs: u32,
     /// When it began, in milliseconds since 1970.
     pub began: i64,
     /// The hops of the message that began it: those of all its work.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub hops: u32,
     /// The priority of that message, and of all its work.
     #[serde(default)]

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::HeldValue;
 use super::change::{Around, StateChange};
+use crate::engine::jobs::JobEnvironment;
 use crate::engine::message_record::{MessageNo, MessageRecord};
 use crate::model::{Envelope, Facts, StateName};
 
@@ -34,12 +35,6 @@ impl StateChange {
         }
         JobEnvironment { env, files }
     }
-}
-
-/// What tx adds to the environment of jobs.
-pub(super) struct JobEnvironment {
-    pub(super) env: Vec<(String, String)>,
-    pub(super) files: Vec<(String, Vec<MessageNo>)>,
 }
 
 /// What is known beside the variables, as [`Facts`] borrow it.

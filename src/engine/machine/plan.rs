@@ -37,13 +37,13 @@ impl State {
         row: KindRow,
     ) -> Result<(), String> {
         let status = envelope.status.as_ref();
-        let word = status.map_or("complete", OutcomeWord::as_str);
         let human = to.is_some_and(Address::is_core);
-        let escalates = word == "escalate" && self.is_escalated(&envelope.from);
+        let escalates = status.is_some_and(|word| word.as_str() == "escalate")
+            && self.is_escalated(&envelope.from);
         if escalates {
             return self.plan_target(plan, &Target::Core, status, row, Rule::Escalated);
         }
-        if word == "blocked" {
+        if status.is_some_and(OutcomeWord::is_blocked) {
             if human || !self.passes_stage(stage, envelope, &plan.rearmatter) {
                 return self.plan_target(plan, &Target::Core, status, row, Rule::BlockedToCore);
             }

@@ -1,6 +1,7 @@
 //! What people see of a machine.
 
 use super::{HeldValue, Machine, MachineId, MachinePhase};
+use crate::engine::lines::first_line;
 use crate::engine::message_record::{Delivery, MessageNo};
 use crate::engine::state::State;
 use crate::engine::work::WorkflowPlace;
@@ -136,7 +137,9 @@ impl State {
     /// What a machine waits for, in words.
     pub(in crate::engine) fn machine_waits_for(&self, id: &MachineId, machine: &Machine) -> String {
         match &machine.phase {
-            MachinePhase::Parked { why, .. } => format!("a person: {}", first_line(why)),
+            MachinePhase::Parked { why, .. } => {
+                format!("a person: {}", first_line(why).unwrap_or_default())
+            }
             MachinePhase::Moving(_) => "a job of its workflow".into(),
             MachinePhase::Waiting if machine.question.is_some() => "an answer of the human".into(),
             MachinePhase::Waiting => match machine.block.and_then(|it| self.fan_outs.get(it)) {
@@ -229,8 +232,4 @@ impl State {
             variables: values.collect(),
         })
     }
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }

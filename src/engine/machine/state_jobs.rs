@@ -74,16 +74,9 @@ pub(super) fn first_agent(kind: &StateKind) -> Option<&Name> {
 }
 
 pub(super) fn said(result: &JobResult) -> String {
-    let line = first_line(&result.output);
-    match (&result.end, line.is_empty()) {
-        (JobEnd::Code(code), true) => format!("exit {code}"),
-        (JobEnd::Code(_), false) => result.output.trim().to_owned(),
+    match (&result.end, result.output.trim()) {
+        (JobEnd::Code(code), "") => format!("exit {code}"),
+        (JobEnd::Code(_), output) => output.to_owned(),
         (JobEnd::Failed { why }, _) => why.clone(),
     }
-}
-
-pub(super) fn first_line(text: &str) -> String {
-    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines.next().unwrap_or_default();
-    line.chars().take(160).collect()
 }

@@ -44,10 +44,10 @@ pub(in crate::engine) fn block_for<'m>(
     to: &[Addressee],
     own_join: bool,
 ) -> Option<&'m Block> {
-    let word = outcome.status?.as_str();
+    let word = outcome.status?;
     mesh.blocks.iter().find(|block| {
         block.opens_for.iter().any(|opener| match opener {
-            Opener::Complete(agent) => agent == outcome.sender && word == "complete" && !own_join,
+            Opener::Complete(agent) => agent == outcome.sender && word.is_complete() && !own_join,
             Opener::RowOfAll => row_opens(mesh, outcome, to, block),
             // The row itself, and the machine, see to these.
             Opener::AnyWord(_) | Opener::State(_) => false,
@@ -71,7 +71,7 @@ fn row_opens(mesh: &Mesh, outcome: &Outcome, to: &[Addressee], block: &Block) ->
     let lists_all = agents
         .iter()
         .all(|agent| listed.contains_key(agent) || is_sender(agent));
-    let human = word.as_str() == "blocked" && to.contains(&Addressee::Core);
+    let human = word.is_blocked() && to.contains(&Addressee::Core);
     let named: Vec<Target> = to
         .iter()
         .chain(&outcome.route_to)

@@ -194,7 +194,7 @@ impl Table<'_> {
         let Some(status) = outcome.status else {
             return self.without_status(outcome);
         };
-        if status.as_str() == "blocked" && outcome.to == Addressee::Core {
+        if status.is_blocked() && outcome.to == Addressee::Core {
             return to(Target::Core, Rule::BlockedToCore);
         }
         let listed = self.listed(status);
@@ -225,7 +225,7 @@ impl Table<'_> {
         match self.row {
             Some(Row::Always(target)) => to(target.clone(), Rule::Always),
             // What failed is no work that others could go on with.
-            Some(Row::FanOut { .. }) if is_failure(status) => {
+            Some(Row::FanOut { .. }) if status.is_failure() => {
                 to(Target::Core, Rule::FailureUnlisted)
             }
             Some(Row::FanOut { members, join }) => Route::FanOut {
@@ -235,11 +235,11 @@ impl Table<'_> {
             Some(Row::ByStatus { words, default }) => match (words.get(status), default) {
                 (Some(targets), _) => self.one_of(status, targets),
                 (None, Some(target)) => to(target.clone(), Rule::Default),
-                (None, None) if is_failure(status) => to(Target::Core, Rule::FailureUnlisted),
+                (None, None) if status.is_failure() => to(Target::Core, Rule::FailureUnlisted),
                 (None, None) => self.unlisted_word(status),
             },
             None if self.dispatcher => to(Target::Core, Rule::NoRow),
-            None if is_failure(status) => to(Target::Core, Rule::FailureUnlisted),
+            None if status.is_failure() => to(Target::Core, Rule::FailureUnlisted),
             None => self.unlisted_word(status),
         }
     }
@@ -255,7 +255,7 @@ impl Table<'_> {
     }
 
     fn unlisted_word(&self, status: &OutcomeWord) -> Route {
-        if status.as_str() == "complete" && !self.dispatcher {
+        if status.is_complete() && !self.dispatcher {
             return to(Target::Core, Rule::CompleteUnlisted);
         }
         Route::Refused(Unroutable::UnknownWord {
@@ -353,8 +353,4 @@ impl Addressee {
 
 fn to(target: Target, rule: Rule) -> Route {
     Route::To { target, rule }
-}
-
-fn is_failure(status: &OutcomeWord) -> bool {
-    matches!(status.as_str(), "error" | "blocked")
 }

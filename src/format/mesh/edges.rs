@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use crate::model::{
-    Block, Join, Mesh, Name, Opener, Routing, RoutingMode, Row, StateKind, StateRules, Target,
+    Block, Join, Mesh, Name, Opener, OutcomeWord, Routing, RoutingMode, Row, StateKind, StateRules,
+    Target,
 };
 
 /// One way that an outcome can take.
@@ -74,7 +75,7 @@ pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
                 if let Some(target) = default {
                     edges.add(from, Label::Default, target, "");
                 }
-                let complete = words.keys().any(|word| word.as_str() == "complete");
+                let complete = words.keys().any(OutcomeWord::is_complete);
                 let opens = opened(mesh, from, Some("complete")).is_some();
                 if *mode == RoutingMode::Agent && !complete && default.is_none() && !opens {
                     edges.add(from, Label::Unlisted, &Target::Core, "");

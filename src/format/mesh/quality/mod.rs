@@ -157,7 +157,7 @@ struct GateReader<'d, 't, 'm> {
 
 impl GateReader<'_, '_, '_> {
     fn add(&mut self, name: &str, agent: Option<&Name>, check: Option<Check>) {
-        let complete: OutcomeWord = "complete".parse().expect("a word is a status");
+        let complete = OutcomeWord::complete();
         let Some(check) = check else { return };
         let name = self.unique_name(name, agent);
         self.gates.push(Gate {

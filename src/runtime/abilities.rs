@@ -2,7 +2,7 @@
 //! runtime show` all use this.
 
 use super::template::uses_session;
-use crate::model::{Argument, HookMeaning, Mode, Piece, Runtime, UsageFormat, pieces};
+use crate::model::{HookMeaning, Mode, Runtime, UsageFormat};
 
 /// Whether an agent of this runtime asks the human for permissions through `tx asks`.
 pub fn asks(runtime: &Runtime, mode: Mode) -> bool {
@@ -23,7 +23,7 @@ pub fn cannot(runtime: &Runtime, mode: Mode) -> Option<Vec<&'static str>> {
     if run.is_empty() {
         return None;
     }
-    let has = |wanted: &[&str]| has_place_for(runtime, run, wanted);
+    let has = |wanted: &[&str]| runtime.has_place_in(run, wanted);
     let is_woken = {
         let mut files = runtime.files.values().map(ToString::to_string);
         !runtime.send.is_empty() || files.any(|file| file.contains("--wake"))
@@ -54,22 +54,6 @@ pub fn cannot(runtime: &Runtime, mode: Mode) -> Option<Vec<&'static str>> {
     ];
     let missing = missing.into_iter().filter(|(is, _)| *is);
     Some(missing.map(|(_, what)| what).collect())
-}
-
-/// Whether one of these placeholders is in its arguments, files or variables.
-fn has_place_for(runtime: &Runtime, run: &[Argument], wanted: &[&str]) -> bool {
-    let is_one = |text: &str| {
-        let is = |piece: &Piece| match piece {
-            Piece::Slot { name, .. } => wanted.contains(name),
-            Piece::Text(_) => false,
-        };
-        pieces(text).iter().any(is)
-    };
-    let mut arguments = run.iter().flat_map(Argument::texts);
-    let mut files = runtime.files.values().map(ToString::to_string);
-    arguments.any(is_one)
-        || files.any(|file| is_one(&file))
-        || runtime.env.values().any(|value| is_one(value))
 }
 
 #[cfg(test)]

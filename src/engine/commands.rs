@@ -1,0 +1,372 @@
+//! What a person has decided: to stop or restart a worker, to retry or drop a dead letter, to
+//! answer a request. And that they have read a message.
+
+use std::collections::BTreeSet;
+
+use super::accept::HOPS;
+use super::effect::Effect;
+use super::event::{AttemptId, Command, Decision};
+use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
+use super::state::{OpenMessage, State};
+use super::transitions::{Signal, Transition};
+use super::work::{Forwarding, Member, Owes, Routed, WorkflowPlace};
+use super::worker::{Phase, WaitingOn, WorkerState};
+use crate::model::{Address, Envelope, Kind, Rearmatter};
+
+impl State {
+    pub(super) fn command(&mut self, command: Command) {
+        match command {
+            Command::Stop { worker } => self.stop(&worker),
+            Command::Restart { worker } => self.restart(&worker),
+            Command::Retry {
+                facts,
+                envelope,
+                known,
+                member,
+            } => self.retry(*facts, envelope, &known, member),
+            Command::Drop { facts, member } => self.drop_letter(*facts, member),
+            Command::Decide {
+                pane,
+                request,
+                decision,
+            } => self.decide_request(pane, request, decision),
+            Command::Read { facts } => facts
+                .into_iter()
+                .for_each(|facts| self.read_by_human(facts)),
+        }
+    }
+
+    /// The human has decided. It counts for the request that is shown, and for no other: it may
+    /// have been answered in the pane meanwhile.
+    fn decide_request(&mut self, pane: AttemptId, request: u32, decision: Decision) {
+        let Some(worker) = self.workers.get(&pane.worker) else {
+            return;
+        };
+        let asks = worker.status.dialog().and_then(|dialog| dialog.request) == Some(request);
+        if worker.live && worker.attempt == pane.attempt && asks {
+            self.touch_agent(&pane.worker);
+            self.effect(Effect::Decide {
+                pane,
+                request,
+                decision,
+            });
+        }
+    }
+
+    /// Stop a worker, or all of an agent.
+    fn stop(&mut self, who: &Address) {
+        if who.slot.is_none() && self.slots(who).is_some() {
+            self.worker_mut(who).stopped = true;
+            for worker in self.all_workers(who) {
+                self.stop_one(&worker);
+            }
+            return;
+        }
+        self.stop_one(who);
+    }
+
+    /// The workers that an agent has, and those that it had and that still have something to do:
+    /// a reload may have given it numbered ones, or fewer.
+    fn all_workers(&self, agent: &Address) -> BTreeSet<Address> {
+        let known = self.workers.of_agent(agent).map(|(who, _)| who.clone());
+        known.chain(self.current_workers(agent)).collect()
+    }
+
+    fn stop_one(&mut self, who: &Address) {
+        if self.agent(who).is_none() && !self.workers.contains(who) {
+            return;
+        }
+        self.happens(who, Signal::StoppedByPerson, |state, _| {
+            state.worker_mut(who).stopped = true;
+            state.end_process(who, "a person stopped it");
+            // What waits to be tried again waits for a person now.
+            if state.worker_mut(who).status.is() == Phase::Backoff {
+                let status = state.take_status(who);
+                state.set(who, status);
+            }
+        });
+    }
+
+    /// Let a worker go on, or all of an agent.
+    fn restart(&mut self, who: &Address) {
+        if who.slot.is_none() && self.slots(who).is_some() {
+            for worker in self.all_workers(who) {
+                self.restart_one(&worker);
+            }
+            return;
+        }
+        self.restart_one(who);
+    }
+
+    fn restart_one(&mut self, who: &Address) {
+        if !self.workers.contains(who) {
+            return;
+        }
+        self.happens(who, Signal::RestartedByPerson, |state, _| {
+            state.worker_mut(who).stopped = false;
+            state.end_process(who, "a person restarted it");
+            match state.take_status(who) {
+                WorkerState::Backoff {
+                    work: Some(work), ..
+                } => state.try_again(who, work, "a person restarted it"),
+                WorkerState::Backoff { work: None, .. } | WorkerState::Idle => {
+                    state.set(who, WorkerState::Idle);
+                }
+                status @ (WorkerState::Starting { .. }
+                | WorkerState::Working { .. }
+                | WorkerState::Awaiting { .. }
+                | WorkerState::AwaitingHuman { .. }
+                | WorkerState::Limited { .. }
+                | WorkerState::Checking { .. }
+                | WorkerState::Stopping { .. }) => state.worker_mut(who).status = status,
+            }
+        });
+    }
+
+    /// End a process that is in nobody's way; its work is kept.
+    pub(super) fn end_process(&mut self, who: &Address, why: &str) {
+        let worker = self.worker_mut(who);
+        if !worker.live || matches!(worker.status, WorkerState::Stopping { .. }) {
+            return;
+        }
+        let pane = worker.pane(who);
+        self.effect(Effect::Kill { pane });
+        // What waits for others, or is being checked, needs no process for that.
+        match self.take_status(who) {
+            status @ (WorkerState::Awaiting { .. }
+            | WorkerState::Checking { .. }
+            | WorkerState::AwaitingHuman {
+                why: WaitingOn::Asks { .. },
+            }) => {
+                let worker = self.worker_mut(who);
+                (worker.status, worker.dying) = (status, true);
+            }
+            status @ (WorkerState::Idle
+            | WorkerState::Starting { .. }
+            | WorkerState::Working { .. }
+            | WorkerState::AwaitingHuman { .. }
+            | WorkerState::Limited { .. }
+            | WorkerState::Backoff { .. }
+            | WorkerState::Stopping { .. }) => {
+                let work = status.into_work();
+                let why = why.to_owned();
+                let failed = false;
+                self.set(who, WorkerState::Stopping { work, why, failed });
+            }
+        }
+    }
+
+    /// A dead letter gets another chance, whatever the budgets say.
+    fn retry(
+        &mut self,
+        facts: MessageRecord,
+        envelope: Box<Envelope>,
+        known: &[MessageRecord],
+        member: Option<u32>,
+    ) {
+        let number = facts.number;
+        let facts = match self.messages.get(number) {
+            Some(held) => held.facts.clone(),
+            None => facts,
+        };
+        let parked: Vec<Delivery> = facts
+            .deliveries
+            .iter()
+            .filter(|delivery| delivery.step() == Step::Parked && is_of(delivery, member))
+            .cloned()
+            .collect();
+        // What is parked at a machine is given again as a whole.
+        let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) =
+            parked.into_iter().partition(Delivery::is_of_machine);
+        for delivery in &at_machine {
+            self.retry_at_machine(number, delivery);
+        }
+        if parked.is_empty() {
+            return;
+        }
+        self.forget_parked(number);
+        let (from, way) = (facts.from.clone(), facts.way.clone());
+        if !self.messages.contains(number) {
+            self.hold_again(facts, envelope, known);
+        }
+        for delivery in &parked {
+            let why = "a person gave it another chance";
+            self.record_step(number, delivery.key(), Step::Accepted, Some(why.into()));
+        }
+        if let Some(way) = way {
+            // It may have asked the human besides, or answered; nobody waits any more.
+            for Delivery { to, kind, .. } in &parked {
+                match kind {
+                    Kind::AskHuman => self.reach_core(number, *kind),
+                    Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
+                        self.inform(number, to, *kind);
+                    }
+                    Kind::Task | Kind::TaskComplete | Kind::Ask => self.no_longer_alone(to),
+                }
+            }
+            return self.release_late(&from, Routed { number, way });
+        }
+        for delivery in parked {
+            let Delivery {
+                to,
+                kind,
+                place,
+                ladder,
+                ..
+            } = delivery;
+            match kind {
+                Kind::Task | Kind::TaskComplete | Kind::Ask | Kind::AskHuman => {
+                    self.no_longer_alone(&to);
+                }
+                Kind::AskResponse | Kind::Update | Kind::Lifecycle => {}
+            }
+            match kind {
+                Kind::TaskComplete if to.is_core() => self.complete_at_core(number, &from),
+                _ if to.is_core() => self.reach_core(number, kind),
+                Kind::Ask => {
+                    self.enqueue(&to, number, Owes::Answer(number), None);
+                    self.grant_turn(&to, number);
+                }
+                Kind::Task | Kind::TaskComplete | Kind::AskHuman => {
+                    let member = place.as_ref().and_then(WorkflowPlace::member);
+                    if let Some(member) = member {
+                        self.reopen(member, &to, ladder.last());
+                        if Address::from(member.join.clone()).is_dispatch()
+                            && let Some(place) = &place
+                        {
+                            self.retry_member_item(place, &to);
+                            continue;
+                        }
+                    }
+                    self.enqueue(&to, number, Owes::Outcome, place);
+                    self.grant_turn(&to, number);
+                }
+                Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
+                    self.keep_update(&to, number);
+                }
+            }
+        }
+    }
+
+    /// An agent that is left alone after failures is tried at once, for a person who has
+    /// seen to it. Its failures stay counted: another one, and it is left alone again.
+    pub(super) fn no_longer_alone(&mut self, who: &Address) {
+        self.happens(who, Signal::Retried, |state, by| {
+            let worker = state.worker_mut(who);
+            let alone = worker.status.work().is_none() && !worker.stopped;
+            if by == Transition::NotAlone && alone {
+                state.set(who, WorkerState::Idle);
+            }
+        });
+    }
+
+    /// A message that had left is held again: one more, as far as hops go.
+    fn hold_again(
+        &mut self,
+        mut facts: MessageRecord,
+        envelope: Box<Envelope>,
+        known: &[MessageRecord],
+    ) {
+        facts.hops = facts.hops.min(HOPS);
+        if let Some(run) = facts.run {
+            let to = facts.deliveries.first().map(|d| d.to.mesh.clone());
+            let own = [facts.clone()];
+            let known = if run == facts.number { &own } else { known };
+            self.open_run(run, to.as_ref(), known);
+        }
+        self.hold(OpenMessage {
+            facts,
+            envelope: Some(envelope),
+            rearmatter: Rearmatter::default(),
+            parts: Vec::new(),
+            repair: false,
+        });
+    }
+
+    pub(super) fn forget_parked(&mut self, number: MessageNo) {
+        for worker in self.workers.values_mut() {
+            if let Some(last) = worker.last.as_mut().filter(|last| last.number == number) {
+                last.parked = false;
+            }
+        }
+        self.forget_late(number);
+    }
+
+    /// A dead letter is given up.
+    fn drop_letter(&mut self, mut facts: MessageRecord, member: Option<u32>) {
+        let number = facts.number;
+        self.forget_parked(number);
+        let why = "a person dropped it";
+        let held = self.messages.facts(number);
+        let parked = held.unwrap_or(&facts).deliveries.iter();
+        let parked = parked.filter(|d| d.step() == Step::Parked && is_of(d, member));
+        let parked: Vec<Delivery> = parked.cloned().collect();
+        // What is parked at a machine ends that.
+        let is_at_machine =
+            |delivery: &Delivery| held.is_some() && self.is_at_machine(number, delivery);
+        let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) =
+            parked.into_iter().partition(is_at_machine);
+        let result_of = match held.unwrap_or(&facts).way.clone() {
+            Some(Forwarding::Join(member)) => Some((member, facts.from.clone())),
+            Some(
+                Forwarding::On
+                | Forwarding::FanOut { .. }
+                | Forwarding::Verdict
+                | Forwarding::Machine(_),
+            )
+            | None => None,
+        };
+        let members = parked.iter();
+        let members = members.filter_map(|d| Some((d.member()?.clone(), d.to.clone())));
+        let members: Vec<(Member, Address)> = members.chain(result_of).collect();
+        if held.is_some() {
+            for delivery in parked {
+                self.record_step(number, delivery.key(), Step::Refused, Some(why.into()));
+            }
+            for (member, who) in members {
+                self.drop_member(&member, &who);
+            }
+            for delivery in &at_machine {
+                self.drop_at_machine(number, delivery);
+            }
+            return self.leave_if_over(number);
+        }
+        for (member, who) in members {
+            self.drop_member(&member, &who);
+        }
+        let (at, record) = (self.at, self.seq);
+        for delivery in &mut facts.deliveries {
+            if parked.iter().any(|dropped| delivery.is(dropped.key())) {
+                delivery.ladder.push(DeliveryStep {
+                    step: Step::Refused,
+                    at,
+                    record,
+                    why: Some(why.into()),
+                });
+            }
+        }
+        self.archive(facts);
+    }
+
+    /// The human has read a message: of what is held that is noted here, of what has left
+    /// where it is remembered. The first time counts.
+    fn read_by_human(&mut self, mut facts: MessageRecord) {
+        let at = self.at;
+        self.touch_message(facts.number);
+        let held = self.messages.get_mut(facts.number);
+        let is_held = held.is_some();
+        let known = held.map_or(&mut facts, |held| &mut held.facts);
+        if known.reached_core().is_none() || known.read.is_some() {
+            return;
+        }
+        known.read = Some(at);
+        if !is_held {
+            self.archive(facts);
+        }
+    }
+}
+
+/// Is it the work of this member, or is any meant?
+fn is_of(delivery: &Delivery, member: Option<u32>) -> bool {
+    member.is_none() || delivery.member().map(|member| member.index) == member
+}

@@ -1,0 +1,11 @@
+//! When a field of a record is not written. Old records stay as they were.
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+pub(super) fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+pub(super) fn is_false(is: &bool) -> bool {
+    !is
+}
