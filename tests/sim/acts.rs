@@ -66,6 +66,9 @@ impl World {
                     true => to(&Address::core()),
                     false => to(&somebody),
                 };
+                if self.rng.percent(70) {
+                    it.feature = Some(self.feature());
+                }
             }
             Act::Answer | Act::AnswerPlain | Act::AnswerTwice => {
                 let asks = self.memory(pane).asks();

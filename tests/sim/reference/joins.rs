@@ -125,7 +125,8 @@ impl Model {
                 && set.members.contains(to)
         });
         match set {
-            Some((_, set)) if !set.unsure => {
+            // Work for a member that is the join too may be either's.
+            Some((_, set)) if !set.unsure && set.join != *to => {
                 set.reopened.insert((number, to.clone()));
             }
             Some(_) => {
