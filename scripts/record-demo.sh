@@ -32,7 +32,7 @@ awk -F '\t' '
             if (text[i] ~ /ask-human|ask-response/) colour = "#d3869b"
             else if (text[i] ~ / complete  /) colour = "#b8bb26"
             else if (text[i] ~ /changes-requested|failed/) colour = "#fb4934"
-            else if (text[i] ~ /^(dev-review|council):/) colour = "#fabd2f"
+            else if (text[i] ~ /^(dev-review|council|plan-build-check|ensemble-review|split-work):/) colour = "#fabd2f"
             printf "<text x=\"14\" y=\"%d\" fill=\"%s\" xml:space=\"preserve\">%s", i * 17 + 26, colour, esc(text[i])
             # Hidden until its moment, in a loop; without animation all of it is there.
             printf "<animate attributeName=\"opacity\" dur=\"%.2fs\" repeatCount=\"indefinite\" calcMode=\"discrete\" keyTimes=\"0;%.4f\" values=\"0;1\"/></text>\n", end, at[i] / end
