@@ -1,5 +1,6 @@
 //! One process of a worker: what is seen of it goes to its [`Pane`], and what the pane decides is
-//! carried out. Nothing is decided here.
+//! carried out. Nothing is decided here. The file is long because each act and each command of a
+//! pane has its few lines here, in one place.
 //!
 //! [`Pane`]: crate::pane::Pane
 

@@ -3,7 +3,8 @@
 //!
 //! While a message is unfinished its facts live in the state. When its last delivery
 //! ends they leave as an effect, and the journal keeps them: what a later message
-//! says of it is looked up there.
+//! says of it is looked up there. The file is long because these types are persisted together, and
+//! their versions are read side by side.
 
 use std::borrow::Cow;
 

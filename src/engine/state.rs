@@ -2,7 +2,8 @@
 //!
 //! [`State::step`] is the only way to change it. Its parts own their data; rules that span
 //! several parts are spread over this room by subject. This file has what they share: how a
-//! message is held, how far it has got, and how it leaves.
+//! message is held, how far it has got, and how it leaves. It is long because the dispatch of every
+//! event stands here too, so that no event is forgotten.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
