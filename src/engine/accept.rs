@@ -4,6 +4,8 @@
 //! It is accepted whole or refused whole. What is refused is kept as refused, and its
 //! author is told why.
 
+use std::borrow::Cow;
+
 use super::event::Arrived;
 use super::identity::{Ancestry, Named};
 use super::message_record::{Delivery, MessageNo, MessageRecord, Source, Step};
@@ -35,6 +37,7 @@ impl State {
         let Some(arrived) = self.with_writer(arrived) else {
             return;
         };
+        let bound = self.output.bound.take();
         let Arrived {
             path,
             hash,
@@ -88,6 +91,12 @@ impl State {
                 "you have sent `{}` before, in other work: this one is known as `{id}`",
                 envelope.id
             ));
+        }
+        if let Some(bound) = bound {
+            let first_steps = plan.deliveries.iter_mut();
+            for step in first_steps.filter_map(|delivery| delivery.ladder.first_mut()) {
+                step.why = Some(Cow::Borrowed(bound));
+            }
         }
         if let Some(number) = amended {
             self.retract(number);

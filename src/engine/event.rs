@@ -442,6 +442,9 @@ pub enum Command {
         facts: Box<MessageRecord>,
         /// What its frontmatter says.
         envelope: Box<Envelope>,
+        /// What its author says of it, below the text.
+        #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
+        rearmatter: Rearmatter,
         /// The first message of its run, if that is finished.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         known: Vec<MessageRecord>,

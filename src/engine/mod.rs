@@ -36,6 +36,7 @@ mod message_record;
 mod notes;
 mod open_messages;
 mod outcomes;
+mod parked_items;
 mod plan;
 mod plan_outcome;
 mod preview;

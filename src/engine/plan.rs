@@ -82,8 +82,8 @@ impl State {
             ..Plan::default()
         };
         let mut recipients = Vec::new();
-        let stage = self.stage_of(envelope, known);
-        for to in self.recipients(envelope, stage.is_some())? {
+        let decided = self.stage_of(envelope, known).is_some() || self.opens_block(envelope, known);
+        for to in self.recipients(envelope, decided)? {
             let reply = self.reply(envelope, to.as_ref(), known, &mut plan.answers);
             recipients.push((to, reply));
         }
@@ -289,14 +289,14 @@ impl State {
     fn recipients(
         &self,
         envelope: &Envelope,
-        in_stage: bool,
+        decided: bool,
     ) -> Result<Vec<Option<Address>>, String> {
         let from = &envelope.from;
-        // Where the outcome of a stage goes is the machine's business; only the human is named.
+        // The machine or the block decides where an outcome goes; only the human can be named.
         let is_outcome = envelope.status.is_some()
             && envelope.kind.is_none_or(|kind| kind == Kind::TaskComplete)
             && !self.answers_something(envelope);
-        if in_stage && is_outcome {
+        if decided && is_outcome {
             let core = Recipient::Full(Address::core());
             let blocked = envelope
                 .status

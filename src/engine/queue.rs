@@ -113,6 +113,7 @@ impl State {
             let found = report(&asked.gate, GateVerdict::Error, format!("{to}: {why}"));
             return self.evaluated(&asked.author, asked.job, &found);
         }
+        self.parked_items.add(to, item);
         for number in &item.messages {
             let key = (to, item.place.as_ref());
             self.end(*number, key, Step::Parked, Some(why.to_owned().into()));

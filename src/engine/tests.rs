@@ -52,4 +52,5 @@ mod spellings;
 mod turns;
 mod unstartable;
 mod usage;
+mod whole_items;
 mod writers;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::ladder::ARCHIVED;
 use super::{Listed, MessageView, Page, Refused, Time, nothing_yet};
-use crate::engine::{MessageRecord, Step};
+use crate::engine::{Member, MessageRecord, Step};
 use crate::journal::{Error, FoldedJournal, History};
 use crate::model::{Address, MsgId};
 
@@ -42,22 +42,26 @@ pub(crate) struct DeadLetterView {
 pub(crate) fn dead_letters(history: History, page: Page) -> Result<Listed<DeadLetter>, Error> {
     let Listed { items, next } = page.of(history.dead_letters()?, |facts| facts.number);
     Ok(Listed {
-        items: one_each(&items),
+        items: one_each(history, &items),
         next,
     })
 }
 
-/// One dead letter for each item of work. Messages that a machine gives or takes together are one.
-fn one_each(letters: &[MessageRecord]) -> Vec<DeadLetter> {
+/// One dead letter for each item of work: messages that are given or taken together are one.
+fn one_each(history: History, letters: &[MessageRecord]) -> Vec<DeadLetter> {
     let mut known = BTreeSet::new();
     let mut all = Vec::new();
     for facts in letters {
         let parked = facts.deliveries.iter();
         let parked = parked.filter(|delivery| delivery.step() == Step::Parked);
         for (delivery, letter) in parked.zip(DeadLetter::of(facts)) {
-            let first = match delivery.stage() {
-                Some(stage) => known.insert((delivery.to.clone(), stage.clone())),
-                None => true,
+            let (to, member) = (delivery.to.clone(), delivery.member().map(Member::id));
+            let first = match (member, delivery.stage()) {
+                (None, None) => {
+                    let first = history.state.first_parked_with(facts.number, &to);
+                    first.is_none_or(|first| first == facts.number)
+                }
+                (member, stage) => known.insert((to, member, stage.cloned())),
             };
             if first {
                 all.push(letter);

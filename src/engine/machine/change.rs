@@ -14,7 +14,7 @@ use crate::engine::message_record::MessageNo;
 use crate::engine::open_messages::OpenMessages;
 use crate::engine::skipped::{is_false, is_zero};
 use crate::model::{
-    Address, ExitRun, MachineRules, StateGates, StateName, StateRules, VariableName,
+    Address, ExitRun, MachineRules, StateGates, StateKind, StateName, StateRules, VariableName,
 };
 
 /// A change of state that is under way.
@@ -362,7 +362,10 @@ impl StateChange {
     fn refused_entry(&self, around: &Around, findings: String) -> Next {
         let target = self.target.as_ref().map_or("", StateName::as_str);
         let why = format!("the gates of `{target}` failed: {findings}");
-        match self.author.is_some() && around.machine.sent_back < around.iterations {
+        // A reload may have made something else of the state.
+        let is_stage = |left: &StateRules| matches!(left.kind, StateKind::Work(_));
+        let is_stage = self.author.is_some() && self.exit(around).is_ok_and(is_stage);
+        match is_stage && around.machine.sent_back < around.iterations {
             true => Next::SendBack(why),
             false => self.park(why),
         }

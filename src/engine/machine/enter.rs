@@ -123,14 +123,16 @@ impl State {
         Some((machine, change))
     }
 
-    /// Parts were expected of a stage before an ensemble.
+    /// Parts are expected of a stage with `subtask` before an ensemble.
     fn warn_of_missing_parts(&mut self, id: &MachineId, machine: &Machine, change: &StateChange) {
         let (Some(author), [outcome]) = (&change.author, change.messages.as_slice()) else {
             return;
         };
-        let rules = self.around(id, machine);
-        let rules = rules.and_then(|around| around.rules.states.get(machine.state.as_ref()?));
-        let expected = rules.is_some_and(|rules| rules.subtask);
+        let expected = self.around(id, machine).is_some_and(|around| {
+            let left = change.exit(&around).is_ok_and(|left| left.subtask);
+            let next = change.entry(&around).map(|next| &next.kind);
+            left && matches!(next, Some(StateKind::Ensemble { .. }))
+        });
         let parts = self
             .messages
             .get(*outcome)
@@ -362,12 +364,10 @@ impl State {
         machine: Machine,
         results: Vec<MessageNo>,
     ) {
-        let facts = |number: &MessageNo| self.messages.facts(*number);
-        let failed = results.len() == 1
-            && results
-                .first()
-                .and_then(facts)
-                .is_some_and(MessageRecord::is_error);
+        // Where one has succeeded, the others count as the block says.
+        let facts = || results.iter().filter_map(|it| self.messages.facts(*it));
+        let succeeded = |facts: &MessageRecord| facts.status.is_some() && !facts.is_error();
+        let failed = facts().any(MessageRecord::is_error) && !facts().any(succeeded);
         let run = machine.run.filter(|run| *run == id.begun);
         let mut messages = results.clone();
         messages.retain(|number| !machine.entered.contains(number));

@@ -79,8 +79,12 @@ impl StateChange {
         else {
             return Ok(None);
         };
-        let Members::Copies { count, .. } = &block.members else {
-            return Ok(None);
+        let count = match &block.members {
+            Members::Copies { count, .. } => count,
+            Members::Each(agents) | Members::PerPart(agents) if agents.is_empty() => {
+                return Err("its ensemble has no members".into());
+            }
+            Members::Each(_) | Members::PerPart(_) => return Ok(None),
         };
         let (text, of) = match count {
             Count::Number(number) => return Ok(Some(*number)),

@@ -9,7 +9,7 @@ use super::{Machine, MachineId, MachinePhase, MachineStep};
 use crate::engine::message_record::{Delivery, MessageNo, MessageRecord, Step};
 use crate::engine::notes::Note;
 use crate::engine::state::State;
-use crate::engine::work::{Item, Owes, Work, WorkflowPlace};
+use crate::engine::work::{Forwarding, Item, Owes, Work, WorkflowPlace};
 use crate::model::{Address, Kind, Name, StateKind, StateName};
 
 /// Why what is retried is refused.
@@ -168,7 +168,10 @@ impl State {
     }
 
     /// The parked deliveries of one item.
-    fn parked_with(&self, place: &WorkflowPlace) -> Vec<(MessageNo, Delivery)> {
+    pub(in crate::engine) fn parked_with(
+        &self,
+        place: &WorkflowPlace,
+    ) -> Vec<(MessageNo, Delivery)> {
         let parked = self.messages.iter().flat_map(|held| {
             let deliveries = held.facts.deliveries.iter();
             let parked = deliveries.filter(|delivery| {
@@ -190,8 +193,9 @@ impl State {
     pub fn not_retried(&self, facts: &MessageRecord) -> Option<&'static str> {
         let facts = self.messages.facts(facts.number).unwrap_or(facts);
         let parked = facts.deliveries.iter().filter(|d| d.step() == Step::Parked);
-        parked.filter(|d| d.is_of_machine()).find_map(|delivery| {
-            match self.machine_of(facts.number, delivery) {
+        parked
+            .filter(|d| facts.is_at_machine(d))
+            .find_map(|delivery| match self.machine_of(facts.number, delivery) {
                 None => Some(OVER),
                 Some((id, machine)) => {
                     let stage = delivery.place.as_ref().and_then(WorkflowPlace::stage);
@@ -200,7 +204,17 @@ impl State {
                         && id.mesh == delivery.to.mesh;
                     (over || !waits).then_some(STEP_OVER)
                 }
-            }
+            })
+    }
+
+    /// Is it an outcome that came when its stage was parked, and could not be checked?
+    pub(in crate::engine) fn is_late_for_parked_stage(&self, facts: &MessageRecord) -> bool {
+        let Some(Forwarding::Machine(stage)) = &facts.way else {
+            return false;
+        };
+        self.machines.get(&stage.machine).is_some_and(|machine| {
+            let parked = matches!(machine.phase, MachinePhase::Parked { change: None, .. });
+            parked && machine.step == stage.step
         })
     }
 
@@ -219,18 +233,17 @@ impl State {
     }
 
     /// The machine that a parked delivery belongs to.
-    fn machine_of(&self, number: MessageNo, delivery: &Delivery) -> Option<(MachineId, &Machine)> {
+    pub(in crate::engine) fn machine_of(
+        &self,
+        number: MessageNo,
+        delivery: &Delivery,
+    ) -> Option<(MachineId, &Machine)> {
         let id = match delivery.place.as_ref().and_then(WorkflowPlace::stage) {
             Some(stage) => stage.machine.clone(),
             None => self.machines.holding(number, &delivery.to.mesh)?,
         };
         let machine = self.machines.get(&id)?;
         Some((id, machine))
-    }
-
-    /// Does a parked delivery belong to a machine that is under way?
-    pub(in crate::engine) fn is_at_machine(&self, number: MessageNo, delivery: &Delivery) -> bool {
-        delivery.is_of_machine() && self.machine_of(number, delivery).is_some()
     }
 
     /// A person gives what is parked at a machine another chance: the stage, or the change.

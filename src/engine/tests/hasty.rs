@@ -1,9 +1,9 @@
 //! No run is complete while a member, a part or a stage of it has not run, whatever is tried.
 
 use super::blocks::{ensemble, fail, opened, stage};
-use super::machines::{TWO, begun, completes, gives, jobs_end, workflow};
+use super::machines::{TWO, begun, completes, dispatch_step, gives, jobs_end, workflow};
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, JobEnd, JobOwner, JobResult, Phase};
+use crate::engine::{Event, JobEnd, JobOwner, JobResult, Phase, Step};
 use crate::model::{Block, Gather, Kind, MinSuccesses};
 
 fn all_needed() -> Block {
@@ -200,7 +200,15 @@ states:
 
 #[test]
 fn no_run_is_complete_while_a_stage_of_it_has_not_run() {
-    let ways: [Way; 12] = [
+    let ways: [Way; 13] = [
+        ("the ensemble of a state has no members", || {
+            let mut play = begun(
+                "initial: plan\nstates:\n  plan: {agents: [a], exit: {default: all}}\n  all: {ensemble: {type: parallel}, exit: {default: build}}\n  build: {agents: [b], exit: {default: done}}\n  done: {}\n",
+            );
+            completes(&mut play, "dev/a", "o1");
+            assert_eq!(dispatch_step(&play, "o1"), Step::Parked);
+            play
+        }),
         (
             "its outcome is for core, and its author completes runs",
             || {

@@ -489,6 +489,7 @@ impl Play {
             known: first.into_iter().collect(),
             facts: Box::new(facts),
             envelope: Box::new(msg.envelope),
+            rearmatter: msg.rearmatter,
             member: None,
         })
     }
@@ -504,6 +505,7 @@ impl Play {
                 known: Vec::new(),
                 facts,
                 envelope: envelope.expect("it is held"),
+                rearmatter: Rearmatter::default(),
                 member,
             },
             false => Command::Drop { facts, member },
