@@ -28,6 +28,9 @@ pub struct StateChange {
     /// The word is `error` or `blocked`: only a condition on `status` lets it pass.
     #[serde(default, skip_serializing_if = "is_false")]
     pub failing: bool,
+    /// The results of the state's block leave it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub of_block: bool,
     /// How far it is.
     pub point: ChangePoint,
     /// What the variables hold so far.
@@ -117,6 +120,7 @@ impl StateChange {
             messages,
             author: None,
             failing: false,
+            of_block: false,
             point,
             variables: machine.variables.clone(),
             named: None,
@@ -143,7 +147,7 @@ impl StateChange {
     pub(super) fn started_over(&self, machine: &Machine, rules: Option<&MachineRules>) -> Self {
         let first = match machine.state {
             Some(_) => {
-                let gated = self.author.is_none() && !self.failing && machine.block.is_none();
+                let gated = self.author.is_none() && !self.failing && !self.of_block;
                 let point = match gated {
                     true => ChangePoint::ExitGates,
                     false => ChangePoint::ExitSet(0),
@@ -164,6 +168,7 @@ impl StateChange {
         StateChange {
             author: self.author.clone(),
             failing: self.failing,
+            of_block: self.of_block,
             ..first
         }
     }

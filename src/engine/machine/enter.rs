@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::change::StateChange;
-use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase};
+use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase, StateWork};
 use crate::engine::event::Timer;
 use crate::engine::fanout::{BlockPhase, BlockRules, FanOut, MemberProgress};
 use crate::engine::jobs::JobOwner;
@@ -42,9 +42,7 @@ impl State {
         *machine.visits.entry(target.clone()).or_default() += 1;
         machine.variables = change.variables;
         machine.sent_back = 0;
-        machine.block = None;
-        machine.question = None;
-        machine.phase = MachinePhase::Waiting;
+        machine.phase = MachinePhase::Waiting(StateWork::Stage);
         machine.last_change.clone_from(&words);
         self.output
             .workflow
@@ -237,7 +235,7 @@ impl State {
             phase: BlockPhase::Open,
             members: agents.iter().cloned().map(MemberProgress::new).collect(),
         };
-        machine.block = Some(opener);
+        machine.phase = MachinePhase::Waiting(StateWork::Block(opener));
         let priority = machine.priority;
         self.machines.insert(id, machine);
         self.begin_block(opener, fan_out);
@@ -297,7 +295,7 @@ impl State {
             // Core wrote it, or has it: tx asks.
             true => self.write_question(id, &machine, last),
         };
-        machine.question = Some(question);
+        machine.phase = MachinePhase::Waiting(StateWork::Question(question));
         self.machines.insert(id, machine);
         self.ask_human(question, &id.address());
     }
@@ -407,11 +405,6 @@ impl State {
         {
             let timer = Timer::Job(JobOwner::Machine(id.clone()));
             self.timers.change(timer, Some(change.due), None);
-        }
-        if let Some(question) = machine.question {
-            self.close_ask(question, &Address::core());
-            let why = Cow::Borrowed("its machine is over");
-            self.end(question, &Address::core(), Step::Refused, Some(why));
         }
         if let Some(held) = self.messages.get_mut(id.begun) {
             held.facts.machines.push(MachineEnd {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::change::{Around, Next, StateChange};
-use super::{ChangePoint, Machine, MachineId, MachinePhase, MachineStep};
+use super::{ChangePoint, Machine, MachineId, MachinePhase, MachineStep, StateWork};
 use crate::engine::message_record::{MessageNo, Step};
 use crate::engine::state::State;
 use crate::model::{Address, Kind, OutcomeWord, StateGate, StateKind};
@@ -65,15 +65,15 @@ impl State {
             return false;
         }
         let at_this_step = self.machines.get(&stage.machine).is_some_and(|machine| {
-            let stage_is_out = match &machine.phase {
-                MachinePhase::Waiting => true,
-                MachinePhase::Parked { change, .. } => match change {
-                    None => true,
-                    Some(change) => change.messages.contains(&number),
-                },
-                MachinePhase::Moving(_) => false,
+            let is_waited_for = match &machine.phase {
+                MachinePhase::Waiting(StateWork::Stage) => true,
+                MachinePhase::Parked { what, .. } => what
+                    .change()
+                    .is_none_or(|change| change.messages.contains(&number)),
+                MachinePhase::Waiting(StateWork::Block(_) | StateWork::Question(_))
+                | MachinePhase::Moving(_) => false,
             };
-            machine.step == stage.step && stage_is_out
+            machine.step == stage.step && is_waited_for
         });
         if !at_this_step {
             self.record_outcome(from, number, &stage.machine.address(), MOVES_NOTHING);
@@ -173,7 +173,8 @@ impl State {
         if last {
             return self.end_with_result(id, machine, results);
         }
-        let change = StateChange::leaving(&machine, results, ChangePoint::ExitSet(0));
+        let mut change = StateChange::leaving(&machine, results, ChangePoint::ExitSet(0));
+        change.of_block = true;
         self.go_on_with_change(id, machine, change);
     }
 
@@ -182,10 +183,9 @@ impl State {
         let Some(id) = self.machines.asking(question) else {
             return;
         };
-        let Some(mut machine) = self.machines.remove(&id) else {
+        let Some(machine) = self.machines.remove(&id) else {
             return;
         };
-        machine.question = None;
         let why = Cow::Borrowed("the answer of core");
         self.record_step(answer, &id.address(), Step::Queued, Some(why));
         let change = StateChange::leaving(&machine, vec![answer], ChangePoint::ExitGates);

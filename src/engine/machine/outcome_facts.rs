@@ -10,10 +10,9 @@ use crate::model::{Envelope, Facts, StateName};
 
 impl StateChange {
     /// The message that the outcome is, if it is one alone.
-    fn only(&self, around: &Around) -> Option<MessageNo> {
-        let of_block = around.machine.block.is_some();
+    fn only(&self) -> Option<MessageNo> {
         match self.messages.as_slice() {
-            [one] if !of_block || self.target.is_some() => Some(*one),
+            [one] if !self.of_block || self.target.is_some() => Some(*one),
             _ => None,
         }
     }
@@ -51,7 +50,7 @@ pub(super) struct OutcomeFacts {
 impl OutcomeFacts {
     /// Of the outcome, or of what enters. `all`: also the frontmatter and the environment.
     pub(super) fn of(change: &StateChange, around: &Around, all: bool) -> OutcomeFacts {
-        let only = change.only(around).and_then(|one| around.messages.get(one));
+        let only = change.only().and_then(|one| around.messages.get(one));
         let first = change.messages.first();
         let first = first.and_then(|first| around.messages.facts(*first));
         let machine = around.machine;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use super::begin::first_values;
 use super::change::StateChange;
-use super::{Machine, MachineId, MachinePhase, MachineStep};
+use super::{Machine, MachineId, MachinePhase, MachineStep, ParkedWork, StateWork};
 use crate::engine::message_record::{Delivery, MessageNo, MessageRecord, Step};
 use crate::engine::notes::Note;
 use crate::engine::state::State;
@@ -24,7 +24,7 @@ impl State {
         mut machine: Machine,
         mut change: StateChange,
         why: String,
-        steps: bool,
+        one_more_step: bool,
     ) {
         let state = machine
             .state
@@ -40,8 +40,10 @@ impl State {
         change.jobs.clear();
         machine.phase = MachinePhase::Parked {
             why: why.clone(),
-            change: Some(Box::new(change)),
-            steps,
+            what: ParkedWork::Change {
+                change: Box::new(change),
+                one_more_step,
+            },
         };
         self.machines.insert(id, machine);
         self.output
@@ -69,8 +71,7 @@ impl State {
         let Some(machine) = self.machines.get_mut(&stage.machine) else {
             return;
         };
-        let waits = matches!(machine.phase, MachinePhase::Waiting) && machine.step == stage.step;
-        if !waits {
+        if !machine.has_stage_out(stage) {
             return;
         }
         let point = super::ChangePoint::ExitSet(0);
@@ -78,8 +79,10 @@ impl State {
         change.author = Some(from.clone());
         machine.phase = MachinePhase::Parked {
             why: why.to_owned(),
-            change: Some(Box::new(change)),
-            steps: false,
+            what: ParkedWork::Change {
+                change: Box::new(change),
+                one_more_step: false,
+            },
         };
     }
 
@@ -93,7 +96,7 @@ impl State {
         findings: &str,
     ) {
         machine.sent_back += 1;
-        machine.phase = MachinePhase::Waiting;
+        machine.phase = MachinePhase::Waiting(StateWork::Stage);
         let agent = self.stage_agent(id, &machine);
         let mut messages = machine.entered.clone();
         let (sent_back, stage) = (machine.sent_back, id.at(machine.step));
@@ -149,11 +152,10 @@ impl State {
         let Some(machine) = self.machines.get_mut(&stage.machine) else {
             return;
         };
-        if machine.step == stage.step && matches!(machine.phase, MachinePhase::Waiting) {
+        if machine.has_stage_out(stage) {
             machine.phase = MachinePhase::Parked {
                 why: why.to_owned(),
-                change: None,
-                steps: false,
+                what: ParkedWork::Stage,
             };
         }
     }
@@ -212,10 +214,8 @@ impl State {
         let Some(Forwarding::Machine(stage)) = &facts.way else {
             return false;
         };
-        self.machines.get(&stage.machine).is_some_and(|machine| {
-            let parked = matches!(machine.phase, MachinePhase::Parked { change: None, .. });
-            parked && machine.step == stage.step
-        })
+        let machine = self.machines.get(&stage.machine);
+        machine.is_some_and(|it| it.has_stage_parked() && it.step == stage.step)
     }
 
     /// The machine whose stage this work is.
@@ -252,26 +252,31 @@ impl State {
             return;
         };
         let again = "a person gave it another chance";
-        match &machine.phase {
-            MachinePhase::Parked { change: None, .. } if !delivery.to.is_dispatch() => {
+        let MachinePhase::Parked { what, .. } = &machine.phase else {
+            return;
+        };
+        match (what, delivery.to.is_dispatch()) {
+            (ParkedWork::Stage, false) => {
                 let stage = delivery.place.as_ref().and_then(WorkflowPlace::stage);
                 if stage.is_none_or(|stage| stage.step != machine.step) {
                     return;
                 }
                 self.retry_stage(&id, delivery, again);
             }
-            MachinePhase::Parked {
-                change: Some(change),
-                steps,
-                ..
-            } if delivery.to.is_dispatch() => {
+            (
+                ParkedWork::Change {
+                    change,
+                    one_more_step,
+                },
+                true,
+            ) => {
                 let rules = self.mesh(&id.mesh).and_then(|mesh| mesh.machine.as_ref());
-                let (change, steps) = (change.started_over(machine, rules), *steps);
+                let (change, more) = (change.started_over(machine, rules), *one_more_step);
                 let Some(mut machine) = self.machines.remove(&id) else {
                     return;
                 };
-                machine.granted += u32::from(steps);
-                machine.phase = MachinePhase::Waiting;
+                machine.granted += u32::from(more);
+                machine.phase = MachinePhase::Waiting(StateWork::Stage);
                 let address = id.address();
                 for number in &change.messages {
                     self.record_step(*number, &address, Step::Accepted, Some(again.into()));
@@ -279,7 +284,7 @@ impl State {
                 }
                 self.retry_change(&id, machine, change);
             }
-            MachinePhase::Waiting | MachinePhase::Moving(_) | MachinePhase::Parked { .. } => {}
+            (ParkedWork::Stage, true) | (ParkedWork::Change { .. }, false) => {}
         }
     }
 
@@ -347,7 +352,7 @@ impl State {
             }
         }
         if let Some(machine) = self.machines.get_mut(id) {
-            machine.phase = MachinePhase::Waiting;
+            machine.phase = MachinePhase::Waiting(StateWork::Stage);
         }
         self.no_longer_alone(&to);
         self.give_stage(id, &agent, &messages, why);
