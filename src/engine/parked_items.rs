@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message_record::{MessageNo, Step};
 use super::state::State;
-use super::work::{Item, WorkflowPlace};
+use super::work::{Item, Owes, WorkflowPlace};
 use crate::model::{Address, Priority};
 
 /// The parked items of several messages, each with its recipient.
@@ -32,7 +32,7 @@ impl ParkedItems {
             Some(WorkflowPlace::Member(_) | WorkflowPlace::Stage(_)) => true,
             Some(WorkflowPlace::Join(_)) | None => false,
         };
-        if !known && item.messages.len() > 1 {
+        if !known && item.owes == Owes::Outcome && item.messages.len() > 1 {
             self.0.push((to.without_slot(), item.clone()));
         }
     }

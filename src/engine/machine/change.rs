@@ -107,7 +107,7 @@ pub(super) enum Next {
     Park {
         why: String,
         /// A person can grant one more step.
-        steps: bool,
+        one_more_step: bool,
     },
     /// The gates of the next state send the outcome back to its author.
     SendBack(String),
@@ -322,7 +322,10 @@ impl StateChange {
     }
 
     pub(super) fn park(&self, why: String) -> Next {
-        Next::Park { why, steps: false }
+        Next::Park {
+            why,
+            one_more_step: false,
+        }
     }
 
     pub(super) fn no_target(&self) -> String {

@@ -10,9 +10,9 @@ use crate::engine::jobs::JobOwner;
 use crate::engine::message_record::{MessageNo, MessageRecord, Step};
 use crate::engine::notes::Note;
 use crate::engine::state::State;
-use crate::engine::work::{Item, Member, Owes, WorkflowPlace};
+use crate::engine::work::{Item, Member, WorkflowPlace};
 use crate::model::{
-    Address, Block, Give, Kind, Members, MinSuccesses, Name, StateKind, StateName, Target,
+    Address, Block, Give, Kind, Members, MinSuccesses, Name, Priority, StateKind, StateName, Target,
 };
 
 impl State {
@@ -156,18 +156,24 @@ impl State {
         let to = Address::new(id.mesh.clone(), agent.clone());
         let place = WorkflowPlace::Stage(id.at(machine.step));
         let priority = machine.priority;
+        self.give_state_work(id, &to, messages, place, (why, priority));
+    }
+
+    /// Give all that entered a state to one agent, as one item.
+    fn give_state_work(
+        &mut self,
+        id: &MachineId,
+        to: &Address,
+        messages: &[MessageNo],
+        place: WorkflowPlace,
+        (why, priority): (&str, Priority),
+    ) {
         for number in messages {
             let kind = self.kind_at(*number, &id.address());
-            self.add_delivery(*number, &to, kind, Some(place.clone()), why);
+            self.add_delivery(*number, to, kind, Some(place.clone()), why);
         }
-        let item = Item {
-            messages: messages.to_vec(),
-            owes: Owes::Outcome,
-            place: Some(place),
-            granted: false,
-            verdict: None,
-        };
-        self.enqueue_item(&to, item, priority);
+        let item = Item::of_work(messages.to_vec(), Some(place));
+        self.enqueue_item(to, item, priority);
     }
 
     fn kind_at(&self, number: MessageNo, at: &Address) -> Kind {
@@ -249,32 +255,10 @@ impl State {
                 part,
                 join: join.clone(),
             };
-            self.give_member(id, &agent, &messages, member, priority);
+            let place = WorkflowPlace::Member(member);
+            self.give_state_work(id, &agent, &messages, place, ("a member", priority));
         }
         self.decide_block(opener);
-    }
-
-    fn give_member(
-        &mut self,
-        id: &MachineId,
-        agent: &Address,
-        messages: &[MessageNo],
-        member: Member,
-        priority: crate::model::Priority,
-    ) {
-        let place = WorkflowPlace::Member(member);
-        for number in messages {
-            let kind = self.kind_at(*number, &id.address());
-            self.add_delivery(*number, agent, kind, Some(place.clone()), "a member");
-        }
-        let item = Item {
-            messages: messages.to_vec(),
-            owes: Owes::Outcome,
-            place: Some(place),
-            granted: false,
-            verdict: None,
-        };
-        self.enqueue_item(agent, item, priority);
     }
 
     /// Ask core: the last message that entered is the question, the others are news.
@@ -343,14 +327,7 @@ impl State {
             given.push(number);
         }
         if !given.is_empty() {
-            let item = Item {
-                messages: given,
-                owes: Owes::Outcome,
-                place: None,
-                granted: false,
-                verdict: None,
-            };
-            self.enqueue_item(&to, item, machine.priority);
+            self.enqueue_item(&to, Item::of_work(given, None), machine.priority);
         }
         self.end_machine(id, machine, false);
     }

@@ -207,7 +207,7 @@ impl State {
                 Some(around) => change.go_on(&around),
                 None => Next::Park {
                     why: no_machine(&machine),
-                    steps: false,
+                    one_more_step: false,
                 },
             };
             under_way = self.act_on_change(id, machine, change, next);
@@ -228,8 +228,8 @@ impl State {
                 self.run_change_jobs(id, machine, change, jobs);
                 None
             }
-            Next::Park { why, steps } => {
-                self.park_change(id, machine, change, why, steps);
+            Next::Park { why, one_more_step } => {
+                self.park_change(id, machine, change, why, one_more_step);
                 None
             }
             Next::SendBack(findings) => {

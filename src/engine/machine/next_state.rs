@@ -69,7 +69,7 @@ impl StateChange {
         let (machine, most) = (around.machine, around.rules.max_steps);
         (machine.step >= most.saturating_add(machine.granted)).then(|| Next::Park {
             why: format!("it has made {} steps (max_steps: {most})", machine.step),
-            steps: true,
+            one_more_step: true,
         })
     }
 

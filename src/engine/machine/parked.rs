@@ -9,7 +9,7 @@ use super::{Machine, MachineId, MachinePhase, MachineStep, ParkedWork, StateWork
 use crate::engine::message_record::{Delivery, MessageNo, MessageRecord, Step};
 use crate::engine::notes::Note;
 use crate::engine::state::State;
-use crate::engine::work::{Forwarding, Item, Owes, Work, WorkflowPlace};
+use crate::engine::work::{Forwarding, Item, Work, WorkflowPlace};
 use crate::model::{Address, Kind, Name, StateKind, StateName};
 
 /// Why what is retried is refused.
@@ -377,11 +377,8 @@ impl State {
             self.record_step(number, (to, Some(place)), Step::Accepted, Some(why.into()));
         }
         let item = Item {
-            messages,
-            owes: Owes::Outcome,
-            place: Some(place.clone()),
             granted: true,
-            verdict: None,
+            ..Item::of_work(messages, Some(place.clone()))
         };
         self.enqueue_item(to, item, priority);
     }
