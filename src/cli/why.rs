@@ -37,7 +37,7 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
             };
             let mut machines = view::machines(past.all())?;
             machines.retain(|machine| machine.mesh.as_str() == mesh);
-            let mut tasks = view::open_tasks(past.all(), usize::MAX)?;
+            let (mut tasks, _) = view::open_tasks(past.all(), usize::MAX)?;
             tasks.retain(|task| task.mesh.as_ref() == Some(&known.mesh.name));
             let has_workflow = known.mesh.machine.is_some();
             return context.output.answer(&machines, |all| match has_workflow {
