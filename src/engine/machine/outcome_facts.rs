@@ -14,7 +14,7 @@ impl StateChange {
         let of_block = around.machine.block.is_some();
         match self.messages.as_slice() {
             [one] if !of_block || self.target.is_some() => Some(*one),
-            _ => None,
+            [..] => None,
         }
     }
 
