@@ -118,8 +118,8 @@ impl State {
                 rearmatter,
                 parts,
             }) if prints && one_turn => {
-                return match code {
-                    0 => {
+                return match code == 0 {
+                    true => {
                         let said = first_line(&stdout);
                         let printed = Printed {
                             text: &stdout,
@@ -128,7 +128,7 @@ impl State {
                         };
                         self.printed(who, work, OutcomeWord::complete(), said, printed);
                     }
-                    _ => {
+                    false => {
                         let text = exited_with(code, &stdout, &stderr);
                         let said = error_line(last_words(&stdout, &stderr));
                         let said = said.or_else(|| first_line(&text));

@@ -128,9 +128,9 @@ impl Pane {
             .replace(now.clone())
             .is_none_or(|last| last.is_same(&now));
         // The program is slow to take the text, or to show it at all.
-        let waits = match *enters {
-            0 => !holds && seen == PaneSignal::Idle && at < *until,
-            _ => holds && (at < *until || !rests && at < *until + TAKES),
+        let waits = match *enters == 0 {
+            true => !holds && seen == PaneSignal::Idle && at < *until,
+            false => holds && (at < *until || !rests && at < *until + TAKES),
         };
         if alone && waits {
             self.next_look = Some(at + BEFORE_ENTER);

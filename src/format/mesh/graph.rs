@@ -1,7 +1,7 @@
 //! The routing table as a drawing and in words.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use indexmap::IndexSet;
@@ -134,8 +134,8 @@ fn by_agent(mesh: &Mesh) -> Vec<Vec<Edge<'_>>> {
 /// The edges as people see them: the results of a fan-out go from its members to the join.
 fn ways(mesh: &Mesh) -> Vec<Edge<'_>> {
     let mut ways: Vec<Edge> = Vec::new();
-    let mut fanned: HashMap<&Name, Vec<Target>> = HashMap::new();
-    let mut joins: HashSet<(&Name, Target)> = HashSet::new();
+    let mut fanned: BTreeMap<&Name, Vec<Target>> = BTreeMap::new();
+    let mut joins: BTreeSet<(&Name, Target)> = BTreeSet::new();
     for edge in edges(mesh) {
         let members = match edge.label {
             Label::Join => fanned.remove(edge.from).unwrap_or_default(),

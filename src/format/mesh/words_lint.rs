@@ -1,6 +1,6 @@
 //! The outcome words of the rows: a word that is probably a typo, and words that no gate checks.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::document::{Document, at};
 use super::edges::{Label, opened, own_agent};
@@ -11,7 +11,7 @@ const OWN_WORDS: [&str; 3] = ["complete", "error", "blocked"];
 
 /// Say which words probably do not do what their author expects. The rows of agents that only
 /// work as members of a block or in states decide nothing, so they are left out.
-pub(super) fn lint(document: &mut Document, mesh: &Mesh, routed: &HashSet<usize>) {
+pub(super) fn lint(document: &mut Document, mesh: &Mesh, routed: &BTreeSet<usize>) {
     let by_table = |agent: &Name| {
         let index = mesh.agents.get_index_of(agent);
         index.is_some_and(|index| routed.contains(&index))
@@ -53,7 +53,7 @@ fn almost(word: &str) -> Option<&'static str> {
 /// Gates check `complete`. An agent that never says it passes none of them, and if a run can reach
 /// core by such agents alone, nothing checks it.
 fn past_the_gates(document: &mut Document, mesh: &Mesh, agents: &[&Name]) {
-    let mut said = HashSet::new();
+    let mut said = BTreeSet::new();
     for gate in mesh.gates.iter().filter(|gate| !gate.words.is_empty()) {
         let unchecked: Vec<&Name> = match &gate.agent {
             Some(own) => agents.iter().copied().filter(|name| *name == own).collect(),
