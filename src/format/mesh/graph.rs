@@ -10,7 +10,7 @@ use super::edges::{Edge, Label, edges, own_agent};
 use super::graph_states;
 use super::lint::routed_agents;
 use crate::format::prompt::decisions;
-use crate::model::{Mesh, Name, RoutingMode, Target};
+use crate::model::{GateTime, Mesh, Name, RoutingMode, Target};
 
 /// How a table is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,7 +178,7 @@ fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> Cow<'m, str> {
 fn gates_in_brackets(mesh: &Mesh, agent: &Name) -> String {
     let own = mesh.gates.iter().filter(|gate| {
         let is_its = gate.agent.as_ref().is_none_or(|of| of == agent);
-        is_its && !gate.words.is_empty() && gate.check.evaluator() != Some(agent)
+        is_its && gate.time != GateTime::BeforeWork && gate.check.evaluator() != Some(agent)
     });
     let names: Vec<&str> = own.map(|gate| gate.name.as_str()).collect();
     match names.is_empty() {

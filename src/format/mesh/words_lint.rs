@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::document::{Document, at};
 use super::edges::{Label, opened, own_agent};
-use crate::model::{Code, Mesh, Name, OutcomeWord, Row, Target};
+use crate::model::{Code, GateTime, Mesh, Name, OutcomeWord, Row, Target};
 
 /// The words that mean something to tx itself.
 const OWN_WORDS: [&str; 3] = ["complete", "error", "blocked"];
@@ -54,13 +54,16 @@ fn almost(word: &str) -> Option<&'static str> {
 /// core by such agents alone, nothing checks it.
 fn past_the_gates(document: &mut Document, mesh: &Mesh, agents: &[&Name]) {
     let mut said = BTreeSet::new();
-    for gate in mesh.gates.iter().filter(|gate| !gate.words.is_empty()) {
+    for gate in &mesh.gates {
+        let GateTime::Outcome(checked) = &gate.time else {
+            continue;
+        };
         let unchecked: Vec<&Name> = match &gate.agent {
             Some(own) => agents.iter().copied().filter(|name| *name == own).collect(),
-            None => before_any_check(mesh, &gate.words),
+            None => before_any_check(mesh, checked),
         };
         for agent in unchecked {
-            let Some(word) = ungated_word(mesh, agent, &gate.words, gate.agent.is_some()) else {
+            let Some(word) = ungated_word(mesh, agent, checked, gate.agent.is_some()) else {
                 continue;
             };
             if gate.check.evaluator() == Some(agent) || !said.insert(agent) {

@@ -158,7 +158,10 @@ impl Model {
         gates.any(|gate| {
             let agent = gate.agent.as_ref();
             agent.is_none_or(|agent| *agent == said.from.agent)
-                && said.status.as_ref().is_some_and(|s| gate.words.contains(s))
+                && said
+                    .status
+                    .as_ref()
+                    .is_some_and(|s| gate.time.words().contains(s))
         })
     }
 
