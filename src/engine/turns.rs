@@ -449,10 +449,12 @@ impl State {
             return;
         };
         let facts = &held.facts;
+        // Work that was never given has counted nothing yet.
+        let uncounted = if work.begun { 0 } else { facts.hops };
         let last = Last {
             number: first,
             thread: facts.thread.clone(),
-            hops: work.hops,
+            hops: work.hops.max(uncounted),
             run: facts.run,
             parked,
             place: work.place().cloned(),

@@ -224,8 +224,6 @@ impl Pane {
     pub(super) fn unsure(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Starting { runs: true }) {
             PaneState::Submitted(submitted) => {
-                // Nobody waits for a note, so that nobody else would submit it.
-                self.may_hold_note |= submitted.text.turn.is_none();
                 self.look_if_wanted();
                 self.tell_unsure(&submitted.text, acts);
             }
