@@ -16,6 +16,7 @@ mod help;
 mod hook;
 mod inbox;
 mod init;
+mod job_wrapper;
 mod layout;
 mod line_input;
 mod machines;
@@ -61,6 +62,9 @@ pub use schema::schema;
 
 /// Run the command that the arguments name.
 pub fn main() -> Exit {
+    if let Some(exit) = job_wrapper::run() {
+        return exit;
+    }
     if let Some(exit) = completions::answer_shell() {
         return exit;
     }

@@ -149,7 +149,7 @@ fn tasks(now: &Now) -> String {
         finished,
         parked,
     } = now.queue;
-    let open = now.runs.len();
+    let open = now.runs.len() + now.more_runs;
     let mut text = format!(
         "{}  {open} under way, {finished} finished {}\n",
         bold("tasks"),

@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
         if let Some(known) = meshes.find(|it| it.mesh.name.as_str() == mesh) {
             let mut machines = view::machines(history)?;
             machines.retain(|machine| machine.mesh.as_str() == mesh);
-            let mut tasks = view::open_tasks(history, usize::MAX)?;
+            let (mut tasks, _) = view::open_tasks(history, usize::MAX)?;
             tasks.retain(|task| task.mesh.as_ref() == Some(&known.mesh.name));
             return context
                 .output

@@ -243,7 +243,7 @@ impl State {
         let to = Address::from(target.clone());
         let to = match (kind, &plan.from) {
             (Kind::TaskComplete, Some(from)) => self.machine_for(&to, from).unwrap_or(to),
-            _ => to,
+            (_, _) => to,
         };
         plan.deliver(Delivery {
             row: Some(row),

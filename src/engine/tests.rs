@@ -14,6 +14,7 @@ mod explained;
 mod fanout;
 mod found;
 mod found_by_lives;
+mod found_by_long_lives;
 mod gates;
 mod gathering;
 mod hasty;

@@ -154,7 +154,7 @@ codes! {
     UnknownField     "TX0311" Warning "A field that tx does not know."
     NotObeyedYet     "TX0312" Warning "A field that is read and not obeyed: not yet, or not by this agent's runtime."
     WrongShape       "TX0313" Warning "A field has a value of the wrong shape; it is left out."
-    PromptMissing    "TX0314" Error   "A prompt file is not there."
+    PromptMissing    "TX0314" Error   "A prompt file is not there, or cannot be read."
     NameNotFolder    "TX0315" Warning "The mesh is not named like its folder."
     MeshTwice        "TX0316" Warning "Two folders have a mesh of this name; one of them is used."
     Runtime          "TX0317" Warning "The runtime is not one that tx has, or cannot run this agent."

@@ -28,9 +28,13 @@ impl Pane {
     /// A dialog on the screen. One that keys can answer gets an even number; those of hooks are
     /// odd.
     pub(super) fn shown_dialog(&self, kind: DialogKind, text: String) -> Dialog {
-        let known = match &self.state {
-            PaneState::Dialog(shown) if shown.kind == kind && shown.text == text => shown.request,
-            _ => None,
+        let known = if let PaneState::Dialog(shown) = &self.state
+            && shown.kind == kind
+            && shown.text == text
+        {
+            shown.request
+        } else {
+            None
         };
         let is_ours = kind == DialogKind::Permission && self.keys_for(&text).is_some();
         let next = is_ours.then(|| 2 * (self.told + 1));

@@ -248,10 +248,10 @@ impl Pane {
         } else {
             (0, LIMITED / 2)
         };
-        let shown = match saw {
-            Saw::Hook(Hook::Limited(until)) => *until,
-            Saw::Screen(view) => self.reset_on(view),
-            _ => None,
+        let shown = if let Saw::Hook(Hook::Limited(until)) = saw {
+            *until
+        } else {
+            saw.view().and_then(|view| self.reset_on(view))
         };
         let (now, wait) = if let Some(now) = shown {
             (now, wait)

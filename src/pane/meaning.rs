@@ -82,7 +82,13 @@ impl Pane {
         let has_turn = match &self.state {
             PaneState::Busy => self.ours,
             PaneState::Starting { .. } => self.launched.is_some(),
-            _ => false,
+            PaneState::Ready
+            | PaneState::Delivering(_)
+            | PaneState::Submitted(_)
+            | PaneState::Dialog(_)
+            | PaneState::Limited { .. }
+            | PaneState::Ending { .. }
+            | PaneState::Gone { .. } => false,
         };
         let said = || logged_out(&self.setup.screen, &view.screen);
         has_turn.then(said).flatten()

@@ -277,11 +277,14 @@ impl Pane {
                     self.adopt(turn, told, busy, acts);
                 }
             }
-            PaneTransition::Keep | PaneTransition::Deliver => match saw {
-                Saw::Deliver(text) => self.want(text, acts),
-                // A hook can be answered with what waits.
-                _ => self.deliver(None, acts),
-            },
+            PaneTransition::Keep | PaneTransition::Deliver => {
+                if let Saw::Deliver(text) = saw {
+                    self.want(text, acts);
+                } else {
+                    // A hook can be answered with what waits.
+                    self.deliver(None, acts);
+                }
+            }
             PaneTransition::Interrupt => {
                 if let Saw::Interrupt(note) = saw {
                     self.interrupt(note, acts);
@@ -297,11 +300,13 @@ impl Pane {
             PaneTransition::Judge => self.judge(seen, saw, acts),
             PaneTransition::Confirm => self.confirm(seen, saw, acts),
             PaneTransition::TakeUp => self.taken_up(&saw, acts),
-            PaneTransition::EndTurn => match saw {
-                Saw::Hook(Hook::Ended(turn)) => self.end_turn(turn, acts),
-                Saw::Request { .. } => self.hook_ends_turn(acts),
-                _ => {}
-            },
+            PaneTransition::EndTurn => {
+                if let Saw::Hook(Hook::Ended(turn)) = saw {
+                    self.end_turn(turn, acts);
+                } else if let Saw::Request { .. } = saw {
+                    self.hook_ends_turn(acts);
+                }
+            }
             PaneTransition::PassOn => {
                 if let Saw::Decided { request, decision } = saw {
                     self.pass_on(request, decision, acts);

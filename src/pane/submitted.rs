@@ -128,9 +128,9 @@ impl Pane {
             .replace(now.clone())
             .is_none_or(|last| last.is_same(&now));
         // The program is slow to take the text, or to show it at all.
-        let waits = match *enters {
-            0 => !holds && seen == PaneSignal::Idle && at < *until,
-            _ => holds && (at < *until || !rests && at < *until + TAKES),
+        let waits = match *enters == 0 {
+            true => !holds && seen == PaneSignal::Idle && at < *until,
+            false => holds && (at < *until || !rests && at < *until + TAKES),
         };
         if alone && waits {
             self.next_look = Some(at + BEFORE_ENTER);
@@ -224,8 +224,6 @@ impl Pane {
     pub(super) fn unsure(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Starting { runs: true }) {
             PaneState::Submitted(submitted) => {
-                // Nobody waits for a note, so that nobody else would submit it.
-                self.may_hold_note |= submitted.text.turn.is_none();
                 self.look_if_wanted();
                 self.tell_unsure(&submitted.text, acts);
             }

@@ -598,6 +598,22 @@ fn a_note_that_a_killed_tx_typed_is_sent_off_once_and_no_draft_is() {
 }
 
 #[test]
+fn a_note_of_which_nobody_knows_whether_it_was_typed_is_sent_off_if_the_prompt_shows_it() {
+    let mut play = PaneHarness::entered();
+    play.see(screen("working"));
+    play.see(Saw::Interrupt(Some(Text::note(PAUSED))));
+    play.see(screen("> "));
+    play.later(500);
+    let (text, as_seen) = (Text::note(PAUSED), true);
+    assert_eq!(play.see(screen("> ")), [Act::Paste { text, as_seen }]);
+    play.see(Saw::Pasted(Pasted::Unknown));
+    let typed = || screen(&format!("> {PAUSED}"));
+    play.see(typed());
+    play.later(200);
+    assert_eq!(play.see(typed()), [Act::Enter]);
+}
+
+#[test]
 fn who_is_interrupted_is_told_why_and_idle_is_told_after_that() {
     let mut play = PaneHarness::reads_lines();
     play.see(Saw::Started);

@@ -273,6 +273,8 @@ impl Pane {
 
     pub(super) fn tell_unsure(&mut self, text: &Text, acts: &mut Vec<Act>) {
         let why = "it may have been typed, and was not sent off";
+        // Nobody waits for a note, so that nobody else would submit it.
+        self.may_hold_note |= text.turn.is_none();
         self.perhaps = text.turn.or(self.perhaps);
         self.settled = self.at + TAKES;
         self.tell_failed(text, Sent::Perhaps, why.into(), acts);

@@ -100,22 +100,21 @@ pub(crate) fn tasks(history: History, limit: Option<usize>) -> Result<TaskList, 
     })
 }
 
-/// The tasks under way, oldest first, up to a limit.
-pub(crate) fn open_tasks(history: History, limit: usize) -> Result<Vec<TaskView>, Error> {
+/// The tasks under way, oldest first, up to a limit, and how many more there are.
+pub(crate) fn open_tasks(history: History, limit: usize) -> Result<(Vec<TaskView>, usize), Error> {
     let holders = Holders::of(history)?;
-    let mut open = Vec::new();
+    let (mut open, mut more) = (Vec::new(), 0);
     for run in history.state.open_runs() {
-        if open.len() == limit {
-            break;
-        }
-        if let Some(facts) = history.message(run)?
-            && holders.holds(run)
-            && !history.run_has_ended(run)?
-        {
-            open.push(TaskView::of(history, &facts, &holders)?);
+        let Some(facts) = history.message(run)? else {
+            continue;
+        };
+        match holders.holds(run) && !history.run_has_ended(run)? {
+            true if open.len() < limit => open.push(TaskView::of(history, &facts, &holders)?),
+            true => more += 1,
+            false => {}
         }
     }
-    Ok(open)
+    Ok((open, more))
 }
 
 /// The task that a message began or belongs to.

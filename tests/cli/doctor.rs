@@ -91,6 +91,12 @@ fn what_was_left_behind_is_odd_and_no_finding() {
     let found = check(&sandbox, 0, "daemon");
     assert!(found["fix"].as_str().unwrap().contains("tx start"));
 
+    // It would go on with a new journal, and do all work again.
+    let saved = sandbox.write(".ai/tx/journal-5.saved", "");
+    let fix = check(&sandbox, 1, "journal")["fix"].clone();
+    assert_eq!(fix, "`mv .ai/tx/journal-5.saved .ai/tx/state/journal.db`");
+    fs::remove_file(saved).unwrap();
+
     let left = sandbox.write(".ai/tx/msgs/.tx-abc", "half");
     assert_eq!(
         check(&sandbox, 0, "leftovers")["fix"],

@@ -1,10 +1,12 @@
 //! How things are, and what happens: from the journal, with a daemon and without.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 use tx::engine::{Dialog, DialogKind, Event};
+use tx::journal::Store;
 
 use crate::daemon::{StandIn, nothing_more};
 use crate::story::Story;
@@ -175,6 +177,13 @@ fn a_project_in_which_nothing_has_happened_has_a_status() {
         assert!(is_empty, "{empty}: {}", status[empty]);
     }
     assert!(sandbox.tx(["status"]).ok().stdout.contains("no daemon"));
+    // A daemon that never got ready leaves an empty journal, which is of no time.
+    let journal = sandbox.path().join(".ai/tx/state/journal.db");
+    fs::create_dir_all(journal.parent().unwrap()).unwrap();
+    drop(Store::open(&journal).unwrap());
+    let empty = sandbox.tx(["status", "--json"]).ok().json();
+    assert_eq!(empty, status);
+    fs::remove_dir_all(journal.parent().unwrap()).unwrap();
     let listed = sandbox.tx(["worker", "list", "--json"]).ok().json();
     assert_eq!(listed, status["workers"]);
     sandbox

@@ -117,6 +117,8 @@ fn status_shows_two_hundred_runs_that_are_under_way() {
     let took = begun.elapsed();
     let runs = said.lines().filter(|line| line.contains("  build  step 1"));
     assert_eq!(runs.count(), 200, "{said}");
+    assert!(said.contains("tasks  200 under way"), "{said}");
+    assert!(said.contains("and 190 more: `tx runs`"), "{said}");
     // 100 ms is the limit of the program as it is released: `cargo bench --bench journal`.
     assert!(took < Duration::from_secs(5), "{took:?}");
 }

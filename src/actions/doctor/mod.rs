@@ -4,6 +4,7 @@ mod programs;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -163,14 +164,27 @@ fn folders(project: &Project, short: fn(&Path) -> String) -> Vec<CheckView> {
         match tempfile::Builder::new().prefix(".tx-").tempfile_in(there) {
             Ok(_) => CheckView::passed(name, format!("{} is writable", short(there))),
             Err(error) => {
-                let path = there.display();
-                let fix = format!("`sudo chown -R \"$USER\" {path}` and `chmod -R u+rwX {path}`");
+                let fix = make_writable(error.kind(), there);
                 let detail = format!("{} cannot be written to: {error}", short(there));
                 CheckView::failed(name, detail, fix)
             }
         }
     });
     checks.collect()
+}
+
+/// What makes a folder writable that is not.
+fn make_writable(why: ErrorKind, folder: &Path) -> String {
+    let path = folder.display();
+    match why {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            format!("make room: `df -h {path}` shows how full the disk is")
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("mount it writable: `findmnt -T {path}` shows where it is mounted")
+        }
+        _ => format!("`sudo chown -R \"$USER\" {path}` and `chmod -R u+rwX {path}`"),
+    }
 }
 
 fn settings(project: &Project, path: &OsStr) -> CheckView {
@@ -201,7 +215,14 @@ fn settings(project: &Project, path: &OsStr) -> CheckView {
 fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
     let checked = match Reader::open(&project.journal()) {
         Err(Error::Missing(_)) => {
-            return CheckView::passed("journal", "nothing has happened yet");
+            return match project.saved_journal() {
+                None => CheckView::passed("journal", "nothing has happened yet"),
+                Some(saved) => {
+                    let (saved, path) = (short(&saved), short(&project.journal()));
+                    let detail = format!("it was removed while tx ran, and saved as {saved}");
+                    CheckView::failed("journal", detail, format!("`mv {saved} {path}`"))
+                }
+            };
         }
         Err(error) => Err(error),
         Ok(reader) => reader.check().and_then(|()| reader.last()),
@@ -389,6 +410,14 @@ fn watching(project: &Project) -> CheckView {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_is_made_writable_by_what_helps() {
+        let fix = |why| make_writable(why, Path::new("/p"));
+        assert!(fix(ErrorKind::PermissionDenied).contains("chown"));
+        assert!(fix(ErrorKind::StorageFull).contains("`df -h /p`"));
+        assert!(fix(ErrorKind::ReadOnlyFilesystem).contains("`findmnt -T /p`"));
+    }
 
     #[test]
     fn versions_of_tmux_are_read() {

@@ -13,7 +13,7 @@ impl StateChange {
     fn only(&self) -> Option<MessageNo> {
         match self.messages.as_slice() {
             [one] if !self.of_block || self.target.is_some() => Some(*one),
-            _ => None,
+            [..] => None,
         }
     }
 

@@ -292,7 +292,7 @@ impl State {
     fn retry_change(&mut self, id: &MachineId, machine: Machine, change: StateChange) {
         let only = match (change.messages.as_slice(), &change.author) {
             ([one], Some(author)) => Some((*one, author.clone())),
-            _ => None,
+            (_, _) => None,
         };
         let failing = only.as_ref().is_some_and(|(one, _)| {
             let facts = self.messages.facts(*one);

@@ -247,7 +247,7 @@ impl Table<'_> {
     fn one_of(&self, status: &OutcomeWord, targets: &IndexMap<Target, String>) -> Route {
         match targets.keys().next() {
             Some(only) if targets.len() == 1 => to(only.clone(), Rule::OnlyTarget),
-            _ => Route::Refused(Unroutable::SeveralTargets {
+            Some(_) | None => Route::Refused(Unroutable::SeveralTargets {
                 status: status.clone(),
                 targets: self.as_written(targets),
             }),

@@ -11,8 +11,8 @@ use crate::engine::{
 };
 use crate::format::mesh::parse;
 use crate::model::{
-    Address, Check, Envelope, Gate, Kind, Line, Mesh, Mode, MsgId, OnGateError, Part, Program,
-    Rearmatter, Recipient, Seconds,
+    Address, Check, Envelope, Gate, GateTime, Kind, Line, Mesh, Mode, MsgId, OnGateError, Part,
+    Program, Rearmatter, Recipient, Seconds,
 };
 
 /// What the one gate of a mesh finds.
@@ -665,7 +665,7 @@ pub(super) fn gate() -> Gate {
     Gate {
         name: "tests".into(),
         agent: None,
-        words: vec!["complete".parse().unwrap()],
+        time: GateTime::Outcome(vec!["complete".parse().unwrap()]),
         check: Check::Command(Program {
             run: vec!["test".into()],
             shell: false,

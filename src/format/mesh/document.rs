@@ -1,7 +1,7 @@
 //! The text of a mesh config, its values, and where each one is.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(super) struct Document<'a> {
     /// Routes into other meshes. The caller looks them up.
     pub(super) elsewhere: Vec<(Address, Range<usize>)>,
     /// Names in fields that are not obeyed, or have no effect as they are.
-    pub(super) mentioned: HashSet<String>,
+    pub(super) mentioned: BTreeSet<String>,
 }
 
 /// `at!["agents", 3, "name"]`.
@@ -35,7 +35,7 @@ impl<'a> Document<'a> {
             places: OnceCell::new(),
             findings: Findings::new(text),
             elsewhere: Vec::new(),
-            mentioned: HashSet::new(),
+            mentioned: BTreeSet::new(),
         }
     }
 
@@ -226,7 +226,7 @@ fn without_rust_types(text: &str) -> String {
 }
 
 /// Every text in a value.
-fn mention(value: Option<&Value>, texts: &mut HashSet<String>) {
+fn mention(value: Option<&Value>, texts: &mut BTreeSet<String>) {
     match value {
         Some(Value::String(text)) => {
             texts.insert(text.trim().into());

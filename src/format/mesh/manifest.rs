@@ -1,6 +1,6 @@
 //! The manifest: the path of each file, and who reads and writes it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::document::at;
 use super::raw_workflow::{RawManifest, RawManifestRules};
@@ -21,7 +21,7 @@ impl Scope<'_, '_, '_> {
         let rules = rules.unwrap_or_default();
         let usual = ManifestRules::default();
         let mut entries: Vec<ManifestEntry> = Vec::new();
-        let mut paths: HashMap<ManifestPath, String> = HashMap::new();
+        let mut paths: BTreeMap<ManifestPath, String> = BTreeMap::new();
         for (index, raw) in raw.into_iter().flatten().enumerate() {
             let at = at!["manifest", index];
             let Some(entry) = raw.and_then(|raw| self.manifest_entry(raw, &at, inject, workspace))

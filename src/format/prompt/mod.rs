@@ -10,7 +10,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use indexmap::IndexMap;
@@ -322,7 +322,7 @@ fn listed_asks(mesh: &Mesh, asks: &IndexMap<Target, String>) -> String {
 /// or pretend to be more.
 fn tag_around<'a>(word: &str, texts: impl Iterator<Item = &'a str>) -> String {
     // The numbers that are in use: `<word` and `<word-1` are no different.
-    let mut taken = HashSet::new();
+    let mut taken = BTreeSet::new();
     for text in texts {
         for (at, mark) in text.match_indices(word) {
             if text[..at].ends_with(['<', '/']) {

@@ -76,11 +76,7 @@ impl Model {
             may.push(May::Any);
         }
         // Whether these still wait for answers is known after the commit.
-        let unsure = |to: &tx::model::Recipient| match self.means(to, &said.from, false) {
-            Means::To(to) => self.unsure.contains(&to),
-            Means::Table | Means::Nobody | Means::Any => false,
-        };
-        if self.unsure.contains(&said.from) || said.to.iter().any(unsure) {
+        if self.is_about_unsure(said, late) {
             may.push(May::Any);
         }
         if again {
@@ -99,6 +95,23 @@ impl Model {
             }
             self.accept(said, Some(hash), &may, made, amended.is_some(), late);
         }
+    }
+
+    /// Does it come from, go to or answer somebody of whom it is not known yet what it asks?
+    fn is_about_unsure(&self, said: &Envelope, late: bool) -> bool {
+        let unsure = |who: &Address| self.unsure.contains(who);
+        let to = |to: &tx::model::Recipient| match self.means(to, &said.from, false) {
+            Means::To(to) => unsure(&to),
+            Means::Table | Means::Nobody | Means::Any => false,
+        };
+        let mut named = said.in_reply_to.iter().flat_map(|id| self.named(id));
+        let hands = self.hands_of(&said.from, late);
+        let items = hands.iter().flatten().flat_map(|hand| &hand.items);
+        let mut asks = items.filter(|(_, kind)| *kind == Kind::Ask);
+        unsure(&said.from)
+            || said.to.iter().any(to)
+            || named.any(|(_, sent)| sent.is_ask_of(&said.from) && unsure(&sent.from))
+            || asks.any(|(ask, _)| self.sent.get(ask).is_some_and(|sent| unsure(&sent.from)))
     }
 
     fn is_reworded(&self, amended: Option<Message>, made: Option<&Made>) -> bool {
@@ -141,6 +154,9 @@ impl Model {
                 None => may.extend(self.may(said, hand)),
             }
         }
+        if self.is_about_unsure(said, false) {
+            may.push(May::Any);
+        }
         self.compare(said, &may, Some(made), None);
         // An outcome that no gate has passed is parked with work that still owes an answer.
         let parked = made.parked && !(self.is_gated(said) && self.owes_answer(&said.from));
@@ -158,7 +174,10 @@ impl Model {
         gates.any(|gate| {
             let agent = gate.agent.as_ref();
             agent.is_none_or(|agent| *agent == said.from.agent)
-                && said.status.as_ref().is_some_and(|s| gate.words.contains(s))
+                && said
+                    .status
+                    .as_ref()
+                    .is_some_and(|s| gate.time.words().contains(s))
         })
     }
 
