@@ -9,7 +9,7 @@ use super::event::{AttemptId, Command, Decision};
 use super::message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Step};
 use super::state::{OpenMessage, State};
 use super::transitions::{Signal, Transition};
-use super::work::{Forwarding, Member, Owes, Routed, Work, WorkflowPlace};
+use super::work::{Forwarding, Member, Owes, Routed, WorkflowPlace};
 use super::worker::{Phase, WaitingOn, WorkerState};
 use crate::model::{Address, Envelope, Kind, Rearmatter};
 
@@ -250,15 +250,7 @@ impl State {
                             continue;
                         }
                     }
-                    let joined = place.as_ref().and_then(WorkflowPlace::joined);
-                    match joined.map(|joined| joined.block) {
-                        Some(block) if self.rejoin(&to, number, block) => {}
-                        // After the others of its block it is an ordinary hand-over.
-                        Some(block) if self.has_joined(&to, block) => {
-                            self.enqueue(&to, number, Owes::Outcome, None);
-                        }
-                        Some(_) | None => self.enqueue(&to, number, Owes::Outcome, place),
-                    }
+                    self.enqueue(&to, number, Owes::Outcome, place);
                     self.grant_turn(&to, number);
                 }
                 Kind::AskResponse | Kind::Update | Kind::Lifecycle => {
@@ -266,25 +258,6 @@ impl State {
                 }
             }
         }
-    }
-
-    /// A joined result is given with the others of its block that wait, if there are any.
-    fn rejoin(&mut self, to: &Address, number: MessageNo, block: MessageNo) -> bool {
-        let waiting = self.workers.get_mut(to).into_iter();
-        let mut waiting = waiting.flat_map(|worker| worker.inbox.values_mut());
-        let Some(item) = waiting.find(|item| item.is_joined(block)) else {
-            return false;
-        };
-        item.messages.push(number);
-        self.record_step(number, to, Step::Queued, None);
-        self.touch_agent(to);
-        true
-    }
-
-    /// Does somebody work on other results of this block?
-    fn has_joined(&self, to: &Address, block: MessageNo) -> bool {
-        let of_block = |work: &Work| work.items.iter().any(|(_, item)| item.is_joined(block));
-        self.holder(to, of_block).is_some()
     }
 
     /// An agent that is left alone after failures is tried at once, for a person who has

@@ -346,12 +346,6 @@ impl Item {
         }
     }
 
-    /// Are these results of this block, for its join?
-    pub(super) fn is_joined(&self, block: MessageNo) -> bool {
-        let joined = self.place.as_ref().and_then(WorkflowPlace::joined);
-        joined.is_some_and(|joined| joined.block == block)
-    }
-
     /// All its messages.
     pub(super) fn all(&self) -> impl Iterator<Item = MessageNo> {
         self.messages.iter().copied()

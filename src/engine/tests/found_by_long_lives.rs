@@ -62,17 +62,3 @@ fn joined_results_that_are_retried_while_they_wait_are_one_delivery() {
     play.finish("dev/j", "joined");
     play.all_over();
 }
-
-#[test]
-fn a_joined_result_that_is_retried_after_the_others_is_a_hand_over() {
-    let mut play = with_a_dead_join();
-    retry(&mut play, "ra", "dev/a");
-    play.take_up("dev/j");
-    retry(&mut play, "rb", "dev/b");
-    assert_eq!(play.given("dev/j"), ["ra"]);
-    play.finish("dev/j", "joined");
-    play.take_up("dev/j");
-    assert_eq!(play.given("dev/j"), ["rb"]);
-    play.finish("dev/j", "late");
-    play.all_over();
-}
