@@ -12,7 +12,7 @@ use crate::view::{AgentView, Explained, MachineView, MessageView, UsageView};
 #[derive(clap::Args)]
 #[command(after_help = "Example: tx why fix-the-login-3f9a1c")]
 pub(super) struct WhyArgs {
-    /// A msg-id, the name of a message file, an agent, or a mesh with a workflow
+    /// A msg-id or the beginning of one, the name of a message file, an agent, or a mesh with a workflow
     #[arg(value_name = "MSG|FILE|AGENT|MESH")]
     what: String,
 }

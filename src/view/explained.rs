@@ -18,30 +18,27 @@ pub(crate) enum Explained {
 }
 
 impl Explained {
-    /// Look a name up: messages first, then agents, then meshes.
+    /// Look a name up. An agent or a mesh comes before an id that only begins like it.
     pub(crate) fn of(
         history: History,
         name: &str,
         daemon_runs: bool,
     ) -> Result<Explained, Refused> {
-        let unknown = match find_messages(history, name) {
-            Ok(found) => {
-                let views = found.iter().map(|facts| MessageView::of(history, facts));
-                return Ok(Explained::Messages(views.collect::<Result<_, _>>()?));
+        let state = history.state;
+        if history.named_or_in(name)?.is_empty() {
+            let is_agent = |who: &Address| state.worker(who).is_some() || state.knows(who);
+            if let Some(who) = name.parse().ok().filter(is_agent) {
+                return Ok(Explained::Agent(agent(history, &who, daemon_runs)?));
             }
-            Err(unknown) => unknown,
-        };
-        let is_agent =
-            |who: &Address| history.state.worker(who).is_some() || history.state.knows(who);
-        if let Some(who) = name.parse().ok().filter(is_agent) {
-            return Ok(Explained::Agent(agent(history, &who, daemon_runs)?));
+            let mesh = name.trim_end_matches("/dispatch");
+            let mut meshes = state.meshes().map(|loaded| &loaded.mesh);
+            if let Some(mesh) = meshes.find(|known| known.name.as_str() == mesh) {
+                return Explained::of_mesh(history, mesh);
+            }
         }
-        let mesh = name.trim_end_matches("/dispatch");
-        let mut meshes = history.state.meshes().map(|loaded| &loaded.mesh);
-        match meshes.find(|known| known.name.as_str() == mesh) {
-            Some(mesh) => Explained::of_mesh(history, mesh),
-            None => Err(unknown),
-        }
+        let found = find_messages(history, name)?;
+        let views = found.iter().map(|facts| MessageView::of(history, facts));
+        Ok(Explained::Messages(views.collect::<Result<_, _>>()?))
     }
 
     fn of_mesh(history: History, mesh: &Mesh) -> Result<Explained, Refused> {
