@@ -398,7 +398,7 @@ pub struct LoadedMesh {
 }
 
 /// How an agent runs, as far as decisions depend on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
     /// One process for each turn, or one that stays.
     pub mode: Mode,

@@ -160,7 +160,7 @@ codes! {
     Runtime          "TX0317" Warning "The runtime is not one that tx has, or cannot run this agent."
     UnknownPlaceholder "TX0318" Warning "tx does not know a placeholder in `run` or `workspace`."
     OutsideProject   "TX0319" Warning "A `workspace` leads out of the project; it is left out."
-    CannotRun        "TX0320" Error   "An agent or a gate cannot be run on this machine: its runtime, program or script is not there."
+    CannotRun        "TX0320" Error   "An agent or a gate cannot be run on this machine: its runtime, program or script is not there, or its `run` has an unknown placeholder."
     NoUsage          "TX0321" Warning "A budget cannot hold an agent to it: its runtime does not report what it uses."
     UntestedVersion  "TX0322" Warning "tx was not tested with the installed version of an agent CLI."
     ShellCharacters  "TX0323" Warning "A `run` line has words that only a shell understands, and no shell runs it."

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::briefing::unreadable_prompt;
 use super::{MeshSource, Project, config_in};
 use crate::model::{Agent, Check, Mesh, Program, Runtime};
+use crate::runtime::{Unfilled, Values, arguments};
 
 /// Why an agent cannot be run, with the daemon's PATH; `None` if no reason is known.
 pub fn cannot_run(
@@ -31,6 +32,10 @@ pub fn cannot_run(
             agent.runtime
         ));
     };
+    let filled = arguments(&runtime.run_of(agent), agent.shell, &Values::default());
+    if let Err(unknown @ Unfilled::Unknown(_)) = filled {
+        return Some(unknown.to_string());
+    }
     let program = match agent.shell {
         true => "sh",
         false => runtime.program_of(agent),

@@ -134,9 +134,7 @@ impl Now {
             ..Now::default()
         };
         if let Some(history) = history {
-            let at = Time(history.state.at());
-            let is_past = daemon.is_none() && at != Time(0);
-            now.as_of = is_past.then_some(at);
+            now.as_of = as_of(history, daemon);
             (now.runs, now.more_runs) = open_tasks(history, TASKS)?;
             now.machines = machines(history)?;
             now.short_blocks = short_blocks(history)?;
@@ -151,6 +149,12 @@ impl Now {
         }
         Ok(now)
     }
+}
+
+/// The time of the state, if no daemon keeps it current. A journal without records has none.
+pub(crate) fn as_of(history: History, daemon: Option<&Running>) -> Option<Time> {
+    let at = history.state.at();
+    (daemon.is_none() && at > 0).then_some(Time(at))
 }
 
 /// How many files on the bus the journal does not know yet. Only a daemon takes them up.

@@ -32,10 +32,16 @@ fn what_cannot_work_is_an_error_everywhere_and_nothing_is_sent_to_it() {
         ("agents: [{name: a, run: ./no/such}]\n", "TX0320"),
         ("agents: [{name: a, prompt: Be kind.}]\n", "TX0320"),
         ("agents: [{name: a, run: cat, prompt: p.md}]\n", "TX0314"),
+        ("agents: [{name: a, run: 'cat {msgfile}'}]\n", "TX0320"),
     ] {
         let sandbox = with(config);
         let checked = sandbox.tx(["mesh", "check", "m", "--json"]).exits(1).json();
-        assert_eq!(codes(&checked["meshes"][0]["diagnostics"]), [code]);
+        let found = codes(&checked["meshes"][0]["diagnostics"]);
+        let warnings: &[&str] = match config.contains("{msgfile}") {
+            true => &["TX0318"],
+            false => &[],
+        };
+        assert_eq!(found, [warnings, &[code]].concat());
         let status = sandbox.tx(["status", "--json"]).ok().json();
         assert_eq!(status["problems"][0]["mesh"], "m", "{status}");
         assert_eq!(codes(&status["problems"][0]["diagnostics"]), [code]);

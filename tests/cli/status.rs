@@ -183,6 +183,8 @@ fn a_project_in_which_nothing_has_happened_has_a_status() {
     drop(Store::open(&journal).unwrap());
     let empty = sandbox.tx(["status", "--json"]).ok().json();
     assert_eq!(empty, status);
+    let listed = sandbox.tx(["worker", "list"]).ok().stdout;
+    assert!(!listed.contains("1970"), "{listed}");
     fs::remove_dir_all(journal.parent().unwrap()).unwrap();
     let listed = sandbox.tx(["worker", "list", "--json"]).ok().json();
     assert_eq!(listed, status["workers"]);

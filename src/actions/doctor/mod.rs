@@ -42,7 +42,7 @@ pub(crate) fn checks(
     path: &OsStr,
     short: fn(&Path) -> String,
 ) -> Vec<CheckView> {
-    let catalogue = Catalogue::load(Some(project));
+    let mut catalogue = Catalogue::load(Some(project));
     let mut checks = vec![tmux(), git()];
     checks.extend(folders(project, short));
     checks.push(settings(project, path));
@@ -51,7 +51,7 @@ pub(crate) fn checks(
     checks.push(daemon(project, short));
     checks.extend(tmux_server(project));
     checks.push(meshes(&catalogue));
-    checks.extend(parts_left_out(&catalogue));
+    checks.extend(parts_left_out(project, &mut catalogue, path));
     checks.extend(programs::checks(project, &catalogue, path));
     checks.push(leftovers(project, short));
     checks.extend(watches());
@@ -321,9 +321,11 @@ fn meshes(catalogue: &Catalogue) -> CheckView {
 }
 
 /// Meshes that load, but with parts that cannot work or are ignored.
-fn parts_left_out(catalogue: &Catalogue) -> Vec<CheckView> {
-    let own = |entry: &&MeshEntry| entry.is_ok() && entry.place != MeshSource::BuiltIn;
-    let checks = catalogue.entries.iter().filter(own).filter_map(|entry| {
+fn parts_left_out(project: &Project, catalogue: &mut Catalogue, path: &OsStr) -> Vec<CheckView> {
+    let Catalogue { entries, runtimes } = catalogue;
+    let own = |entry: &&mut MeshEntry| entry.is_ok() && entry.place != MeshSource::BuiltIn;
+    let checks = entries.iter_mut().filter(own).filter_map(|entry| {
+        entry.check_runnable(project, runtimes, path);
         let mut problems: Vec<_> = entry.problems().collect();
         problems.sort_by_key(|problem| !problem.is_error());
         let detail = match problems[..] {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::find;
 use crate::cli::{Context, Exit};
-use crate::format::prompt::{Given, Stage, first_values, prompt_at, stage};
+use crate::format::prompt::{Given, Stage, first_values, prompt, stage};
 use crate::format::report::printable_lines;
 use crate::model::{
     Address, Agent, Kind, Mesh, MsgId, Name, Rearmatter, StateKind, StateName, did_you_mean,
@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context, wanted: &str, state: Option<&str>) -> Resul
         rearmatter: &Rearmatter::default(),
     };
     let view = PromptView {
-        prompt: prompt_at(&briefing, agent.command.as_deref(), &position, &[given]),
+        prompt: prompt(&briefing, agent.command.as_deref(), &position, &[given]),
         agent: Address::new(mesh.name.clone(), agent.name.clone()),
     };
     context

@@ -249,10 +249,8 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Store {
     let mesh = crate::format::mesh::parse(MESH.as_bytes()).mesh.unwrap();
     let traits = Traits {
         mode: Mode::Pane,
-        prints: false,
         resumes: true,
-        starts_with_turn: false,
-        resumes_without_turn: false,
+        ..Traits::default()
     };
     let loaded = LoadedMesh {
         mesh,

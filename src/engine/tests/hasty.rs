@@ -188,6 +188,13 @@ fn begun_hastily() -> Play {
     play
 }
 
+/// The same, with its first stage complete.
+fn first_stage_hastily() -> Play {
+    let mut play = begun_hastily();
+    completes(&mut play, "dev/a", "o1");
+    play
+}
+
 /// Two stages; scripts run on the way from one to the other.
 const SCRIPTED: &str = "\
 initial: plan
@@ -233,22 +240,19 @@ fn no_run_is_complete_while_a_stage_of_it_has_not_run() {
             play
         }),
         ("a stage says `error`", || {
-            let mut play = begun_hastily();
-            completes(&mut play, "dev/a", "o1");
+            let mut play = first_stage_hastily();
             let failed = from("dev/b").id("o2").status("error");
             gives(&mut play, "dev/b", failed);
             play
         }),
         ("a stage is parked", || {
-            let mut play = begun_hastily();
-            completes(&mut play, "dev/a", "o1");
+            let mut play = first_stage_hastily();
             play.take_up("dev/b");
             play.park("dev/b");
             play
         }),
         ("a stage waits for the human", || {
-            let mut play = begun_hastily();
-            completes(&mut play, "dev/a", "o1");
+            let mut play = first_stage_hastily();
             let asks = from("dev/b").id("q").status("blocked");
             gives(&mut play, "dev/b", asks);
             play

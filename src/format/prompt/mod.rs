@@ -18,7 +18,7 @@ use indexmap::IndexMap;
 use super::render::yaml_block;
 use crate::model::{Agent, Feature, Manifest, Mesh, Name, Target, Workspace};
 
-pub use given::{Given, original, prompt, prompt_at};
+pub use given::{Given, original, prompt};
 pub(crate) use stage::decisions;
 pub use stage::{Stage, first_values, member, stage, with_place};
 pub use system::{line, system};
