@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use tx::model::{Address, Envelope, Kind, MsgId};
 
 use super::kinds::{Accepted, May};
-use super::names::Means;
 use super::{At, Delivery, Message, Model, Run, Sent};
 
 /// What tx made of a message.
@@ -95,23 +94,6 @@ impl Model {
             }
             self.accept(said, Some(hash), &may, made, amended.is_some(), late);
         }
-    }
-
-    /// Does it come from, go to or answer somebody of whom it is not known yet what it asks?
-    fn is_about_unsure(&self, said: &Envelope, late: bool) -> bool {
-        let unsure = |who: &Address| self.unsure.contains(who);
-        let to = |to: &tx::model::Recipient| match self.means(to, &said.from, false) {
-            Means::To(to) => unsure(&to),
-            Means::Table | Means::Nobody | Means::Any => false,
-        };
-        let mut named = said.in_reply_to.iter().flat_map(|id| self.named(id));
-        let hands = self.hands_of(&said.from, late);
-        let items = hands.iter().flatten().flat_map(|hand| &hand.items);
-        let mut asks = items.filter(|(_, kind)| *kind == Kind::Ask);
-        unsure(&said.from)
-            || said.to.iter().any(to)
-            || named.any(|(_, sent)| sent.is_ask_of(&said.from) && unsure(&sent.from))
-            || asks.any(|(ask, _)| self.sent.get(ask).is_some_and(|sent| unsure(&sent.from)))
     }
 
     fn is_reworded(&self, amended: Option<Message>, made: Option<&Made>) -> bool {
@@ -288,7 +270,8 @@ impl Model {
         let fitting: Vec<&Accepted> = fitting.collect();
         let sure =
             !late && !may.contains(&May::Any) && fitting.windows(2).all(|two| two[0] == two[1]);
-        let known = fitting.first().copied().filter(|_| sure);
+        let known = fitting.first().copied();
+        let known = known.filter(|known| sure && !known.may_be_result);
         let over = self.spend(said, made, amends);
         let works = self.hands_of(from, late).into_iter();
         let works = works.map(|hand| hand.and_then(super::Hand::first));

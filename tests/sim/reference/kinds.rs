@@ -29,6 +29,8 @@ pub(crate) struct Accepted {
     pub(crate) opens: Option<Opens>,
     /// It belongs to this fan-out.
     pub(crate) member: Option<Message>,
+    /// It may belong to one of several.
+    pub(crate) may_be_result: bool,
 }
 
 /// What `in-reply-to` comes to.
@@ -344,7 +346,10 @@ impl Model {
             .values()
             .filter(|set| run.is_some() && set.run == run);
         for set in sets.filter(|set| set.members.contains(from)) {
-            all.push(May::Accepted(accepted(&set.join, Kind::TaskComplete)));
+            all.push(May::Accepted(Accepted {
+                may_be_result: true,
+                ..accepted(&set.join, Kind::TaskComplete)
+            }));
         }
         for goes in found {
             match goes {
@@ -432,6 +437,7 @@ impl Accepted {
         both.outcome |= other.outcome;
         both.opens = both.opens.or_else(|| other.opens.clone());
         both.member = both.member.or(other.member);
+        both.may_be_result |= other.may_be_result;
         both
     }
 }
