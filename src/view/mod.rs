@@ -52,7 +52,9 @@ pub(crate) use replay::{Differences, Judgement, StateView, compare, state_at};
 pub(crate) use run::{ResultView, RunView, is_under_way, run_of};
 pub(crate) use runtime::{CannotView, DialogWants, LookState, LookView, RuntimeLine, RuntimeView};
 pub(crate) use short_block::{ShortBlock, short_blocks};
-pub(crate) use task::{TaskDetails, TaskList, TaskName, TaskState, TaskView, task, tasks};
+pub(crate) use task::{
+    TaskDetails, TaskList, TaskName, TaskState, TaskView, held_back, task, tasks,
+};
 pub(crate) use time::Time;
 pub(crate) use trace::{Trace, TraceEntry, trace};
 pub(crate) use usage::{AgentUsage, RunUsage, UsageView};
