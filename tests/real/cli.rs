@@ -137,7 +137,16 @@ impl Team {
 
     /// Kill the daemon, and start another.
     pub(crate) fn kill_tx(&self) {
-        kill(vec![self.daemon()]);
+        self.kill_with_tx(Vec::new());
+    }
+
+    /// Kill the daemon, tmux and all agents, and start tx again.
+    pub(crate) fn kill_everything(&self) {
+        self.kill_with_tx([self.tmux_pids(), self.pids("")].concat());
+    }
+
+    fn kill_with_tx(&self, more: Vec<i32>) {
+        kill([vec![self.daemon()], more].concat());
         wait_for("its end", || {
             (!self.json(&["status"])["daemon"]["running"].as_bool()?).then_some(())
         });

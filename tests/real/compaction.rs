@@ -35,7 +35,12 @@ fn third_task(team: &Team, (cli, mode): Cli) {
     assert!(knows, "{cli} {mode}: {last}");
     let turns = last["turns"].as_array().unwrap().iter();
     let kept = turns.filter(|turn| turn[0] == "assistant").count();
-    assert!(kept <= 2, "{cli} {mode}: {kept} answers are left: {last}");
+    // Two of this task, where there were eight; pi keeps the last one before.
+    let most = 2 + usize::from(cli == "pi");
+    assert!(
+        kept <= most,
+        "{cli} {mode}: {kept} answers are left: {last}"
+    );
     team.result("complete");
 }
 
@@ -125,4 +130,24 @@ fn a_codex_that_compacts_by_itself_in_a_turn_gives_the_right_outcome() {
     team.wrote("long");
     team.idle("team/builder");
     third_task(&team, cli);
+}
+
+#[test]
+fn aider_sums_its_history_up_and_still_gives_the_right_outcome() {
+    let cli @ (name, mode) = ("aider", "turn");
+    if !is_installed(name) {
+        return;
+    }
+    let Some(lab) = Lab::open() else { return };
+    let Some(team) = team_in(lab, cli, "prompt: You build.", &[]) else {
+        return;
+    };
+    let _case = Case::of(name, mode, CASE);
+    two_tasks(&team, name);
+    team.give("third", &team.outcome(name, "third"));
+    team.wrote("third");
+    let last = team.asked(name).pop().unwrap().to_string();
+    for words in ["I spoke to you previously", "How you work with others"] {
+        assert!(last.contains(words), "{words}: {last}");
+    }
 }
