@@ -4,8 +4,11 @@ use std::fmt::Write;
 
 use super::layout::{hanging, in_local_time, local};
 use super::{Context, Exit, Refused, gates, machines, require_journal};
+use crate::actions::{Panes, typing_now};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
+use crate::model::Address;
+use crate::project::Project;
 use crate::view::{AgentView, Explained, MachineView, MessageView, UsageView};
 
 /// Show how far a message has got, what an agent waits for, or where a mesh's runs are
@@ -27,7 +30,11 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
             let blocks: Vec<String> = views.iter().map(as_text).collect();
             blocks.join("\n")
         }),
-        Explained::Agent(agent) => context.output.answer(&agent, agent_text),
+        Explained::Agent(agent) => context.output.answer(&agent, |agent| {
+            let pane = pane_now(&project, &agent.agent);
+            let pane = pane.map(|shows| format!("  its pane: {shows}\n"));
+            agent_text(agent) + &printable_lines(&pane.unwrap_or_default())
+        }),
         Explained::Workflow(runs) => {
             let text = |runs: &Vec<_>| machines::of_mesh(mesh, runs);
             context.output.answer(&runs, text)
@@ -38,6 +45,15 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
             context.output.answer(&Vec::<MachineView>::new(), text)
         }
     }
+}
+
+/// What the pane of an agent shows, where that tells whether a text can be delivered.
+fn pane_now(project: &Project, agent: &Address) -> Option<String> {
+    running(project)?;
+    let panes = Panes::of(project).ok()?;
+    let agents = panes.agents();
+    let (pane, _) = agents.need(agent).ok()?;
+    typing_now(project, &panes, agent, pane)
 }
 
 fn agent_text(agent: &AgentView) -> String {
