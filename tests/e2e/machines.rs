@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tx::engine::Step;
 
 use crate::stage::{Project, message, wait_for};
@@ -83,6 +84,30 @@ fn a_script_that_runs_when_tx_is_killed_is_not_run_twice() {
         given.contains("The state `plan` of the mesh's workflow"),
         "{given}"
     );
+}
+
+#[test]
+fn a_script_that_was_killed_with_tx_left_no_end_and_is_run_again() {
+    let config = mesh(
+        &[("a", "echo planned")],
+        "initial: plan\nscripts:\n  slow: 'echo $$ $PPID >> pids; if [ $(wc -l < pids) = 1 ]; then sleep 300; fi; echo done'\nstates:\n  plan: {agents: [a], exit: {run: slow, default: plan}}\n  done: {}\n",
+    );
+    let project = Project::started(&[("dev/config.yaml", &config)]);
+    task(&project, "t", "do it");
+    let pids = || fs::read_to_string(project.root().join("pids")).ok();
+    let first = wait_for("the script to begin", || {
+        pids().filter(|text| text.ends_with('\n'))
+    });
+    project.kill_daemon();
+    for pid in first.split_whitespace() {
+        let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    project.start();
+    let first = project.wait_for_step("t", Step::Finished);
+    assert_eq!(first.machines[0].steps, 2, "the script named the end");
+    assert_eq!(pids().unwrap().lines().count(), 2);
+    assert_eq!(headlines(&project), ["planned"]);
 }
 
 #[test]
