@@ -27,7 +27,7 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
             let blocks: Vec<String> = views.iter().map(as_text).collect();
             blocks.join("\n")
         }),
-        Explained::Agent(agent) => context.output.answer(&agent, agent_text),
+        Explained::Agent(agent) => context.output.answer(&*agent, agent_text),
         Explained::Workflow(runs) => {
             let text = |runs: &Vec<_>| machines::of_mesh(mesh, runs);
             context.output.answer(&runs, text)
