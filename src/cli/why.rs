@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
             let blocks: Vec<String> = views.iter().map(as_text).collect();
             blocks.join("\n")
         }),
-        Explained::Agent(agent) => context.output.answer(&agent, |agent| {
+        Explained::Agent(agent) => context.output.answer(&*agent, |agent| {
             let pane = pane_now(&project, &agent.agent);
             let pane = pane.map(|shows| format!("  its pane: {shows}\n"));
             agent_text(agent) + &printable_lines(&pane.unwrap_or_default())

@@ -10,7 +10,7 @@ use crate::model::{Address, Mesh};
 pub(crate) enum Explained {
     /// The messages of this name, newest first; never none.
     Messages(Vec<MessageView>),
-    Agent(AgentView),
+    Agent(Box<AgentView>),
     /// The runs in the workflow of a mesh.
     Workflow(Vec<MachineView>),
     /// The runs of a mesh without a workflow.
@@ -28,7 +28,8 @@ impl Explained {
         if history.named_or_in(name)?.is_empty() {
             let is_agent = |who: &Address| state.worker(who).is_some() || state.knows(who);
             if let Some(who) = name.parse().ok().filter(is_agent) {
-                return Ok(Explained::Agent(agent(history, &who, daemon_runs)?));
+                let agent = agent(history, &who, daemon_runs)?;
+                return Ok(Explained::Agent(Box::new(agent)));
             }
             let mesh = name.trim_end_matches("/dispatch");
             let mut meshes = state.meshes().map(|loaded| &loaded.mesh);
