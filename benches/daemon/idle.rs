@@ -82,9 +82,11 @@ fn watch(project: &Project, what: &str, seconds: u64) -> bool {
     // A tick is a hundredth of a second.
     let cpu = (after - before) as f64 / seconds as f64;
     let memory = status(daemon, "VmRSS:") as f64 / 1024.0;
+    // The rest is the program's file, which the kernel can drop and read again.
+    let own = status(daemon, "RssAnon:") as f64 / 1024.0;
     println!(
         "idle   {cpu:.2} % of a core of at most {MOST_CPU}, {memory:.1} MB of at most {MOST_MEMORY}, \
-         woken {woken} times in {seconds} s  {what}"
+         {own:.1} MB of them its own, woken {woken} times in {seconds} s  {what}"
     );
     cpu <= MOST_CPU && memory <= MOST_MEMORY
 }
