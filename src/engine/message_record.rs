@@ -80,16 +80,16 @@ pub struct MessageRecord {
     /// For a message that tx wrote: the messages whose texts are appended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<MessageNo>,
-    /// The feature that it is about, as its author says.
+    /// The feature that its author named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<Feature>,
-    /// What the work on it must fulfil, as an evaluator says.
+    /// What the work on it must fulfil, as an evaluator wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub criteria: Option<String>,
-    /// What is known of its quality, if it is an outcome.
+    /// The quality of the work, if it is an outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quality: Option<Box<Quality>>,
-    /// When the human read it, if it is for core: in milliseconds since 1970.
+    /// When the human read it, in milliseconds since 1970. Only for messages to core.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<i64>,
 }
