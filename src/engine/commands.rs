@@ -261,8 +261,7 @@ impl State {
         });
     }
 
-    /// Hold a message again that had left. Its hops are capped so that it is not parked at
-    /// once.
+    /// Hold a message again that had left. Its hops are capped at the limit.
     fn hold_again(
         &mut self,
         mut facts: MessageRecord,

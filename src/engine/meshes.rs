@@ -41,8 +41,8 @@ impl Meshes {
         self.get(&address.mesh)?.agents.get(&address.agent)
     }
 
-    /// How an agent runs. An agent that is no longer in its mesh gets no new process, so any
-    /// value will do.
+    /// How an agent runs. An agent that is no longer in its mesh gets no new process, so the
+    /// value does not matter.
     pub(super) fn traits(&self, address: &Address) -> Traits {
         let loaded = self.all.get(&address.mesh);
         let place = loaded.and_then(|loaded| loaded.mesh.agents.get_index_of(&address.agent));
