@@ -17,7 +17,7 @@ use crate::model::{Address, OnAsk};
 
 /// The timeout of a delivery, in milliseconds.
 const STARTING: i64 = 60_000;
-/// The least timeout of checks, in milliseconds.
+/// The minimum timeout of checks, in milliseconds.
 pub(super) const CHECKING: i64 = 600_000;
 /// How long a process may take to end, in milliseconds.
 const STOPPING: i64 = 30_000;

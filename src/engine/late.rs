@@ -200,10 +200,10 @@ impl State {
         own.or_else(|| facts.parked_at(who))
     }
 
-    /// Whether parked work stays parked. The work of a member of an open block is finished only
-    /// by a success of that member, so that a person can retry or drop it until then.
-    /// `Some(true)`: the outcome is an `error` of the same member, and is kept with its
-    /// failures.
+    /// The work of a member of an open block is finished only by a success of that member, so
+    /// that a person can retry or drop it until then. `None`: the outcome finishes the work.
+    /// `Some`: the work stays parked, and the value says whether the outcome is an `error` of
+    /// the same member, which is kept with its failures.
     fn stays_parked(&self, who: &Address, parked: &Delivery, by: &Routed) -> Option<bool> {
         let member = parked.member()?;
         if !self.fan_outs.is_undecided(member, who) {

@@ -164,21 +164,21 @@ pub struct DeliveryStep {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// It is a message, and safe.
+    /// The message is accepted and stored.
     Accepted,
-    /// It waits for its recipient.
+    /// The message waits for its recipient.
     Queued,
-    /// It is being given to its recipient.
+    /// The message is being delivered.
     Leased,
-    /// Its recipient has it.
+    /// The recipient has the message.
     Delivered,
-    /// Its recipient works on it.
+    /// The recipient works on the message.
     Acknowledged,
-    /// Nothing more is owed.
+    /// Nothing more is owed for the message.
     Finished,
-    /// It was not accepted after all, or withdrawn.
+    /// The message was refused, withdrawn or dropped.
     Refused,
-    /// It is a dead letter.
+    /// tx gave the message up: it is a dead letter.
     Parked,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Plan {
     pub(super) ancestry: Ancestry,
     /// The open asks that it answers.
     pub(super) answers: Vec<MessageNo>,
-    /// The asks in its author's current work that are already closed.
+    /// The closed asks in its author's current work that it answers too late.
     pub(super) late: Vec<MessageNo>,
     /// Where it goes, if it is an outcome.
     pub(super) way: Option<Forwarding>,

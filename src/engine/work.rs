@@ -192,7 +192,7 @@ pub struct Work {
     pub first_turn: u32,
     /// The work has been leased at least once.
     pub begun: bool,
-    /// The current turn is known to have been delivered.
+    /// The work is known to have been delivered at least once.
     pub taken: bool,
     /// The worker was reminded of what it owes.
     pub reminded: bool,
@@ -212,7 +212,7 @@ pub struct Work {
     pub prepared: bool,
     /// How often the gates sent the outcomes back.
     pub iteration: u32,
-    /// The last batch of jobs that checked the outcomes; 0 if there was none.
+    /// The last batch of jobs for this work, of gates or hooks; 0 if there was none.
     #[serde(alias = "checks")]
     pub job: u32,
     /// What the gates found, one entry for each time they sent the outcomes back.

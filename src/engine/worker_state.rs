@@ -107,21 +107,21 @@ pub enum WaitingOn {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// Nothing is in hand.
+    /// The worker has no work.
     Idle,
-    /// Work is being given.
+    /// Work is being delivered.
     Starting,
-    /// A turn is under way.
+    /// A turn is in progress.
     Working,
-    /// Asks to agents are open.
+    /// The worker waits for answers from agents.
     Awaiting,
-    /// A human is needed.
+    /// The worker waits for the human.
     AwaitingHuman,
-    /// The account has no room.
+    /// The account has reached its usage limit.
     Limited,
-    /// Outcomes are being checked.
+    /// Gates or hooks are running.
     Checking,
-    /// It waits to be tried again.
+    /// The worker has failed and waits for a retry.
     Backoff,
     /// The process is being ended.
     Stopping,
