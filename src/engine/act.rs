@@ -17,17 +17,17 @@ use crate::model::{Address, Mode};
 
 impl State {
     /// Carry out a transition. The table guarantees that the worker's state allows it and that
-    /// `told` has the matching data.
-    pub(super) fn act(&mut self, who: &Address, by: Transition, told: SignalData) {
-        if matches!(told, SignalData::Exited(_)) {
+    /// `data` is of the matching signal.
+    pub(super) fn act(&mut self, who: &Address, by: Transition, data: SignalData) {
+        if matches!(data, SignalData::Exited(_)) {
             let worker = self.worker_mut(who);
             (worker.live, worker.dying) = (false, false);
         }
         match by {
-            Transition::Began => self.began(who, told),
+            Transition::Began => self.began(who, data),
             Transition::HandOver => self.hand_over_if_ready(who),
-            Transition::TakenUp => self.has_its_work(who, &told),
-            Transition::NotTakenUp => self.not_taken_up(who, told),
+            Transition::TakenUp => self.has_its_work(who, &data),
+            Transition::NotTakenUp => self.not_taken_up(who, data),
             Transition::Holding => {
                 // Setting the status again restarts its deadline.
                 let status = self.take_status(who);
@@ -38,18 +38,18 @@ impl State {
                 self.set(who, WorkerState::Working { work });
             }
             Transition::Acknowledged => self.acknowledge(who),
-            Transition::TurnEnded => self.turn_ended(who, told),
-            Transition::DialogOpened => self.dialog_opened(who, told),
-            Transition::AsBefore => self.as_before(who, told),
+            Transition::TurnEnded => self.turn_ended(who, data),
+            Transition::DialogOpened => self.dialog_opened(who, data),
+            Transition::AsBefore => self.as_before(who, data),
             Transition::Behind => {
                 let held = self.take_status(who);
-                let held = self.behind(who, held, told);
+                let held = self.behind(who, held, data);
                 self.worker_mut(who).status = held;
             }
-            Transition::LimitReached => self.limit_reached(who, &told),
+            Transition::LimitReached => self.limit_reached(who, &data),
             Transition::LimitOver => self.limit_over(who),
-            Transition::KeepsWork => self.keep_work(who, told),
-            Transition::Failed => self.failed(who, told),
+            Transition::KeepsWork => self.keep_work(who, data),
+            Transition::Failed => self.failed(who, data),
             Transition::TimedOut => self.timed_out(who),
             Transition::TryAgain => self.retry_after_backoff(who),
             Transition::Stopped => self.stopped(who),
@@ -105,18 +105,18 @@ impl State {
     }
 
     /// The worker has its work: the delivery was reported, or the pane is busy with it.
-    fn has_its_work(&mut self, who: &Address, told: &SignalData) {
+    fn has_its_work(&mut self, who: &Address, data: &SignalData) {
         if let Some((work, _)) = self.take_starting(who) {
             self.taken_up(who, work);
         }
-        if matches!(told, SignalData::Busy(_)) {
+        if matches!(data, SignalData::Busy(_)) {
             self.acknowledge(who);
         }
     }
 
     /// The process has started.
-    fn began(&mut self, who: &Address, told: SignalData) {
-        let SignalData::Started(session) = told else {
+    fn began(&mut self, who: &Address, data: SignalData) {
+        let SignalData::Started(session) = data else {
             return;
         };
         if let Some((work, giving)) = self.take_starting(who) {
@@ -127,8 +127,8 @@ impl State {
 
     /// The delivery failed: retry it, or look for evidence that it arrived. If the worker was
     /// thought to be working, a look at its pane has found that it never got its work.
-    fn not_taken_up(&mut self, who: &Address, told: SignalData) {
-        match (self.take_status(who), told) {
+    fn not_taken_up(&mut self, who: &Address, data: SignalData) {
+        match (self.take_status(who), data) {
             (WorkerState::Starting { work, giving }, SignalData::NotDelivered(_, sent, why)) => {
                 self.not_delivered(who, work, giving, sent, why);
             }
@@ -166,12 +166,12 @@ impl State {
     }
 
     /// The turn has ended, with or without the end of the process.
-    fn turn_ended(&mut self, who: &Address, told: SignalData) {
+    fn turn_ended(&mut self, who: &Address, data: SignalData) {
         // The end of a turn is evidence that the turn was delivered.
         if let Some((work, _)) = self.take_starting(who) {
             self.taken_up(who, work);
         }
-        let exit = if let SignalData::Exited(exit) = told {
+        let exit = if let SignalData::Exited(exit) = data {
             Some(exit)
         } else {
             None
@@ -193,9 +193,9 @@ impl State {
     }
 
     /// The process ended before the worker confirmed its delivery.
-    fn failed(&mut self, who: &Address, told: SignalData) {
+    fn failed(&mut self, who: &Address, data: SignalData) {
         let one_turn = self.started_as(who).mode == Mode::Turn;
-        let SignalData::Exited(exit) = told else {
+        let SignalData::Exited(exit) = data else {
             return;
         };
         let Some((work, _)) = self.take_starting(who) else {
@@ -292,8 +292,8 @@ impl State {
         }
     }
 
-    fn limit_reached(&mut self, who: &Address, told: &SignalData) {
-        if let SignalData::Limited { mut until, guessed } = *told {
+    fn limit_reached(&mut self, who: &Address, data: &SignalData) {
+        if let SignalData::Limited { mut until, guessed } = *data {
             if self.worker_mut(who).status.is() != Phase::Limited {
                 if guessed {
                     let worker = self.worker_mut(who);
@@ -313,8 +313,8 @@ impl State {
         }
     }
 
-    fn dialog_opened(&mut self, who: &Address, told: SignalData) {
-        if let SignalData::Asked(dialog) = told {
+    fn dialog_opened(&mut self, who: &Address, data: SignalData) {
+        if let SignalData::Asked(dialog) = data {
             let (known, before) = match self.take_status(who) {
                 WorkerState::AwaitingHuman {
                     why: WaitingOn::Dialog { dialog, before },

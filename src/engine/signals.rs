@@ -13,7 +13,7 @@ use crate::model::{Address, Mode};
 impl State {
     pub(super) fn pane_event(&mut self, event: Event) {
         let mut alive = true;
-        let (pane, no, mut told) = match event {
+        let (pane, no, mut data) = match event {
             Event::PaneStarted { pane, session } => (pane, 0, SignalData::Started(session)),
             Event::PaneReady { pane, no } => (pane, no, SignalData::Ready),
             Event::PaneIdle { pane, turn, no } => (pane, no, SignalData::Idle(turn)),
@@ -57,12 +57,12 @@ impl State {
         let Some(known) = self.workers.get(&worker) else {
             return;
         };
-        if let (SignalData::Busy(turn @ None), 0) = (&mut told, no) {
+        if let (SignalData::Busy(turn @ None), 0) = (&mut data, no) {
             // Journals from before reports were numbered mean the current turn.
             *turn = Some(known.turn);
         }
         let from = known.status.is();
-        let signal = told.signal(known);
+        let signal = data.signal(known);
         let idle = matches!(signal, Signal::Ready | Signal::Idle | Signal::IdleBefore);
         let heard = if attempt != known.attempt {
             Err(Transition::OldAttempt)
@@ -70,7 +70,7 @@ impl State {
             Err(Transition::NoPane)
         } else if no != 0 && no <= known.seen {
             Err(Transition::OldNews)
-        } else if told.turn().is_some_and(|turn| turn != known.turn) {
+        } else if data.turn().is_some_and(|turn| turn != known.turn) {
             Err(Transition::TooEarly)
         } else if idle && self.started_as(&worker).mode == Mode::Turn {
             // A process in turn mode starts with its turn and ends it by exiting.
@@ -86,8 +86,8 @@ impl State {
             Ok(by) => {
                 let known = self.worker_mut(&worker);
                 known.seen = known.seen.max(no);
-                known.shows = told.shows(known.shows);
-                self.act(&worker, by, told);
+                known.shows = data.shows(known.shows);
+                self.act(&worker, by, data);
                 if alive {
                     self.hear(&worker);
                 }

@@ -25,22 +25,22 @@ impl State {
         &mut self,
         who: &Address,
         status: WorkerState,
-        told: SignalData,
+        data: SignalData,
     ) -> WorkerState {
         match status {
             WorkerState::AwaitingHuman {
                 why: WaitingOn::Dialog { dialog, before },
             } => {
-                let before = Box::new(self.behind(who, *before, told));
+                let before = Box::new(self.behind(who, *before, data));
                 let why = WaitingOn::Dialog { dialog, before };
                 WorkerState::AwaitingHuman { why }
             }
             WorkerState::Limited { before, until } => {
-                let before = Box::new(self.behind(who, *before, told));
+                let before = Box::new(self.behind(who, *before, data));
                 WorkerState::Limited { before, until }
             }
             WorkerState::Starting { work, giving } => {
-                let giving = match told {
+                let giving = match data {
                     SignalData::Delivered(_) | SignalData::Idle(_) => {
                         let work = self.given_up_to_now(who, work);
                         return WorkerState::Working { work };
@@ -80,19 +80,19 @@ impl State {
         if !worker.live || worker.status.is() != Phase::Starting {
             return;
         }
-        let told = match worker.shows {
+        let data = match worker.shows {
             Shows::Ready => SignalData::Ready,
             Shows::Busy(turn) => SignalData::Busy(turn),
             Shows::Idle(turn) => SignalData::Idle(turn),
             Shows::Unknown | Shows::Dialog | Shows::Limited => return self.look(who),
         };
-        let by = decide(worker.status.is(), told.signal(worker));
-        self.act(who, by, told);
+        let by = decide(worker.status.is(), data.signal(worker));
+        self.act(who, by, data);
     }
 
     /// A hold has ended. Restore the state before it and decide the signal from there. A worker
     /// that waits for the human's answer is treated like one that waits for an agent.
-    pub(super) fn as_before(&mut self, who: &Address, told: SignalData) {
+    pub(super) fn as_before(&mut self, who: &Address, data: SignalData) {
         let waits = match self.take_status(who) {
             WorkerState::AwaitingHuman {
                 why: WaitingOn::Dialog { before, .. },
@@ -120,9 +120,9 @@ impl State {
         };
         let worker = self.worker_mut(who);
         // Restoring the state may have started a new process, which has not exited.
-        if !(worker.live && matches!(told, SignalData::Exited(_))) {
-            let by = decide(worker.status.is(), told.signal(worker));
-            self.act(who, by, told);
+        if !(worker.live && matches!(data, SignalData::Exited(_))) {
+            let by = decide(worker.status.is(), data.signal(worker));
+            self.act(who, by, data);
         }
         if waits {
             match self.take_status(who) {
