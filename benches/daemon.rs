@@ -5,6 +5,8 @@
 
 #[path = "daemon/burst.rs"]
 mod burst;
+#[path = "daemon/gates.rs"]
+mod gates;
 #[path = "daemon/idle.rs"]
 mod idle;
 #[path = "daemon/latency.rs"]
@@ -17,7 +19,8 @@ mod ratio;
 fn main() {
     // The program in the pane is this one.
     if let Some(at) = std::env::args().position(|arg| arg == "--reader") {
-        return latency::read_lines(&std::env::args().nth(at + 1).expect("it is told where to"));
+        let socket = std::env::args().nth(at + 1).expect("it is told where to");
+        return latency::read_lines(&socket, std::env::args().any(|arg| arg == "--silent"));
     }
     let judged = std::env::args().any(|arg| arg == "--bench");
     let only = std::env::args().nth(1).filter(|arg| !arg.starts_with('-'));
@@ -25,6 +28,9 @@ fn main() {
     let mut kept = true;
     if wanted("latency") {
         kept &= latency::measure(if judged { 300 } else { 2 });
+    }
+    if wanted("gates") {
+        kept &= gates::measure(if judged { 200 } else { 2 });
     }
     if wanted("burst") {
         let files = if judged { 20_000 } else { 50 };

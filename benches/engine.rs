@@ -57,10 +57,8 @@ fn mesh_of_five() -> Event {
     let mesh = mesh::parse(text.as_bytes()).mesh.expect("the mesh loads");
     let traits = Traits {
         mode: Mode::Pane,
-        prints: false,
         resumes: true,
-        starts_with_turn: false,
-        resumes_without_turn: false,
+        ..Traits::default()
     };
     Event::MeshLoaded(Box::new(LoadedMesh {
         mesh,

@@ -68,10 +68,8 @@ fn status(runs: usize, rounds: usize) -> Duration {
     let mesh = tx::format::mesh::parse(FLOW.as_bytes()).mesh;
     let traits = Traits {
         mode: Mode::Pane,
-        prints: false,
         resumes: true,
-        starts_with_turn: false,
-        resumes_without_turn: false,
+        ..Traits::default()
     };
     let loaded = LoadedMesh {
         mesh: mesh.expect("the mesh loads"),

@@ -16,12 +16,16 @@ use tx::tmux::{Client, Mark, Paste, PasteContent, Server, Window};
 use crate::project::{Project, wait_for};
 use crate::ratio::judge;
 
-/// The program in the pane: says of each line that it has it, then answers it.
-pub(crate) fn read_lines(socket: &str) {
+/// The program in the pane: says of each line that it has it, then answers it unless it is to be
+/// silent.
+pub(crate) fn read_lines(socket: &str, is_silent: bool) {
     let told = UnixDatagram::unbound().expect("a socket can be made");
     for (count, line) in std::io::stdin().lock().lines().enumerate() {
         let line = line.expect("it is text");
         let _ = told.send_to(b"!", socket);
+        if is_silent {
+            continue;
+        }
         let (Some(root), Some(agent)) = (std::env::var_os("TX_ROOT"), std::env::var_os("TX_AGENT"))
         else {
             continue;
@@ -221,7 +225,7 @@ impl Ours {
     }
 }
 
-fn heard(told: &UnixDatagram) {
+pub(crate) fn heard(told: &UnixDatagram) {
     let mut byte = [0; 1];
     told.recv(&mut byte).expect("the reader lives");
 }

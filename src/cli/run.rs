@@ -141,6 +141,14 @@ impl Write for PrivateLog {
 impl From<FatalError> for Refused {
     fn from(stopped: FatalError) -> Refused {
         let hint = match &stopped {
+            FatalError::Saved(copy) => {
+                let place = copy.with_file_name("state").join("journal.db");
+                let (copy, place) = (copy.display(), place.display());
+                let hint = format!(
+                    "`mv {copy} {place}` goes on where it was; to begin again, remove it and move `.ai/tx/msgs` away"
+                );
+                return Refused::new(stopped.to_string()).hint(hint);
+            }
             FatalError::Taken(LockTaken::By(_) | LockTaken::Unseen(_))
             | FatalError::Place { .. }
             | FatalError::Lost(_) => None,

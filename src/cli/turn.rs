@@ -19,10 +19,6 @@ pub(super) struct TurnArgs {
     #[arg(value_name = "ATTEMPT", required_unless_present = "inner")]
     attempt: Option<u32>,
 
-    /// Start a new session, for use without a pane
-    #[arg(long, conflicts_with = "inner")]
-    alone: bool,
-
     /// The folder of the attempt
     #[arg(long, value_name = "DIR")]
     folder: PathBuf,
@@ -31,7 +27,7 @@ pub(super) struct TurnArgs {
 pub(super) fn run(verb: &TurnArgs) -> ! {
     let code = match verb.inner {
         Some(wrapper) => daemon::become_program(wrapper, &verb.folder),
-        None => daemon::wrap(&verb.folder, verb.alone),
+        None => daemon::wrap(&verb.folder),
     };
     std::process::exit(code)
 }

@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use super::layout::{hanging, in_local_time, local};
-use super::{Context, Exit, Refused, gates, require_journal};
+use super::{Context, Exit, Refused, gates, machines, require_journal};
+use crate::actions::{Panes, typing_now};
 use crate::daemon::running;
 use crate::format::report::{many, printable_lines};
 use crate::model::Address;
-use crate::view::{self, AgentView, MessageView, UsageView, find_messages};
+use crate::project::Project;
+use crate::view::{AgentView, Explained, MachineView, MessageView, UsageView};
 
 /// Show how far a message has got, what an agent waits for, or where a mesh's runs are
 #[derive(clap::Args)]
@@ -21,43 +23,37 @@ pub(super) struct WhyArgs {
 pub(super) fn run(context: &Context, verb: &WhyArgs) -> Result<Exit, Refused> {
     let project = context.project()?;
     let past = require_journal(&project)?;
-    let history = past.all();
-    // An agent or a mesh comes before an id that only begins like it.
-    if history.named_or_in(&verb.what)?.is_empty() {
-        let is_agent =
-            |address: &Address| past.state.worker(address).is_some() || past.state.knows(address);
-        if let Some(address) = verb.what.parse().ok().filter(is_agent) {
-            let agent = view::agent(history, &address, running(&project).is_some())?;
-            return context.output.answer(&agent, agent_text);
+    let mesh = verb.what.trim_end_matches("/dispatch");
+    match Explained::of(past.all(), &verb.what, running(&project).is_some())? {
+        // Scripts only get the newest one.
+        Explained::Messages(views) => context.output.answer(&views[0], |_| {
+            let blocks: Vec<String> = views.iter().map(as_text).collect();
+            blocks.join("\n")
+        }),
+        Explained::Agent(agent) => context.output.answer(&agent, |agent| {
+            let pane = pane_now(&project, &agent.agent);
+            let pane = pane.map(|shows| format!("  its pane: {shows}\n"));
+            agent_text(agent) + &printable_lines(&pane.unwrap_or_default())
+        }),
+        Explained::Workflow(runs) => {
+            let text = |runs: &Vec<_>| machines::of_mesh(mesh, runs);
+            context.output.answer(&runs, text)
         }
-        let mesh = verb.what.trim_end_matches("/dispatch");
-        let mut meshes = past.state.meshes();
-        if let Some(known) = meshes.find(|it| it.mesh.name.as_str() == mesh) {
-            let mut machines = view::machines(history)?;
-            machines.retain(|machine| machine.mesh.as_str() == mesh);
-            let mut tasks = view::open_tasks(history, usize::MAX)?;
-            tasks.retain(|task| task.mesh.as_ref() == Some(&known.mesh.name));
-            return context
-                .output
-                .answer(&machines, |all| match known.mesh.machine {
-                    Some(_) => super::machines::of_mesh(mesh, all),
-                    None => super::machines::without_workflow(mesh, &tasks),
-                });
+        Explained::Runs(tasks) => {
+            // Scripts get machines, and there are none.
+            let text = |_: &_| machines::without_workflow(mesh, &tasks);
+            context.output.answer(&Vec::<MachineView>::new(), text)
         }
     }
-    let found = find_messages(history, &verb.what)?;
-    // Scripts only get the newest one.
-    let shown = if context.output.json {
-        &found[..1]
-    } else {
-        &found
-    };
-    let views = shown.iter().map(|facts| MessageView::of(history, facts));
-    let views = views.collect::<Result<Vec<_>, _>>()?;
-    context.output.answer(&views[0], |_| {
-        let blocks: Vec<String> = views.iter().map(as_text).collect();
-        blocks.join("\n")
-    })
+}
+
+/// What the pane of an agent shows, where that tells whether a text can be delivered.
+fn pane_now(project: &Project, agent: &Address) -> Option<String> {
+    running(project)?;
+    let panes = Panes::of(project).ok()?;
+    let agents = panes.agents();
+    let (pane, _) = agents.need(agent).ok()?;
+    typing_now(project, &panes, agent, pane)
 }
 
 fn agent_text(agent: &AgentView) -> String {
@@ -77,19 +73,19 @@ fn agent_text(agent: &AgentView) -> String {
         in_local_time(waiting_for)
     );
     let mut text = match agent.as_of {
-        None => format!("{address} is {is}\n"),
-        Some(at) => format!("as of {}, {address} was {is}\n", local(at)),
+        None => format!("{address}: {is}\n"),
+        Some(at) => format!("{address}, as of {}: was {is}\n", local(at)),
     };
     if let Some(workflow) = &agent.workflow {
         let _ = writeln!(text, "  works on {workflow}");
     }
-    for (what, ids) in [("in hand", work), ("waiting", queue)] {
+    for (what, ids) in [("works on", work), ("queued", queue)] {
         if !ids.is_empty() {
             let _ = writeln!(text, "  {what}: {}", ids.join(", "));
         }
     }
     let used = UsageView::in_words(agent.usage.as_ref());
-    let _ = writeln!(text, "  used: {used}");
+    let _ = writeln!(text, "  usage: {used}");
     printable_lines(&text)
 }
 

@@ -14,7 +14,7 @@ use crate::daemon::running;
 use crate::format::report::printable_lines;
 use crate::model::Address;
 use crate::project::Project;
-use crate::view::{FoldedJournal, Phase, Time, WorkerView, find_agent, own_meshes, workers};
+use crate::view::{FoldedJournal, Phase, WorkerView, as_of, find_agent, own_meshes, workers};
 
 /// How many lines of a pane's scrollback are shown.
 const LINES: &str = "-200";
@@ -32,7 +32,7 @@ pub(super) struct PaneView {
 /// List, stop, restart and look at workers
 #[derive(clap::Subcommand)]
 pub(super) enum WorkerArgs {
-    /// The workers, what each does, and why
+    /// List the workers, what each does, and why (the default)
     #[command(after_help = "Example: tx worker list")]
     List,
     /// End its process; its work goes back to its queue and waits
@@ -64,10 +64,10 @@ pub(super) fn run(context: &Context, verb: &WorkerArgs) -> Result<Exit, Refused>
     match verb {
         WorkerArgs::List => list(context, &project),
         WorkerArgs::Stop { agent } => done(stop_worker(&project, agent)?, &|agent| {
-            format!("is stopped; `tx worker restart {agent}` lets it go on")
+            format!("is stopped; `tx worker restart {agent}` continues it")
         }),
         WorkerArgs::Restart { agent } => {
-            done(restart_worker(&project, agent)?, &|_| "goes on".into())
+            done(restart_worker(&project, agent)?, &|_| "continues".into())
         }
         WorkerArgs::Peek { agent } => peek(context, &project, agent),
     }
@@ -84,8 +84,7 @@ fn list(context: &Context, project: &Project) -> Result<Exit, Refused> {
     let history = past.as_ref().map(FoldedJournal::all);
     let rows = workers(history, &own.agents, pane)?;
     context.output.answer(&rows, |rows| {
-        let at = past.filter(|_| running(project).is_none());
-        let at = at.map(|past| Time(past.state.at()));
+        let at = history.and_then(|history| as_of(history, running(project).as_ref()));
         match (rows.is_empty(), at) {
             (true, _) => "the meshes of this project have no agents\n".into(),
             (false, Some(at)) => format!("as of {}:\n{}", local(at), table(rows, true)),

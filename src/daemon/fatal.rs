@@ -39,6 +39,9 @@ pub enum FatalError {
     /// The settings are wrong.
     #[error(transparent)]
     Settings(#[from] BadSettings),
+    /// There is no journal but one that an earlier daemon saved.
+    #[error("the journal was removed while tx ran, and what was in it is in {}", .0.display())]
+    Saved(PathBuf),
     /// The project or the state of tx was moved or removed.
     #[error(transparent)]
     Lost(#[from] Lost),

@@ -16,7 +16,7 @@ use super::platform::{FileEvent, file_event};
 use super::versions::check_versions;
 use crate::engine::{Event, LoadedMesh, Rejected, State, Traits};
 use crate::format::report::report;
-use crate::model::{Agent, Diagnostic, Mode, Name};
+use crate::model::{Agent, Diagnostic, Name};
 use crate::project::{Catalogue, MeshEntry, MeshSource, Project};
 use crate::runtime::{Runtimes, uses_session};
 
@@ -251,11 +251,8 @@ impl MeshFiles {
     fn traits(&self, agent: &Agent) -> Traits {
         let Some(runtime) = self.runtimes.of(agent) else {
             return Traits {
-                mode: agent.mode.unwrap_or(Mode::Turn),
-                prints: false,
-                resumes: false,
-                starts_with_turn: false,
-                resumes_without_turn: false,
+                mode: agent.mode.unwrap_or_default(),
+                ..Traits::default()
             };
         };
         Traits {

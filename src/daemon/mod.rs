@@ -20,7 +20,9 @@ mod hooks;
 mod injector;
 mod input_builder;
 mod job_input;
+mod job_wrapper;
 mod jobs;
+mod kept_output;
 mod launch;
 mod launch_spec;
 mod lock;
@@ -59,6 +61,7 @@ pub use control::{
     listen, may_ask, serve, stop_listening,
 };
 pub use fatal::FatalError;
+pub use job_wrapper::{JOB_WRAPPER, wrap_jobs};
 pub use launch_spec::LaunchSpec;
 pub use lock::{DaemonLock, LockTaken, Lost, Running, running};
 pub use orphans::{end_orphans, orphans};

@@ -62,6 +62,10 @@ pub fn run(project: &Project, ready: impl FnOnce()) -> Result<(), FatalError> {
     project.make_private().map_err(open)?;
     let mut lock = DaemonLock::take(project)?;
     make(&project.messages())?;
+    // With a new journal, every message on the bus would be new and be done again.
+    if let (false, Some(saved)) = (project.journal().exists(), project.saved_journal()) {
+        return Err(FatalError::Saved(saved));
+    }
     let (store, unwritten) = Store::open(&project.journal())?;
     // SQLite creates its files with the permissions of the umask.
     close_all_in(&project.state());

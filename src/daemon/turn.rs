@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -21,40 +21,29 @@ use rustix::io::FdFlags;
 use rustix::process::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use super::attempt::{AttemptFolder, Ended, MAX_KEPT};
+use super::attempt::{AttemptFolder, Ended};
 use super::attempt_processes::MARK;
+use super::kept_output::{Keep, Kept, LAST_TRY, save};
 use super::launch_spec::LaunchSpec;
 use super::platform::{this_program, tie_to_parent};
-use crate::engine::OUTPUT_CUT;
 use crate::format::report::printable_lines;
 use crate::model::Mode;
-use crate::project::create_private;
 use crate::runtime::stream;
 use crate::tmux::is_of_tx;
 
 /// After the program has ended, its background processes may keep its output open. If nothing comes
 /// for this long, the output is complete.
-const LAST_OUTPUT: Duration = Duration::from_millis(200);
+pub(super) const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// How long the wrapper waits, at most, if output keeps coming.
-const MAX_WAIT: Duration = Duration::from_secs(5);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(5);
 /// How long the pane may take to show the rest of the output.
 const LAST_SHOWN: Duration = Duration::from_millis(500);
-/// How many bytes of the end of standard error are always kept.
-const LAST_ERRORS: usize = 64 * 1024;
-/// How long the wrapper tries to leave a record while the disk is full.
-const LAST_TRY: Duration = Duration::from_secs(600);
 
-/// Run the attempt in a folder in this pane; with `alone`, in a new session. Returns the exit code.
-pub fn wrap(folder: &Path, alone: bool) -> i32 {
+/// Run the attempt in a folder in this pane. Returns the exit code.
+pub fn wrap(folder: &Path) -> i32 {
     let attempt = AttemptFolder::at(folder);
-    let lead = || match alone {
-        true => rustix::process::setsid().map(drop).map_err(io::Error::from),
-        false => Ok(()),
-    };
     // This comes before `begin`: from then on the wrapper owes a record.
-    let began = lead()
-        .and_then(|()| ignore_signals())
-        .and_then(|()| attempt.begin());
+    let began = ignore_signals().and_then(|()| attempt.begin());
     let lock = match began {
         Ok(Some(lock)) => lock,
         Ok(None) => {
@@ -66,7 +55,7 @@ pub fn wrap(folder: &Path, alone: bool) -> i32 {
             return 1;
         }
     };
-    let ended = supervise(&attempt, &lock, alone)
+    let ended = supervise(&attempt, &lock)
         .unwrap_or_else(|error| Ended::NotStarted(format!("its wrapper failed: {error}")));
     leave_record(&attempt, &ended);
     match ended {
@@ -109,7 +98,7 @@ fn exec(wrapper: i32, attempt: &AttemptFolder) -> Result<std::convert::Infallibl
 }
 
 /// The program of a launch spec, with only the environment that it may have.
-fn program(spec: &LaunchSpec, attempt: &AttemptFolder) -> Result<Command, String> {
+pub(super) fn program(spec: &LaunchSpec, attempt: &AttemptFolder) -> Result<Command, String> {
     let (program, arguments) = spec.program.split_first().ok_or("no program is named")?;
     let passed = spec.passed.as_deref();
     let mut command = Command::new(program);
@@ -124,7 +113,7 @@ fn program(spec: &LaunchSpec, attempt: &AttemptFolder) -> Result<Command, String
 }
 
 /// Why a program was not started.
-fn not_started(spec: &LaunchSpec, error: &io::Error) -> String {
+pub(super) fn not_started(spec: &LaunchSpec, error: &io::Error) -> String {
     let program = spec.program.first().map_or("", String::as_str);
     match spec.folder.is_dir() {
         true => format!("{program}: {error}"),
@@ -149,27 +138,16 @@ fn is_passed(name: &OsStr, passed: Option<&[String]>) -> bool {
     is_needed || passed.iter().any(|passed| *passed == name)
 }
 
-/// Run the program of an attempt to its end. What runs alone is started without the process
-/// between that ties a program to its wrapper: tx ends what such a wrapper leaves behind before it
-/// runs anything again, and a start costs as much as a small program.
-fn supervise(attempt: &AttemptFolder, lock: &File, alone: bool) -> io::Result<Ended> {
+/// Run the program of an attempt to its end.
+fn supervise(attempt: &AttemptFolder, lock: &File) -> io::Result<Ended> {
     let spec = attempt.launch_spec()?;
     // Everything that the program starts holds the lock too.
     rustix::io::fcntl_setfd(lock, FdFlags::empty())?;
-    let mut command = match alone {
-        true => match program(&spec, attempt) {
-            Ok(command) => command,
-            Err(why) => return Ok(Ended::NotStarted(why)),
-        },
-        false => {
-            let mut inner = Command::new(this_program()?);
-            inner
-                .args(["turn", "--inner", &std::process::id().to_string()])
-                .arg("--folder")
-                .arg(attempt.folder());
-            inner
-        }
-    };
+    let mut command = Command::new(this_program()?);
+    command
+        .args(["turn", "--inner", &std::process::id().to_string()])
+        .arg("--folder")
+        .arg(attempt.folder());
     let status = match spec.mode {
         Mode::Pane => wait(&mut command.spawn()?)?,
         Mode::Turn => {
@@ -183,12 +161,10 @@ fn supervise(attempt: &AttemptFolder, lock: &File, alone: bool) -> io::Result<En
             } else {
                 Keep::Beginning
             };
-            let out = Kept::new(attempt.stdout(), keep);
-            let err = Kept::new(attempt.stderr(), Keep::End);
-            let mut child = match command.spawn() {
-                Err(error) if alone => return Ok(Ended::NotStarted(not_started(&spec, &error))),
-                spawned => spawned?,
-            };
+            let kept = |path, keep| Arc::new(Mutex::new(Kept::new(path, keep)));
+            let out = kept(attempt.stdout(), keep);
+            let err = kept(attempt.stderr(), Keep::End);
+            let mut child = command.spawn()?;
             let (ticks, progress) = channel();
             let tees = [
                 tee(
@@ -206,7 +182,9 @@ fn supervise(attempt: &AttemptFolder, lock: &File, alone: bool) -> io::Result<En
             for shown in tees {
                 let _ = shown.recv_timeout(LAST_SHOWN);
             }
-            let saved = save(attempt, &[&out, &err]);
+            let saved = save(attempt, || {
+                lock_kept(&out).save().and(lock_kept(&err).save())
+            });
             // Without its output the turn must not count as done.
             if let (Err(why), true) = (saved, status.success()) {
                 return Ok(Ended::NotKept(why));
@@ -214,15 +192,20 @@ fn supervise(attempt: &AttemptFolder, lock: &File, alone: bool) -> io::Result<En
             status
         }
     };
-    Ok(match (status.code(), status.signal()) {
+    Ok(ended(status))
+}
+
+/// How a program ended.
+pub(super) fn ended(status: ExitStatus) -> Ended {
+    match (status.code(), status.signal()) {
         (Some(code), _) => Ended::Code(code),
         (None, Some(signal)) => Ended::Signal(signal),
         (None, None) => Ended::NotStarted(format!("it ended in an unknown way: {status}")),
-    })
+    }
 }
 
 /// Ignore the signals that are meant for the program. The program itself gets them as usual.
-fn ignore_signals() -> io::Result<()> {
+pub(super) fn ignore_signals() -> io::Result<()> {
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
@@ -238,107 +221,8 @@ fn wait(child: &mut Child) -> io::Result<ExitStatus> {
     }
 }
 
-/// What to keep of output that is too long.
-#[derive(Clone, Copy)]
-enum Keep {
-    Beginning,
-    End,
-}
-
-/// The kept output of a program, in memory and in a file as soon as that can be written.
-struct Kept {
-    path: PathBuf,
-    keep: Keep,
-    content: Vec<u8>,
-    /// There was more output than is kept.
-    is_full: bool,
-    /// `None` if the file does not have what is in memory.
-    file: Option<File>,
-}
-
-impl Kept {
-    fn new(path: PathBuf, keep: Keep) -> Arc<Mutex<Kept>> {
-        let file = create_private(&path).ok();
-        Arc::new(Mutex::new(Kept {
-            path,
-            keep,
-            content: Vec::new(),
-            is_full: false,
-            file,
-        }))
-    }
-
-    /// Keep new output. A full disk does not stop the program.
-    fn take(&mut self, read: &[u8]) {
-        match self.keep {
-            Keep::Beginning => self.keep_beginning(read),
-            Keep::End => self.keep_end(read),
-        }
-    }
-
-    /// Keep what fits, and note if that is not everything.
-    fn keep_beginning(&mut self, read: &[u8]) {
-        if self.is_full {
-            return;
-        }
-        let room = (MAX_KEPT - OUTPUT_CUT.len()).saturating_sub(self.content.len());
-        self.add(&read[..room.min(read.len())]);
-        if read.len() > room {
-            self.is_full = true;
-            self.add(OUTPUT_CUT.as_bytes());
-        }
-    }
-
-    /// Keep everything until there is too much, then start again with the end of it.
-    fn keep_end(&mut self, read: &[u8]) {
-        self.add(read);
-        if self.content.len() > MAX_KEPT {
-            let too_much = self.content.len() - LAST_ERRORS;
-            self.content.drain(..too_much);
-            self.file = None;
-            let _ = self.save();
-        }
-    }
-
-    fn add(&mut self, more: &[u8]) {
-        self.content.extend_from_slice(more);
-        let written = self.file.as_mut().map(|file| file.write_all(more));
-        if !matches!(written, Some(Ok(()))) {
-            // It is unknown how much was written.
-            self.file = None;
-        }
-    }
-
-    /// Make sure that the file has everything that is kept.
-    fn save(&mut self) -> io::Result<()> {
-        if self.file.is_none() {
-            let mut file = create_private(&self.path)?;
-            file.write_all(&self.content)?;
-            self.file = Some(file);
-        }
-        Ok(())
-    }
-}
-
-/// Write what could not be written so far, and keep trying. The error says why it failed in the
-/// end.
-fn save(attempt: &AttemptFolder, kept: &[&Mutex<Kept>]) -> Result<(), String> {
-    let deadline = Instant::now() + LAST_TRY;
-    loop {
-        let save = |kept: &&Mutex<Kept>| lock(kept).save();
-        let Err(error) = kept.iter().try_for_each(save) else {
-            return Ok(());
-        };
-        eprintln!("tx: what it printed cannot be written, and is kept until it can: {error}");
-        if Instant::now() >= deadline || !attempt.folder().is_dir() {
-            return Err(error.to_string());
-        }
-        thread::sleep(Duration::from_secs(1));
-    }
-}
-
 /// A panic cannot leave the data half changed, so a poisoned lock is fine.
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
+fn lock_kept(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -362,7 +246,7 @@ fn tee(
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return,
             };
-            lock(&kept).take(read);
+            lock_kept(&kept).take(read);
             let _ = shows.try_send(read.to_vec());
             let _ = ticks.send(());
         }
@@ -407,7 +291,7 @@ fn for_people(rest: &mut Vec<u8>, chunk: &[u8]) -> Vec<u8> {
 
 /// Record the end. An end without a record would count as a crash, so this keeps trying unless the
 /// folder is gone.
-fn leave_record(attempt: &AttemptFolder, ended: &Ended) {
+pub(super) fn leave_record(attempt: &AttemptFolder, ended: &Ended) {
     let deadline = Instant::now() + LAST_TRY;
     while let Err(error) = attempt.end(ended) {
         eprintln!("tx: the end of this turn cannot be recorded: {error}");

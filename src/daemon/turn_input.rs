@@ -10,7 +10,7 @@ use super::attempt::AttemptFolder;
 use super::delivered_message::DeliveredMessage;
 use crate::engine::{AttemptId, Member};
 use crate::format::prompt::{
-    Given, line, member as place_in_block, original as original_text, output_folder, prompt_at,
+    Given, line, member as place_in_block, original as original_text, output_folder, prompt,
     with_feature, with_place,
 };
 use crate::model::{Agent, Deliver, Feature, Manifest, ManifestCheck, Mesh, Name, Runtime};
@@ -191,7 +191,7 @@ impl TurnInput {
         let briefing = self.filled(briefing);
         let position = self.position(output);
         let command = self.slash_command();
-        let text = prompt_at(&briefing, command.as_deref(), &position, &given);
+        let text = prompt(&briefing, command.as_deref(), &position, &given);
         let works = contents.iter().any(DeliveredMessage::is_work);
         let member = self.member().filter(|_| works);
         let member = member.map(|member| place_in_block(member.index, member.total));

@@ -4,6 +4,8 @@
 //! A message is accepted or refused as a whole. A refused message is recorded, and its author
 //! is told the reason.
 
+use std::borrow::Cow;
+
 use super::event::Arrived;
 use super::identity::{Ancestry, Named};
 use super::message_record::{Delivery, MessageNo, MessageRecord, Source, Step};
@@ -35,6 +37,7 @@ impl State {
         let Some(arrived) = self.with_writer(arrived) else {
             return;
         };
+        let bound = self.output.bound.take();
         let Arrived {
             path,
             hash,
@@ -66,7 +69,7 @@ impl State {
             return self.amend_answer(number, path, hash, envelope);
         }
         if amended.is_some_and(|number| !self.is_retractable(number)) {
-            let reason = "it was changed after it had been given on: write another".into();
+            let reason = "it was changed after it had been delivered: write a new one".into();
             return self.refuse_arrived(&path, &hash, &envelope, reason);
         }
         let (id, written) = match self.name(&envelope, &hash, &known, amended) {
@@ -89,6 +92,12 @@ impl State {
                 "you have sent `{}` before, in other work: this one is known as `{id}`",
                 envelope.id
             ));
+        }
+        if let Some(bound) = bound {
+            let first_steps = plan.deliveries.iter_mut();
+            for step in first_steps.filter_map(|delivery| delivery.ladder.first_mut()) {
+                step.why = Some(Cow::Borrowed(bound));
+            }
         }
         if let Some(number) = amended {
             self.retract(number);

@@ -255,13 +255,7 @@ impl State {
         messages: Vec<MessageNo>,
         joined: Joined,
     ) {
-        let item = Item {
-            messages,
-            owes: Owes::Outcome,
-            place: Some(WorkflowPlace::Join(joined)),
-            granted: false,
-            verdict: None,
-        };
+        let item = Item::of_work(messages, Some(WorkflowPlace::Join(joined)));
         self.enqueue_item(join, item, Priority::Normal);
     }
 

@@ -21,9 +21,10 @@ impl State {
             Command::Retry {
                 facts,
                 envelope,
+                rearmatter,
                 known,
                 member,
-            } => self.retry(*facts, envelope, &known, member),
+            } => self.retry(*facts, (envelope, rearmatter), &known, member),
             Command::Drop { facts, member } => self.drop_letter(*facts, member),
             Command::Decide {
                 pane,
@@ -160,7 +161,7 @@ impl State {
     fn retry(
         &mut self,
         facts: MessageRecord,
-        envelope: Box<Envelope>,
+        written: (Box<Envelope>, Rearmatter),
         known: &[MessageRecord],
         member: Option<u32>,
     ) {
@@ -175,25 +176,33 @@ impl State {
             .filter(|delivery| delivery.step() == Step::Parked && is_of(delivery, member))
             .cloned()
             .collect();
-        // A machine retries its own deliveries.
-        let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) =
-            parked.into_iter().partition(Delivery::is_of_machine);
+        // A machine retries its own deliveries, except a late outcome.
+        let is_late = self.is_late_for_parked_stage(&facts);
+        let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) = parked
+            .into_iter()
+            .partition(|it| facts.is_at_machine(it) && !is_late);
         for delivery in &at_machine {
             self.retry_at_machine(number, delivery);
         }
+        // So is an item of several messages.
+        let mut parked = parked;
+        parked.retain(|delivery| !self.retry_parked_item(number, &delivery.to));
         if parked.is_empty() {
             return;
         }
         self.forget_parked(number);
         let (from, way) = (facts.from.clone(), facts.way.clone());
         if !self.messages.contains(number) {
-            self.hold_again(facts, envelope, known);
+            self.hold_again(facts, written, known);
         }
         for delivery in &parked {
             let why = "a person gave it another chance";
             self.record_step(number, delivery.key(), Step::Accepted, Some(why.into()));
         }
         if let Some(way) = way {
+            if let Some(held) = self.messages.get_mut(number) {
+                held.facts.way = None;
+            }
             // The outcome may also have asked the human or answered an ask. Nobody waits for
             // those now.
             for Delivery { to, kind, .. } in &parked {
@@ -204,6 +213,9 @@ impl State {
                     }
                     Kind::Task | Kind::TaskComplete | Kind::Ask => self.no_longer_alone(to),
                 }
+            }
+            if let Forwarding::Machine(stage) = &way {
+                self.finish_parked_stage(stage);
             }
             return self.release_late(&from, Routed { number, way });
         }
@@ -265,7 +277,7 @@ impl State {
     fn hold_again(
         &mut self,
         mut facts: MessageRecord,
-        envelope: Box<Envelope>,
+        (envelope, rearmatter): (Box<Envelope>, Rearmatter),
         known: &[MessageRecord],
     ) {
         facts.hops = facts.hops.min(HOPS);
@@ -278,7 +290,7 @@ impl State {
         self.hold(OpenMessage {
             facts,
             envelope: Some(envelope),
-            rearmatter: Rearmatter::default(),
+            rearmatter,
             parts: Vec::new(),
             repair: false,
         });
@@ -303,11 +315,16 @@ impl State {
         let parked = parked.filter(|d| d.step() == Step::Parked && is_of(d, member));
         let parked: Vec<Delivery> = parked.cloned().collect();
         // A machine drops its own deliveries.
-        let is_at_machine =
-            |delivery: &Delivery| held.is_some() && self.is_at_machine(number, delivery);
+        let is_at_machine = |delivery: &Delivery| {
+            held.is_some_and(|held| held.is_at_machine(delivery))
+                && self.machine_of(number, delivery).is_some()
+        };
         let (at_machine, parked): (Vec<Delivery>, Vec<Delivery>) =
             parked.into_iter().partition(is_at_machine);
-        let result_of = match held.unwrap_or(&facts).way.clone() {
+        let mut parked = parked;
+        let held = held.is_some();
+        parked.retain(|d| !self.end_parked_item(number, &d.to, Step::Refused, why));
+        let result_of = match self.messages.facts(number).unwrap_or(&facts).way.clone() {
             Some(Forwarding::Join(member)) => Some((member, facts.from.clone())),
             Some(
                 Forwarding::On
@@ -320,9 +337,16 @@ impl State {
         let members = parked.iter();
         let members = members.filter_map(|d| Some((d.member()?.clone(), d.to.clone())));
         let members: Vec<(Member, Address)> = members.chain(result_of).collect();
-        if held.is_some() {
+        if held {
             for delivery in parked {
                 self.record_step(number, delivery.key(), Step::Refused, Some(why.into()));
+                // A member may have been given several messages.
+                let place = delivery.place.filter(|place| place.member().is_some());
+                let others = place.map(|place| self.parked_with(&place));
+                for (other, delivery) in others.unwrap_or_default() {
+                    self.record_step(other, delivery.key(), Step::Refused, Some(why.into()));
+                    self.forget_parked(other);
+                }
             }
             for (member, who) in members {
                 self.drop_member(&member, &who);

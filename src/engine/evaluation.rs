@@ -7,7 +7,9 @@ use super::notes::Note;
 use super::round::{Reporter, Round};
 use super::state::State;
 use super::work::{Item, Owes, VerdictFor, Work};
-use crate::model::{Address, Evaluation, GateReport, GateVerdict, Kind, Priority, Rearmatter};
+use crate::model::{
+    Address, Evaluation, GateReport, GateTime, GateVerdict, Kind, Priority, Rearmatter,
+};
 
 impl State {
     /// Ask an evaluator for a verdict, or return why that is not possible.
@@ -126,7 +128,7 @@ impl State {
                 .status
                 .as_ref()
                 .map_or(&nothing, |_| &held.rearmatter);
-            let is_before = rules.is_some_and(|(gate, _)| gate.words.is_empty());
+            let is_before = rules.is_some_and(|(gate, _)| gate.time == GateTime::BeforeWork);
             let found = match is_before {
                 true => criteria(&asked.gate, said),
                 false => verdict(&asked.gate, rules.map(|(_, rules)| rules), said),

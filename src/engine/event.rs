@@ -407,7 +407,7 @@ pub struct LoadedMesh {
 }
 
 /// The properties of an agent's runtime that decisions depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
     /// Whether a process lives for one turn or stays for more.
     pub mode: Mode,
@@ -451,6 +451,9 @@ pub enum Command {
         facts: Box<MessageRecord>,
         /// Its frontmatter.
         envelope: Box<Envelope>,
+        /// What its author says of it, below the text.
+        #[serde(default, skip_serializing_if = "Rearmatter::is_empty")]
+        rearmatter: Rearmatter,
         /// The first message of its run, if that message is finished.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         known: Vec<MessageRecord>,

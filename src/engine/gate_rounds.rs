@@ -7,7 +7,8 @@ use super::message_record::MessageNo;
 use super::round::{Pending, Reported, Reporter, Round};
 use super::state::State;
 use crate::model::{
-    Address, Check, Gate, GateReport, GateVerdict, MANIFEST_GATE, Mesh, OnGateError, OutcomeWord,
+    Address, Check, Gate, GateReport, GateTime, GateVerdict, MANIFEST_GATE, Mesh, OnGateError,
+    OutcomeWord,
 };
 
 impl State {
@@ -23,7 +24,7 @@ impl State {
         };
         let judges_itself = |gate: &Gate| gate.check.evaluator() == Some(&who.agent);
         let is_meant = |gate: &&Gate| {
-            gate.words.contains(&word)
+            gate.time.words().contains(&word)
                 && gate.agent.as_ref().is_none_or(|name| *name == who.agent)
                 && !judges_itself(gate)
         };
@@ -219,7 +220,7 @@ fn manifest_gate(mesh: &Mesh, who: &Address, word: &OutcomeWord) -> Option<Gate>
     is_meant.then(|| Gate {
         name: MANIFEST_GATE.into(),
         agent: Some(who.agent.clone()),
-        words: vec![word.clone()],
+        time: GateTime::Outcome(vec![word.clone()]),
         check: Check::Files { files, strict },
         on_error: match strict {
             true => OnGateError::Block,

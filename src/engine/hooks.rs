@@ -11,7 +11,8 @@ use super::state::State;
 use super::work::{Owes, Work};
 use super::worker::WorkerState;
 use crate::model::{
-    Address, Check, Feature, Gate, GateVerdict, HookAction, LifecycleHook, Name, OnGateError,
+    Address, Check, Feature, Gate, GateTime, GateVerdict, HookAction, LifecycleHook, Name,
+    OnGateError,
 };
 
 /// The maximum length of criteria, in bytes.
@@ -148,7 +149,7 @@ impl State {
         };
         let is_meant = |gate: &&Gate| {
             is_task
-                && gate.words.is_empty()
+                && gate.time == GateTime::BeforeWork
                 && gate.agent.as_ref().is_none_or(|name| *name == who.agent)
                 && gate
                     .check

@@ -157,6 +157,9 @@ impl State {
             return is_known;
         };
         let why = "an outcome came after all";
+        if self.end_parked_item(number, &parked.to, Step::Finished, why) {
+            return true;
+        }
         if self.messages.facts(number).is_some() {
             self.record_step(number, parked.key(), Step::Finished, Some(why.into()));
             return true;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::event::{LoadedMesh, Traits};
 use super::state::State;
-use crate::model::{Address, Agent, Directory, Envelope, Mesh, Mode, Name, Recipient};
+use crate::model::{Address, Agent, Directory, Envelope, Mesh, Name, Recipient};
 
 /// The meshes, in the order in which they were first loaded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -47,13 +47,7 @@ impl Meshes {
         let loaded = self.all.get(&address.mesh);
         let place = loaded.and_then(|loaded| loaded.mesh.agents.get_index_of(&address.agent));
         let known = loaded.and_then(|loaded| loaded.traits.get(place?));
-        known.copied().unwrap_or(Traits {
-            mode: Mode::Turn,
-            prints: false,
-            resumes: false,
-            starts_with_turn: false,
-            resumes_without_turn: false,
-        })
+        known.copied().unwrap_or_default()
     }
 
     /// The addresses of all agents.

@@ -255,6 +255,21 @@ impl MessageRecord {
         }
     }
 
+    /// Is one of its deliveries at a machine, or work that one gave? What was parked before it went
+    /// its way is at a machine only if that is the outcome of a stage.
+    pub(super) fn is_at_machine(&self, delivery: &Delivery) -> bool {
+        let there = match &self.way {
+            None | Some(Forwarding::Machine(_)) => true,
+            Some(
+                Forwarding::On
+                | Forwarding::FanOut { .. }
+                | Forwarding::Join(_)
+                | Forwarding::Verdict,
+            ) => false,
+        };
+        there && (delivery.to.is_dispatch() || delivery.stage().is_some())
+    }
+
     /// Does it report that its author has failed?
     pub fn is_error(&self) -> bool {
         self.status.as_ref().is_some_and(OutcomeWord::is_error)
@@ -432,11 +447,6 @@ impl Delivery {
     /// The machine step that it belongs to.
     pub fn stage(&self) -> Option<&MachineStep> {
         self.place.as_ref().and_then(WorkflowPlace::stage)
-    }
-
-    /// Is the recipient a machine, or did a machine assign the work?
-    pub fn is_of_machine(&self) -> bool {
-        self.to.is_dispatch() || self.stage().is_some()
     }
 
     /// The last step so far.

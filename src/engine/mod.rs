@@ -36,6 +36,7 @@ mod message_record;
 mod notes;
 mod open_messages;
 mod outcomes;
+mod parked_items;
 mod plan;
 mod plan_outcome;
 mod preview;
@@ -82,7 +83,7 @@ pub use infer::{
 pub use jobs::{GitJob, Job, JobEnd, JobEnvironment, JobOwner, JobPlace, JobResult};
 pub use machine::{
     ChangePoint, HeldValue, Machine, MachineEnd, MachineId, MachineMember, MachinePhase,
-    MachineStatus, MachineStep, StageFacts, StateChange, VariableValue,
+    MachineStatus, MachineStep, ParkedWork, StageFacts, StateChange, StateWork, VariableValue,
 };
 pub use message_record::{Delivery, DeliveryStep, MessageNo, MessageRecord, Source, Step, Totals};
 pub use preview::{Unsendable, preview};

@@ -83,8 +83,8 @@ impl State {
             ..Plan::default()
         };
         let mut recipients = Vec::new();
-        let stage = self.stage_of(envelope, known);
-        for to in self.recipients(envelope, stage.is_some())? {
+        let decided = self.stage_of(envelope, known).is_some() || self.opens_block(envelope, known);
+        for to in self.recipients(envelope, decided)? {
             let reply = self.reply(envelope, to.as_ref(), known, &mut plan.answers);
             recipients.push((to, reply));
         }
@@ -167,7 +167,7 @@ impl State {
                     if row == KindRow::LateAnswer {
                         plan.late.extend(self.late_asks(envelope));
                         plan.warnings.push(format!(
-                            "the ask that you answered is closed: {to} gets your answer as news"
+                            "the ask that you answered is closed: {to} gets your answer as an update"
                         ));
                     }
                     let delivery = Delivery {
@@ -292,14 +292,14 @@ impl State {
     fn recipients(
         &self,
         envelope: &Envelope,
-        in_stage: bool,
+        decided: bool,
     ) -> Result<Vec<Option<Address>>, String> {
         let from = &envelope.from;
-        // The machine routes the outcome of a stage. The author can only name the human.
+        // The machine or the block decides where an outcome goes; only the human can be named.
         let is_outcome = envelope.status.is_some()
             && envelope.kind.is_none_or(|kind| kind == Kind::TaskComplete)
             && !self.answers_something(envelope);
-        if in_stage && is_outcome {
+        if decided && is_outcome {
             let core = Recipient::Full(Address::core());
             let blocked = envelope
                 .status
@@ -317,7 +317,7 @@ impl State {
             };
             let itself = to.as_ref().is_some_and(|to| from.is_of(to));
             if itself && !from.is_core() {
-                return Err("nobody writes to itself: leave it, or name another".into());
+                return Err("an agent cannot write to itself: name another recipient".into());
             }
             if !recipients.contains(&to) {
                 recipients.push(to);

@@ -4,13 +4,13 @@
 use indexmap::IndexSet;
 
 use super::fanout::BlockRules;
-use super::infer::{KindRow, kind_of_outcome};
+use super::infer::{KindRow, WorkKind, kind_of_outcome};
 use super::message_record::{Delivery, MessageNo, MessageRecord};
 use super::plan::Plan;
 use super::route::{Addressee, Outcome, Route, Rule, block_for, opening, route};
 use super::state::State;
 use super::work::{Forwarding, Member, Work, WorkflowPlace};
-use crate::model::{Address, Envelope, Kind, OutcomeWord, Resolved, Target};
+use crate::model::{Address, Envelope, Kind, Opener, OutcomeWord, Resolved, Target};
 
 impl State {
     /// Plan an outcome, or return why it is not accepted.
@@ -57,7 +57,8 @@ impl State {
             return plan.go(Forwarding::Verdict);
         }
         let work = worker.and_then(|worker| worker.status.work());
-        let route_to = match &envelope.route_to {
+        let opens = self.opens_block(envelope, known);
+        let route_to = match envelope.route_to.as_ref().filter(|_| !opens) {
             None => None,
             Some(written) => match self.meshes.directory().resolve(written, from, None) {
                 Ok(Resolved::To(address)) => Some(Addressee::from(&address)),
@@ -120,7 +121,7 @@ impl State {
                 }
                 if rule == Rule::PassedUnlisted {
                     plan.warnings.push(format!(
-                        "your table does not list `{}` for this status; it was passed on all the same",
+                        "your table does not list `{}` for this status; it was sent anyway",
                         target.within(&from.mesh)
                     ));
                 }
@@ -157,6 +158,29 @@ impl State {
                 }
             }
         }
+    }
+
+    /// Does an outcome open a block, whomever it names? The `complete` of an opener does, unless its
+    /// author was asked, works for a block or a gate itself, or on what its own block came to.
+    pub(super) fn opens_block(&self, envelope: &Envelope, known: &[MessageRecord]) -> bool {
+        let from = &envelope.from;
+        let complete = match &envelope.status {
+            Some(word) => word.is_complete(),
+            None => envelope.kind == Some(Kind::TaskComplete),
+        };
+        let opens = |opener: &Opener| *opener == Opener::Complete(from.agent.clone());
+        let mesh = self.mesh(&from.mesh).filter(|_| complete);
+        let mut blocks = mesh.into_iter().flat_map(|mesh| &mesh.blocks);
+        if !blocks.any(|block| block.opens_for.iter().any(opens)) {
+            return false;
+        }
+        let work = self.workers.get(from).and_then(|it| it.status.work());
+        let place = self.place_of(envelope, known);
+        let is_asked = matches!(self.in_hand(from), WorkKind::Ask { .. });
+        !is_asked
+            && self.judges(from).is_none()
+            && place.and_then(WorkflowPlace::member).is_none()
+            && !work.is_some_and(|work| is_own_join(work, from))
     }
 
     /// All targets that the author named in `to`.
@@ -220,7 +244,7 @@ impl State {
         let to = Address::from(target.clone());
         let to = match (kind, &plan.from) {
             (Kind::TaskComplete, Some(from)) => self.machine_for(&to, from).unwrap_or(to),
-            _ => to,
+            (_, _) => to,
         };
         plan.deliver(Delivery {
             row: Some(row),

@@ -127,8 +127,7 @@ impl State {
         let facts = &held.facts;
         let number = facts.number;
         let run_goes_on = facts.run == Some(number) && self.runs.contains(number);
-        let kept = self.fan_outs.is_open(number) || self.machines.refers_to(number);
-        if facts.is_over() && !run_goes_on && !kept {
+        if facts.is_over() && !run_goes_on && !self.is_kept(number) {
             return broken(1, format!("`{}` is over, and has not left", facts.id));
         }
         let lost = facts

@@ -55,13 +55,13 @@ impl State {
         if mode != Mode::Turn || !prints || !is_owed || !is_last {
             return None;
         }
-        let (word, said, parts) = match code {
-            0 => (
+        let (word, said, parts) = match *code == 0 {
+            true => (
                 "complete",
                 (**rearmatter).clone(),
                 parts.iter().map(|part| part.number).collect(),
             ),
-            _ => ("error", Rearmatter::default(), Vec::new()),
+            false => ("error", Rearmatter::default(), Vec::new()),
         };
         let status: OutcomeWord = word.parse().expect("a word is a status");
         let id = first_own_id(self.seq + 1);

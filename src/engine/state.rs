@@ -20,6 +20,7 @@ use super::machine::{MachinePhase, Machines};
 use super::meshes::Meshes;
 use super::message_record::{DeliveryStep, MessageNo, MessageRecord, Step};
 use super::open_messages::OpenMessages;
+use super::parked_items::ParkedItems;
 use super::runs::Runs;
 use super::timers::Timers;
 use super::transitions::{Signal, Transition};
@@ -53,6 +54,8 @@ pub struct State {
     pub(super) runs: Runs,
     #[serde(default, skip_serializing_if = "UnboundFiles::is_empty")]
     pub(super) unbound: UnboundFiles,
+    #[serde(default, skip_serializing_if = "ParkedItems::is_empty")]
+    pub(super) parked_items: ParkedItems,
     #[serde(default, skip_serializing_if = "CompletedRuns::is_empty")]
     pub(super) completed_runs: CompletedRuns,
     /// Rebuilt by [`State::restored`] from the parts that set timers.
@@ -116,6 +119,8 @@ pub(super) struct StepOutput {
     /// The author of the current message, if the message cannot belong to the author's current
     /// work.
     pub(super) outside: Option<Address>,
+    /// How it was decided which slot wrote the message under way.
+    pub(super) bound: Option<&'static str>,
     /// What machines and blocks did, as log lines.
     pub(super) workflow: Vec<String>,
     /// A run that ended while one of its machines or blocks was open.
@@ -478,7 +483,7 @@ impl State {
         if run == Some(number) && self.runs.has_others(number) {
             return;
         }
-        if self.fan_outs.is_open(number) || self.machines.refers_to(number) {
+        if self.is_kept(number) {
             return;
         }
         let Some(held) = self.messages.remove(number) else {
@@ -492,6 +497,13 @@ impl State {
             None => {}
         }
         self.archive(facts);
+    }
+
+    /// Does something need a message though its deliveries have ended?
+    pub(super) fn is_kept(&self, number: MessageNo) -> bool {
+        self.fan_outs.is_open(number)
+            || self.machines.refers_to(number)
+            || self.parked_items.has(number)
     }
 
     pub(super) fn archive(&mut self, facts: MessageRecord) {

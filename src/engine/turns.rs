@@ -119,8 +119,8 @@ impl State {
                 rearmatter,
                 parts,
             }) if prints && one_turn => {
-                return match code {
-                    0 => {
+                return match code == 0 {
+                    true => {
                         let said = first_line(&stdout);
                         let printed = Printed {
                             text: &stdout,
@@ -129,7 +129,7 @@ impl State {
                         };
                         self.printed(who, work, OutcomeWord::complete(), said, printed);
                     }
-                    _ => {
+                    false => {
                         let text = exited_with(code, &stdout, &stderr);
                         let said = error_line(last_words(&stdout, &stderr));
                         let said = said.or_else(|| first_line(&text));
@@ -249,7 +249,7 @@ impl State {
             false => headline,
         };
         let number = self.next_number();
-        let id = self.letter_of_output(number, who, &status, &headline, text);
+        let id = self.message_of_output(number, who, &status, &headline, text);
         let now = utc(self.at).fixed_offset();
         let envelope = Envelope {
             status: Some(status),
@@ -450,10 +450,12 @@ impl State {
             return;
         };
         let facts = &held.facts;
+        // Work that was never given has counted nothing yet.
+        let uncounted = if work.begun { 0 } else { facts.hops };
         let last = Last {
             number: first,
             thread: facts.thread.clone(),
-            hops: work.hops,
+            hops: work.hops.max(uncounted),
             run: facts.run,
             parked,
             place: work.place().cloned(),

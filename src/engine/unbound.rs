@@ -12,6 +12,12 @@ use super::work::Work;
 use super::worker::WorkerState;
 use crate::model::Address;
 
+/// How it was decided which slot wrote a message with the plain name of its agent.
+const ONLY: &str = "signed with the plain name: this worker alone was in a turn";
+const NAMED: &str = "signed with the plain name: this worker alone has what it replies to";
+const ENDED: &str = "signed with the plain name: this worker ended its turn with nothing else";
+const OUTSIDE: &str = "signed with the plain name: no worker was in a turn any more";
+
 /// Files with an unknown author, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -37,8 +43,8 @@ enum UnboundFile {
 enum Writer {
     /// The author is known.
     Known,
-    /// This slot wrote it.
-    Slot(Address),
+    /// This slot, for this reason.
+    Slot(Address, &'static str),
     /// One of these slots wrote it.
     OneOf(Vec<Address>),
 }
@@ -120,8 +126,9 @@ impl State {
         };
         match self.writer_of(&from, named) {
             Writer::Known => Some(arrived),
-            Writer::Slot(slot) => {
+            Writer::Slot(slot, why) => {
                 arrived.envelope.from = slot;
+                self.output.bound = Some(why);
                 Some(arrived)
             }
             Writer::OneOf(slots) => {
@@ -143,7 +150,7 @@ impl State {
         self.unbound.forget(&rejected.path);
         match self.writer_of(&author, |_| false) {
             Writer::Known => Some(rejected),
-            Writer::Slot(slot) => {
+            Writer::Slot(slot, _) => {
                 rejected.author = Some(slot);
                 Some(rejected)
             }
@@ -166,8 +173,8 @@ impl State {
         }
         let in_turn = self.slots_in_turn(from);
         match in_turn.as_slice() {
-            [] => Writer::Slot(self.lowest(from, &[])),
-            [only] => Writer::Slot(only.clone()),
+            [] => Writer::Slot(self.lowest(from, &[]), OUTSIDE),
+            [only] => Writer::Slot(only.clone(), ONLY),
             [..] => {
                 let has = |slot: &&Address| {
                     let worker = self.workers.get(slot);
@@ -177,7 +184,7 @@ impl State {
                 };
                 let mut naming = in_turn.iter().filter(has);
                 match (naming.next(), naming.next()) {
-                    (Some(only), None) => Writer::Slot(only.clone()),
+                    (Some(only), None) => Writer::Slot(only.clone(), NAMED),
                     (_, _) => Writer::OneOf(in_turn),
                 }
             }
@@ -240,7 +247,7 @@ impl State {
             return Some(work);
         };
         self.worker_mut(who).status = WorkerState::Working { work };
-        self.bound(unbound, who.clone());
+        self.bound(unbound, who.clone(), ENDED);
         match self.take_status(who) {
             WorkerState::Working { work } => Some(work),
             status => {
@@ -263,17 +270,18 @@ impl State {
                 return;
             };
             let slot = self.lowest(&unbound.agent, &unbound.slots);
-            self.bound(unbound, slot);
+            self.bound(unbound, slot, OUTSIDE);
         }
     }
 
-    fn bound(&mut self, unbound: Unbound, slot: Address) {
+    fn bound(&mut self, unbound: Unbound, slot: Address, why: &'static str) {
         let warning = format!(
             "several of your agent worked, and you signed with its name alone: sign with your number, `from: {slot}`"
         );
         match unbound.file {
             UnboundFile::Arrived(mut arrived) => {
                 arrived.envelope.from = slot.clone();
+                self.output.bound = Some(why);
                 self.arrived(*arrived);
             }
             UnboundFile::Rejected(mut rejected) => {

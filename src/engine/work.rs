@@ -330,6 +330,17 @@ pub struct Last {
 }
 
 impl Item {
+    /// Work that owes an outcome, with this place in a workflow.
+    pub(super) fn of_work(messages: Vec<MessageNo>, place: Option<WorkflowPlace>) -> Item {
+        Item {
+            messages,
+            owes: Owes::Outcome,
+            place,
+            granted: false,
+            verdict: None,
+        }
+    }
+
     /// The ask, if the item owes an answer.
     pub(super) fn ask(&self) -> Option<MessageNo> {
         match self.owes {

@@ -1,6 +1,6 @@
 //! Merges the results of a block into one text.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::model::Gather;
@@ -45,7 +45,7 @@ struct UniqueLine<'a> {
 /// Every line once, in order of appearance. Blank lines are left out.
 fn unique_lines<'a>(results: &[GatheredResult<'a>]) -> Vec<UniqueLine<'a>> {
     let mut lines: Vec<UniqueLine> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for (member, result) in results.iter().enumerate() {
         for text in result
             .text
@@ -116,7 +116,7 @@ fn consensus(results: &[GatheredResult]) -> String {
 }
 
 fn voting(results: &[GatheredResult]) -> String {
-    let words: Vec<HashSet<String>> = results.iter().map(|result| word_set(result.text)).collect();
+    let words: Vec<BTreeSet<String>> = results.iter().map(|result| word_set(result.text)).collect();
     let same = |a: usize, b: usize| match (words[a].is_empty(), words[b].is_empty()) {
         (false, false) => similarity(&words[a], &words[b]) >= SAME_VOTE,
         _ => results[a].text.trim() == results[b].text.trim(),
@@ -155,13 +155,13 @@ fn voting(results: &[GatheredResult]) -> String {
 }
 
 /// The words of three letters or more.
-fn word_set(text: &str) -> HashSet<String> {
+fn word_set(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let long = words.filter(|word| word.chars().count() >= 3);
     long.map(str::to_lowercase).collect()
 }
 
-fn similarity(a: &HashSet<String>, b: &HashSet<String>) -> f64 {
+fn similarity(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let shared = a.intersection(b).count();
     let all: BTreeSet<&String> = a.union(b).collect();
     shared as f64 / all.len() as f64

@@ -86,9 +86,6 @@ pub enum Error {
         /// What SQLite says.
         detail: String,
     },
-    /// The writer has stopped.
-    #[error("the journal is closed")]
-    Closed,
 }
 
 impl Error {

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use super::{Error, Reader, Store};
-use crate::engine::{Effect, MessageNo, MessageRecord, Source, State, Step};
-use crate::model::{Address, Diagnostic, Envelope, MsgId, Spent, utc};
+use crate::engine::{Effect, Event, MessageNo, MessageRecord, ProcessExit, Source, State, Step};
+use crate::model::{Address, Diagnostic, Envelope, MsgId, Rearmatter, Spent, utc};
 
 /// How many finished messages of the same id or file are looked up.
 const NAMED: u32 = 8;
@@ -266,6 +266,21 @@ impl History<'_> {
         let mut envelope = Envelope::new(from, id, headline, utc(facts.at).fixed_offset());
         envelope.status.clone_from(&facts.status);
         Ok(envelope)
+    }
+
+    /// What the author of a message says of it, below the text.
+    pub fn rearmatter(self, facts: &MessageRecord) -> Result<Rearmatter, Error> {
+        if let Some(held) = self.state.message(facts.number) {
+            return Ok(held.rearmatter.clone());
+        }
+        Ok(match self.reader.event_of(facts)? {
+            Some(Event::Arrived(arrived)) => arrived.rearmatter,
+            Some(Event::PaneExited {
+                exit: ProcessExit::Code { rearmatter, .. },
+                ..
+            }) => *rearmatter,
+            _ => Rearmatter::default(),
+        })
     }
 
     /// Whether a run has ended.

@@ -261,7 +261,7 @@ impl Reader {
         }))
     }
 
-    fn event_of(&self, facts: &MessageRecord) -> Result<Option<Event>, Error> {
+    pub(super) fn event_of(&self, facts: &MessageRecord) -> Result<Option<Event>, Error> {
         let Some(record) = self.record(facts.record())? else {
             return Ok(None);
         };

@@ -14,7 +14,8 @@ use crate::engine::{
 use crate::format::mesh::parse;
 use crate::format::properties::{cases, message, text};
 use crate::model::{
-    Address, Code, Diagnostic, Envelope, Gather, Kind, Line, Location, Mesh, Target, Usage,
+    Address, Code, Diagnostic, Envelope, Gather, Kind, Line, Location, Mesh, Rearmatter, Target,
+    Usage,
 };
 
 fn address() -> impl Strategy<Value = Address> {
@@ -324,6 +325,7 @@ fn command() -> impl Strategy<Value = Command> {
             known: vec![facts.clone()],
             facts: Box::new(facts),
             envelope: Box::new(envelope),
+            rearmatter: Rearmatter::default(),
         }),
         (pane(), any::<u32>(), text()).prop_map(|(pane, request, text)| Command::Decide {
             pane,

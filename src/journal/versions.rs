@@ -34,7 +34,7 @@ pub(super) const EVENT: Persisted = Persisted {
 /// [`State`], in `snapshots`.
 pub(super) const STATE: Persisted = Persisted {
     form: "the form",
-    upcasts: &[list_blocks],
+    upcasts: &[list_blocks, name_state_work],
 };
 
 /// [`crate::engine::MessageRecord`], in `messages`.
@@ -170,6 +170,45 @@ fn list_blocks(state: Value) -> Value {
     state
 }
 
+/// The block and the question of a machine stood beside its phase. Now the phase has what is given
+/// out or parked, and a change says whether it is of a block.
+fn name_state_work(mut state: Value) -> Value {
+    let machines = state.get_mut("machines").and_then(Value::as_object_mut);
+    let machines = machines.into_iter().flat_map(|all| all.values_mut());
+    let machines = machines.filter_map(Value::as_object_mut);
+    for machine in machines.flat_map(|of_message| of_message.values_mut()) {
+        let Some(machine) = machine.as_object_mut() else {
+            continue;
+        };
+        let (block, question) = (machine.remove("block"), machine.remove("question"));
+        let of_block = block.is_some();
+        let Some(phase) = machine.get_mut("phase") else {
+            continue;
+        };
+        if let Some(change) = phase.get_mut("moving") {
+            change["of_block"] = json!(of_block);
+        } else if let Some(parked) = phase.get_mut("parked") {
+            let what = match parked.get_mut("change").map(Value::take) {
+                Some(mut change) => {
+                    change["of_block"] = json!(of_block);
+                    let more = parked.get("steps") == Some(&json!(true));
+                    json!({"change": {"change": change, "one_more_step": more}})
+                }
+                None => json!("stage"),
+            };
+            *phase = json!({"parked": {"why": parked["why"], "what": what}});
+        } else {
+            let work = match (question, block) {
+                (Some(question), _) => json!({"question": question}),
+                (None, Some(block)) => json!({"block": block}),
+                (None, None) => json!("stage"),
+            };
+            *phase = json!({"waiting": work});
+        }
+    }
+    state
+}
+
 impl Record {
     /// The event, or why it cannot be read.
     pub fn event(&self) -> Result<Event, String> {
@@ -302,6 +341,53 @@ mod tests {
         for (found, good) in [(0, false), (1, true), (3, true), (4, false)] {
             let checked = MADE_UP.check(Path::new("journal.db"), what, found);
             assert_eq!(checked.is_ok(), good, "version {found}");
+        }
+    }
+
+    #[test]
+    fn what_a_machine_of_an_older_state_waits_for_is_in_its_phase() {
+        let change = json!({"messages": [2], "point": "decide"});
+        let change_of = |of_block: bool| {
+            let mut change = change.clone();
+            change["of_block"] = json!(of_block);
+            change
+        };
+        let parked = |more: bool| {
+            let change = change_of(true);
+            let what = json!({"change": {"change": change, "one_more_step": more}});
+            json!({"parked": {"why": "x", "what": what}})
+        };
+        for (before, after) in [
+            (json!({"phase": "waiting"}), json!({"waiting": "stage"})),
+            (
+                json!({"phase": "waiting", "block": 5}),
+                json!({"waiting": {"block": 5}}),
+            ),
+            (
+                json!({"phase": "waiting", "question": 7}),
+                json!({"waiting": {"question": 7}}),
+            ),
+            (
+                json!({"phase": {"moving": change}}),
+                json!({"moving": change_of(false)}),
+            ),
+            (
+                json!({"phase": {"parked": {"why": "x"}}}),
+                json!({"parked": {"why": "x", "what": "stage"}}),
+            ),
+            (
+                json!({"phase": {"parked": {"why": "x", "change": change, "steps": true}}, "block": 5}),
+                parked(true),
+            ),
+            (
+                json!({"phase": {"parked": {"why": "x", "change": change}}, "block": 5}),
+                parked(false),
+            ),
+        ] {
+            let state = name_state_work(json!({"machines": {"1": {"dev": before}}}));
+            assert_eq!(state, json!({"machines": {"1": {"dev": {"phase": after}}}}));
+            let phase: crate::engine::MachinePhase = serde_json::from_value(after).unwrap();
+            drop(phase);
         }
     }
 }

@@ -97,12 +97,13 @@ pub enum Prompt {
 }
 
 /// How long an agent's process lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// The program stays in its pane between messages.
     Pane,
     /// One process for each delivery.
+    #[default]
     Turn,
 }
 

@@ -17,13 +17,53 @@ pub struct Gate {
     /// The agent whose outcomes it checks; `None` for every agent of the mesh.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Name>,
-    /// The outcome words that it checks; empty if it runs before the work.
-    pub words: Vec<OutcomeWord>,
+    /// When it checks.
+    #[serde(rename = "words")]
+    #[schemars(with = "Vec<OutcomeWord>")]
+    pub time: GateTime,
     /// How it checks them.
     pub check: Check,
     /// What happens if it cannot decide.
     #[serde(default)]
     pub on_error: OnGateError,
+}
+
+/// When a gate checks. It is stored as a list of words, which is empty before the work.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<OutcomeWord>", into = "Vec<OutcomeWord>")]
+pub enum GateTime {
+    /// Before the work is given to its agent.
+    BeforeWork,
+    /// When an outcome has one of these words.
+    Outcome(Vec<OutcomeWord>),
+}
+
+impl GateTime {
+    /// The outcome words that are checked.
+    pub fn words(&self) -> &[OutcomeWord] {
+        match self {
+            GateTime::BeforeWork => &[],
+            GateTime::Outcome(words) => words,
+        }
+    }
+}
+
+impl From<Vec<OutcomeWord>> for GateTime {
+    fn from(words: Vec<OutcomeWord>) -> GateTime {
+        match words.is_empty() {
+            true => GateTime::BeforeWork,
+            false => GateTime::Outcome(words),
+        }
+    }
+}
+
+impl From<GateTime> for Vec<OutcomeWord> {
+    fn from(time: GateTime) -> Vec<OutcomeWord> {
+        match time {
+            GateTime::BeforeWork => Vec::new(),
+            GateTime::Outcome(words) => words,
+        }
+    }
 }
 
 /// What happens if a gate cannot decide.

@@ -27,8 +27,8 @@ pub use agent::{Agent, Deliver, Mode, Permissions, Prompt, Variables};
 pub use diagnostic::{Code, Diagnostic, Location, Severity};
 pub use directory::{Directory, Resolved, Unresolved};
 pub use gate::{
-    Accuracy, Check, Evaluation, Gate, GateReport, GateVerdict, OnGateError, Program, Quality,
-    RearmatterCheck,
+    Accuracy, Check, Evaluation, Gate, GateReport, GateTime, GateVerdict, OnGateError, Program,
+    Quality, RearmatterCheck,
 };
 pub use kind::{BadWord, Kind, OutcomeWord};
 pub use lifecycle::{HookAction, Lifecycle, LifecycleHook, WORKTREE_MARK, WORKTREES, Worktree};

@@ -144,6 +144,8 @@ pub enum HookMeaning {
     Ended,
     /// The turn has failed.
     Failed,
+    /// Its turn has failed because nobody is logged in.
+    LoggedOut,
     /// The program asks for a permission. The hook may be answered with the decision.
     Asks,
     /// The program is working.

@@ -1,6 +1,7 @@
 //! The settings of a project, each with its default.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
@@ -34,12 +35,13 @@ pub struct Core {
     pub busy: Option<Pattern>,
 }
 
-/// A regular expression.
+/// A regular expression. Every pane has a copy of its runtime's: they share the memory that matching
+/// takes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Pattern {
-    anywhere: Regex,
-    last_lines: Regex,
+    anywhere: Arc<Regex>,
+    last_lines: Arc<Regex>,
 }
 
 impl Pattern {
@@ -86,8 +88,8 @@ impl TryFrom<String> for Pattern {
             })
         };
         Ok(Pattern {
-            anywhere: build(&text)?,
-            last_lines: build(&format!(r"(?:\A|\n)(?:{text})\z"))?,
+            anywhere: build(&text)?.into(),
+            last_lines: build(&format!(r"(?:\A|\n)(?:{text})\z"))?.into(),
         })
     }
 }

@@ -74,7 +74,22 @@ impl Requests {
             }
             // Nobody waits for an answer any more.
             Saw::Exited { .. } => *self = Requests::default(),
-            _ => {}
+            Saw::Start { .. }
+            | Saw::Started
+            | Saw::Adopted { .. }
+            | Saw::Title { .. }
+            | Saw::Screen(_)
+            | Saw::NotSeen(_)
+            | Saw::Hook(_)
+            | Saw::Decided { .. }
+            | Saw::Deliver(_)
+            | Saw::Interrupt(_)
+            | Saw::Look
+            | Saw::End
+            | Saw::Pasted(_)
+            | Saw::Pressed(_)
+            | Saw::Due
+            | Saw::Terminal(_) => {}
         }
         let late = self.end_of_turn.take_if(|(_, until)| *until <= at);
         released.extend(late.map(|(request, _)| request));

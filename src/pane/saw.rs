@@ -87,11 +87,18 @@ pub enum Saw {
 impl Saw {
     /// When the screen last changed, if this was a look at the pane.
     pub(super) fn shown(&self) -> Option<i64> {
-        match self {
-            Saw::Title { shown, .. } => Some(*shown),
-            Saw::Screen(view) => Some(view.shown),
-            _ => None,
+        if let Saw::Title { shown, .. } = self {
+            return Some(*shown);
         }
+        self.view().map(|view| view.shown)
+    }
+
+    /// The look at the screen, if this was one.
+    pub(super) fn view(&self) -> Option<&View> {
+        if let Saw::Screen(view) = self {
+            return Some(view);
+        }
+        None
     }
 }
 
@@ -108,6 +115,8 @@ pub enum Hook {
     Limited(Option<i64>),
     /// Its turn has failed; the screen says how.
     Failed,
+    /// Its turn has failed because nobody is logged in, in its own words.
+    LoggedOut(String),
     /// The text that it was started with waits in its own queue, and needs no delivery.
     Queued,
 }

@@ -2,6 +2,7 @@
 //! text, and the text counts as taken when it has left the prompt, or when a hook says so.
 
 use super::act::{Act, Report};
+use super::looks::LAUNCHES;
 use super::saw::{Hook, Saw, Text, View};
 use super::step::{Pane, PaneState};
 use super::table::PaneSignal;
@@ -128,9 +129,9 @@ impl Pane {
             .replace(now.clone())
             .is_none_or(|last| last.is_same(&now));
         // The program is slow to take the text, or to show it at all.
-        let waits = match *enters {
-            0 => !holds && seen == PaneSignal::Idle && at < *until,
-            _ => holds && (at < *until || !rests && at < *until + TAKES),
+        let waits = match *enters == 0 {
+            true => !holds && seen == PaneSignal::Idle && at < *until,
+            false => holds && (at < *until || !rests && at < *until + TAKES),
         };
         if alone && waits {
             self.next_look = Some(at + BEFORE_ENTER);
@@ -197,8 +198,12 @@ impl Pane {
             &self.state,
             PaneState::Submitted(submitted) if submitted.text.turn == Some(*turn)
         );
-        // The screen may still show the turn before.
-        let settled = self.at + TAKES;
+        // The screen may still show the turn before: until it shows the work, on a machine with
+        // much to do for long.
+        let settled = match saw {
+            Saw::Hook(Hook::TakenUp(_)) => self.at + LAUNCHES,
+            _ => self.at + TAKES,
+        };
         if is_submitted {
             self.take_up(acts);
             self.settled = settled;
@@ -224,8 +229,6 @@ impl Pane {
     pub(super) fn unsure(&mut self, acts: &mut Vec<Act>) {
         match std::mem::replace(&mut self.state, PaneState::Starting { runs: true }) {
             PaneState::Submitted(submitted) => {
-                // Nobody waits for a note, so that nobody else would submit it.
-                self.may_hold_note |= submitted.text.turn.is_none();
                 self.look_if_wanted();
                 self.tell_unsure(&submitted.text, acts);
             }

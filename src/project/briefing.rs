@@ -17,6 +17,8 @@ const MAX_INCLUDED: usize = 256 * 1024;
 /// The limits of what one pattern includes: in bytes, and in files.
 const MAX_MATCHED_BYTES: usize = 512 * 1024;
 const MAX_MATCHED_FILES: usize = 100;
+/// Why a file is not read that does not exist.
+pub(super) const NOT_THERE: &str = "is not there";
 
 /// The prompt of an agent cannot be read. The agent must not run without it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -170,7 +172,7 @@ fn prompt(
             let found = BUILTIN.iter().find(|(name, _)| *name == path);
             found
                 .map(|(_, text)| (*text).to_owned())
-                .ok_or_else(|| "is not there".into())
+                .ok_or_else(|| NOT_THERE.into())
         }
     };
     text.map(Some).map_err(|why| BadPrompt {
@@ -180,13 +182,28 @@ fn prompt(
     })
 }
 
+/// Why the prompt file of an agent cannot be read, and its name. Where the project is not known,
+/// the file may be anywhere.
+pub(super) fn unreadable_prompt<'a>(
+    root: Option<&Path>,
+    folder: &Path,
+    agent: &'a Agent,
+) -> Option<(&'a str, String)> {
+    let file = match &agent.prompt {
+        Some(Prompt::File(file)) if !file.contains('{') => file,
+        Some(Prompt::File(_) | Prompt::Text(_)) | None => return None,
+    };
+    let why = read_within(root.unwrap_or(Path::new("/")), &folder.join(file)).err()?;
+    Some((file, why))
+}
+
 /// The text of a file that is inside this folder after following links; or why not.
 fn read_within(root: &Path, path: &Path) -> Result<String, String> {
     let found = root
         .canonicalize()
         .and_then(|root| Ok((root, path.canonicalize()?)));
     let (root, path) = found.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => "is not there".to_owned(),
+        io::ErrorKind::NotFound => NOT_THERE.to_owned(),
         _ => format!("cannot be read: {error}"),
     })?;
     if !path.starts_with(&root) {

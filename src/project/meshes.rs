@@ -7,7 +7,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::runnable::{missing_gates, missing_prompt};
+use super::briefing::{NOT_THERE, unreadable_prompt};
+use super::runnable::missing_gates;
 use super::{BUILTIN, Project, cannot_run, read_regular, unreadable};
 use crate::format::mesh::{self, ConfigPart, MAX_FILE, ParsedMesh, Remark};
 use crate::model::{Address, Agent, Code, Diagnostic, Directory, Mesh, Recipient};
@@ -236,7 +237,8 @@ impl MeshEntry {
                     part: ConfigPart::Agent(index),
                     code: Code::CannotRun,
                     message: format!("agent `{}` cannot be run here: {why}", agent.name),
-                    hint: "install it, or name another program; `tx doctor` says more".into(),
+                    hint: "install or create it, or name another program; `tx doctor` says more"
+                        .into(),
                 });
             }
         }
@@ -304,9 +306,12 @@ impl MeshEntry {
         let missing: Vec<(usize, String)> = agents
             .enumerate()
             .filter_map(|(index, agent)| {
-                let file = missing_prompt(folder, agent)?;
-                let message = format!("agent `{}`: there is no prompt file {file}", agent.name);
-                Some((index, message))
+                let (file, why) = unreadable_prompt(None, folder, agent)?;
+                let what = match why.as_str() {
+                    NOT_THERE => format!("there is no prompt file {file}"),
+                    why => format!("its prompt file {file} {why}"),
+                };
+                Some((index, format!("agent `{}`: {what}", agent.name)))
             })
             .collect();
         let remarks = missing.into_iter().map(|(index, message)| Remark {
@@ -391,12 +396,12 @@ fn own_entries(meshes: &Path, runtimes: &Runtimes) -> Vec<MeshEntry> {
     entries
 }
 
-/// The config of a mesh's folder.
+/// The config of a mesh's folder. It may be something that cannot be read, such as a pipe.
 pub fn config_in(folder: &Path) -> Option<PathBuf> {
     CONFIGS
         .iter()
         .map(|name| folder.join(name))
-        .find(|path| path.is_file())
+        .find(|path| path.symlink_metadata().is_ok_and(|found| !found.is_dir()))
 }
 
 fn folders(path: &Path, entries: &mut Vec<MeshEntry>) -> Vec<PathBuf> {

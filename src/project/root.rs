@@ -127,6 +127,17 @@ impl Project {
         self.root.join(".ai/tx/state/journal.db")
     }
 
+    /// The newest copy of a journal that was removed while a daemon wrote it.
+    pub fn saved_journal(&self) -> Option<PathBuf> {
+        let listed = fs::read_dir(self.root.join(".ai/tx")).ok()?;
+        let paths = listed.filter_map(|entry| Some(entry.ok()?.path()));
+        let is_saved = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("journal-") && name.ends_with(".saved")
+        };
+        paths.filter(is_saved).max()
+    }
+
     /// The folder of the archives.
     pub fn archive(&self) -> PathBuf {
         self.root.join(".ai/tx/archive")

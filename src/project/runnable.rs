@@ -5,8 +5,10 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::briefing::unreadable_prompt;
 use super::{MeshSource, Project, config_in};
-use crate::model::{Agent, Check, Mesh, Program, Prompt, Runtime};
+use crate::model::{Agent, Check, Mesh, Program, Runtime};
+use crate::runtime::{Unfilled, Values, arguments};
 
 /// Why an agent cannot be run, with the daemon's PATH; `None` if no reason is known.
 pub fn cannot_run(
@@ -20,8 +22,9 @@ pub fn cannot_run(
         MeshSource::File(config) => config.parent(),
         MeshSource::BuiltIn => None,
     };
-    if let Some(file) = folder.and_then(|folder| missing_prompt(folder, agent)) {
-        return Some(format!("its prompt file {file} is not there"));
+    let prompt = folder.and_then(|folder| unreadable_prompt(Some(&project.root), folder, agent));
+    if let Some((file, why)) = prompt {
+        return Some(format!("its prompt file {file} {why}"));
     }
     let Some(runtime) = runtime else {
         return Some(format!(
@@ -29,6 +32,10 @@ pub fn cannot_run(
             agent.runtime
         ));
     };
+    let filled = arguments(&runtime.run_of(agent), agent.shell, &Values::default());
+    if let Err(unknown @ Unfilled::Unknown(_)) = filled {
+        return Some(unknown.to_string());
+    }
     let program = match agent.shell {
         true => "sh",
         false => runtime.program_of(agent),
@@ -139,14 +146,4 @@ pub fn find_program(project: &Project, program: &str, path: &OsStr) -> Option<Pa
             .collect(),
     };
     files.into_iter().find(|file| executable(file))
-}
-
-/// The prompt file of an agent, if it does not exist.
-pub(super) fn missing_prompt<'a>(folder: &Path, agent: &'a Agent) -> Option<&'a str> {
-    match &agent.prompt {
-        Some(Prompt::File(file)) if !file.contains('{') && !folder.join(file).is_file() => {
-            Some(file)
-        }
-        Some(Prompt::File(_) | Prompt::Text(_)) | None => None,
-    }
 }

@@ -78,6 +78,8 @@ impl Server {
         let settings = [
             ("remain-on-exit", "on"),
             ("window-size", "latest"),
+            // Dialogs fit, also where nobody has attached yet.
+            ("default-size", "200x50"),
             // An existing session would keep its old environment.
             ("update-environment", ""),
             // The status line changes when tx sets it, not at intervals.
@@ -165,7 +167,7 @@ impl Server {
     /// itself say that tx has ended.
     async fn announce_end_of_tx(&self, client: Option<u32>) -> std::io::Result<()> {
         let is_ours = format!("#{{==:#{{hook_client}},client-{}}}", client.unwrap_or(0));
-        let say = line(&["set-option", "-g", "status-right", " tx does not run "]);
+        let say = line(&["set-option", "-g", "status-right", " tx is not running "]);
         let tell = line(&["if-shell", "-F", &is_ours, &say.unwrap_or_default()]);
         let mut hook = self.command();
         hook.args(["set-hook", "-g", "client-detached"]);

@@ -40,6 +40,8 @@ pub(crate) struct Now {
     pub(crate) workers: Vec<WorkerView>,
     /// The tasks under way, oldest first; at most 50.
     pub(crate) runs: Vec<TaskView>,
+    /// How many more tasks are under way.
+    pub(crate) more_runs: usize,
     /// The runs in the workflow of their mesh.
     pub(crate) machines: Vec<MachineView>,
     /// The blocks with too few results. A person has to decide.
@@ -50,7 +52,8 @@ pub(crate) struct Now {
     pub(crate) asks: Vec<AskView>,
     /// The newest rejected files that were not fixed since.
     pub(crate) rejections: Vec<RefusedFile>,
-    /// The ids of unfinished messages that were accepted with warnings, newest first.
+    /// The ids of unfinished messages that were accepted with warnings, newest first. Only the
+    /// newest 1000 unfinished messages are looked at.
     pub(crate) warned: Vec<String>,
     pub(crate) dead_letters: usize,
     pub(crate) problems: Vec<MeshProblems>,
@@ -131,9 +134,8 @@ impl Now {
             ..Now::default()
         };
         if let Some(history) = history {
-            let at = Time(history.state.at());
-            now.as_of = daemon.is_none().then_some(at);
-            now.runs = open_tasks(history, TASKS)?;
+            now.as_of = as_of(history, daemon);
+            (now.runs, now.more_runs) = open_tasks(history, TASKS)?;
             now.machines = machines(history)?;
             now.short_blocks = short_blocks(history)?;
             now.queue = Queue::of(history)?;
@@ -149,18 +151,34 @@ impl Now {
     }
 }
 
+/// The time of the state, if no daemon keeps it current. A journal without records has none.
+pub(crate) fn as_of(history: History, daemon: Option<&Running>) -> Option<Time> {
+    let at = history.state.at();
+    (daemon.is_none() && at > 0).then_some(Time(at))
+}
+
 /// How many files on the bus the journal does not know yet. Only a daemon takes them up.
 pub(crate) fn waiting_files(project: &Project, history: Option<History>) -> Result<usize, Error> {
     let mut count = 0;
     for (name, modified) in project.message_files() {
         let is_waiting = match history {
             Some(history) if modified < history.state.at() - JUST_BEFORE => false,
-            Some(history) => history.at_path(&name)?.is_empty(),
+            Some(history) => history.at_path(&name)?.is_empty() && !is_of_tx(history, &name)?,
             None => true,
         };
         count += usize::from(is_waiting);
     }
     Ok(count)
+}
+
+/// Whether tx wrote the file: its name ends with the id that tx gave the message.
+fn is_of_tx(history: History, name: &str) -> Result<bool, Error> {
+    let Some(start) = name.rfind("-tx-") else {
+        return Ok(false);
+    };
+    let id = name[start + 1..].trim_end_matches(".md");
+    let named = history.named(id)?;
+    Ok(named.iter().any(|facts| facts.path().is_none()))
 }
 
 /// The newest rejected files that were not fixed since, newest first.

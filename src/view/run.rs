@@ -104,7 +104,7 @@ pub(super) fn result_of(
     if let Some(answer) = later().find(answers) {
         return result(history, answer).map(Some);
     }
-    let is_for_several = first.begins_run() && first.deliveries.len() > 1;
+    let is_for_several = first.begins_run() && addressed(first).count() > 1;
     if is_for_several && let Some(outcomes) = of_every_recipient(first, later()) {
         return results(history, &outcomes).map(Some);
     }
@@ -149,6 +149,12 @@ pub(super) fn result_of(
     }
 }
 
+/// The deliveries to those that its author named. A workflow adds others.
+fn addressed(facts: &MessageRecord) -> impl Iterator<Item = &Delivery> {
+    let deliveries = facts.deliveries.iter();
+    deliveries.filter(|delivery| delivery.row.is_some())
+}
+
 /// The last outcomes that reached core: for each recipient of a task, one of its mesh. `None` while
 /// one is missing.
 fn of_every_recipient<'f>(
@@ -156,7 +162,7 @@ fn of_every_recipient<'f>(
     later: impl Iterator<Item = &'f MessageRecord> + Clone,
 ) -> Option<Vec<&'f MessageRecord>> {
     let mut outcomes: Vec<&MessageRecord> = Vec::new();
-    for delivery in &first.deliveries {
+    for delivery in addressed(first) {
         let is_new = |facts: &&MessageRecord| {
             let is_known = outcomes.iter().any(|known| known.number == facts.number);
             facts.from.mesh == delivery.to.mesh && !is_known

@@ -100,22 +100,21 @@ pub(crate) fn tasks(history: History, limit: Option<usize>) -> Result<TaskList, 
     })
 }
 
-/// The tasks under way, oldest first, up to a limit.
-pub(crate) fn open_tasks(history: History, limit: usize) -> Result<Vec<TaskView>, Error> {
+/// The tasks under way, oldest first, up to a limit, and how many more there are.
+pub(crate) fn open_tasks(history: History, limit: usize) -> Result<(Vec<TaskView>, usize), Error> {
     let holders = Holders::of(history)?;
-    let mut open = Vec::new();
+    let (mut open, mut more) = (Vec::new(), 0);
     for run in history.state.open_runs() {
-        if open.len() == limit {
-            break;
-        }
-        if let Some(facts) = history.message(run)?
-            && holders.holds(run)
-            && !history.run_has_ended(run)?
-        {
-            open.push(TaskView::of(history, &facts, &holders)?);
+        let Some(facts) = history.message(run)? else {
+            continue;
+        };
+        match holders.holds(run) && !history.run_has_ended(run)? {
+            true if open.len() < limit => open.push(TaskView::of(history, &facts, &holders)?),
+            true => more += 1,
+            false => {}
         }
     }
-    Ok(open)
+    Ok((open, more))
 }
 
 /// The task that a message began or belongs to.
@@ -130,6 +129,27 @@ pub(crate) fn task(history: History, message: &str) -> Result<TaskDetails, Refus
         task: TaskView::of(history, &first, &Holders::of(history)?)?,
         trace: trace(history, &first.thread, Page::default())?,
     })
+}
+
+/// Why the task of a message file makes no progress: all its agents were told to wait after a failure
+/// or a limit.
+pub(crate) fn held_back(history: History, file: &str) -> Result<Option<String>, Error> {
+    let mut workers = history.state.workers();
+    if !workers.any(|(_, worker)| waits_for_a_time(worker.status.is())) {
+        return Ok(None);
+    }
+    let run = history.at_path(file)?.first().and_then(|facts| facts.run);
+    let first = run.map(|run| history.message(run)).transpose()?.flatten();
+    let Some(first) = first else { return Ok(None) };
+    let task = TaskView::of(history, &first, &Holders::of(history)?)?;
+    let reason = task.reason.filter(|_| task.state == TaskState::Waiting);
+    Ok(reason
+        .zip(task.agent)
+        .map(|(reason, agent)| format!("{agent}: {reason}")))
+}
+
+fn waits_for_a_time(phase: Phase) -> bool {
+    matches!(phase, Phase::Backoff | Phase::Limited)
 }
 
 impl TaskName {
@@ -258,6 +278,17 @@ impl TaskView {
         } else if let Some((next, since)) = holders.waiting.get(&run) {
             self.agents = vec![next.clone()];
             self.since = *since;
+        }
+        // Nobody works on it at the moment: say until when, and why.
+        let held_back = |agent: &Address| {
+            let worker = history.state.worker(agent);
+            worker.is_some_and(|worker| waits_for_a_time(worker.status.is()))
+        };
+        if let [first, ..] = &self.agents[..]
+            && self.agents.iter().all(held_back)
+        {
+            self.state = TaskState::Waiting;
+            self.reason = Some(history.state.worker_waits_for(first));
         }
         if let Some(ask) = holders.ask(history, run) {
             self.state = TaskState::Asks;

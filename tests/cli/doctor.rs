@@ -52,7 +52,7 @@ fn where_all_is_well_the_doctor_says_so() {
         found["detail"]
             .as_str()
             .unwrap()
-            .starts_with("runs as process")
+            .starts_with("running as process")
     );
 }
 
@@ -90,6 +90,12 @@ fn what_was_left_behind_is_odd_and_no_finding() {
     drop(UnixListener::bind(state.join("tx.sock")).unwrap());
     let found = check(&sandbox, 0, "daemon");
     assert!(found["fix"].as_str().unwrap().contains("tx start"));
+
+    // It would go on with a new journal, and do all work again.
+    let saved = sandbox.write(".ai/tx/journal-5.saved", "");
+    let fix = check(&sandbox, 1, "journal")["fix"].clone();
+    assert_eq!(fix, "`mv .ai/tx/journal-5.saved .ai/tx/state/journal.db`");
+    fs::remove_file(saved).unwrap();
 
     let left = sandbox.write(".ai/tx/msgs/.tx-abc", "half");
     assert_eq!(
@@ -145,7 +151,10 @@ fn a_record_that_cannot_be_read_is_told_and_can_be_exported_and_the_rest_is_ther
     let checks = found["checks"].as_array().unwrap();
     let records = checks.iter().find(|check| check["name"] == "records");
     let records = records.expect("the record is told of");
-    assert_eq!(records["ok"], true, "all else goes on: {records}");
+    assert_eq!(
+        records["ok"], true,
+        "everything else keeps working: {records}"
+    );
     assert!(records["fix"].as_str().unwrap().contains("--export DIR"));
     let exported = export();
     let file = exported["exported"][0].as_str().unwrap();

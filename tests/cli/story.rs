@@ -71,8 +71,7 @@ impl Story {
             mode,
             prints: mode == Mode::Turn,
             resumes: mode == Mode::Pane,
-            starts_with_turn: false,
-            resumes_without_turn: false,
+            ..Traits::default()
         };
         let traits = vec![traits; mesh.agents.len()];
         self.happens(Event::MeshLoaded(Box::new(LoadedMesh {

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tx::engine::Step;
 
 use crate::stage::{Project, message, wait_for};
@@ -122,4 +123,46 @@ fn a_gate_that_hangs_or_prints_ten_megabytes_costs_neither_time_nor_room() {
         .collect();
     assert_eq!(needless, Vec::<&str>::new());
     assert!(environment.contains("TX_AGENT=dev/a"), "{environment}");
+}
+
+#[test]
+fn of_several_gates_each_runs_once_when_tx_is_killed_in_the_middle() {
+    let config = "mesh: dev\nagents: [{ name: a, runtime: command, run: [cat] }]\n\
+                  quality:\n  command:\n\
+                  \x20   - { name: one, shell: true, run: 'echo one >> gate.log' }\n\
+                  \x20   - { name: two, shell: true, run: 'echo two >> gate.log; sleep 2; echo ended >> gate.log' }\n\
+                  \x20   - { name: three, shell: true, run: 'echo three >> gate.log' }\n";
+    let project = Project::started(&[("dev/config.yaml", config)]);
+    task(&project, "t");
+    let log = project.root().join("gate.log");
+    let read = || fs::read_to_string(&log).ok();
+    wait_for("the second gate to begin", || {
+        read().filter(|text| text.contains("two"))
+    });
+    project.kill_daemon();
+    project.start();
+    project.wait_for_step("t", Step::Finished);
+    assert_eq!(read().unwrap(), "one\ntwo\nended\nthree\n");
+}
+
+#[test]
+fn a_gate_whose_wrapper_is_killed_is_ended_before_it_is_run_again() {
+    let gate = "touch pids; for p in $(cat pids); do ps -o stat= -p $p | grep -qv ^Z && echo twice >> log; done; \
+                echo $PPID > wrapper; echo $$ >> pids; if [ $(wc -l < pids) = 1 ]; then sleep 300; fi";
+    let config = format!(
+        "mesh: dev\nagents: [{{ name: a, runtime: command, run: [cat] }}]\n\
+         quality: {{ command: {{ name: slow, shell: true, run: '{gate}' }} }}\n"
+    );
+    let project = Project::started(&[("dev/config.yaml", &config)]);
+    task(&project, "t");
+    let read = |name: &str| fs::read_to_string(project.root().join(name)).ok();
+    wait_for("the gate to begin", || {
+        read("pids").filter(|text| !text.is_empty())
+    });
+    let wrapper: i32 = read("wrapper").unwrap().trim().parse().unwrap();
+    let wrapper = Pid::from_raw(wrapper).unwrap();
+    kill_process(wrapper, Signal::KILL).unwrap();
+    project.wait_for_step("t", Step::Finished);
+    assert_eq!(read("pids").unwrap().lines().count(), 2);
+    assert_eq!(read("log"), None, "two ran at once");
 }

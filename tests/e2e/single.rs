@@ -330,6 +330,10 @@ fn stop_and_start_loses_and_repeats_nothing_and_adopts_what_lives() {
     assert_eq!(lines(&project, "given").len(), 2);
     assert_eq!(lines(&project, "turns").len(), 2);
     assert!(project.log().contains("tx stops"));
+    // Nothing waits for the next daemon, not even the files that tx wrote last.
+    project.ok(&["stop"]);
+    let status = project.json(&["status"]);
+    assert_eq!(status["daemon"]["waiting_files"], 0);
 }
 
 #[test]

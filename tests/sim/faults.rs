@@ -130,6 +130,7 @@ impl World {
                         Command::Retry {
                             facts,
                             envelope,
+                            rearmatter: tx::model::Rearmatter::default(),
                             known: first.into_iter().collect(),
                             member,
                         }

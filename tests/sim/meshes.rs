@@ -5,7 +5,7 @@ use std::fmt::Write;
 use tx::engine::{LoadedMesh, Traits};
 use tx::format;
 use tx::model::{
-    Check, Evaluation, Gate, HookAction, LifecycleHook, Mesh, Mode, OnGateError, Program,
+    Check, Evaluation, Gate, GateTime, HookAction, LifecycleHook, Mesh, Mode, OnGateError, Program,
     RearmatterCheck, Seconds, WORKTREES, Worktree,
 };
 
@@ -271,10 +271,10 @@ fn gates(rng: &mut Rng, mesh: &mut Mesh, names: &[String]) {
         mesh.gates.push(Gate {
             name: format!("gate-{n}"),
             agent: one,
-            words: if before {
-                Vec::new()
+            time: if before {
+                GateTime::BeforeWork
             } else {
-                words.clone().into()
+                GateTime::Outcome(words.clone().into())
             },
             check,
             on_error: if lenient {

@@ -91,6 +91,7 @@ pub(crate) fn live_all(
                 let mut all = all.lock().unwrap();
                 all.0.add(&seen);
                 if let Some(failure) = failure {
+                    eprintln!("seed {seed} failed: {}", failure.why);
                     all.1.entry(failure.sort()).or_default().push(failure);
                 }
                 if messages.is_some_and(|most| all.0.messages >= most) {

@@ -4,6 +4,7 @@ mod programs;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
@@ -41,7 +42,7 @@ pub(crate) fn checks(
     path: &OsStr,
     short: fn(&Path) -> String,
 ) -> Vec<CheckView> {
-    let catalogue = Catalogue::load(Some(project));
+    let mut catalogue = Catalogue::load(Some(project));
     let mut checks = vec![tmux(), git()];
     checks.extend(folders(project, short));
     checks.push(settings(project, path));
@@ -50,7 +51,7 @@ pub(crate) fn checks(
     checks.push(daemon(project, short));
     checks.extend(tmux_server(project));
     checks.push(meshes(&catalogue));
-    checks.extend(parts_left_out(&catalogue));
+    checks.extend(parts_left_out(project, &mut catalogue, path));
     checks.extend(programs::checks(project, &catalogue, path));
     checks.push(leftovers(project, short));
     checks.extend(watches());
@@ -163,14 +164,27 @@ fn folders(project: &Project, short: fn(&Path) -> String) -> Vec<CheckView> {
         match tempfile::Builder::new().prefix(".tx-").tempfile_in(there) {
             Ok(_) => CheckView::passed(name, format!("{} is writable", short(there))),
             Err(error) => {
-                let path = there.display();
-                let fix = format!("`sudo chown -R \"$USER\" {path}` and `chmod -R u+rwX {path}`");
+                let fix = make_writable(error.kind(), there);
                 let detail = format!("{} cannot be written to: {error}", short(there));
                 CheckView::failed(name, detail, fix)
             }
         }
     });
     checks.collect()
+}
+
+/// What makes a folder writable that is not.
+fn make_writable(why: ErrorKind, folder: &Path) -> String {
+    let path = folder.display();
+    match why {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            format!("make room: `df -h {path}` shows how full the disk is")
+        }
+        ErrorKind::ReadOnlyFilesystem => {
+            format!("mount it writable: `findmnt -T {path}` shows where it is mounted")
+        }
+        _ => format!("`sudo chown -R \"$USER\" {path}` and `chmod -R u+rwX {path}`"),
+    }
 }
 
 fn settings(project: &Project, path: &OsStr) -> CheckView {
@@ -195,13 +209,20 @@ fn settings(project: &Project, path: &OsStr) -> CheckView {
             return CheckView::failed(name, detail, fix);
         }
     }
-    CheckView::passed(name, "it is as it should be")
+    CheckView::passed(name, "valid")
 }
 
 fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
     let checked = match Reader::open(&project.journal()) {
         Err(Error::Missing(_)) => {
-            return CheckView::passed("journal", "nothing has happened yet");
+            return match project.saved_journal() {
+                None => CheckView::passed("journal", "nothing has happened yet"),
+                Some(saved) => {
+                    let (saved, path) = (short(&saved), short(&project.journal()));
+                    let detail = format!("it was removed while tx ran, and saved as {saved}");
+                    CheckView::failed("journal", detail, format!("`mv {saved} {path}`"))
+                }
+            };
         }
         Err(error) => Err(error),
         Ok(reader) => reader.check().and_then(|()| reader.last()),
@@ -211,7 +232,7 @@ fn journal(project: &Project, short: fn(&Path) -> String) -> CheckView {
         Err(error) => Err(error.to_string()),
     };
     match checked.map_err(|error| error.to_string()).and_then(folded) {
-        Ok(last) => CheckView::passed("journal", format!("{last} records, all well")),
+        Ok(last) => CheckView::passed("journal", format!("{last} records, no problems")),
         Err(why) => {
             let path = short(&project.journal());
             let fix = format!("restore a copy, or start over: `mv {path} {path}.broken`");
@@ -233,7 +254,7 @@ fn records(project: &Project) -> Option<CheckView> {
     if let Some(more) = unreadable.len().checked_sub(4) {
         detail.push(format!("and {} more", more + 1));
     }
-    let fix = "`tx doctor --export DIR` writes them to files, as they are stored; all else goes on";
+    let fix = "`tx doctor --export DIR` writes them to files, as they are stored; everything else keeps working";
     Some(CheckView::warned(
         "records",
         format!("cannot be read: {}", detail.join("; ")),
@@ -251,7 +272,7 @@ fn daemon(project: &Project, short: fn(&Path) -> String) -> CheckView {
         (Some(running), Ok(_)) => match Control::connect(project) {
             Ok(_) => {
                 let since = Time(running.since);
-                let detail = format!("runs as process {}, since {since}", running.pid);
+                let detail = format!("running as process {}, since {since}", running.pid);
                 CheckView::passed("daemon", detail)
             }
             Err(error) => {
@@ -261,10 +282,10 @@ fn daemon(project: &Project, short: fn(&Path) -> String) -> CheckView {
         },
         (None, Ok(socket)) if socket.exists() => {
             let fix = format!("`rm {}`, or `tx start`, which replaces it", short(&socket));
-            let detail = "it does not run, and has left its socket";
+            let detail = "not running, and it has left its socket";
             CheckView::warned("daemon", detail, fix)
         }
-        (None, Ok(_)) => CheckView::passed("daemon", "does not run; `tx start` starts it"),
+        (None, Ok(_)) => CheckView::passed("daemon", "not running; `tx start` starts it"),
     }
 }
 
@@ -286,8 +307,13 @@ fn meshes(catalogue: &Catalogue) -> CheckView {
     let broken: Vec<&MeshEntry> = catalogue.entries.iter().filter(|e| !e.is_ok()).collect();
     match broken.first() {
         None => {
-            let count = catalogue.entries.len();
-            CheckView::passed("meshes", format!("all {count} load"))
+            let shipped = |entry: &&MeshEntry| entry.place == MeshSource::BuiltIn;
+            let shipped = catalogue.entries.iter().filter(shipped).count();
+            let own = catalogue.entries.len() - shipped;
+            CheckView::passed(
+                "meshes",
+                format!("all load: {own} of this project, {shipped} shipped"),
+            )
         }
         Some(first) => {
             let names: Vec<&str> = broken.iter().map(|entry| entry.name.as_str()).collect();
@@ -300,9 +326,11 @@ fn meshes(catalogue: &Catalogue) -> CheckView {
 }
 
 /// Meshes that load, but with parts that cannot work or are ignored.
-fn parts_left_out(catalogue: &Catalogue) -> Vec<CheckView> {
-    let own = |entry: &&MeshEntry| entry.is_ok() && entry.place != MeshSource::BuiltIn;
-    let checks = catalogue.entries.iter().filter(own).filter_map(|entry| {
+fn parts_left_out(project: &Project, catalogue: &mut Catalogue, path: &OsStr) -> Vec<CheckView> {
+    let Catalogue { entries, runtimes } = catalogue;
+    let own = |entry: &&mut MeshEntry| entry.is_ok() && entry.place != MeshSource::BuiltIn;
+    let checks = entries.iter_mut().filter(own).filter_map(|entry| {
+        entry.check_runnable(project, runtimes, path);
         let mut problems: Vec<_> = entry.problems().collect();
         problems.sort_by_key(|problem| !problem.is_error());
         let detail = match problems[..] {
@@ -349,7 +377,7 @@ fn leftovers(project: &Project, short: fn(&Path) -> String) -> CheckView {
 fn watches() -> Option<CheckView> {
     let limit = fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?;
     let limit: u64 = limit.trim().parse().ok()?;
-    let detail = format!("{limit} may be watched at once");
+    let detail = format!("up to {limit} files");
     Some(if limit < WATCHES {
         let fix = "`sudo sysctl fs.inotify.max_user_watches=65536`";
         CheckView::warned("watches", detail, fix)
@@ -389,6 +417,14 @@ fn watching(project: &Project) -> CheckView {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_is_made_writable_by_what_helps() {
+        let fix = |why| make_writable(why, Path::new("/p"));
+        assert!(fix(ErrorKind::PermissionDenied).contains("chown"));
+        assert!(fix(ErrorKind::StorageFull).contains("`df -h /p`"));
+        assert!(fix(ErrorKind::ReadOnlyFilesystem).contains("`findmnt -T /p`"));
+    }
 
     #[test]
     fn versions_of_tmux_are_read() {

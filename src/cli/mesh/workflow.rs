@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::one_line;
 use crate::format::mesh::states_in_words;
-use crate::model::{Gather, Join, ManifestPath, Members, Mesh, MinSuccesses, Name, Opener, Target};
+use crate::model::{
+    GateTime, Gather, Join, ManifestPath, Members, Mesh, MinSuccesses, Name, Opener, Target,
+};
 
 /// The blocks, states and files; empty if there are none.
 pub(super) fn shown(mesh: &Mesh) -> String {
@@ -56,9 +58,9 @@ pub(super) fn shown(mesh: &Mesh) -> String {
             Some(agent) => format!("of {agent}"),
             None => "of every agent".into(),
         };
-        let when = match gate.words.is_empty() {
-            true => "before the work",
-            false => "checks `complete`",
+        let when = match gate.time {
+            GateTime::BeforeWork => "before the work",
+            GateTime::Outcome(_) => "checks `complete`",
         };
         let _ = writeln!(text, "\ngate {}: {when} {of}", one_line(&gate.name));
     }

@@ -171,7 +171,9 @@ fn rejected(
         .sort_by_key(|diagnostic| !diagnostic.is_error());
     let text = String::from_utf8_lossy(&bytes);
     let report = report(&path, &text, &why.diagnostics, false);
-    let unsigned = why.author.is_none().then(|| Unsigned {
+    // What has no text (a folder, a pipe) may be anybody's: no agent is blamed for it.
+    let may_be_signed = why.author.is_none() && !bytes.is_empty();
+    let unsigned = may_be_signed.then(|| Unsigned {
         name: why.name,
         bytes,
         modified,

@@ -34,6 +34,7 @@ pub fn command_for(request: &Request, store: &Store) -> Result<Command, Refusal>
             }
             Ok(Command::Retry {
                 envelope: Box::new(history.envelope(&facts)?),
+                rearmatter: history.rearmatter(&facts)?,
                 known: first_of_run(&facts, history)?,
                 facts: Box::new(facts),
                 member: *member,

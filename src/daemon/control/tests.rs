@@ -249,10 +249,8 @@ fn with_a_dead_letter(dir: &std::path::Path) -> Store {
     let mesh = crate::format::mesh::parse(MESH.as_bytes()).mesh.unwrap();
     let traits = Traits {
         mode: Mode::Pane,
-        prints: false,
         resumes: true,
-        starts_with_turn: false,
-        resumes_without_turn: false,
+        ..Traits::default()
     };
     let loaded = LoadedMesh {
         mesh,
@@ -325,7 +323,7 @@ fn a_dead_letter_is_retried_with_what_its_file_said() {
     drop(store.commit().unwrap());
     let held = store.state().message(MessageNo(1)).unwrap();
     assert_eq!(held.facts.step(), Step::Leased);
-    // It is no dead letter any more.
+    // It is not a dead letter any more.
     let refusal = command_for(
         &Request::Drop {
             letter: 1,

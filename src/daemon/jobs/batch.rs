@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::checks::{file_has_changed, fill_variables, is_on_branch};
-use super::program::{GIT_JOB, OutputPart, ProgramLimits, run_program};
+use super::program::{GIT_JOB, LeftRunning, OutputPart, Program, ProgramLimits};
+use super::wrapper::Wrappers;
 use super::{Batch, JobInput, folders};
 use crate::daemon::attempt::AttemptFolder;
 use crate::daemon::blocking::run_blocking;
@@ -13,54 +14,36 @@ use crate::daemon::launch_spec::LaunchSpec;
 use crate::daemon::test_settings;
 use crate::engine::{Event, Job, JobEnd, JobResult};
 use crate::format::gather::{GatheredResult, gather};
-use crate::model::{Gather, Mode};
+use crate::model::{Gather, Mode, Seconds};
 
-/// Run all jobs of a batch. `owner_folder` is the folder of its owner, `tx` the path of tx.
-pub(super) async fn run(owner_folder: &Path, tx: &str, batch: Batch) -> Event {
-    let Batch {
-        owner,
-        job,
-        jobs,
-        folder,
-        root,
-        until_failure,
-        mut environment,
-        files,
-    } = batch;
-    let old = owner_folder.to_owned();
-    run_blocking(move || folders::remove_old_batches(&old, job)).await;
-    let batch_folder = owner_folder.join(job.to_string());
-    let texts = batch_folder.join("texts");
-    match run_blocking(move || write_texts(&texts, files)).await {
-        Ok(paths) => environment.extend(paths),
+/// Run all jobs of a batch. `owner_folder` is the folder of its owner; what still runs of batches
+/// other than those with the numbers in `kept` is ended first.
+pub(super) async fn run(
+    owner_folder: PathBuf,
+    kept: Vec<u32>,
+    wrappers: &Wrappers,
+    batch: Batch,
+) -> Event {
+    let (owner, job) = (batch.owner.clone(), batch.job);
+    let (until_failure, count) = (batch.until_failure, batch.jobs.len());
+    let tx = wrappers.tx.clone();
+    let prepared = run_blocking(move || {
+        let left = left_running(&owner_folder, &kept);
+        folders::remove_old_batches(&owner_folder, job);
+        let prepared = prepare(&owner_folder.join(job.to_string()), &tx, batch);
+        (left, prepared)
+    });
+    let (left, prepared) = prepared.await;
+    for left in left {
+        left.end().await;
+    }
+    let results = match prepared {
+        Ok(jobs) => run_all(jobs, until_failure, wrappers).await,
         Err(error) => {
             let why = format!("the texts of its variables cannot be written: {error}");
-            let results = jobs.iter().map(|_| JobResult::failed(why.clone()));
-            return Event::JobsFinished {
-                owner,
-                job,
-                results: results.collect(),
-            };
+            vec![JobResult::failed(why); count]
         }
-    }
-    let runner = JobRunner {
-        tx,
-        folder: &folder,
-        root: &root,
-        environment: &environment,
     };
-    let mut results: Vec<JobResult> = Vec::with_capacity(jobs.len());
-    for (index, (what, input)) in jobs.into_iter().enumerate() {
-        let has_failed = |result: &JobResult| result.end != JobEnd::Code(0);
-        if until_failure && results.iter().any(has_failed) {
-            let why = "it was not run, since one before it failed";
-            results.push(JobResult::failed(why.into()));
-            continue;
-        }
-        tracing::info!(?owner, job, index, "job");
-        let attempt = AttemptFolder::at(&batch_folder.join(index.to_string()));
-        results.push(runner.run(&attempt, what, input).await);
-    }
     Event::JobsFinished {
         owner,
         job,
@@ -68,41 +51,141 @@ pub(super) async fn run(owner_folder: &Path, tx: &str, batch: Batch) -> Event {
     }
 }
 
+/// What still runs of an owner's batches, except those with these numbers.
+fn left_running(owner: &Path, kept: &[u32]) -> Vec<LeftRunning> {
+    let others = folders::batches(owner).into_iter();
+    let others = others.filter(|number| !kept.contains(number));
+    let attempts =
+        others.flat_map(|number| folders::attempts_below(&owner.join(number.to_string())));
+    let left = attempts.filter_map(|attempt| match LeftRunning::find(attempt) {
+        Ok(left) => left,
+        Err(error) => {
+            tracing::warn!(%error, "what an old job left cannot be read");
+            None
+        }
+    });
+    left.collect()
+}
+
+/// Run jobs in order.
+async fn run_all(
+    jobs: Vec<PreparedJob>,
+    until_failure: bool,
+    wrappers: &Wrappers,
+) -> Vec<JobResult> {
+    let mut wrapper = None;
+    let mut ran: Vec<RanJob> = Vec::with_capacity(jobs.len());
+    let mut has_failed = false;
+    for job in jobs {
+        if has_failed {
+            let why = "it was not run, since one before it failed";
+            ran.push(RanJob::Known(JobResult::failed(why.into())));
+            continue;
+        }
+        let mut done = match job {
+            PreparedJob::Program(Err(why)) => RanJob::Known(JobResult::failed(why)),
+            PreparedJob::Program(Ok(program)) => match program.run(&mut wrapper, wrappers).await {
+                Ok(()) => RanJob::Recorded(program),
+                Err(why) => RanJob::Known(JobResult::failed(why)),
+            },
+            PreparedJob::Inside(check) => RanJob::Known(run_blocking(check).await),
+            PreparedJob::Commit(folder, commit) => {
+                RanJob::Known(is_on_branch(&folder, &commit).await)
+            }
+        };
+        if until_failure {
+            let result = run_blocking(move || done.result()).await;
+            has_failed = result.end != JobEnd::Code(0);
+            done = RanJob::Known(result);
+        }
+        ran.push(done);
+    }
+    run_blocking(move || ran.into_iter().map(RanJob::result).collect()).await
+}
+
+/// A job with everything that its run needs.
+enum PreparedJob {
+    /// The error says why it cannot run.
+    Program(Result<Program, String>),
+    /// Done by the daemon itself.
+    Inside(Box<dyn FnOnce() -> JobResult + Send>),
+    Commit(PathBuf, String),
+}
+
+/// A job that has run.
+enum RanJob {
+    Known(JobResult),
+    /// Its result is in its records.
+    Recorded(Program),
+}
+
+impl RanJob {
+    fn result(self) -> JobResult {
+        match self {
+            RanJob::Known(result) => result,
+            RanJob::Recorded(program) => program.result(),
+        }
+    }
+}
+
+/// Lay out all programs of a batch in their folders, and write the texts of its variables.
+fn prepare(batch_folder: &Path, tx: &str, batch: Batch) -> io::Result<Vec<PreparedJob>> {
+    let Batch {
+        jobs,
+        folder,
+        root,
+        mut environment,
+        files,
+        ..
+    } = batch;
+    environment.extend(write_texts(&batch_folder.join("texts"), files)?);
+    let common = BatchPlace {
+        tx,
+        folder: &folder,
+        root: &root,
+        environment: &environment,
+    };
+    let jobs = jobs.into_iter().enumerate();
+    let prepared = jobs.map(|(index, (job, input))| {
+        let attempt = AttemptFolder::at(&batch_folder.join(index.to_string()));
+        common.prepare(attempt, job, input)
+    });
+    Ok(prepared.collect())
+}
+
 /// What the jobs of a batch have in common.
-struct JobRunner<'a> {
+struct BatchPlace<'a> {
+    /// The path of tx.
     tx: &'a str,
     folder: &'a Path,
     root: &'a Path,
     environment: &'a [(String, String)],
 }
 
-impl JobRunner<'_> {
-    async fn run(&self, attempt: &AttemptFolder, job: Job, input: JobInput) -> JobResult {
+impl BatchPlace<'_> {
+    fn prepare(&self, attempt: AttemptFolder, job: Job, input: JobInput) -> PreparedJob {
         let (stdin, results) = match input {
             JobInput::Stdin(text) => (text, Vec::new()),
             JobInput::Results(results) => (String::new(), results),
         };
+        let program = |spec: LaunchSpec, time: Seconds, output: OutputPart| {
+            let limits = ProgramLimits { time, output };
+            PreparedJob::Program(Program::prepare(attempt, &spec, &stdin, limits))
+        };
         match job {
-            Job::Gate { program, .. } => {
-                let argv = match program.shell {
-                    true => vec!["sh".into(), "-c".into(), program.run.join(" ")],
-                    false => program.run,
+            Job::Gate { program: gate, .. } => {
+                let argv = match gate.shell {
+                    true => vec!["sh".into(), "-c".into(), gate.run.join(" ")],
+                    false => gate.run,
                 };
                 let spec = self.launch_spec(argv, self.folder, Some(Vec::new()));
-                let limits = ProgramLimits {
-                    time: program.timeout,
-                    output: OutputPart::GateEnd,
-                };
-                run_program(attempt, self.tx, spec, stdin, limits).await
+                program(spec, gate.timeout, OutputPart::GateEnd)
             }
             Job::Script { text, timeout } => {
                 let argv = vec!["bash".into(), "-c".into(), text];
                 let spec = self.launch_spec(argv, self.folder, None);
-                let limits = ProgramLimits {
-                    time: test_settings::script(timeout),
-                    output: OutputPart::ScriptBeginning,
-                };
-                run_program(attempt, self.tx, spec, stdin, limits).await
+                let time = test_settings::script(timeout);
+                program(spec, time, OutputPart::ScriptBeginning)
             }
             Job::File {
                 path,
@@ -110,12 +193,13 @@ impl JobRunner<'_> {
                 not_empty,
             } => {
                 let path = fill_variables(&path, self.environment);
-                let folder: PathBuf = self.folder.to_owned();
-                let check = move || file_has_changed(&folder, &path, since, not_empty);
-                match run_blocking(check).await {
-                    Ok(()) => JobResult::of(JobEnd::Code(0), String::new()),
-                    Err(why) => JobResult::of(JobEnd::Code(1), why),
-                }
+                let folder = self.folder.to_owned();
+                PreparedJob::Inside(Box::new(move || {
+                    match file_has_changed(&folder, &path, since, not_empty) {
+                        Ok(()) => JobResult::of(JobEnd::Code(0), String::new()),
+                        Err(why) => JobResult::of(JobEnd::Code(1), why),
+                    }
+                }))
             }
             Job::Git(_) => {
                 // A separate process runs git, and finishes if the daemon is killed.
@@ -124,15 +208,11 @@ impl JobRunner<'_> {
                     runtime: GIT_JOB.into(),
                     ..self.launch_spec(argv, self.root, None)
                 };
-                let limits = ProgramLimits {
-                    time: Job::GIT_TIME,
-                    output: OutputPart::ScriptBeginning,
-                };
-                run_program(attempt, self.tx, spec, stdin, limits).await
+                program(spec, Job::GIT_TIME, OutputPart::ScriptBeginning)
             }
-            Job::Commit { commit } => is_on_branch(self.folder, &commit).await,
+            Job::Commit { commit } => PreparedJob::Commit(self.folder.to_owned(), commit),
             Job::Gather { strategy, .. } => {
-                run_blocking(move || gather_results(&strategy, &results)).await
+                PreparedJob::Inside(Box::new(move || gather_results(&strategy, &results)))
             }
         }
     }

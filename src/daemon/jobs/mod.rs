@@ -1,19 +1,21 @@
 //! Jobs: what the engine has run outside a pane. Gates, scripts of a workflow, git, and checks of
 //! files and commits.
 //!
-//! A program runs under the same wrapper as a turn, in a folder of its own. After a crash the
-//! record in that folder tells how the program ended, or its lock tells that it still runs. If
-//! neither is there, the program runs again. It never runs twice at once: the batches of one owner
-//! run one after the other, and a batch that is no longer wanted is ended before the next begins.
+//! A program has a folder of its own, with the same records as a turn. One wrapper runs the programs
+//! of a batch. After a crash the record in that folder tells how the program ended, or its lock
+//! tells that it still runs. If neither is there, the program runs again. It never runs twice at
+//! once: the batches of one owner run one after the other, and a batch that is no longer wanted is
+//! ended before the next begins.
 //!
 //! This file starts and ends batches. [`batch`] runs the jobs of one batch in order, [`program`]
-//! runs a program, [`checks`] looks at files and commits, and [`folders`] knows where everything
-//! is kept. What a result means for the work is decided by the engine.
+//! runs a program, [`wrapper`] talks to the wrapper, [`checks`] looks at files and commits, and
+//! [`folders`] knows where everything is kept. What a result means for the work is decided by the engine.
 
 mod batch;
 mod checks;
 mod folders;
 mod program;
+mod wrapper;
 
 use std::collections::HashMap;
 use std::io;
@@ -29,7 +31,7 @@ use super::attempt::{AttemptFolder, AttemptState};
 use super::blocking::run_blocking;
 use super::signals::{KILL_POLL, KILL_TIMEOUT, kill_all};
 use crate::engine::{Job, JobOwner};
-use program::end_earlier_run;
+use wrapper::Wrappers;
 
 /// Jobs with everything that is needed to run them.
 pub(super) struct Batch {
@@ -63,8 +65,7 @@ pub(super) enum JobInput {
 pub(super) struct Jobs {
     /// The folder for what runs.
     run: PathBuf,
-    /// The path of the tx program.
-    program: String,
+    wrappers: Wrappers,
     inputs: mpsc::Sender<Input>,
     running: HashMap<(JobOwner, u32), AbortHandle>,
     tasks: JoinSet<(JobOwner, u32)>,
@@ -76,7 +77,7 @@ impl Jobs {
     pub(super) fn new(run: PathBuf, program: String, inputs: mpsc::Sender<Input>) -> Jobs {
         Jobs {
             run,
-            program,
+            wrappers: Wrappers::new(program),
             inputs,
             running: HashMap::new(),
             tasks: JoinSet::new(),
@@ -108,7 +109,7 @@ impl Jobs {
         if !is_wanted(job) || self.running.contains_key(&id) {
             return;
         }
-        let (inputs, program) = (self.inputs.clone(), self.program.clone());
+        let (inputs, wrappers) = (self.inputs.clone(), self.wrappers.clone());
         let folder = folders::of_owner(&self.run, &owner);
         let known = folders::batches(&folder).into_iter();
         let kept: Vec<u32> = known
@@ -119,10 +120,10 @@ impl Jobs {
         let key = id.clone();
         let task = self.tasks.spawn(async move {
             let _turn = turn.lock().await;
-            end_other_batches(&folder, &kept).await;
-            let finished = batch::run(&folder, &program, batch).await;
+            let finished = batch::run(folder, kept, &wrappers, batch).await;
             // If the loop has ended, nobody reads the result. The next start finds the records.
             let _ = inputs.send(Input::Event(finished)).await;
+            wrappers.make_ready().await;
             id
         });
         self.running.insert(key, task);
@@ -133,19 +134,6 @@ impl Jobs {
         self.tasks.shutdown().await;
         let run = self.run.clone();
         run_blocking(move || end_all_in(&run)).await;
-    }
-}
-
-/// End what runs of an owner's batches, except those with these numbers. A program that has not
-/// begun never will. A git job may finish: half of it helps nobody.
-async fn end_other_batches(owner: &Path, kept: &[u32]) {
-    let others = folders::batches(owner).into_iter();
-    for number in others.filter(|number| !kept.contains(number)) {
-        for attempt in folders::attempts_below(&owner.join(number.to_string())) {
-            if let Err(error) = end_earlier_run(&attempt).await {
-                tracing::warn!(%error, "what an old job left cannot be read");
-            }
-        }
     }
 }
 

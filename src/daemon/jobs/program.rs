@@ -4,12 +4,13 @@
 //! is not run again, and one that still runs is waited for.
 
 use std::io;
-use std::process::Stdio;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
-use tokio::process::Command;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
+
+use super::wrapper::{JobWrapper, Wrappers};
 
 use crate::daemon::attempt::{AttemptFolder, AttemptState, Ended};
 use crate::daemon::blocking::run_blocking;
@@ -43,52 +44,91 @@ pub(super) enum OutputPart {
     GateEnd,
 }
 
-/// Run a program to its end, unless it has already ended or is still running. `tx` is the path of
-/// tx, which is also the wrapper.
-pub(super) async fn run_program(
-    attempt: &AttemptFolder,
-    tx: &str,
-    spec: LaunchSpec,
-    stdin: String,
+/// A program of a job, laid out to be run.
+pub(super) struct Program {
+    attempt: AttemptFolder,
     limits: ProgramLimits,
-) -> JobResult {
-    let time = Duration::from_secs(limits.time.0);
-    let earlier = attempt.clone();
-    let earlier = match run_blocking(move || earlier_run(&earlier)).await {
-        Ok(earlier) => earlier,
-        Err(error) => return failed(format!("what it left cannot be read: {error}")),
-    };
-    let ran = match earlier {
-        EarlierRun::Ended => Ok(Ok(())),
-        EarlierRun::Running(pid) => timeout(time, gone(pid)).await.map(Ok),
-        EarlierRun::None => {
-            let prepared = attempt.clone();
-            let prepare = run_blocking(move || {
-                // Looking for processes takes longer than a small program.
-                if prepared.folder().exists() {
-                    kill_all(&prepared.remains());
-                }
-                prepared.make()?;
-                prepared.prepare(&spec, &stdin)
-            });
-            if let Err(error) = prepare.await {
-                return failed(format!("it cannot be laid out: {error}"));
+    earlier: EarlierRun,
+}
+
+impl Program {
+    /// Lay out a program in its folder, unless it has already ended or is still running.
+    pub(super) fn prepare(
+        attempt: AttemptFolder,
+        spec: &LaunchSpec,
+        stdin: &str,
+        limits: ProgramLimits,
+    ) -> Result<Program, String> {
+        let earlier = earlier_run(&attempt);
+        let earlier = earlier.map_err(|error| format!("what it left cannot be read: {error}"))?;
+        if matches!(earlier, EarlierRun::None) {
+            // Looking for processes takes longer than a small program.
+            if attempt.folder().exists() {
+                kill_all(&attempt.remains());
             }
-            timeout(time, run_wrapper(attempt, tx)).await
+            let made = attempt.make().and_then(|()| attempt.prepare(spec, stdin));
+            made.map_err(|error| format!("it cannot be laid out: {error}"))?;
         }
-    };
-    match ran {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => return failed(format!("its wrapper cannot be started: {error}")),
-        Err(_) => {
-            kill(attempt).await;
-            return failed(format!("it took longer than {} s", limits.time.0));
+        Ok(Program {
+            attempt,
+            limits,
+            earlier,
+        })
+    }
+
+    /// Run it to its end. `wrapper` is the wrapper of its batch; another is taken if that is gone.
+    /// The error says why it did not run, or not to its end.
+    pub(super) async fn run(
+        &self,
+        wrapper: &mut Option<JobWrapper>,
+        wrappers: &Wrappers,
+    ) -> Result<(), String> {
+        let time = Duration::from_secs(self.limits.time.0);
+        let ran = match self.earlier {
+            EarlierRun::Ended => return Ok(()),
+            EarlierRun::Running(pid) => timeout(time, gone(pid)).await.map(Ok),
+            EarlierRun::None => timeout(time, self.run_wrapped(wrapper, wrappers)).await,
+        };
+        match ran {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(format!("its wrapper cannot be started: {error}")),
+            Err(_) => {
+                *wrapper = None;
+                let attempt = self.attempt.clone();
+                run_blocking(move || kill(&attempt)).await;
+                Err(format!("it took longer than {} s", self.limits.time.0))
+            }
         }
     }
-    let ended = attempt.clone();
-    run_blocking(move || result(&ended, limits.output))
-        .await
-        .unwrap_or_else(|error| failed(format!("how it ended cannot be read: {error}")))
+
+    async fn run_wrapped(
+        &self,
+        wrapper: &mut Option<JobWrapper>,
+        wrappers: &Wrappers,
+    ) -> io::Result<()> {
+        // A wrapper that was ready may have been killed since.
+        for _ in 0..2 {
+            let running = match wrapper {
+                Some(running) => running,
+                None => wrapper.insert(wrappers.take()?),
+            };
+            match running.run(&self.attempt).await {
+                Ok(why) if why.is_empty() => return Ok(()),
+                Ok(why) => return Err(io::Error::other(why)),
+                Err(_) => *wrapper = None,
+            }
+            if self.attempt.wrapper().is_some() {
+                return Ok(());
+            }
+        }
+        Err(io::Error::other("it ended before it began anything"))
+    }
+
+    /// How it ended, by its records. What runs without a wrapper is ended.
+    pub(super) fn result(&self) -> JobResult {
+        result(&self.attempt, self.limits.output)
+            .unwrap_or_else(|error| failed(format!("how it ended cannot be read: {error}")))
+    }
 }
 
 fn failed(why: impl Into<String>) -> JobResult {
@@ -123,54 +163,46 @@ fn earlier_run(attempt: &AttemptFolder) -> io::Result<EarlierRun> {
     })
 }
 
-/// End a program that an earlier life of the daemon, or a batch that is no longer wanted, has
-/// left running. Wait for a git job instead.
-pub(super) async fn end_earlier_run(attempt: &AttemptFolder) -> io::Result<()> {
-    let earlier = attempt.clone();
-    let (earlier, is_git) = run_blocking(move || {
-        let run = earlier_run(&earlier)?;
-        let is_git = match run {
-            EarlierRun::Running(_) => earlier.launch_spec()?.runtime == GIT_JOB,
-            EarlierRun::None | EarlierRun::Ended => false,
-        };
-        io::Result::Ok((run, is_git))
-    })
-    .await?;
-    let EarlierRun::Running(pid) = earlier else {
-        return Ok(());
-    };
-    let time = Duration::from_secs(Job::GIT_TIME.0);
-    if !is_git || timeout(time, gone(pid)).await.is_err() {
-        kill(attempt).await;
-    }
-    Ok(())
+/// A program that an earlier life of the daemon, or a batch that is no longer wanted, has left
+/// running.
+pub(super) struct LeftRunning {
+    attempt: AttemptFolder,
+    wrapper: Pid,
+    is_git: bool,
 }
 
-async fn run_wrapper(attempt: &AttemptFolder, tx: &str) -> io::Result<()> {
-    let mut child = Command::new(tx)
-        .args(["turn", "job", "1", "--alone", "--folder"])
-        .arg(attempt.folder())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    child.wait().await.map(drop)
+impl LeftRunning {
+    /// What is left of an attempt. A program that has not begun never will.
+    pub(super) fn find(attempt: AttemptFolder) -> io::Result<Option<LeftRunning>> {
+        Ok(match earlier_run(&attempt)? {
+            EarlierRun::Running(wrapper) => Some(LeftRunning {
+                is_git: attempt.launch_spec()?.runtime == GIT_JOB,
+                attempt,
+                wrapper,
+            }),
+            EarlierRun::None | EarlierRun::Ended => None,
+        })
+    }
+
+    /// End it. A git job may finish: half of it helps nobody.
+    pub(super) async fn end(self) {
+        let time = Duration::from_secs(Job::GIT_TIME.0);
+        if !self.is_git || timeout(time, gone(self.wrapper)).await.is_err() {
+            run_blocking(move || kill(&self.attempt)).await;
+        }
+    }
 }
 
 /// Kill every process of a program.
-async fn kill(attempt: &AttemptFolder) {
+fn kill(attempt: &AttemptFolder) {
     let deadline = Instant::now() + KILL_TIMEOUT;
     while Instant::now() < deadline {
-        let killed = attempt.clone();
-        let gone = run_blocking(move || {
-            let remains = killed.remains();
-            kill_all(&remains);
-            remains.is_empty()
-        });
-        if gone.await {
+        let remains = attempt.remains();
+        if remains.is_empty() {
             return;
         }
-        sleep(KILL_POLL).await;
+        kill_all(&remains);
+        sleep(KILL_POLL);
     }
 }
 
@@ -182,6 +214,7 @@ fn result(attempt: &AttemptFolder, part: OutputPart) -> io::Result<JobResult> {
         | AttemptState::Revoked
         | AttemptState::Running(_)
         | AttemptState::Vanished => {
+            kill(attempt);
             return Ok(failed("it was killed"));
         }
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::change::StateChange;
-use super::{HeldValue, Machine, MachineId, MachinePhase, VariableValue};
+use super::{HeldValue, Machine, MachineId, MachinePhase, StateWork, VariableValue};
 use crate::engine::message_record::{MessageNo, Step};
 use crate::engine::state::State;
 use crate::model::{Address, Kind, MachineRules, Priority, VariableName};
@@ -58,7 +58,7 @@ impl State {
             variables: rules.map_or_else(BTreeMap::new, |rules| first_values(rules, self.seq)),
             entered: vec![number],
             input: vec![number],
-            phase: MachinePhase::Waiting,
+            phase: MachinePhase::Waiting(StateWork::Stage),
             sent_back: 0,
             granted: 0,
             jobs: 0,
@@ -66,8 +66,6 @@ impl State {
             hops,
             priority,
             feature,
-            question: None,
-            block: None,
             last_change: String::new(),
         };
         let id = MachineId {

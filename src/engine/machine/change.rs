@@ -16,7 +16,7 @@ use crate::engine::message_record::MessageNo;
 use crate::engine::open_messages::OpenMessages;
 use crate::engine::skipped::{is_false, is_zero};
 use crate::model::{
-    Address, ExitRun, MachineRules, StateGates, StateName, StateRules, VariableName,
+    Address, ExitRun, MachineRules, StateGates, StateKind, StateName, StateRules, VariableName,
 };
 
 /// A state change in progress.
@@ -30,6 +30,9 @@ pub struct StateChange {
     /// The outcome word is `error` or `blocked`. Only a condition on `status` accepts it.
     #[serde(default, skip_serializing_if = "is_false")]
     pub failing: bool,
+    /// The results of the state's block leave it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub of_block: bool,
     /// How far the change is.
     pub point: ChangePoint,
     /// The values of the variables so far.
@@ -106,7 +109,7 @@ pub(super) enum Next {
     Park {
         why: String,
         /// A person can grant one more step.
-        steps: bool,
+        one_more_step: bool,
     },
     /// The gates of the next state send the outcome back to its author.
     SendBack(String),
@@ -119,6 +122,7 @@ impl StateChange {
             messages,
             author: None,
             failing: false,
+            of_block: false,
             point,
             variables: machine.variables.clone(),
             named: None,
@@ -145,7 +149,7 @@ impl StateChange {
     pub(super) fn started_over(&self, machine: &Machine, rules: Option<&MachineRules>) -> Self {
         let first = match machine.state {
             Some(_) => {
-                let gated = self.author.is_none() && !self.failing && machine.block.is_none();
+                let gated = self.author.is_none() && !self.failing && !self.of_block;
                 let point = match gated {
                     true => ChangePoint::ExitGates,
                     false => ChangePoint::ExitSet(0),
@@ -166,6 +170,7 @@ impl StateChange {
         StateChange {
             author: self.author.clone(),
             failing: self.failing,
+            of_block: self.of_block,
             ..first
         }
     }
@@ -319,7 +324,10 @@ impl StateChange {
     }
 
     pub(super) fn park(&self, why: String) -> Next {
-        Next::Park { why, steps: false }
+        Next::Park {
+            why,
+            one_more_step: false,
+        }
     }
 
     pub(super) fn no_target(&self) -> String {
@@ -364,7 +372,10 @@ impl StateChange {
     fn refused_entry(&self, around: &Around, findings: String) -> Next {
         let target = self.target.as_ref().map_or("", StateName::as_str);
         let why = format!("the gates of `{target}` failed: {findings}");
-        match self.author.is_some() && around.machine.sent_back < around.iterations {
+        // A reload may have made something else of the state.
+        let is_stage = |left: &StateRules| matches!(left.kind, StateKind::Work(_));
+        let is_stage = self.author.is_some() && self.exit(around).is_ok_and(is_stage);
+        match is_stage && around.machine.sent_back < around.iterations {
             true => Next::SendBack(why),
             false => self.park(why),
         }

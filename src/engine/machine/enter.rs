@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 
 use super::change::StateChange;
-use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase};
+use super::{ChangePoint, Machine, MachineEnd, MachineId, MachinePhase, StateWork};
 use crate::engine::event::Timer;
 use crate::engine::fanout::{BlockPhase, BlockRules, FanOut, MemberProgress};
 use crate::engine::jobs::JobOwner;
 use crate::engine::message_record::{MessageNo, MessageRecord, Step};
 use crate::engine::notes::Note;
 use crate::engine::state::State;
-use crate::engine::work::{Item, Member, Owes, WorkflowPlace};
+use crate::engine::work::{Item, Member, WorkflowPlace};
 use crate::model::{
-    Address, Block, Give, Kind, Members, MinSuccesses, Name, StateKind, StateName, Target,
+    Address, Block, Give, Kind, Members, MinSuccesses, Name, Priority, StateKind, StateName, Target,
 };
 
 impl State {
@@ -42,9 +42,7 @@ impl State {
         *machine.visits.entry(target.clone()).or_default() += 1;
         machine.variables = change.variables;
         machine.sent_back = 0;
-        machine.block = None;
-        machine.question = None;
-        machine.phase = MachinePhase::Waiting;
+        machine.phase = MachinePhase::Waiting(StateWork::Stage);
         machine.last_change.clone_from(&words);
         self.output
             .workflow
@@ -128,9 +126,11 @@ impl State {
         let (Some(author), [outcome]) = (&change.author, change.messages.as_slice()) else {
             return;
         };
-        let rules = self.around(id, machine);
-        let rules = rules.and_then(|around| around.rules.states.get(machine.state.as_ref()?));
-        let expected = rules.is_some_and(|rules| rules.subtask);
+        let expected = self.around(id, machine).is_some_and(|around| {
+            let left = change.exit(&around).is_ok_and(|left| left.subtask);
+            let next = change.entry(&around).map(|next| &next.kind);
+            left && matches!(next, Some(StateKind::Ensemble { .. }))
+        });
         let parts = self
             .messages
             .get(*outcome)
@@ -156,18 +156,24 @@ impl State {
         let to = Address::new(id.mesh.clone(), agent.clone());
         let place = WorkflowPlace::Stage(id.at(machine.step));
         let priority = machine.priority;
+        self.give_state_work(id, &to, messages, place, (why, priority));
+    }
+
+    /// Give all that entered a state to one agent, as one item.
+    fn give_state_work(
+        &mut self,
+        id: &MachineId,
+        to: &Address,
+        messages: &[MessageNo],
+        place: WorkflowPlace,
+        (why, priority): (&str, Priority),
+    ) {
         for number in messages {
             let kind = self.kind_at(*number, &id.address());
-            self.add_delivery(*number, &to, kind, Some(place.clone()), why);
+            self.add_delivery(*number, to, kind, Some(place.clone()), why);
         }
-        let item = Item {
-            messages: messages.to_vec(),
-            owes: Owes::Outcome,
-            place: Some(place),
-            granted: false,
-            verdict: None,
-        };
-        self.enqueue_item(&to, item, priority);
+        let item = Item::of_work(messages.to_vec(), Some(place));
+        self.enqueue_item(to, item, priority);
     }
 
     fn kind_at(&self, number: MessageNo, at: &Address) -> Kind {
@@ -235,7 +241,7 @@ impl State {
             phase: BlockPhase::Open,
             members: agents.iter().cloned().map(MemberProgress::new).collect(),
         };
-        machine.block = Some(opener);
+        machine.phase = MachinePhase::Waiting(StateWork::Block(opener));
         let priority = machine.priority;
         self.machines.insert(id, machine);
         self.begin_block(opener, fan_out);
@@ -249,32 +255,10 @@ impl State {
                 part,
                 join: join.clone(),
             };
-            self.give_member(id, &agent, &messages, member, priority);
+            let place = WorkflowPlace::Member(member);
+            self.give_state_work(id, &agent, &messages, place, ("a member", priority));
         }
         self.decide_block(opener);
-    }
-
-    fn give_member(
-        &mut self,
-        id: &MachineId,
-        agent: &Address,
-        messages: &[MessageNo],
-        member: Member,
-        priority: crate::model::Priority,
-    ) {
-        let place = WorkflowPlace::Member(member);
-        for number in messages {
-            let kind = self.kind_at(*number, &id.address());
-            self.add_delivery(*number, agent, kind, Some(place.clone()), "a member");
-        }
-        let item = Item {
-            messages: messages.to_vec(),
-            owes: Owes::Outcome,
-            place: Some(place),
-            granted: false,
-            verdict: None,
-        };
-        self.enqueue_item(agent, item, priority);
     }
 
     /// Ask core. The last message that entered is the question, the others are updates.
@@ -295,7 +279,7 @@ impl State {
             // Core wrote the message or has it, so tx writes the question.
             true => self.write_question(id, &machine, last),
         };
-        machine.question = Some(question);
+        machine.phase = MachinePhase::Waiting(StateWork::Question(question));
         self.machines.insert(id, machine);
         self.ask_human(question, &id.address());
     }
@@ -343,14 +327,7 @@ impl State {
             given.push(number);
         }
         if !given.is_empty() {
-            let item = Item {
-                messages: given,
-                owes: Owes::Outcome,
-                place: None,
-                granted: false,
-                verdict: None,
-            };
-            self.enqueue_item(&to, item, machine.priority);
+            self.enqueue_item(&to, Item::of_work(given, None), machine.priority);
         }
         self.end_machine(id, machine, false);
     }
@@ -362,12 +339,10 @@ impl State {
         machine: Machine,
         results: Vec<MessageNo>,
     ) {
-        let facts = |number: &MessageNo| self.messages.facts(*number);
-        let failed = results.len() == 1
-            && results
-                .first()
-                .and_then(facts)
-                .is_some_and(MessageRecord::is_error);
+        // Where one has succeeded, the others count as the block says.
+        let facts = || results.iter().filter_map(|it| self.messages.facts(*it));
+        let succeeded = |facts: &MessageRecord| facts.status.is_some() && !facts.is_error();
+        let failed = facts().any(MessageRecord::is_error) && !facts().any(succeeded);
         let run = machine.run.filter(|run| *run == id.begun);
         let mut messages = results.clone();
         messages.retain(|number| !machine.entered.contains(number));
@@ -407,11 +382,6 @@ impl State {
         {
             let timer = Timer::Job(JobOwner::Machine(id.clone()));
             self.timers.change(timer, Some(change.due), None);
-        }
-        if let Some(question) = machine.question {
-            self.close_ask(question, &Address::core());
-            let why = Cow::Borrowed("its machine is over");
-            self.end(question, &Address::core(), Step::Refused, Some(why));
         }
         if let Some(held) = self.messages.get_mut(id.begun) {
             held.facts.machines.push(MachineEnd {

@@ -2,7 +2,7 @@
 
 use super::change::StateChange;
 use super::state_jobs::{gate_job, gate_name};
-use super::{Machine, MachineId, MachinePhase};
+use super::{Machine, MachineId, MachinePhase, StateWork};
 use crate::engine::effect::Effect;
 use crate::engine::event::Timer;
 use crate::engine::jobs::{Job, JobEnvironment, JobOwner, JobPlace, JobResult};
@@ -74,13 +74,13 @@ impl State {
             return None;
         }
         let mut machine = self.machines.remove(id)?;
-        match std::mem::replace(&mut machine.phase, MachinePhase::Waiting) {
+        match std::mem::replace(&mut machine.phase, MachinePhase::Waiting(StateWork::Stage)) {
             MachinePhase::Moving(change) => {
                 let timer = Timer::Job(JobOwner::Machine(id.clone()));
                 self.timers.change(timer, Some(change.due), None);
                 Some((machine, *change))
             }
-            MachinePhase::Waiting | MachinePhase::Parked { .. } => None,
+            MachinePhase::Waiting(_) | MachinePhase::Parked { .. } => None,
         }
     }
 
@@ -96,7 +96,7 @@ impl State {
             .get(id)
             .is_some_and(|machine| match &machine.phase {
                 MachinePhase::Moving(change) => change.job == job,
-                MachinePhase::Waiting | MachinePhase::Parked { .. } => false,
+                MachinePhase::Waiting(_) | MachinePhase::Parked { .. } => false,
             });
         if !current {
             return;
@@ -138,7 +138,7 @@ impl State {
             .get(id)
             .is_some_and(|machine| match &machine.phase {
                 MachinePhase::Moving(change) => change.due == due && self.at >= due,
-                MachinePhase::Waiting | MachinePhase::Parked { .. } => false,
+                MachinePhase::Waiting(_) | MachinePhase::Parked { .. } => false,
             });
         if is_due && let Some((machine, change)) = self.take_moving(id) {
             self.job_error(id, machine, change, "it took too long");

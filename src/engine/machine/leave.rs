@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::change::{Around, Next, StateChange};
-use super::{ChangePoint, Machine, MachineId, MachinePhase, MachineStep};
+use super::{ChangePoint, Machine, MachineId, MachinePhase, MachineStep, StateWork};
 use crate::engine::message_record::{MessageNo, Step};
 use crate::engine::state::State;
 use crate::model::{Address, Kind, OutcomeWord, StateGate, StateKind};
@@ -67,15 +67,15 @@ impl State {
             return false;
         }
         let at_this_step = self.machines.get(&stage.machine).is_some_and(|machine| {
-            let stage_is_out = match &machine.phase {
-                MachinePhase::Waiting => true,
-                MachinePhase::Parked { change, .. } => match change {
-                    None => true,
-                    Some(change) => change.messages.contains(&number),
-                },
-                MachinePhase::Moving(_) => false,
+            let is_waited_for = match &machine.phase {
+                MachinePhase::Waiting(StateWork::Stage) => true,
+                MachinePhase::Parked { what, .. } => what
+                    .change()
+                    .is_none_or(|change| change.messages.contains(&number)),
+                MachinePhase::Waiting(StateWork::Block(_) | StateWork::Question(_))
+                | MachinePhase::Moving(_) => false,
             };
-            machine.step == stage.step && stage_is_out
+            machine.step == stage.step && is_waited_for
         });
         if !at_this_step {
             self.record_outcome(from, number, &stage.machine.address(), MOVES_NOTHING);
@@ -175,7 +175,8 @@ impl State {
         if last {
             return self.end_with_result(id, machine, results);
         }
-        let change = StateChange::leaving(&machine, results, ChangePoint::ExitSet(0));
+        let mut change = StateChange::leaving(&machine, results, ChangePoint::ExitSet(0));
+        change.of_block = true;
         self.go_on_with_change(id, machine, change);
     }
 
@@ -184,10 +185,9 @@ impl State {
         let Some(id) = self.machines.asking(question) else {
             return;
         };
-        let Some(mut machine) = self.machines.remove(&id) else {
+        let Some(machine) = self.machines.remove(&id) else {
             return;
         };
-        machine.question = None;
         let why = Cow::Borrowed("the answer of core");
         self.record_step(answer, &id.address(), Step::Queued, Some(why));
         let change = StateChange::leaving(&machine, vec![answer], ChangePoint::ExitGates);
@@ -209,7 +209,7 @@ impl State {
                 Some(around) => change.go_on(&around),
                 None => Next::Park {
                     why: no_machine(&machine),
-                    steps: false,
+                    one_more_step: false,
                 },
             };
             under_way = self.act_on_change(id, machine, change, next);
@@ -230,8 +230,8 @@ impl State {
                 self.run_change_jobs(id, machine, change, jobs);
                 None
             }
-            Next::Park { why, steps } => {
-                self.park_change(id, machine, change, why, steps);
+            Next::Park { why, one_more_step } => {
+                self.park_change(id, machine, change, why, one_more_step);
                 None
             }
             Next::SendBack(findings) => {

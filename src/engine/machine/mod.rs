@@ -100,12 +100,6 @@ pub struct Machine {
     /// The feature of that message, and of all its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feature: Option<Feature>,
-    /// The question to core, if its state asks one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub question: Option<MessageNo>,
-    /// The block that its state has opened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub block: Option<MessageNo>,
     /// The last state change with its reason, such as `crawl → testing: default`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub last_change: String,
@@ -115,20 +109,44 @@ pub struct Machine {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MachinePhase {
-    /// It waits for its stage, its block or core.
-    Waiting,
+    /// Somebody is at work for its state.
+    Waiting(StateWork),
     /// It is changing its state, and jobs are running.
     Moving(Box<StateChange>),
     /// A person has to retry or drop what is parked.
     Parked {
         /// The reason, for the person who decides.
         why: String,
-        /// The state change that failed; `None` if the stage is parked.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        change: Option<Box<StateChange>>,
+        /// What is parked.
+        what: ParkedWork,
+    },
+}
+
+/// What a machine has given out in its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StateWork {
+    /// A stage.
+    Stage,
+    /// The block that this message opened.
+    Block(MessageNo),
+    /// This question to core.
+    Question(MessageNo),
+}
+
+/// What of a machine is parked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ParkedWork {
+    /// The stage of its state.
+    Stage,
+    /// A change of its state that could not be.
+    Change {
+        /// The change.
+        change: Box<StateChange>,
         /// A retry grants one more step.
         #[serde(default, skip_serializing_if = "is_false")]
-        steps: bool,
+        one_more_step: bool,
     },
 }
 
@@ -230,7 +248,8 @@ impl Machines {
     /// The machine that asked core this question.
     pub(super) fn asking(&self, question: MessageNo) -> Option<MachineId> {
         let mut all = self.iter();
-        let found = all.find(|(_, machine)| machine.question == Some(question));
+        let asks = MachinePhase::Waiting(StateWork::Question(question));
+        let found = all.find(|(_, machine)| machine.phase == asks);
         found.map(|(id, _)| id)
     }
 
@@ -254,8 +273,41 @@ impl Machine {
     pub fn change(&self) -> Option<&StateChange> {
         match &self.phase {
             MachinePhase::Moving(change) => Some(change),
-            MachinePhase::Parked { change, .. } => change.as_deref(),
-            MachinePhase::Waiting => None,
+            MachinePhase::Parked { what, .. } => what.change(),
+            MachinePhase::Waiting(_) => None,
+        }
+    }
+
+    /// The block that its state has opened.
+    fn block(&self) -> Option<MessageNo> {
+        match self.phase {
+            MachinePhase::Waiting(StateWork::Block(block)) => Some(block),
+            MachinePhase::Waiting(StateWork::Stage | StateWork::Question(_))
+            | MachinePhase::Moving(_)
+            | MachinePhase::Parked { .. } => None,
+        }
+    }
+
+    /// The question to core, if its state asks one.
+    fn question(&self) -> Option<MessageNo> {
+        match self.phase {
+            MachinePhase::Waiting(StateWork::Question(question)) => Some(question),
+            MachinePhase::Waiting(StateWork::Stage | StateWork::Block(_))
+            | MachinePhase::Moving(_)
+            | MachinePhase::Parked { .. } => None,
+        }
+    }
+
+    /// Is its stage of this step given out, and not parked?
+    fn has_stage_out(&self, stage: &MachineStep) -> bool {
+        self.step == stage.step && self.phase == MachinePhase::Waiting(StateWork::Stage)
+    }
+
+    /// Is its stage parked?
+    fn has_stage_parked(&self) -> bool {
+        match &self.phase {
+            MachinePhase::Parked { what, .. } => what.change().is_none(),
+            MachinePhase::Waiting(_) | MachinePhase::Moving(_) => false,
         }
     }
 
@@ -270,8 +322,8 @@ impl Machine {
             values.values().any(|held| held.value.refers_to(number))
         };
         self.holds(number)
-            || self.question == Some(number)
-            || self.block == Some(number)
+            || self.question() == Some(number)
+            || self.block() == Some(number)
             || in_values(&self.variables)
             || self
                 .change()
@@ -293,9 +345,19 @@ impl Machine {
         let all = self.entered.iter().chain(&self.input).chain(moving);
         let all = all
             .chain(in_values)
-            .chain(&self.question)
-            .chain(&self.block);
-        all.copied().collect()
+            .copied()
+            .chain(self.question())
+            .chain(self.block());
+        all.collect()
+    }
+}
+
+impl ParkedWork {
+    fn change(&self) -> Option<&StateChange> {
+        match self {
+            ParkedWork::Stage => None,
+            ParkedWork::Change { change, .. } => Some(change),
+        }
     }
 }
 

@@ -69,7 +69,7 @@ impl StateChange {
         let (machine, most) = (around.machine, around.rules.max_steps);
         (machine.step >= most.saturating_add(machine.granted)).then(|| Next::Park {
             why: format!("it has made {} steps (max_steps: {most})", machine.step),
-            steps: true,
+            one_more_step: true,
         })
     }
 
@@ -79,8 +79,12 @@ impl StateChange {
         else {
             return Ok(None);
         };
-        let Members::Copies { count, .. } = &block.members else {
-            return Ok(None);
+        let count = match &block.members {
+            Members::Copies { count, .. } => count,
+            Members::Each(agents) | Members::PerPart(agents) if agents.is_empty() => {
+                return Err("its ensemble has no members".into());
+            }
+            Members::Each(_) | Members::PerPart(_) => return Ok(None),
         };
         let (text, of) = match count {
             Count::Number(number) => return Ok(Some(*number)),

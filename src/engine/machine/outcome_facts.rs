@@ -10,11 +10,10 @@ use crate::model::{Envelope, Facts, StateName};
 
 impl StateChange {
     /// The single message of the outcome, unless it is the result of a block.
-    fn only(&self, around: &Around) -> Option<MessageNo> {
-        let of_block = around.machine.block.is_some();
+    fn only(&self) -> Option<MessageNo> {
         match self.messages.as_slice() {
-            [one] if !of_block || self.target.is_some() => Some(*one),
-            _ => None,
+            [one] if !self.of_block || self.target.is_some() => Some(*one),
+            [..] => None,
         }
     }
 
@@ -52,7 +51,7 @@ pub(super) struct OutcomeFacts {
 impl OutcomeFacts {
     /// The facts of the outcome that leaves. `all` adds the frontmatter and the environment.
     pub(super) fn of(change: &StateChange, around: &Around, all: bool) -> OutcomeFacts {
-        let only = change.only(around).and_then(|one| around.messages.get(one));
+        let only = change.only().and_then(|one| around.messages.get(one));
         let first = change.messages.first();
         let first = first.and_then(|first| around.messages.facts(*first));
         let machine = around.machine;

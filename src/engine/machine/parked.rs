@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use super::begin::first_values;
 use super::change::StateChange;
-use super::{Machine, MachineId, MachinePhase, MachineStep};
+use super::{Machine, MachineId, MachinePhase, MachineStep, ParkedWork, StateWork};
 use crate::engine::message_record::{Delivery, MessageNo, MessageRecord, Step};
 use crate::engine::notes::Note;
 use crate::engine::state::State;
-use crate::engine::work::{Item, Owes, Work, WorkflowPlace};
+use crate::engine::work::{Forwarding, Item, Work, WorkflowPlace};
 use crate::model::{Address, Kind, Name, StateKind, StateName};
 
 /// Why a retry is refused.
@@ -25,7 +25,7 @@ impl State {
         mut machine: Machine,
         mut change: StateChange,
         why: String,
-        steps: bool,
+        one_more_step: bool,
     ) {
         let state = machine
             .state
@@ -41,8 +41,10 @@ impl State {
         change.jobs.clear();
         machine.phase = MachinePhase::Parked {
             why: why.clone(),
-            change: Some(Box::new(change)),
-            steps,
+            what: ParkedWork::Change {
+                change: Box::new(change),
+                one_more_step,
+            },
         };
         self.machines.insert(id, machine);
         self.output
@@ -70,8 +72,7 @@ impl State {
         let Some(machine) = self.machines.get_mut(&stage.machine) else {
             return;
         };
-        let waits = matches!(machine.phase, MachinePhase::Waiting) && machine.step == stage.step;
-        if !waits {
+        if !machine.has_stage_out(stage) {
             return;
         }
         let point = super::ChangePoint::ExitSet(0);
@@ -79,8 +80,10 @@ impl State {
         change.author = Some(from.clone());
         machine.phase = MachinePhase::Parked {
             why: why.to_owned(),
-            change: Some(Box::new(change)),
-            steps: false,
+            what: ParkedWork::Change {
+                change: Box::new(change),
+                one_more_step: false,
+            },
         };
     }
 
@@ -94,7 +97,7 @@ impl State {
         findings: &str,
     ) {
         machine.sent_back += 1;
-        machine.phase = MachinePhase::Waiting;
+        machine.phase = MachinePhase::Waiting(StateWork::Stage);
         let agent = self.stage_agent(id, &machine);
         let mut messages = machine.entered.clone();
         let (sent_back, stage) = (machine.sent_back, id.at(machine.step));
@@ -150,11 +153,10 @@ impl State {
         let Some(machine) = self.machines.get_mut(&stage.machine) else {
             return;
         };
-        if machine.step == stage.step && matches!(machine.phase, MachinePhase::Waiting) {
+        if machine.has_stage_out(stage) {
             machine.phase = MachinePhase::Parked {
                 why: why.to_owned(),
-                change: None,
-                steps: false,
+                what: ParkedWork::Stage,
             };
         }
     }
@@ -169,7 +171,10 @@ impl State {
     }
 
     /// The parked deliveries of one item.
-    fn parked_with(&self, place: &WorkflowPlace) -> Vec<(MessageNo, Delivery)> {
+    pub(in crate::engine) fn parked_with(
+        &self,
+        place: &WorkflowPlace,
+    ) -> Vec<(MessageNo, Delivery)> {
         let parked = self.messages.iter().flat_map(|held| {
             let deliveries = held.facts.deliveries.iter();
             let parked = deliveries.filter(|delivery| {
@@ -191,8 +196,9 @@ impl State {
     pub fn not_retried(&self, facts: &MessageRecord) -> Option<&'static str> {
         let facts = self.messages.facts(facts.number).unwrap_or(facts);
         let parked = facts.deliveries.iter().filter(|d| d.step() == Step::Parked);
-        parked.filter(|d| d.is_of_machine()).find_map(|delivery| {
-            match self.machine_of(facts.number, delivery) {
+        parked
+            .filter(|d| facts.is_at_machine(d))
+            .find_map(|delivery| match self.machine_of(facts.number, delivery) {
                 None => Some(OVER),
                 Some((id, machine)) => {
                     let stage = delivery.place.as_ref().and_then(WorkflowPlace::stage);
@@ -201,8 +207,16 @@ impl State {
                         && id.mesh == delivery.to.mesh;
                     (over || !waits).then_some(STEP_OVER)
                 }
-            }
-        })
+            })
+    }
+
+    /// Is it an outcome that came when its stage was parked, and could not be checked?
+    pub(in crate::engine) fn is_late_for_parked_stage(&self, facts: &MessageRecord) -> bool {
+        let Some(Forwarding::Machine(stage)) = &facts.way else {
+            return false;
+        };
+        let machine = self.machines.get(&stage.machine);
+        machine.is_some_and(|it| it.has_stage_parked() && it.step == stage.step)
     }
 
     /// The machine that this work belongs to.
@@ -220,7 +234,11 @@ impl State {
     }
 
     /// The machine that a parked delivery belongs to.
-    fn machine_of(&self, number: MessageNo, delivery: &Delivery) -> Option<(MachineId, &Machine)> {
+    pub(in crate::engine) fn machine_of(
+        &self,
+        number: MessageNo,
+        delivery: &Delivery,
+    ) -> Option<(MachineId, &Machine)> {
         let id = match delivery.place.as_ref().and_then(WorkflowPlace::stage) {
             Some(stage) => stage.machine.clone(),
             None => self.machines.holding(number, &delivery.to.mesh)?,
@@ -229,37 +247,37 @@ impl State {
         Some((id, machine))
     }
 
-    /// Does a parked delivery belong to an open machine?
-    pub(in crate::engine) fn is_at_machine(&self, number: MessageNo, delivery: &Delivery) -> bool {
-        delivery.is_of_machine() && self.machine_of(number, delivery).is_some()
-    }
-
     /// Retry what is parked at a machine: the stage or the state change.
     pub(in crate::engine) fn retry_at_machine(&mut self, number: MessageNo, delivery: &Delivery) {
         let Some((id, machine)) = self.machine_of(number, delivery) else {
             return;
         };
         let again = "a person gave it another chance";
-        match &machine.phase {
-            MachinePhase::Parked { change: None, .. } if !delivery.to.is_dispatch() => {
+        let MachinePhase::Parked { what, .. } = &machine.phase else {
+            return;
+        };
+        match (what, delivery.to.is_dispatch()) {
+            (ParkedWork::Stage, false) => {
                 let stage = delivery.place.as_ref().and_then(WorkflowPlace::stage);
                 if stage.is_none_or(|stage| stage.step != machine.step) {
                     return;
                 }
                 self.retry_stage(&id, delivery, again);
             }
-            MachinePhase::Parked {
-                change: Some(change),
-                steps,
-                ..
-            } if delivery.to.is_dispatch() => {
+            (
+                ParkedWork::Change {
+                    change,
+                    one_more_step,
+                },
+                true,
+            ) => {
                 let rules = self.mesh(&id.mesh).and_then(|mesh| mesh.machine.as_ref());
-                let (change, steps) = (change.started_over(machine, rules), *steps);
+                let (change, more) = (change.started_over(machine, rules), *one_more_step);
                 let Some(mut machine) = self.machines.remove(&id) else {
                     return;
                 };
-                machine.granted += u32::from(steps);
-                machine.phase = MachinePhase::Waiting;
+                machine.granted += u32::from(more);
+                machine.phase = MachinePhase::Waiting(StateWork::Stage);
                 let address = id.address();
                 for number in &change.messages {
                     self.record_step(*number, &address, Step::Accepted, Some(again.into()));
@@ -267,7 +285,7 @@ impl State {
                 }
                 self.retry_change(&id, machine, change);
             }
-            MachinePhase::Waiting | MachinePhase::Moving(_) | MachinePhase::Parked { .. } => {}
+            (ParkedWork::Stage, true) | (ParkedWork::Change { .. }, false) => {}
         }
     }
 
@@ -276,7 +294,7 @@ impl State {
     fn retry_change(&mut self, id: &MachineId, machine: Machine, change: StateChange) {
         let only = match (change.messages.as_slice(), &change.author) {
             ([one], Some(author)) => Some((*one, author.clone())),
-            _ => None,
+            (_, _) => None,
         };
         let failing = only.as_ref().is_some_and(|(one, _)| {
             let facts = self.messages.facts(*one);
@@ -336,7 +354,7 @@ impl State {
             }
         }
         if let Some(machine) = self.machines.get_mut(id) {
-            machine.phase = MachinePhase::Waiting;
+            machine.phase = MachinePhase::Waiting(StateWork::Stage);
         }
         self.no_longer_alone(&to);
         self.give_stage(id, &agent, &messages, why);
@@ -361,11 +379,8 @@ impl State {
             self.record_step(number, (to, Some(place)), Step::Accepted, Some(why.into()));
         }
         let item = Item {
-            messages,
-            owes: Owes::Outcome,
-            place: Some(place.clone()),
             granted: true,
-            verdict: None,
+            ..Item::of_work(messages, Some(place.clone()))
         };
         self.enqueue_item(to, item, priority);
     }

@@ -1,6 +1,6 @@
 //! The invariants of machines: promises 8, 9 and 11 of docs/architecture.md.
 
-use super::{Machine, MachineId, MachinePhase};
+use super::{Machine, MachineId, MachinePhase, StateWork};
 use crate::engine::message_record::{Delivery, MessageNo, Step};
 use crate::engine::promises::{Broken, broken};
 use crate::engine::state::State;
@@ -22,7 +22,7 @@ impl State {
     }
 
     fn machine_wrong(&self, id: &MachineId, machine: &Machine) -> Option<Broken> {
-        let waits = matches!(machine.phase, MachinePhase::Waiting);
+        let waits = matches!(machine.phase, MachinePhase::Waiting(_));
         if machine.state.is_none() && (waits || machine.step > 0) {
             return broken(8, format!("{id} is in no state"));
         }
@@ -69,23 +69,23 @@ impl State {
 
     /// Is the stage, the block or the question of a machine open?
     fn has_work_out(&self, id: &MachineId, machine: &Machine) -> bool {
-        let asks = machine
-            .question
-            .is_some_and(|question| self.asks.get(question, &Address::core()).is_some());
-        let block = machine
-            .block
-            .is_some_and(|block| self.fan_outs.is_open(block));
-        let stage = machine.entered.iter().any(|number| {
-            let facts = self.messages.facts(*number);
-            let deliveries = facts.into_iter().flat_map(|facts| &facts.deliveries);
-            let mut mine = deliveries.filter(|delivery| {
-                let stage = delivery.stage();
-                let this = stage.is_some_and(|it| it.machine == *id && it.step == machine.step);
-                this && !delivery.to.is_dispatch()
-            });
-            mine.any(|delivery| !delivery.is_over())
-        });
-        asks || block || stage
+        let MachinePhase::Waiting(work) = machine.phase else {
+            return false;
+        };
+        match work {
+            StateWork::Question(question) => self.asks.get(question, &Address::core()).is_some(),
+            StateWork::Block(block) => self.fan_outs.is_open(block),
+            StateWork::Stage => machine.entered.iter().any(|number| {
+                let facts = self.messages.facts(*number);
+                let deliveries = facts.into_iter().flat_map(|facts| &facts.deliveries);
+                let mut mine = deliveries.filter(|delivery| {
+                    let stage = delivery.stage();
+                    let this = stage.is_some_and(|it| it.machine == *id && it.step == machine.step);
+                    this && !delivery.to.is_dispatch()
+                });
+                mine.any(|delivery| !delivery.is_over())
+            }),
+        }
     }
 
     /// Does a message at a machine wait for a person, or for work that is checked itself?
@@ -94,7 +94,7 @@ impl State {
         let machine = id.and_then(|id| Some((self.machines.get(&id)?, id)));
         machine.is_some_and(|(machine, id)| match &machine.phase {
             MachinePhase::Parked { .. } => true,
-            MachinePhase::Waiting => self.has_work_out(&id, machine),
+            MachinePhase::Waiting(_) => self.has_work_out(&id, machine),
             MachinePhase::Moving(_) => false,
         })
     }

@@ -1,6 +1,8 @@
 //! What people see of a machine: its status for views, and the facts for the agent of a stage.
 
-use super::{HeldValue, Machine, MachineId, MachinePhase};
+use indexmap::IndexSet;
+
+use super::{HeldValue, Machine, MachineId, MachinePhase, ParkedWork, StateWork};
 use crate::engine::lines::first_line;
 use crate::engine::message_record::{Delivery, MessageNo};
 use crate::engine::state::State;
@@ -111,9 +113,8 @@ impl State {
     }
 
     fn members_of(&self, machine: &Machine) -> Vec<MachineMember> {
-        let block = machine
-            .block
-            .and_then(|block| Some((block, self.fan_outs.get(block)?)));
+        let block = machine.block();
+        let block = block.and_then(|block| Some((block, self.fan_outs.get(block)?)));
         let Some((block, fan_out)) = block else {
             return Vec::new();
         };
@@ -141,21 +142,23 @@ impl State {
                 format!("a person: {}", first_line(why).unwrap_or_default())
             }
             MachinePhase::Moving(_) => "a job of its workflow".into(),
-            MachinePhase::Waiting if machine.question.is_some() => "an answer of the human".into(),
-            MachinePhase::Waiting => match machine.block.and_then(|it| self.fan_outs.get(it)) {
+            MachinePhase::Waiting(StateWork::Question(_)) => "an answer of the human".into(),
+            MachinePhase::Waiting(StateWork::Block(block)) => match self.fan_outs.get(*block) {
                 Some(block) if block.is_short() => format!(
                     "a person: its block needs {} results, and has {}",
                     block.needed(),
                     block.successes()
                 ),
-                Some(block) => {
-                    let open: Vec<String> = block.at_work().map(Address::to_string).collect();
-                    open.join(", ")
+                Some(_) | None => {
+                    let open = self.members_of(machine).into_iter();
+                    let open = open.filter(|member| !member.done);
+                    let open: IndexSet<String> = open.map(|it| it.who.to_string()).collect();
+                    open.into_iter().collect::<Vec<_>>().join(", ")
                 }
-                None => match self.stage_holder(id, machine) {
-                    Some(who) => who.to_string(),
-                    None => "its stage".into(),
-                },
+            },
+            MachinePhase::Waiting(StateWork::Stage) => match self.stage_holder(id, machine) {
+                Some(who) => who.to_string(),
+                None => "its stage".into(),
             },
         }
     }
@@ -181,10 +184,10 @@ impl State {
             facts.map(|facts| facts.id.to_string())
         };
         match &machine.phase {
-            MachinePhase::Parked { change, .. } => {
-                let messages = match change {
-                    Some(change) => &change.messages,
-                    None => &machine.entered,
+            MachinePhase::Parked { what, .. } => {
+                let messages = match what {
+                    ParkedWork::Change { change, .. } => &change.messages,
+                    ParkedWork::Stage => &machine.entered,
                 };
                 let by_tx = |number: &&MessageNo| {
                     let facts = self.messages.facts(**number);
@@ -196,15 +199,15 @@ impl State {
                 Some(format!("tx dlq retry {id}  (or: tx dlq drop {id})"))
             }
             MachinePhase::Moving(_) => None,
-            MachinePhase::Waiting => match machine.question {
-                Some(question) => Some(format!("tx answer {}", name(question)?)),
-                None => {
-                    let block = machine.block?;
-                    let short = self.fan_outs.get(block)?.is_short();
-                    let id = name(block)?;
-                    short.then(|| format!("tx dlq retry {id}.N  (or: tx dlq drop {id}.N)"))
-                }
-            },
+            MachinePhase::Waiting(StateWork::Stage) => None,
+            MachinePhase::Waiting(StateWork::Question(question)) => {
+                Some(format!("tx answer {}", name(*question)?))
+            }
+            MachinePhase::Waiting(StateWork::Block(block)) => {
+                let short = self.fan_outs.get(*block)?.is_short();
+                let id = name(*block)?;
+                short.then(|| format!("tx dlq retry {id}.N  (or: tx dlq drop {id}.N)"))
+            }
         }
     }
 

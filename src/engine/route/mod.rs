@@ -225,7 +225,7 @@ impl Table<'_> {
         }
         match self.row {
             Some(Row::Always(target)) => to(target.clone(), Rule::Always),
-            // Others cannot continue with work that failed.
+            // Others cannot continue with what failed.
             Some(Row::FanOut { .. }) if status.is_failure() => {
                 to(Target::Core, Rule::FailureUnlisted)
             }
@@ -248,7 +248,7 @@ impl Table<'_> {
     fn one_of(&self, status: &OutcomeWord, targets: &IndexMap<Target, String>) -> Route {
         match targets.keys().next() {
             Some(only) if targets.len() == 1 => to(only.clone(), Rule::OnlyTarget),
-            _ => Route::Refused(Unroutable::SeveralTargets {
+            Some(_) | None => Route::Refused(Unroutable::SeveralTargets {
                 status: status.clone(),
                 targets: self.as_written(targets),
             }),

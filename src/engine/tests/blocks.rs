@@ -727,3 +727,35 @@ fn a_late_time_of_a_member_does_nothing() {
         assert_eq!(play.is("dev/a"), Phase::Working);
     }
 }
+
+#[test]
+fn whomever_an_opener_names_its_block_opens() {
+    let named = |to: &str, route_to: Option<&str>| {
+        let mut play = stage(ensemble(MinSuccesses::All), "");
+        play.task("dev/s", "t");
+        play.take_up("dev/s");
+        let outcome = from("dev/s").to(to).id("o").status("complete");
+        let route_to = route_to.map(|to| to.parse().unwrap());
+        play.drop(outcome.with(|envelope| envelope.route_to = route_to));
+        play.idle("dev/s");
+        let facts = play.facts("o");
+        let members = facts.deliveries.iter().map(|d| d.to.to_string());
+        assert_eq!(
+            members.collect::<Vec<_>>(),
+            ["dev/a", "dev/b", "dev/c"],
+            "{to}"
+        );
+    };
+    for to in [
+        "core",
+        "dev",
+        "dev/a",
+        "dev/s",
+        "dev/nobody",
+        "nowhere/x",
+        "dev/a,dev/b",
+    ] {
+        named(to, None);
+    }
+    named("core", Some("dev/nobody"));
+}

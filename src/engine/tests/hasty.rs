@@ -1,9 +1,9 @@
 //! No run is complete while a member, a part or a stage of it has not run, whatever is tried.
 
 use super::blocks::{ensemble, fail, opened, stage};
-use super::machines::{TWO, begun, completes, gives, jobs_end, workflow};
+use super::machines::{TWO, begun, completes, dispatch_step, gives, jobs_end, workflow};
 use super::play::{Play, from, mesh, who};
-use crate::engine::{Event, JobEnd, JobOwner, JobResult, Phase};
+use crate::engine::{Event, JobEnd, JobOwner, JobResult, Phase, Step};
 use crate::model::{Block, Gather, Kind, MinSuccesses};
 
 fn all_needed() -> Block {
@@ -188,6 +188,13 @@ fn begun_hastily() -> Play {
     play
 }
 
+/// The same, with its first stage complete.
+fn first_stage_hastily() -> Play {
+    let mut play = begun_hastily();
+    completes(&mut play, "dev/a", "o1");
+    play
+}
+
 /// Two stages; scripts run on the way from one to the other.
 const SCRIPTED: &str = "\
 initial: plan
@@ -200,7 +207,15 @@ states:
 
 #[test]
 fn no_run_is_complete_while_a_stage_of_it_has_not_run() {
-    let ways: [Way; 12] = [
+    let ways: [Way; 13] = [
+        ("the ensemble of a state has no members", || {
+            let mut play = begun(
+                "initial: plan\nstates:\n  plan: {agents: [a], exit: {default: all}}\n  all: {ensemble: {type: parallel}, exit: {default: build}}\n  build: {agents: [b], exit: {default: done}}\n  done: {}\n",
+            );
+            completes(&mut play, "dev/a", "o1");
+            assert_eq!(dispatch_step(&play, "o1"), Step::Parked);
+            play
+        }),
         (
             "its outcome is for core, and its author completes runs",
             || {
@@ -225,22 +240,19 @@ fn no_run_is_complete_while_a_stage_of_it_has_not_run() {
             play
         }),
         ("a stage says `error`", || {
-            let mut play = begun_hastily();
-            completes(&mut play, "dev/a", "o1");
+            let mut play = first_stage_hastily();
             let failed = from("dev/b").id("o2").status("error");
             gives(&mut play, "dev/b", failed);
             play
         }),
         ("a stage is parked", || {
-            let mut play = begun_hastily();
-            completes(&mut play, "dev/a", "o1");
+            let mut play = first_stage_hastily();
             play.take_up("dev/b");
             play.park("dev/b");
             play
         }),
         ("a stage waits for the human", || {
-            let mut play = begun_hastily();
-            completes(&mut play, "dev/a", "o1");
+            let mut play = first_stage_hastily();
             let asks = from("dev/b").id("q").status("blocked");
             gives(&mut play, "dev/b", asks);
             play

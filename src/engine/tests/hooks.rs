@@ -14,6 +14,14 @@ fn play(more: &str) -> Play {
     Play::new(&[&mesh("dev", &["a", "b"], more)])
 }
 
+/// A task whose worktree is made.
+fn prepared() -> Play {
+    let mut play = play(WORKTREE);
+    play.task("dev/a", "t");
+    ran(&mut play, &[done()]);
+    play
+}
+
 /// Jobs that were asked for.
 struct AskedJobs {
     owner: JobOwner,
@@ -128,9 +136,7 @@ fn a_failing_pre_is_a_failed_start_and_says_why() {
 
 #[test]
 fn work_that_is_done_while_it_is_prepared_again_is_finished_and_not_queued_again() {
-    let mut play = play(WORKTREE);
-    play.task("dev/a", "t");
-    ran(&mut play, &[done()]);
+    let mut play = prepared();
     play.die("dev/a");
     play.until(|timer| matches!(timer, Timer::State(_)));
     assert_eq!(play.is("dev/a"), Phase::Checking);
@@ -147,9 +153,7 @@ fn work_that_is_done_while_it_is_prepared_again_is_finished_and_not_queued_again
 
 #[test]
 fn work_whose_start_failed_is_not_queued_again_when_it_is_prepared_again() {
-    let mut play = play(WORKTREE);
-    play.task("dev/a", "t");
-    ran(&mut play, &[done()]);
+    let mut play = prepared();
     play.die("dev/a");
     play.until(|timer| matches!(timer, Timer::State(_)));
     ran(&mut play, &[done()]);
@@ -181,9 +185,7 @@ fn a_pre_that_a_reload_brings_does_not_run_in_the_middle_of_work() {
 
 #[test]
 fn a_start_that_fails_has_its_worktree_made_again() {
-    let mut play = play(WORKTREE);
-    play.task("dev/a", "t");
-    ran(&mut play, &[done()]);
+    let mut play = prepared();
     play.die("dev/a");
     play.until(|timer| matches!(timer, Timer::State(_)));
     assert_eq!(play.is("dev/a"), Phase::Checking);

@@ -164,6 +164,7 @@ pub(super) fn retry(play: &mut Play, id: &str) {
         known: Vec::new(),
         facts: Box::new(facts),
         envelope,
+        rearmatter: Rearmatter::default(),
         member: None,
     });
 }
@@ -673,5 +674,15 @@ fn parts_that_are_expected_and_missing_are_warned_of() {
         play.told("dev/a").contains("SUBTASK 1"),
         "{}",
         play.told("dev/a")
+    );
+}
+
+#[test]
+fn parts_are_expected_only_before_an_ensemble() {
+    let mut play = begun(&TWO.replace("plan: {", "plan: {subtask: true, "));
+    completes(&mut play, "dev/a", "o");
+    assert_eq!(
+        (at(&play).as_str(), play.told("dev/a").as_str()),
+        ("build", "")
     );
 }

@@ -3,6 +3,7 @@
 use super::machines::*;
 use super::play::{Play, from, mesh, who};
 use crate::engine::{Effect, Event, JobOwner, JobResult, Phase, Step, Timer};
+use crate::model::Rearmatter;
 
 const LOOP: &str = "\
 initial: plan
@@ -330,6 +331,7 @@ fn retry_after_the_machine_ended_is_refused() {
         known: Vec::new(),
         facts: Box::new(dead),
         envelope: Box::new(from("core/core").id("t").envelope),
+        rearmatter: Rearmatter::default(),
         member: None,
     });
     assert_eq!(play.state.open_messages().count(), before);
@@ -373,4 +375,162 @@ fn jobs_that_run_when_a_machine_is_dropped_are_late() {
     assert_eq!(play.effects.iter().filter(asks).count(), 3);
     assert_eq!(play.step("o", "dev/dispatch"), Step::Refused);
     assert_eq!(who("dev/dispatch").to_string(), "dev/dispatch");
+}
+
+const ALL: &str = "initial: all\nstates:\n  all: {ensemble: {agents: [b, c]}, exit: {default: done}}\n  done: {}\n";
+
+#[test]
+fn a_member_over_budget_is_retried_or_dropped() {
+    for retried in [true, false] {
+        let mut play = Play::new(&[&(workflow(ALL) + "max_mesh_messages: 1\n")]);
+        play.task("dev", "t");
+        completes(&mut play, "dev/b", "rb");
+        completes(&mut play, "dev/c", "rc");
+        assert_eq!(dispatch_step(&play, "rc"), Step::Parked);
+        assert!(
+            machine(&play)
+                .waits_for
+                .contains("needs 2 results, and has 1")
+        );
+        assert_eq!(play.state.not_retried(&play.facts("rc")), None);
+        match retried {
+            true => retry(&mut play, "rc"),
+            false => drop_item(&mut play, "rc"),
+        }
+        assert!(is_over(&play) && play.is_complete(), "{retried}");
+        play.all_over();
+    }
+}
+
+#[test]
+fn a_hand_over_that_is_over_budget_begins_its_machine_when_it_is_retried() {
+    let ops = "mesh: ops\nentry_point: o\nmax_mesh_messages: 1\nagents:\n  - {name: o, prompt: p, runtime: claude, mode: pane}\n  - {name: p, prompt: p, runtime: claude, mode: pane}\nrouting:\n  o: {complete: {p: go}}\n  p: {complete: {dev/a: go}}\n";
+    let fsm = "initial: plan\ncontext: {word: ''}\nstates:\n  plan: {agents: [a], entry: {set: {word: \"$(echo '$rearmatter' | yq '.word')\"}}, exit: {default: done}}\n  done: {}\n";
+    let mut play = Play::new(&[&workflow(fsm), ops]);
+    play.task("ops", "t");
+    completes(&mut play, "ops/o", "h1");
+    completes(&mut play, "ops/p", "h2");
+    assert_eq!(dispatch_step(&play, "h2"), Step::Parked);
+    assert!(is_over(&play), "nothing has begun");
+    assert_eq!(play.state.not_retried(&play.facts("h2")), None);
+    let said = from("ops/p").id("h2").status("complete");
+    play.retry("h2", said.says(serde_json::json!({"word": "kept"})));
+    assert_eq!(
+        (at(&play).as_str(), variable(&play, "word").as_str()),
+        ("plan", "kept")
+    );
+    // Parked again, it is at its machine, and begins no other.
+    play.take_up("dev/a");
+    play.park("dev/a");
+    retry(&mut play, "h2");
+    assert_eq!(machine(&play).step, 1);
+}
+
+#[test]
+fn a_late_outcome_that_could_not_be_checked_leaves_the_state_when_it_is_retried() {
+    let fsm = "initial: plan\nscripts: {check: 'true'}\nstates:\n  plan: {agents: [a], exit: {gates: [check], when: [{condition: 'grade == A', target: build}], default: plan}}\n  build: {agents: [b], exit: {default: done}}\n  done: {}\n";
+    let mut play = begun(fsm);
+    play.take_up("dev/a");
+    play.park("dev/a");
+    let late = || {
+        from("dev/a")
+            .id("late")
+            .status("complete")
+            .says(serde_json::json!({"grade": "A"}))
+    };
+    play.drop(late());
+    for _ in 0..3 {
+        jobs_fail(&mut play);
+    }
+    assert_eq!(dispatch_step(&play, "late"), Step::Parked);
+    assert_eq!(play.step("t", "dev/a"), Step::Parked);
+    play.retry("late", late());
+    assert_eq!(at(&play), "build");
+    assert_eq!(play.step("t", "dev/a"), Step::Finished);
+    completes(&mut play, "dev/b", "o");
+    assert!(play.is_complete());
+    play.all_over();
+}
+
+#[test]
+fn nothing_is_sent_back_to_a_state_that_a_reload_made_a_choice() {
+    let fsm = "initial: plan\nscripts: {check: 'true'}\nstates:\n  plan: {agents: [a], exit: {default: build}}\n  build: {agents: [b], entry: {gates: [check]}, exit: {default: done}}\n  done: {}\n";
+    let mut play = begun(fsm);
+    completes(&mut play, "dev/a", "o");
+    let choice = fsm.replace("plan: {agents: [a], exit", "plan: {exit");
+    play.load(&workflow(&choice), false);
+    jobs_end(&mut play, 1, "not yet");
+    assert_eq!(dispatch_step(&play, "o"), Step::Parked);
+    retry(&mut play, "o");
+    jobs_end(&mut play, 0, "");
+    assert_eq!(at(&play), "build");
+}
+
+#[test]
+fn a_block_whose_state_is_gone_is_parked_and_goes_on_when_that_is_back() {
+    let mut play = begun(ALL);
+    play.take_up("dev/b");
+    play.take_up("dev/c");
+    play.load(&workflow(TWO), false);
+    play.finish("dev/b", "rb");
+    play.finish("dev/c", "rc");
+    assert!(
+        machine(&play)
+            .waits_for
+            .contains("the state `all` does not exist")
+    );
+    play.load(&workflow(ALL), false);
+    retry(&mut play, "rc");
+    assert!(play.is_complete());
+    play.all_over();
+}
+
+#[test]
+fn a_mesh_that_is_removed_parks_the_outcome_until_it_is_back() {
+    let mut play = begun(TWO);
+    play.take_up("dev/a");
+    let mesh = "dev".parse().unwrap();
+    play.happen(Event::MeshRemoved { mesh });
+    play.finish("dev/a", "o");
+    assert_eq!(
+        (at(&play).as_str(), dispatch_step(&play, "o")),
+        ("plan", Step::Parked)
+    );
+    play.load(&workflow(TWO), false);
+    retry(&mut play, "o");
+    assert_eq!(at(&play), "build");
+}
+
+#[test]
+fn a_gate_of_a_choice_that_fails_parks_what_would_move() {
+    let mut play = begun(
+        "initial: pick\nscripts: {ok: 'true'}\nstates:\n  pick: {exit: {gates: [ok], default: done}}\n  done: {}\n",
+    );
+    jobs_end(&mut play, 1, "no");
+    assert_eq!(dispatch_step(&play, "t"), Step::Parked);
+    assert!(
+        machine(&play)
+            .waits_for
+            .contains("its gates on the way out failed: no")
+    );
+    retry(&mut play, "t");
+    jobs_end(&mut play, 0, "");
+    assert!(play.is_complete());
+}
+
+#[test]
+fn an_agent_that_never_was_there_parks_its_stage() {
+    let mut play = begun(
+        "initial: plan\nstates:\n  plan: {agents: [nobody], exit: {default: done}}\n  done: {}\n",
+    );
+    assert!(
+        machine(&play)
+            .waits_for
+            .contains("its recipient is no longer there")
+    );
+    assert!(play.state.stuck().is_none());
+    play.load(&workflow(TWO), false);
+    retry(&mut play, "t");
+    completes(&mut play, "dev/a", "o");
+    assert_eq!(at(&play), "build");
 }

@@ -195,3 +195,18 @@ fn priority_and_feature_come_from_the_first_message() {
     let worker = play.state.worker(&"dev/b".parse().unwrap()).unwrap();
     assert_eq!(worker.overrides.feature, Some("login".parse().unwrap()));
 }
+
+#[test]
+fn a_last_ensemble_without_a_success_has_failed() {
+    let all = "initial: all\nstates:\n  all: {ensemble: {agents: [a, b], fault_tolerance: {min_success_count: 0}}}\n";
+    for (word, complete) in [("error", false), ("complete", true)] {
+        let mut play = begun(all);
+        gives(&mut play, "dev/a", from("dev/a").id("e").status("error"));
+        gives(&mut play, "dev/b", from("dev/b").id("r").status(word));
+        assert!(is_over(&play));
+        assert_eq!(play.is_complete(), complete, "{word}");
+        let failed = play.core_has().contains(&"a run has failed".to_owned());
+        assert_eq!(failed, !complete, "{word}");
+        play.all_over();
+    }
+}

@@ -393,3 +393,15 @@ states:
     completes(&mut play, "dev/a", "o3");
     assert!(play.is_complete());
 }
+
+#[test]
+fn run_that_is_a_state_is_that_state_though_a_script_has_the_same_name() {
+    let mut play = begun(
+        "initial: plan\nscripts: {build: echo done}\nstates:\n  plan: {agents: [a], exit: {run: build}}\n  build: {agents: [b], exit: {default: done}}\n  done: {}\n",
+    );
+    completes(&mut play, "dev/a", "o");
+    assert_eq!(
+        (at(&play).as_str(), reason(&play, "o")),
+        ("build", "plan → build: run: build".into())
+    );
+}

@@ -11,8 +11,8 @@ use crate::engine::{
 };
 use crate::format::mesh::parse;
 use crate::model::{
-    Address, Check, Envelope, Gate, Kind, Line, Mesh, Mode, MsgId, OnGateError, Part, Program,
-    Rearmatter, Recipient, Seconds,
+    Address, Check, Envelope, Gate, GateTime, Kind, Line, Mesh, Mode, MsgId, OnGateError, Part,
+    Program, Rearmatter, Recipient, Seconds,
 };
 
 /// What the one gate of a mesh finds.
@@ -442,7 +442,7 @@ impl Play {
         panic!("that time never came");
     }
 
-    /// tx is killed and started again: the state is folded anew, and this lives.
+    /// tx is killed and started again: the state is folded again, and this lives.
     pub(super) fn restart(&mut self, alive: &[(&str, u32)]) -> Vec<Effect> {
         let snapshot = self.state.snapshot();
         self.state = State::restore(&snapshot).unwrap();
@@ -489,6 +489,7 @@ impl Play {
             known: first.into_iter().collect(),
             facts: Box::new(facts),
             envelope: Box::new(msg.envelope),
+            rearmatter: msg.rearmatter,
             member: None,
         })
     }
@@ -504,6 +505,7 @@ impl Play {
                 known: Vec::new(),
                 facts,
                 envelope: envelope.expect("it is held"),
+                rearmatter: Rearmatter::default(),
                 member,
             },
             false => Command::Drop { facts, member },
@@ -663,7 +665,7 @@ pub(super) fn gate() -> Gate {
     Gate {
         name: "tests".into(),
         agent: None,
-        words: vec!["complete".parse().unwrap()],
+        time: GateTime::Outcome(vec!["complete".parse().unwrap()]),
         check: Check::Command(Program {
             run: vec!["test".into()],
             shell: false,

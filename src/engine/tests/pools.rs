@@ -76,7 +76,7 @@ fn an_answer_goes_to_the_slot_that_asked() {
     play.idle("dev/x");
     assert_eq!(play.step("r2", "dev/a#2"), Step::Leased);
     assert_eq!(play.is("dev/a#1"), Phase::AwaitingHuman);
-    // A word of core's to the plain name answers the oldest ask of any slot.
+    // A message from core to the plain name answers the oldest ask of any slot.
     play.drop(from("core/core").to("dev/a").id("r1"));
     assert_eq!(play.kind("r1", "dev/a#1"), Kind::AskResponse);
 }
@@ -121,11 +121,19 @@ fn a_plain_name_with_one_slot_in_a_turn_is_that_slot() {
     assert_eq!(play.step("t1", "dev/a"), Step::Finished);
 }
 
+/// What the ladder of a message says of how it was decided who wrote it.
+fn bound(play: &Play, id: &str) -> String {
+    let facts = play.facts(id);
+    let first = &facts.deliveries[0].ladder[0];
+    first.why.as_deref().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn a_plain_name_is_bound_by_in_reply_to() {
     let mut play = busy(3);
     play.drop(from("dev/a").id("r2").status("complete").reply("t2"));
     assert_eq!(play.facts("r2").from, who("dev/a#2"));
+    assert!(bound(&play, "r2").contains("alone has what it replies to"));
     play.idle("dev/a#2");
     assert_eq!(play.step("t2", "dev/a"), Step::Finished);
     assert_eq!(play.is("dev/a#1"), Phase::Working);
@@ -144,6 +152,8 @@ fn a_plain_name_is_bound_to_the_slot_that_ends_its_turn_with_nothing() {
     );
     play.idle("dev/a#3");
     assert_eq!(play.facts("r").from, who("dev/a#3"));
+    assert!(bound(&play, "r").contains("ended its turn with nothing else"));
+    assert_eq!(bound(&play, "r1"), "", "it signed with its number");
     assert_eq!(play.step("t3", "dev/a"), Step::Finished);
     assert!(play.told("dev/a#3").contains("sign with your number"));
     assert_eq!(play.is("dev/a#2"), Phase::Working);

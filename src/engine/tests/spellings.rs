@@ -614,3 +614,125 @@ fn every_spelling_of_a_machine_runs_as_meant() {
         ),
     ]);
 }
+
+/// The configs of docs/workflows.md that are right.
+fn documented() -> Vec<&'static str> {
+    let page = include_str!("../../../docs/workflows.md");
+    let blocks = page.split("```yaml ok\n").skip(1);
+    let configs = blocks.map(|rest| rest.split("```").next().unwrap());
+    configs.collect()
+}
+
+#[test]
+fn every_example_in_the_docs_runs_as_they_say() {
+    let examples: Vec<Shape> = vec![
+        (
+            "council",
+            vec![],
+            &[
+                "chair <- t",
+                "no <- chair1",
+                "yes <- chair1",
+                "judge <- yes1 no1",
+            ],
+            "judge1",
+        ),
+        (
+            "rounds",
+            vec![line("judge", 1).word("again"), line("no", 1).word("error")],
+            &[
+                "chair <- t",
+                "no <- chair1",
+                "yes <- chair1",
+                "judge <- yes1 no1",
+                "no <- judge1",
+                "yes <- judge1",
+                "judge <- yes2 no2",
+            ],
+            "judge2",
+        ),
+        (
+            "reviews",
+            vec![line("c", 1).word("error")],
+            &[
+                "lead <- t",
+                "a <- lead1",
+                "b <- lead1",
+                "c <- lead1",
+                "editor <- the results of the block, gathered",
+            ],
+            "editor1",
+        ),
+        (
+            "split",
+            vec![line("splitter", 1).parts(&[1, 2, 3])],
+            &[
+                "splitter <- t",
+                "worker#1 <- splitter1",
+                "worker#2 <- splitter1",
+                "worker#3 <- splitter1",
+                "joiner <- worker-11 worker-21 worker-31",
+            ],
+            "joiner1",
+        ),
+        ("pool", vec![], &["worker#1 <- t"], "worker-11"),
+        (
+            "refine",
+            vec![line("critic", 2).says(json!({"signal": "PASS"}))],
+            &[
+                "writer <- t",
+                "critic <- writer1",
+                "writer <- critic1",
+                "critic <- writer2",
+            ],
+            "critic2",
+        ),
+        (
+            "fan",
+            vec![line("planner", 1).says(json!({"n": 2}))],
+            &[
+                "planner <- t",
+                "searcher#1 <- planner1",
+                "searcher#2 <- planner1",
+                "writer <- the results of the block, gathered",
+            ],
+            "writer1",
+        ),
+        (
+            "papers",
+            vec![],
+            &["reader <- t", "writer <- reader1"],
+            "writer1",
+        ),
+    ];
+    let mut configs = documented();
+    for (name, lines, expected, result) in examples {
+        let is_it = |config: &&str| config.starts_with(&format!("mesh: {name}\n"));
+        let place = configs.iter().position(|config| is_it(&config));
+        let config = configs.remove(place.unwrap_or_else(|| panic!("{name} is not there")));
+        check(config, &lines, expected, result);
+    }
+    assert_eq!(configs, [""; 0], "each has its run above");
+}
+
+#[test]
+fn the_loop_in_the_docs_asks_the_human_after_three_rounds() {
+    let config = documented()
+        .into_iter()
+        .find(|config| config.starts_with("mesh: refine"));
+    let mut players = Players::of(&[config.unwrap()]);
+    players.answers = vec!["stop"];
+    players.check(
+        "refine",
+        &[
+            "writer <- t",
+            "critic <- writer1",
+            "writer <- critic1",
+            "critic <- writer2",
+            "writer <- critic2",
+            "critic <- writer3",
+            "core answers stop",
+        ],
+        "critic3",
+    );
+}

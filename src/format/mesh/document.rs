@@ -1,7 +1,7 @@
 //! The text of a mesh config, its values, and where each one is.
 
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(super) struct Document<'a> {
     /// Routes into other meshes. The caller looks them up.
     pub(super) elsewhere: Vec<(Address, Range<usize>)>,
     /// Names in fields that are not obeyed, or have no effect as they are.
-    pub(super) mentioned: HashSet<String>,
+    pub(super) mentioned: BTreeSet<String>,
 }
 
 /// `at!["agents", 3, "name"]`.
@@ -35,7 +35,7 @@ impl<'a> Document<'a> {
             places: OnceCell::new(),
             findings: Findings::new(text),
             elsewhere: Vec::new(),
-            mentioned: HashSet::new(),
+            mentioned: BTreeSet::new(),
         }
     }
 
@@ -132,12 +132,12 @@ impl<'a> Document<'a> {
                         "{name}: expected {expected}, found {}",
                         without_rust_types(found)
                     ),
-                    format!("write {expected}; until then it is left out"),
+                    format!("write {expected}; until then it is ignored"),
                 )
             }
             None => (
                 format!("{name}: {error}"),
-                "fix it; until then it is left out".to_owned(),
+                "fix it; until then it is ignored".to_owned(),
             ),
         };
         self.about_value(Code::WrongShape, path, message, hint);
@@ -160,7 +160,7 @@ impl<'a> Document<'a> {
                 "`tx mesh schema` lists the fields".into()
             }),
         };
-        let message = format!("`{}` is not a field that tx knows", path_name(path));
+        let message = format!("`{}` is not a known field", path_name(path));
         self.about_key(Code::UnknownField, path, message, hint);
     }
 
@@ -176,7 +176,7 @@ impl<'a> Document<'a> {
                     PathSegment::Index(index) => at.get(index),
                 });
                 mention(at, &mut self.mentioned);
-                let message = format!("`{}` is read and not obeyed yet", path_name(&path));
+                let message = format!("`{}` is read but not supported yet", path_name(&path));
                 let hint = "the mesh runs as if it were not there";
                 self.about_key(Code::NotObeyedYet, &path, message, hint);
             }
@@ -226,7 +226,7 @@ fn without_rust_types(text: &str) -> String {
 }
 
 /// Every text in a value.
-fn mention(value: Option<&Value>, texts: &mut HashSet<String>) {
+fn mention(value: Option<&Value>, texts: &mut BTreeSet<String>) {
     match value {
         Some(Value::String(text)) => {
             texts.insert(text.trim().into());

@@ -1,6 +1,6 @@
 //! The routing table and the blocks as a graph: every way that an outcome can take.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::model::{
     Block, Join, Mesh, Name, Opener, OutcomeWord, Routing, RoutingMode, Row, StateKind, StateRules,
@@ -100,8 +100,8 @@ pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
             .iter()
             .flat_map(|machine| machine.states.values())
     };
-    let stages: HashSet<Name> = states().flat_map(agents_of).collect();
-    let mut handed: HashSet<usize> = states()
+    let stages: BTreeSet<Name> = states().flat_map(agents_of).collect();
+    let mut handed: BTreeSet<usize> = states()
         .filter_map(|state| last_agent(mesh, state))
         .collect();
     let entry = mesh.entry_point.as_ref().filter(|_| mesh.machine.is_none());
@@ -124,9 +124,9 @@ pub(super) fn edges(mesh: &Mesh) -> Vec<Edge<'_>> {
 struct Edges<'m> {
     all: Vec<Edge<'m>>,
     /// The agents that are members of a block.
-    joined: HashSet<usize>,
+    joined: BTreeSet<usize>,
     /// The blocks that were added, with the agent that opens each.
-    opened: HashSet<(&'m Name, &'m str)>,
+    opened: BTreeSet<(&'m Name, &'m str)>,
 }
 
 impl<'m> Edges<'m> {

@@ -1,7 +1,7 @@
 //! The routing table as a drawing and in words.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use indexmap::IndexSet;
@@ -10,7 +10,7 @@ use super::edges::{Edge, Label, edges, own_agent};
 use super::graph_states;
 use super::lint::routed_agents;
 use crate::format::prompt::decisions;
-use crate::model::{Mesh, Name, RoutingMode, Target};
+use crate::model::{GateTime, Mesh, Name, RoutingMode, Target};
 
 /// How a table is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +134,8 @@ fn by_agent(mesh: &Mesh) -> Vec<Vec<Edge<'_>>> {
 /// The edges as people see them: the results of a fan-out go from its members to the join.
 fn ways(mesh: &Mesh) -> Vec<Edge<'_>> {
     let mut ways: Vec<Edge> = Vec::new();
-    let mut fanned: HashMap<&Name, Vec<Target>> = HashMap::new();
-    let mut joins: HashSet<(&Name, Target)> = HashSet::new();
+    let mut fanned: BTreeMap<&Name, Vec<Target>> = BTreeMap::new();
+    let mut joins: BTreeSet<(&Name, Target)> = BTreeSet::new();
     for edge in edges(mesh) {
         let members = match edge.label {
             Label::Join => fanned.remove(edge.from).unwrap_or_default(),
@@ -178,7 +178,7 @@ fn label<'m>(edge: &Edge<'m>, mode: RoutingMode) -> Cow<'m, str> {
 fn gates_in_brackets(mesh: &Mesh, agent: &Name) -> String {
     let own = mesh.gates.iter().filter(|gate| {
         let is_its = gate.agent.as_ref().is_none_or(|of| of == agent);
-        is_its && !gate.words.is_empty() && gate.check.evaluator() != Some(agent)
+        is_its && gate.time != GateTime::BeforeWork && gate.check.evaluator() != Some(agent)
     });
     let names: Vec<&str> = own.map(|gate| gate.name.as_str()).collect();
     match names.is_empty() {

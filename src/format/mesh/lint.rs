@@ -1,6 +1,6 @@
 //! Checks the routing table like a program: what can be reached, and what ends.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
@@ -52,7 +52,7 @@ pub(super) fn lint(document: &mut Document, mesh: &Mesh) {
 
 /// The agents whose outcomes follow the table: not those that only work as members of a block or in
 /// states. Without an entry point, all.
-pub(super) fn routed_agents(mesh: &Mesh, edges: &[Edge]) -> HashSet<usize> {
+pub(super) fn routed_agents(mesh: &Mesh, edges: &[Edge]) -> BTreeSet<usize> {
     let starts: Vec<usize> = match (&mesh.machine, &mesh.entry_point) {
         (Some(machine), _) => {
             let states = machine.states.values();
@@ -68,7 +68,7 @@ pub(super) fn routed_agents(mesh: &Mesh, edges: &[Edge]) -> HashSet<usize> {
             graph.add_edge(from, to, ());
         }
     }
-    let mut routed = HashSet::new();
+    let mut routed = BTreeSet::new();
     for start in starts {
         graph.add_node(start);
         let mut walk = Bfs::new(&graph, start);
@@ -78,7 +78,7 @@ pub(super) fn routed_agents(mesh: &Mesh, edges: &[Edge]) -> HashSet<usize> {
 }
 
 /// Every agent that can get anything: work, a place in a block or a state, or a question.
-fn reached_agents(mesh: &Mesh, edges: &[Edge], routed: &HashSet<usize>) -> HashSet<usize> {
+fn reached_agents(mesh: &Mesh, edges: &[Edge], routed: &BTreeSet<usize>) -> BTreeSet<usize> {
     let index = |name: &Name| mesh.agents.get_index_of(name);
     let mut reached = routed.clone();
     reached.extend(mesh.entry_point.as_ref().and_then(index));
@@ -114,8 +114,8 @@ fn reached_agents(mesh: &Mesh, edges: &[Edge], routed: &HashSet<usize>) -> HashS
 fn never_opens(
     document: &mut Document,
     mesh: &Mesh,
-    routed: &HashSet<usize>,
-    reached: &HashSet<usize>,
+    routed: &BTreeSet<usize>,
+    reached: &BTreeSet<usize>,
 ) {
     let index = |name: &Name| mesh.agents.get_index_of(name);
     for block in &mesh.blocks {
@@ -165,14 +165,14 @@ pub(super) fn block_place(block: &Block) -> Vec<PathSegment> {
 
 /// Report a row of an agent that only works in states: its failures and own words do not follow the
 /// row.
-fn rows_not_read(document: &mut Document, mesh: &Mesh, routed: &HashSet<usize>) {
+fn rows_not_read(document: &mut Document, mesh: &Mesh, routed: &BTreeSet<usize>) {
     let Some(machine) = &mesh.machine else {
         return;
     };
     let states = machine.states.values();
-    let staged: HashSet<Name> = states.flat_map(agents_of).collect();
+    let staged: BTreeSet<Name> = states.flat_map(agents_of).collect();
     let on_status = machine.states.values().flat_map(|state| &state.exit.when);
-    let on_status: HashSet<&str> = on_status
+    let on_status: BTreeSet<&str> = on_status
         .filter_map(|when| match &when.condition {
             Condition::Compare { right, .. } if when.condition.is_on_status() => match right {
                 Operand::Text(word) => Some(word.as_str()),
@@ -214,7 +214,7 @@ fn rows_not_read(document: &mut Document, mesh: &Mesh, routed: &HashSet<usize>) 
     }
 }
 
-fn unreachable_agents(document: &mut Document, mesh: &Mesh, reached: &HashSet<usize>) {
+fn unreachable_agents(document: &mut Document, mesh: &Mesh, reached: &BTreeSet<usize>) {
     for (index, agent) in mesh.agents.keys().enumerate() {
         if !reached.contains(&index) && !document.mentioned.contains(agent.as_str()) {
             let message = format!("nothing leads to `{agent}`");
@@ -238,7 +238,7 @@ fn loops_without_exit(
             loop_of[member] = Some(number);
         }
     }
-    let mut left = HashSet::new();
+    let mut left = BTreeSet::new();
     for edge in edges {
         let goes_on = edge.label.goes_on(mesh.routing.mode) && !edge.label.is_fan_out();
         let from = mesh

@@ -1,7 +1,7 @@
 //! Checks a machine like a program: its transitions, its ends, and the variables that its texts
 //! read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use petgraph::algo::{has_path_connecting, tarjan_scc};
@@ -141,14 +141,14 @@ impl MachineCheck<'_, '_, '_> {
         let name = |index: usize| names[index];
         if let Some(initial) = initial {
             let mut walk = Bfs::new(&graph, initial);
-            let reached: HashSet<usize> = std::iter::from_fn(|| walk.next(&graph)).collect();
+            let reached: BTreeSet<usize> = std::iter::from_fn(|| walk.next(&graph)).collect();
             for index in (0..machine.states.len()).filter(|index| !reached.contains(index)) {
                 let message = format!("nothing leads to the state `{}`", name(index));
                 let hint = "make it the target of a way out, or remove it";
                 self.say(Code::UnreachableState, &self.place(index), message, hint);
             }
         }
-        let mut endless = HashSet::new();
+        let mut endless = BTreeSet::new();
         for members in tarjan_scc(&always) {
             let is_loop = members.len() > 1 || always.contains_edge(members[0], members[0]);
             if is_loop {
@@ -167,7 +167,7 @@ impl MachineCheck<'_, '_, '_> {
             .values()
             .enumerate()
             .filter(|(_, state)| is_last(state));
-        let mut ending = HashSet::new();
+        let mut ending = BTreeSet::new();
         for (end, _) in ends {
             let mut walk = Bfs::new(Reversed(&graph), end);
             ending.extend(std::iter::from_fn(|| walk.next(Reversed(&graph))));
@@ -246,7 +246,7 @@ impl MachineCheck<'_, '_, '_> {
 
     fn scripts(&mut self) {
         let machine = self.machine;
-        let mut used: HashSet<&str> = HashSet::new();
+        let mut used: BTreeSet<&str> = BTreeSet::new();
         let mut calculated: IndexMap<String, Vec<PathSegment>> = IndexMap::new();
         let mut check = |script: &Script, at: &[PathSegment]| {
             for name in in_arithmetic(&script.text) {
@@ -349,7 +349,7 @@ impl MachineCheck<'_, '_, '_> {
 
 /// Whether one of the conditions always holds.
 fn covers_all(state: &StateRules) -> bool {
-    let mut equal: HashMap<(&Operand, &Operand), Comparison> = HashMap::new();
+    let mut equal: BTreeMap<(&Operand, &Operand), Comparison> = BTreeMap::new();
     state.exit.when.iter().any(|when| match &when.condition {
         Condition::Constant(holds) => *holds,
         Condition::Unreadable => false,

@@ -93,15 +93,9 @@ impl StateReader<'_, '_, '_, '_, '_> {
                     format!("`{name}` has `agents` and an `ensemble`; the ensemble is used");
                 self.say(Code::StateAgents, &at, message, "keep one of them".into());
             }
-            return match self.scope.state_block(name, raw, &at) {
-                Some(block) => {
-                    let block = Box::new(block);
-                    let last = is_last;
-                    (StateKind::Ensemble { block, last }, Vec::new())
-                }
-                // The mistake was reported, and the mesh does not load or the state does not work.
-                None => (StateKind::Last(None), Vec::new()),
-            };
+            let block = Box::new(self.scope.state_block(name, raw, &at));
+            let last = is_last;
+            return (StateKind::Ensemble { block, last }, Vec::new());
         }
         let mut names = names.into_iter();
         let first = names.next();
@@ -202,7 +196,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
 
     fn when(&mut self, raw: RawWhen, at: &[PathSegment]) -> Option<When> {
         let Some(Scalar(target)) = raw.target else {
-            let message = "this `when` has no `target`; it is left out";
+            let message = "this `when` has no `target`; it is ignored";
             let hint = "write `{ condition: name == value, target: STATE }`";
             self.say(Code::WrongShape, at, message.into(), hint.into());
             return None;
@@ -259,8 +253,7 @@ impl StateReader<'_, '_, '_, '_, '_> {
     fn run(&mut self, raw: RawScripts, leads_on: bool, at: &[PathSegment]) -> ExitRun {
         if let [one] = raw.0.as_slice() {
             let state = StateName::new(one);
-            let is_script = self.scripts.contains_key(one.trim());
-            if leads_on && !is_script && self.states.contains(&state) {
+            if leads_on && self.states.contains(&state) {
                 return ExitRun::State(state);
             }
         }

@@ -1,17 +1,17 @@
 //! The outcome words of the rows: a word that is probably a typo, and words that no gate checks.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::document::{Document, at};
 use super::edges::{Label, opened, own_agent};
-use crate::model::{Code, Mesh, Name, OutcomeWord, Row, Target};
+use crate::model::{Code, GateTime, Mesh, Name, OutcomeWord, Row, Target};
 
 /// The words that mean something to tx itself.
 const OWN_WORDS: [&str; 3] = ["complete", "error", "blocked"];
 
 /// Say which words probably do not do what their author expects. The rows of agents that only
 /// work as members of a block or in states decide nothing, so they are left out.
-pub(super) fn lint(document: &mut Document, mesh: &Mesh, routed: &HashSet<usize>) {
+pub(super) fn lint(document: &mut Document, mesh: &Mesh, routed: &BTreeSet<usize>) {
     let by_table = |agent: &Name| {
         let index = mesh.agents.get_index_of(agent);
         index.is_some_and(|index| routed.contains(&index))
@@ -53,14 +53,17 @@ fn almost(word: &str) -> Option<&'static str> {
 /// Gates check `complete`. An agent that never says it passes none of them, and if a run can reach
 /// core by such agents alone, nothing checks it.
 fn past_the_gates(document: &mut Document, mesh: &Mesh, agents: &[&Name]) {
-    let mut said = HashSet::new();
-    for gate in mesh.gates.iter().filter(|gate| !gate.words.is_empty()) {
+    let mut said = BTreeSet::new();
+    for gate in &mesh.gates {
+        let GateTime::Outcome(checked) = &gate.time else {
+            continue;
+        };
         let unchecked: Vec<&Name> = match &gate.agent {
             Some(own) => agents.iter().copied().filter(|name| *name == own).collect(),
-            None => before_any_check(mesh, &gate.words),
+            None => before_any_check(mesh, checked),
         };
         for agent in unchecked {
-            let Some(word) = ungated_word(mesh, agent, &gate.words, gate.agent.is_some()) else {
+            let Some(word) = ungated_word(mesh, agent, checked, gate.agent.is_some()) else {
                 continue;
             };
             if gate.check.evaluator() == Some(agent) || !said.insert(agent) {

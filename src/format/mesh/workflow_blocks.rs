@@ -184,15 +184,15 @@ impl Scope<'_, '_, '_> {
         })
     }
 
-    /// The block of a state; `None` if it cannot have one.
+    /// The block of a state. Without members, which is reported, the state is not entered.
     pub(super) fn state_block(
         &mut self,
         state: &StateName,
         raw: RawEnsemble,
         at: &[PathSegment],
-    ) -> Option<Block> {
+    ) -> Block {
         let within = |field: &str| [at, &at![field]].concat();
-        let agent = self.named(raw.agent, &within("agent"))?;
+        let agent = self.named(raw.agent, &within("agent")).flatten();
         let listed = self.members(raw.agents, &within("agents"), None);
         let counted = raw
             .fault_tolerance
@@ -215,13 +215,12 @@ impl Scope<'_, '_, '_> {
                 let agent = self.own_target(&agent);
                 Members::Copies { agent, count }
             }
-            (None, false) => {
-                self.check_min(counted, listed.len(), &within("fault_tolerance"));
-                Members::Each(self.some_members(listed, at)?)
-            }
-            (None, true) => {
-                self.some_members(Vec::new(), at);
-                return None;
+            (None, _) => {
+                let members = self.some_members(listed, at).unwrap_or_default();
+                if !members.is_empty() {
+                    self.check_min(counted, members.len(), &within("fault_tolerance"));
+                }
+                Members::Each(members)
             }
         };
         let gather = self.gather(
@@ -229,7 +228,7 @@ impl Scope<'_, '_, '_> {
             raw.aggregation_prompt,
             &within("aggregation"),
         );
-        Some(Block {
+        Block {
             source: format!("fsm.states.{state}.ensemble"),
             opens_for: vec![Opener::State(state.clone())],
             members,
@@ -238,7 +237,7 @@ impl Scope<'_, '_, '_> {
             time: self.time(raw.timeout_ms, &within("timeout_ms")),
             give: Give::PartsIfMatching,
             gather,
-        })
+        }
     }
 
     fn count(&mut self, raw: Option<Scalar>, at: &[PathSegment]) -> Count {

@@ -27,16 +27,10 @@ pub struct Given<'a> {
     pub rearmatter: &'a Rearmatter,
 }
 
-/// The text of a turn: the briefing, which is empty if the agent already has it, then the messages,
-/// then what it has to send for them. A slash command is the first line, where the agent CLI
-/// expects it.
-pub fn prompt(briefing: &str, command: Option<&str>, given: &[Given]) -> String {
-    prompt_at(briefing, command, "", given)
-}
-
-/// The same with the position of the work ([`stage`](super::stage())), which comes before the
-/// messages each time.
-pub fn prompt_at(briefing: &str, command: Option<&str>, position: &str, given: &[Given]) -> String {
+/// The text of a turn: the briefing, which is empty if the agent already has it, the position of
+/// the work ([`stage`](super::stage())), the messages, then what it has to send for them. A slash
+/// command is the first line, where the agent CLI expects it.
+pub fn prompt(briefing: &str, command: Option<&str>, position: &str, given: &[Given]) -> String {
     let mut text = String::new();
     if let Some(command) = command.filter(|command| !command.trim().is_empty()) {
         let _ = write!(text, "{}\n\n", one_line(command));

@@ -10,7 +10,7 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use indexmap::IndexMap;
@@ -18,7 +18,7 @@ use indexmap::IndexMap;
 use super::render::yaml_block;
 use crate::model::{Agent, Feature, Manifest, Mesh, Name, Target, Workspace};
 
-pub use given::{Given, original, prompt, prompt_at};
+pub use given::{Given, original, prompt};
 pub(crate) use stage::decisions;
 pub use stage::{Stage, first_values, member, stage, with_place};
 pub use system::{line, system};
@@ -205,7 +205,7 @@ fn messages(text: &mut String, briefing: &Briefing) {
     );
     *text += "\n## Your outcome\n\n";
     if briefing.prints {
-        *text += "What you print is your outcome: `complete`, or `error` if you exit with another code than 0. \
+        *text += "What you print is your outcome: `complete`, or `error` if your exit code is not 0. \
                   Or you write one:\n\n";
     }
     *text += &routes::in_words(mesh, agent);
@@ -322,7 +322,7 @@ fn listed_asks(mesh: &Mesh, asks: &IndexMap<Target, String>) -> String {
 /// or pretend to be more.
 fn tag_around<'a>(word: &str, texts: impl Iterator<Item = &'a str>) -> String {
     // The numbers that are in use: `<word` and `<word-1` are no different.
-    let mut taken = HashSet::new();
+    let mut taken = BTreeSet::new();
     for text in texts {
         for (at, mark) in text.match_indices(word) {
             if text[..at].ends_with(['<', '/']) {

@@ -237,6 +237,7 @@ fn messages_are_set_apart_and_shown_byte_for_byte() {
     let text = prompt(
         "BRIEF\n",
         Some(" /know:build\nlogin "),
+        "",
         &[first, given(&two, &from, Kind::Ask, "Why?")],
     );
     assert_eq!(
@@ -274,7 +275,7 @@ fn what_is_owed_follows_from_the_kinds() {
             .iter()
             .map(|kind| given(&id, &from, *kind, "b"))
             .collect();
-        let text = prompt("", None, &given);
+        let text = prompt("", None, "", &given);
         assert!(text.starts_with("<message>\n"), "{text}");
         let owed = text.rsplit("</message>\n\n").next().unwrap();
         assert!(owed.starts_with(expected), "{kinds:?}: {owed}");
@@ -442,7 +443,7 @@ fn the_files_of_the_manifest_are_listed() {
 
 #[test]
 fn where_the_work_stands_comes_before_the_messages_each_time() {
-    let text = prompt_at("", None, "# Where\n\nhere\n", &[]);
+    let text = prompt("", None, "# Where\n\nhere\n", &[]);
     assert!(
         text.starts_with("# Where\n\nhere\n\n# The messages\n\n"),
         "{text}"

@@ -38,7 +38,7 @@ pub(crate) enum Cause {
 }
 
 /// One step into a value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PathSegment {
     Key(String),
     Index(usize),

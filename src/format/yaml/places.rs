@@ -1,6 +1,6 @@
 //! The places of the values in a YAML text.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use saphyr_parser::{Event, Parser};
@@ -10,7 +10,7 @@ use super::PathSegment;
 /// The places of the values in a YAML text, as byte ranges.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    spans: HashMap<Vec<PathSegment>, Span>,
+    spans: BTreeMap<Vec<PathSegment>, Span>,
     /// The second of two equal keys in one mapping, if there is one.
     pub(super) twice: Option<Range<usize>>,
 }
@@ -33,7 +33,7 @@ impl Places {
             mapping: bool,
             count: usize,
             key: Option<(String, Range<usize>)>,
-            seen: HashSet<String>,
+            seen: BTreeSet<String>,
         }
         let mut open: Vec<OpenCollection> = Vec::new();
         let mut path: Vec<PathSegment> = Vec::new();
@@ -88,7 +88,7 @@ impl Places {
                     mapping,
                     count: 0,
                     key: None,
-                    seen: HashSet::new(),
+                    seen: BTreeSet::new(),
                 }),
                 None => {
                     path.pop();

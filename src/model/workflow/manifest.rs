@@ -40,7 +40,7 @@ pub struct ManifestEntry {
 }
 
 /// Where a file of the manifest is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ManifestPath {
     /// Below the run's workspace.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use tx::model::{Address, Envelope, Kind};
+use tx::model::{Address, Envelope, Kind, Recipient};
 
 use super::judge::Made;
+use super::names::Means;
 use super::{Ask, Message, Model};
 
 impl Model {
@@ -48,6 +49,23 @@ impl Model {
             }
             [] | [..] => self.closing.push((ask, asker.clone())),
         }
+    }
+
+    /// Does it come from, go to or answer somebody of whom it is not known yet what it asks?
+    pub(super) fn is_about_unsure(&self, said: &Envelope, late: bool) -> bool {
+        let unsure = |who: &Address| self.unsure.contains(who);
+        let to = |to: &Recipient| match self.means(to, &said.from, false) {
+            Means::To(to) => unsure(&to),
+            Means::Table | Means::Nobody | Means::Any => false,
+        };
+        let mut named = said.in_reply_to.iter().flat_map(|id| self.named(id));
+        let hands = self.hands_of(&said.from, late);
+        let items = hands.iter().flatten().flat_map(|hand| &hand.items);
+        let mut asks = items.filter(|(_, kind)| *kind == Kind::Ask);
+        unsure(&said.from)
+            || said.to.iter().any(to)
+            || named.any(|(_, sent)| sent.is_ask_of(&said.from) && unsure(&sent.from))
+            || asks.any(|(ask, _)| self.sent.get(ask).is_some_and(|sent| unsure(&sent.from)))
     }
 
     /// What is open for tx is what is open here. Whatever else was closed was told to its

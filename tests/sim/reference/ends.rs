@@ -68,7 +68,9 @@ impl Model {
                 At::Accepted => {}
                 At::Queued if agent => {
                     self.put_back(*number, to);
-                    if !result {
+                    // "New work for a member": what has waited all along, and waits on after a
+                    // hook or an attempt, is none.
+                    if !result && before == At::Accepted {
                         self.reopen(*number, to, kind);
                     }
                 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use tx::model::{Address, Envelope, Kind, MsgId};
 
 use super::kinds::{Accepted, May};
-use super::names::Means;
 use super::{At, Delivery, Message, Model, Run, Sent};
 
 /// What tx made of a message.
@@ -76,11 +75,7 @@ impl Model {
             may.push(May::Any);
         }
         // Whether these still wait for answers is known after the commit.
-        let unsure = |to: &tx::model::Recipient| match self.means(to, &said.from, false) {
-            Means::To(to) => self.unsure.contains(&to),
-            Means::Table | Means::Nobody | Means::Any => false,
-        };
-        if self.unsure.contains(&said.from) || said.to.iter().any(unsure) {
+        if self.is_about_unsure(said, late) {
             may.push(May::Any);
         }
         if again {
@@ -141,6 +136,9 @@ impl Model {
                 None => may.extend(self.may(said, hand)),
             }
         }
+        if self.is_about_unsure(said, false) {
+            may.push(May::Any);
+        }
         self.compare(said, &may, Some(made), None);
         // An outcome that no gate has passed is parked with work that still owes an answer.
         let parked = made.parked && !(self.is_gated(said) && self.owes_answer(&said.from));
@@ -158,7 +156,10 @@ impl Model {
         gates.any(|gate| {
             let agent = gate.agent.as_ref();
             agent.is_none_or(|agent| *agent == said.from.agent)
-                && said.status.as_ref().is_some_and(|s| gate.words.contains(s))
+                && said
+                    .status
+                    .as_ref()
+                    .is_some_and(|s| gate.time.words().contains(s))
         })
     }
 
@@ -269,7 +270,8 @@ impl Model {
         let fitting: Vec<&Accepted> = fitting.collect();
         let sure =
             !late && !may.contains(&May::Any) && fitting.windows(2).all(|two| two[0] == two[1]);
-        let known = fitting.first().copied().filter(|_| sure);
+        let known = fitting.first().copied();
+        let known = known.filter(|known| sure && !known.may_be_result);
         let over = self.spend(said, made, amends);
         let works = self.hands_of(from, late).into_iter();
         let works = works.map(|hand| hand.and_then(super::Hand::first));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tx::model::{Address, Envelope, Kind, Mesh};
+use tx::model::{Address, Envelope, Kind, Mesh, Opener};
 
 use super::names::Means;
 use super::route::{Goes, Opens, Outcome, Wanted, goes, table};
@@ -29,6 +29,8 @@ pub(crate) struct Accepted {
     pub(crate) opens: Option<Opens>,
     /// It belongs to this fan-out.
     pub(crate) member: Option<Message>,
+    /// It may belong to one of several.
+    pub(crate) may_be_result: bool,
 }
 
 /// What `in-reply-to` comes to.
@@ -57,6 +59,9 @@ impl Model {
         let mut recipients: Vec<Option<Address>> = Vec::new();
         for written in &said.to {
             let to = match self.means(written, from, said.status.is_some()) {
+                // Whom an opener names is not read, unless it works for another block itself.
+                Means::Nobody if self.may_open(said) => return vec![May::Any],
+                Means::To(to) if to == *from && self.may_open(said) => return vec![May::Any],
                 Means::To(to) if to == *from => return vec![May::Refused],
                 Means::To(to) => Some(to),
                 Means::Table => None,
@@ -91,6 +96,15 @@ impl Model {
             all.push(May::Refused);
         }
         all
+    }
+
+    /// Does a block of its mesh open for `complete` of its author, and is it that?
+    fn may_open(&self, said: &Envelope) -> bool {
+        let opener = Opener::Complete(said.from.agent.clone());
+        let mesh = self.meshes.get(&said.from.mesh);
+        let mut blocks = mesh.into_iter().flat_map(|mesh| &mesh.blocks);
+        let complete = said.status.as_ref().is_some_and(|word| word.is_complete());
+        complete && blocks.any(|block| block.opens_for.contains(&opener))
     }
 
     fn to_one(&self, said: &Envelope, hand: Option<&Hand>, to: Option<&Address>) -> Vec<May> {
@@ -332,7 +346,10 @@ impl Model {
             .values()
             .filter(|set| run.is_some() && set.run == run);
         for set in sets.filter(|set| set.members.contains(from)) {
-            all.push(May::Accepted(accepted(&set.join, Kind::TaskComplete)));
+            all.push(May::Accepted(Accepted {
+                may_be_result: true,
+                ..accepted(&set.join, Kind::TaskComplete)
+            }));
         }
         for goes in found {
             match goes {
@@ -420,6 +437,7 @@ impl Accepted {
         both.outcome |= other.outcome;
         both.opens = both.opens.or_else(|| other.opens.clone());
         both.member = both.member.or(other.member);
+        both.may_be_result |= other.may_be_result;
         both
     }
 }

@@ -92,7 +92,9 @@ fn blocks(mesh: &Mesh, outcome: &Outcome) -> Option<(Goes, bool)> {
                     let member = address(target);
                     listed.contains(&member) || member == *outcome.sender
                 };
+                // "Any word whose row lists all of `agents`": one that is not listed has no row.
                 let all = matches!(row, Some(Row::ByStatus { .. }))
+                    && !listed.is_empty()
                     && !agents.is_empty()
                     && agents.iter().all(is_listed);
                 // A target that is named may be a choice.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{GateReader, texts};
 use crate::format::yaml::PathSegment;
-use crate::model::{Check, Code, Evaluation, Name, Seconds};
+use crate::model::{Check, Code, Evaluation, GateTime, Name, OutcomeWord, Seconds};
 
 /// The gates that an evaluator judges, with the first part of its instructions.
 pub(super) const JUDGED: [(&str, &str); 4] = [
@@ -73,9 +73,9 @@ impl GateReader<'_, '_, '_> {
         if let Some(more) = map.get("prompt").and_then(Value::as_str) {
             instructions += &format!("\n\n{more}");
         }
-        let (answer, words) = match kind == PREFLIGHT {
-            true => (ANSWER_CRITERIA, false),
-            false => (ANSWER, true),
+        let (answer, time) = match kind == PREFLIGHT {
+            true => (ANSWER_CRITERIA, GateTime::BeforeWork),
+            false => (ANSWER, GateTime::Outcome(vec![OutcomeWord::complete()])),
         };
         instructions += &format!("\n\n{answer}");
         let min_score = self.number(at, map.get("threshold").or(map.get("min_score")));
@@ -86,10 +86,7 @@ impl GateReader<'_, '_, '_> {
             min_score,
             timeout,
         });
-        self.add(&format!("quality:{kind}"), agent, Some(check));
-        if !words && let Some(gate) = self.gates.last_mut() {
-            gate.words.clear();
-        }
+        self.add_at(time, &format!("quality:{kind}"), agent, Some(check));
     }
 }
 

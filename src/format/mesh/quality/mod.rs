@@ -17,8 +17,8 @@ use super::shapes::RawRearmatter;
 use crate::format::findings::found;
 use crate::format::yaml::PathSegment;
 use crate::model::{
-    Accuracy, Agent, Check, Code, Gate, Name, OnGateError, OutcomeWord, Program, RearmatterCheck,
-    Seconds, did_you_mean,
+    Accuracy, Agent, Check, Code, Gate, GateTime, Name, OnGateError, OutcomeWord, Program,
+    RearmatterCheck, Seconds, did_you_mean,
 };
 use evaluations::{JUDGED, PREFLIGHT};
 
@@ -157,13 +157,17 @@ struct GateReader<'d, 't, 'm> {
 
 impl GateReader<'_, '_, '_> {
     fn add(&mut self, name: &str, agent: Option<&Name>, check: Option<Check>) {
-        let complete = OutcomeWord::complete();
+        let time = GateTime::Outcome(vec![OutcomeWord::complete()]);
+        self.add_at(time, name, agent, check);
+    }
+
+    fn add_at(&mut self, time: GateTime, name: &str, agent: Option<&Name>, check: Option<Check>) {
         let Some(check) = check else { return };
         let name = self.unique_name(name, agent);
         self.gates.push(Gate {
             name,
             agent: agent.cloned(),
-            words: vec![complete],
+            time,
             check,
             on_error: self.on_error,
         });
@@ -365,7 +369,7 @@ impl GateReader<'_, '_, '_> {
                             .about_value(Code::WrongShape, &at, message, hint);
                     }
                     Some(_) | None => {
-                        let message = format!("lifecycle: `{name}` is read, but not obeyed yet");
+                        let message = format!("lifecycle: `{name}` is read but not supported yet");
                         let hint = "leave it out, or live without it";
                         self.document
                             .about_value(Code::NotObeyedYet, &at, message, hint);

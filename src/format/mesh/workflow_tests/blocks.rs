@@ -168,11 +168,25 @@ fn what_is_wrong_with_a_block_is_said() {
         let shown = report("c", &mesh_of(&four, lines), &found, false);
         assert_eq!(codes(&found), expected, "{lines}{shown}");
     }
-    let text = mesh_of(
-        &four,
+    for lines in [
         "ensemble: {coordinator: a, agents: [b, x], reviewer: d}\n",
-    );
-    let loaded = parse(text.as_bytes());
-    assert!(loaded.mesh.is_none());
-    assert!(codes(&loaded.diagnostics).contains(&"TX0440"));
+        "ensemble: {coordinator: x, agents: [b, c], reviewer: d}\n",
+        "ensemble: {coordinator: a, agents: [b, c], reviewer: x}\n",
+        "parallelism: [{agents: [b, x], entry: a, exit: d}]\n",
+        "parallelism: [{agents: [b, c], entry: x, exit: d}]\n",
+        "parallelism: [{agents: [b, c], entry: a, exit: x}]\n",
+        "task_distribution: {spawner: x, subagents: [b, c], reviewer: d}\n",
+        "task_distribution: {spawner: a, subagents: [b, x], reviewer: d}\n",
+        "task_distribution: {spawner: a, subagents: [b, c], reviewer: x}\n",
+        "fsm: {initial: s, states: {s: {ensemble: {agent: x, count: 2}, exit: {default: e}}, e: {}}}\n",
+        "fsm: {initial: s, states: {s: {ensemble: {agents: [a, x]}, exit: {default: e}}, e: {}}}\n",
+    ] {
+        let loaded = parse(mesh_of(&four, lines).as_bytes());
+        assert!(loaded.mesh.is_none(), "{lines}");
+        assert!(codes(&loaded.diagnostics).contains(&"TX0440"), "{lines}");
+    }
+    // Whoever only works in a state opens nothing.
+    let stage = "ensemble: {coordinator: a, agents: [b, c], reviewer: d}\nfsm: {initial: s, states: {s: {agents: [a], exit: {default: e}}, e: {}}}\n";
+    let (_, found) = loads(&mesh_of(&four, stage));
+    assert!(codes(&found).contains(&"TX0441"), "{found:?}");
 }
